@@ -1,0 +1,24 @@
+"""Headgate runs hundreds of continuous queries of different importance on one Spark application."""
+
+from headgate.errors import HeadgateError
+from headgate.model.query import Query, Sink
+from headgate.model.stream import Stream
+from headgate.policies import Policy, policy_named, priority
+from headgate.runtime import Headgate, Report, load, simulate
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Headgate",
+    "HeadgateError",
+    "Policy",
+    "Query",
+    "Report",
+    "Sink",
+    "Stream",
+    "__version__",
+    "load",
+    "policy_named",
+    "priority",
+    "simulate",
+]

@@ -1,0 +1,230 @@
+"""The pipeline file: one model, every mistake answered with file, key and what was expected."""
+
+from collections.abc import Mapping
+from pathlib import Path as File
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from headgate.errors import ConfigRefused
+from headgate.model.query import Query, QueryStatistics, Sink
+from headgate.model.stream import Stream
+from headgate.workloads.arrivals import Bursts
+from headgate.workloads.forest import arrivals_of
+
+Name = Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ArrivalsConfig(_Strict):
+    """When tuples arrive in a simulation."""
+
+    rate_per_s: float = Field(gt=0, description="tuples a second outside bursts")
+    burst_factor: float = Field(1.0, gt=0, description="how many times the rate in a burst")
+    burst_every_s: float = Field(20.0, gt=0, description="seconds from burst to burst")
+    burst_for_s: float = Field(0.0, ge=0, description="seconds that a burst lasts")
+
+
+class StreamConfig(_Strict):
+    """A source, as Spark's readStream takes it."""
+
+    format: str = Field(description="any readStream format; `headgate` is the built-in generator")
+    options: dict[str, str | int | float | bool] = Field(
+        default_factory=dict, description="options of the format, passed on unchanged"
+    )
+    schema_: str = Field("", alias="schema", description="columns as DDL; empty if the source knows")
+    event_time: str | None = Field(None, description="column with the time a tuple speaks of")
+    arrival_time: str | None = Field(None, description="column from which response times count")
+    trigger_s: float = Field(0.2, ge=0, description="how often the source is asked")
+    arrivals: ArrivalsConfig | None = Field(None, description="arrivals in a simulation")
+
+
+class SinkConfig(_Strict):
+    """Where results go."""
+
+    format: Literal["parquet", "json"] = Field("parquet", description="parquet or json")
+    path: str = Field("", description="directory; without it STATE/results/QUERY")
+
+
+class StatisticsConfig(_Strict):
+    """What is known of a query before it has run."""
+
+    cost_s: float = Field(gt=0, description="seconds a tuple")
+    selectivity: float = Field(ge=0, le=1, description="tuples out per tuple in")
+    overhead_s: float = Field(0.0, ge=0, description="seconds a call")
+
+
+class QueryConfig(_Strict):
+    """A continuous query."""
+
+    sql: str = Field(description="one SELECT over one stream")
+    class_: str = Field(alias="class", description="one of the classes")
+    sink: SinkConfig = Field(default_factory=SinkConfig, description="where results go")
+    weight: float = Field(1.0, ge=0, description="the query's own weight")
+    deadline_s: float | None = Field(None, gt=0, description="when a result is due after arrival")
+    statistics: StatisticsConfig | None = Field(None, description="for simulation without a run")
+
+
+class PolicyConfig(_Strict):
+    """The policy and its parameters: every key but `name` is a parameter."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    name: str = Field("cqc", description="see `headgate policies`")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class SparkConfig(_Strict):
+    """The local session that `headgate run` starts."""
+
+    master: str = Field("local[*]", description="any Spark master")
+    config: dict[str, str] = Field(default_factory=dict, description="passed on unchanged")
+
+
+class Pipeline(_Strict):
+    """A whole pipeline file."""
+
+    state: str = Field(description="directory of log, journal, results and statistics")
+    policy: PolicyConfig = Field(default_factory=PolicyConfig, description="who runs next")
+    workers: int = Field(2, ge=1, description="jobs under way at once")
+    train_tuples: int | None = Field(
+        None, ge=1, description="tuples a step takes at the most; all that wait if not given"
+    )
+    most_fused: int = Field(16, ge=1, description="queries that may share one job; 1 is no fusion")
+    retention_s: float = Field(3600.0, ge=0, description="how long passed trains are kept")
+    spark: SparkConfig = Field(default_factory=SparkConfig, description="the Spark session")
+    classes: dict[str, float] = Field(
+        default_factory=lambda: {"default": 1.0}, description="priority by class", min_length=1
+    )
+    streams: dict[str, StreamConfig] = Field(description="streams by name", min_length=1)
+    queries: dict[str, QueryConfig] = Field(description="queries by name", min_length=1)
+
+    @model_validator(mode="after")
+    def _classes_exist(self) -> "Pipeline":
+        for name, priority in self.classes.items():
+            if not priority > 0:
+                raise ValueError(f"classes.{name}|{priority}|a priority above 0")
+        for name, query in self.queries.items():
+            if query.class_ not in self.classes:
+                known = ", ".join(self.classes)
+                raise ValueError(f"queries.{name}.class|{query.class_}|one of {known}")
+        return self
+
+    def stream_models(self) -> tuple[Stream, ...]:
+        return tuple(
+            Stream(
+                name=name,
+                format=each.format,
+                options={key: _option(value) for key, value in each.options.items()},
+                schema=each.schema_,
+                event_time=each.event_time,
+                arrival_time=each.arrival_time,
+                trigger_s=each.trigger_s,
+            )
+            for name, each in self.streams.items()
+        )
+
+    def query_models(self) -> tuple[Query, ...]:
+        return tuple(
+            Query(
+                name=name,
+                sql=each.sql,
+                query_class=each.class_,
+                sink=Sink(format=each.sink.format, path=each.sink.path),
+                weight=each.weight,
+                deadline_s=each.deadline_s,
+                statistics=QueryStatistics(**each.statistics.model_dump()) if each.statistics else None,
+            )
+            for name, each in self.queries.items()
+        )
+
+    def arrivals_of(self, stream: str) -> Bursts:
+        """Gives a stream's arrivals for a simulation: of the generator, else of the file."""
+        each = self.streams[stream]
+        if each.arrivals is not None:
+            return Bursts(**each.arrivals.model_dump())
+        if each.format == "headgate":
+            return arrivals_of({key: str(value) for key, value in each.options.items()})
+        raise ConfigRefused(
+            path=f"stream '{stream}'",
+            key="arrivals",
+            value=None,
+            expected="given for a simulation, as in  arrivals: {rate_per_s: 1500}",
+        )
+
+
+def read_pipeline(path: str | File, changes: Mapping[str, Any] | None = None) -> Pipeline:
+    """Reads and checks a pipeline file; relative directories are taken from the working directory.
+
+    Args:
+        changes: values by key that replace those of the file, as flags do.
+
+    Raises:
+        ConfigRefused: the file is missing, is not YAML, or a value is wrong.
+    """
+    try:
+        text = File(path).read_text()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigRefused(
+            path=str(path), key="", value=None, expected=f"a readable file: {reason.lower()}"
+        ) from error
+    try:
+        data = yaml.load(text, Loader=_NoTwins)
+    except yaml.YAMLError as error:
+        place = getattr(error, "problem_mark", None)
+        line = f" (line {place.line + 1})" if place else ""
+        problem = getattr(error, "problem", None) or "not YAML"
+        raise ConfigRefused(
+            path=str(path), key="", value=None, expected=f"valid YAML{line}: {problem}"
+        ) from error
+    if not isinstance(data, dict):
+        raise ConfigRefused(path=str(path), key="", value=None, expected="a mapping of keys")
+    try:
+        return Pipeline.model_validate({**data, **(changes or {})})
+    except ValidationError as error:
+        raise _refused(str(path), error) from error
+
+
+class _NoTwins(yaml.SafeLoader):
+    """Refuses a key that is there twice, which YAML would let win in silence."""
+
+
+def _mapping(loader: _NoTwins, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    seen = set()
+    for key_node, _ in node.value:
+        key = loader.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]
+        if key in seen:
+            raise yaml.MarkedYAMLError(
+                problem=f"the name '{key}' is there twice", problem_mark=key_node.start_mark
+            )
+        seen.add(key)
+    return dict(yaml.SafeLoader.construct_mapping(loader, node, deep=True))
+
+
+_NoTwins.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+
+
+def _option(value: str | int | float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _refused(path: str, error: ValidationError) -> ConfigRefused:
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    value, expected = first.get("input"), first["msg"]
+    if first["type"] == "value_error" and "|" in expected:
+        key, value, expected = expected.removeprefix("Value error, ").split("|")
+    elif first["type"] == "missing":
+        value, expected = None, "given: it has no default"
+    elif first["type"] == "extra_forbidden":
+        value, expected = None, "left out: there is no such key"
+    else:
+        expected = expected.removeprefix("Input should be ").removeprefix("Value error, ")
+    return ConfigRefused(path=path, key=key, value=value, expected=expected)

@@ -1,0 +1,142 @@
+"""The exception family: the class says who must act, the fields carry the facts, `str` writes the sentence."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class HeadgateError(Exception):
+    """Every error that Headgate raises on purpose."""
+
+
+class QueryRefused(HeadgateError):
+    """A text that cannot run as a continuous query."""
+
+    def __init__(
+        self,
+        *,
+        query: str,
+        clause: str,
+        reason: str,
+        fix: str,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        super().__init__(query, clause, reason, fix, line, column)
+        self.query, self.clause, self.reason, self.fix = query, clause, reason, fix
+        self.line, self.column = line, column
+
+    def __str__(self) -> str:
+        place = f", line {self.line}" if self.line is not None else ""
+        place += f", column {self.column}" if self.column is not None else ""
+        return f"query '{self.query}'{place}: {self.clause} {self.reason}.\nFix: {self.fix}"
+
+
+class ConfigRefused(HeadgateError):
+    """A pipeline file, or a value in it, that cannot be used."""
+
+    def __init__(self, *, path: str, key: str, value: object, expected: str) -> None:
+        super().__init__(path, key, value, expected)
+        self.path, self.key, self.value, self.expected = path, key, value, expected
+
+    def __str__(self) -> str:
+        found = "" if self.value is None else f" is {self.value!r}, but"
+        return f"{self.path}: {self.key or 'the file'}{found} must be {self.expected}."
+
+
+class UnknownName(HeadgateError):
+    """A policy, stream, query or class that nobody has defined."""
+
+    def __init__(self, *, kind: str, name: str, known: Iterable[str], where: str = "") -> None:
+        known = sorted(known)
+        super().__init__(kind, name, known, where)
+        self.kind, self.name, self.known, self.where = kind, name, known, where
+        self.nearest = next(iter(get_close_matches(name, known, n=1, cutoff=0.5)), None)
+
+    def __str__(self) -> str:
+        hint = f"Did you mean '{self.nearest}'? " if self.nearest else ""
+        known = ", ".join(self.known) or "none yet"
+        where = f"{self.where}: " if self.where else ""
+        return f"{where}there is no {self.kind} '{self.name}'. {hint}Known: {known}."
+
+
+class PlanRejected(HeadgateError):
+    """A policy returned a plan that cannot be executed."""
+
+    def __init__(self, *, policy: str, unit: int, reason: str) -> None:
+        super().__init__(policy, unit, reason)
+        self.policy, self.unit, self.reason = policy, unit, reason
+
+    def __str__(self) -> str:
+        return f"policy '{self.policy}' planned unit {self.unit}, which {self.reason}."
+
+
+class StepFailed(HeadgateError):
+    """The engine could not finish a step."""
+
+    def __init__(
+        self, *, query: str, stream: str, trains: tuple[int, int], attempts: int, cause: str
+    ) -> None:
+        super().__init__(query, stream, trains, attempts, cause)
+        self.query, self.stream, self.trains = query, stream, trains
+        self.attempts, self.cause = attempts, cause
+
+    def __str__(self) -> str:
+        return (
+            f"query '{self.query}' failed on trains {self.trains[0]}..{self.trains[1]} of stream"
+            f" '{self.stream}' after {self.attempts} attempts: {self.cause}\n"
+            "Its input is kept and the other queries go on. Fix: correct the query or the data and"
+            " start again; it resumes at the same train."
+        )
+
+
+class StreamFailed(HeadgateError):
+    """A stream's source stopped delivering."""
+
+    def __init__(self, *, stream: str, cause: str) -> None:
+        super().__init__(stream, cause)
+        self.stream, self.cause = stream, cause
+
+    def __str__(self) -> str:
+        return (
+            f"stream '{self.stream}' stopped: {self.cause}\n"
+            "What had arrived is processed. Fix: restore the source and start again."
+        )
+
+
+class RecoveryRefused(HeadgateError):
+    """What a state directory holds does not fit what is asked of it."""
+
+    def __init__(self, *, subject: str, expected: str, found: str, fix: str) -> None:
+        super().__init__(subject, expected, found, fix)
+        self.subject, self.expected, self.found, self.fix = subject, expected, found, fix
+
+    def __str__(self) -> str:
+        return f"{self.subject}: expected {self.expected}, found {self.found}.\nFix: {self.fix}"
+
+
+class StatisticsMissing(HeadgateError):
+    """A simulation was asked for, but the cost or selectivity of a query is not known."""
+
+    def __init__(self, *, queries: Iterable[str], looked_in: str) -> None:
+        self.queries = sorted(queries)
+        super().__init__(self.queries, looked_in)
+        self.looked_in = looked_in
+
+    def __str__(self) -> str:
+        return (
+            f"cost and selectivity are not known for: {', '.join(self.queries)}"
+            f" (no record of a run in {self.looked_in}, no `statistics` in the file).\n"
+            "Fix: run the pipeline once so that they are measured, or give each query"
+            " `statistics: {cost_s: ..., selectivity: ..., overhead_s: ...}`."
+        )
+
+
+class HeadgateBug(HeadgateError):
+    """An invariant broke: ours to mend."""
+
+    def __init__(self, *, what: str, state: object = None) -> None:
+        super().__init__(what, state)
+        self.what, self.state = what, state
+
+    def __str__(self) -> str:
+        return f"internal error: {self.what} ({self.state!r}). Please report this."

@@ -1,0 +1,131 @@
+"""A query's handle: what users of Structured Streaming expect of one, and what we add."""
+
+import json
+import uuid
+from collections import deque
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from headgate.errors import HeadgateError
+from headgate.model.events import Event, StepFinished, StepStarted, UnitFailed
+from headgate.model.network import Path
+from headgate.scheduler.scheduler import Scheduler
+
+
+class QueryHandle:
+    """One running query. Names that Structured Streaming has are spelled as there."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.query.name
+        self.id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"headgate:{self.name}"))
+        self.runId = str(uuid.uuid4())
+        self._path = path
+        self._unit = -1
+        self._scheduler: Scheduler | None = None
+        self._stop_query: Callable[[int], None] = lambda unit: None
+        self._progress: deque[dict[str, Any]] = deque(maxlen=100)
+        self._steps = 0
+        self._runs = self._stopped = False
+        self._error: HeadgateError | Exception | None = None
+
+    def bind(self, unit: int, scheduler: Scheduler, stop_query: Callable[[int], None]) -> None:
+        """Ties the handle to the unit that runs it."""
+        self._unit, self._scheduler, self._stop_query = unit, scheduler, stop_query
+
+    @property
+    def isActive(self) -> bool:
+        return self._scheduler is not None and self._error is None and not self._stopped
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """What the query is doing, with the keys of Structured Streaming."""
+        pending = 0 if self._scheduler is None else int(self._scheduler.table["pending"][self._unit])
+        message = "Waiting for data to arrive"
+        if self._error is not None:
+            message = f"Failed: {self._error}"
+        elif self._stopped:
+            message = "Stopped"
+        elif self._scheduler is None:
+            message = "Not started"
+        elif self._runs:
+            message = "Processing new data"
+        elif pending:
+            message = "Waiting for its turn"
+        return {"message": message, "isDataAvailable": pending > 0, "isTriggerActive": self._runs}
+
+    @property
+    def lastProgress(self) -> dict[str, Any] | None:
+        return self._progress[-1] if self._progress else None
+
+    @property
+    def recentProgress(self) -> list[dict[str, Any]]:
+        return list(self._progress)
+
+    def exception(self) -> Exception | None:
+        """Why the query failed; None while it has not."""
+        return self._error
+
+    def statistics(self) -> dict[str, float]:
+        """What is known of the query: selectivity S, cost c̄ a tuple and overhead o a call."""
+        if self._scheduler is None:
+            return {}
+        row = self._scheduler.table[self._unit]
+        return {key: float(row[key]) for key in ("selectivity", "tuple_cost_s", "overhead_s")}
+
+    def explain(self) -> None:
+        """Prints the query's operators and what is known of them."""
+        print(f"{self.name} (class {self._path.query.query_class}) over {self._path.stream}")
+        for operator in self._path.operators:
+            print(f"  {operator.kind:8} {', '.join(operator.expressions)}")
+        print(f"  sink     {self._path.query.sink.format} {self._path.query.sink.path}")
+        print(f"  {json.dumps(self.statistics())}")
+
+    def stop(self) -> None:
+        """Stops this query alone; the next start of the pipeline resumes it where it stood."""
+        self._stopped = True
+        self._stop_query(self._unit)
+
+    def hear(self, event: Event) -> None:
+        """Folds events of the run into progress."""
+        match event:
+            case StepStarted() if self._unit in event.call.units:
+                self._runs = True
+            case StepFinished() if self._unit in event.call.units:
+                self._runs = False
+                self._note(event)
+            case UnitFailed() if event.unit == self._unit:
+                self._error = event.error
+
+    def _note(self, event: StepFinished) -> None:
+        position, call = event.call.units.index(self._unit), event.call
+        responses_s = event.responses_s[position]
+        self._steps += 1
+        self._progress.append(
+            {
+                "id": self.id,
+                "runId": self.runId,
+                "name": self.name,
+                "timestamp": datetime.fromtimestamp(event.at_s, UTC).isoformat(),
+                "batchId": self._steps - 1,
+                "numInputRows": call.tuples,
+                "processedRowsPerSecond": call.tuples / max(event.seconds, 1e-9),
+                "durationMs": {"triggerExecution": round(event.seconds * 1000)},
+                "sources": [
+                    {
+                        "description": f"stream {self._path.stream}",
+                        "startOffset": call.first_train,
+                        "endOffset": call.end_train,
+                        "numInputRows": call.tuples,
+                    }
+                ],
+                "sink": {
+                    "description": f"{self._path.query.sink.format} {self._path.query.sink.path}",
+                    "numOutputRows": event.tuples_out[position],
+                },
+                "fusedWith": len(call.units) - 1,
+                "meanResponseSeconds": float(np.mean(responses_s)) if len(responses_s) else None,
+            }
+        )

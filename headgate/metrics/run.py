@@ -1,0 +1,112 @@
+"""The metrics of one run: response time and slowdown by query and class, queue size, overhead."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from headgate.metrics.tally import Summary, Tally
+from headgate.model.events import Event, StepFinished, TrainArrived, UnitFailed
+from headgate.model.network import Network
+from headgate.model.unit_table import UnitTable
+
+
+@dataclass(frozen=True)
+class Line:
+    """One query's or one class's line of a report."""
+
+    name: str
+    tuples_in: int
+    response_s: Summary
+    slowdown: Summary
+    pending: int
+    pending_mean: float
+    pending_max: int
+    busy_s: float
+
+
+class RunMetrics:
+    """Folds the events of a run; ask for `by_query`, `by_class` or `total` at any time.
+
+    Response time is D − A of every output tuple (Sharaf definition 1), slowdown is response over
+    the ideal time of its query (definition 2). Queue sizes are means over time.
+    """
+
+    def __init__(self, network: Network, table: UnitTable) -> None:
+        self._network, self._table = network, table
+        count = len(table)
+        self._responses = [Tally() for _ in range(count)]
+        self._slowdowns = [Tally() for _ in range(count)]
+        self._tuples_in = np.zeros(count, dtype=np.int64)
+        self._busy_s = np.zeros(count)
+        self._pending = np.zeros(count, dtype=np.int64)
+        self._pending_max = np.zeros(count, dtype=np.int64)
+        self._pending_area = np.zeros(count)
+        self._began_s: float | None = None
+        self._last_s = 0.0
+        self.calls = 0
+        self.errors: list[Exception] = []
+
+    def hear(self, event: Event) -> None:
+        """Takes in one event."""
+        self._pass_time(event.at_s)
+        match event:
+            case TrainArrived():
+                self._pending[self._table["stream"] == event.stream] += int(event.tuples.sum())
+                np.maximum(self._pending_max, self._pending, out=self._pending_max)
+            case StepFinished():
+                self._finish(event)
+            case UnitFailed():
+                self.errors.append(event.error)
+
+    @property
+    def seconds(self) -> float:
+        """From the first event to the last."""
+        return self._last_s - (self._began_s or 0.0)
+
+    def by_query(self) -> list[Line]:
+        names = [path.query.name for path in self._network.paths]
+        return [self._line(name, [number]) for number, name in enumerate(names)]
+
+    def by_class(self) -> list[Line]:
+        return [
+            self._line(each.name, np.flatnonzero(self._table["query_class"] == number).tolist())
+            for number, each in enumerate(self._network.classes)
+        ]
+
+    def total(self) -> Line:
+        return self._line("all", range(len(self._table)))
+
+    def _finish(self, event: StepFinished) -> None:
+        call = event.call
+        self.calls += 1
+        for unit, responses_s in zip(call.units, event.responses_s, strict=True):
+            self._responses[unit].add(responses_s)
+            self._slowdowns[unit].add(responses_s / self._table["ideal_s"][unit])
+        units = list(call.units)
+        self._tuples_in[units] += call.tuples
+        self._pending[units] -= call.tuples
+        self._busy_s[units] += event.seconds / len(units)
+
+    def _pass_time(self, at_s: float) -> None:
+        if self._began_s is None:
+            self._began_s = self._last_s = at_s
+        self._pending_area += self._pending * max(0.0, at_s - self._last_s)
+        self._last_s = max(self._last_s, at_s)
+
+    def _line(self, name: str, units: Iterable[int]) -> Line:
+        chosen = list(units)
+        response_s, slowdown = Tally(), Tally()
+        for unit in chosen:
+            response_s.merge(self._responses[unit])
+            slowdown.merge(self._slowdowns[unit])
+        return Line(
+            name=name,
+            tuples_in=int(self._tuples_in[chosen].sum()),
+            response_s=response_s.summary(),
+            slowdown=slowdown.summary(),
+            pending=int(self._pending[chosen].sum()),
+            pending_mean=float(self._pending_area[chosen].sum() / (self.seconds or 1.0)),
+            pending_max=int(self._pending_max[chosen].sum()),
+            busy_s=float(self._busy_s[chosen].sum()),
+        )

@@ -1,0 +1,69 @@
+"""Everything that can happen, as frozen data: metrics fold over it, policies hear it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headgate.model.plan import BoxCall
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainArrived:
+    """Consecutive trains of one stream are in its log; the arrays have one entry a train."""
+
+    at_s: float
+    stream: int
+    tuples: Ints
+    head_arrived_at_s: Floats
+    mean_arrived_at_s: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """A call was given to a worker."""
+
+    at_s: float
+    call: BoxCall
+
+
+@dataclass(frozen=True, slots=True)
+class StepFinished:
+    """A call is done and its results are committed; the tuples have one entry a unit of the call."""
+
+    at_s: float
+    call: BoxCall
+    seconds: float
+    tuples_out: tuple[int, ...]
+    responses_s: tuple[Floats, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitFailed:
+    """A unit could not finish its call and runs no more; the call's other units have finished."""
+
+    at_s: float
+    unit: int
+    call: BoxCall
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class ClockTicked:
+    """The instant that the scheduler asked to be woken at has come."""
+
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStopped:
+    """Somebody has stopped a query; its unit runs no more."""
+
+    at_s: float
+    unit: int
+
+
+Event = TrainArrived | StepStarted | StepFinished | UnitFailed | ClockTicked | QueryStopped

@@ -1,0 +1,30 @@
+"""Plan and step: what a policy returns. Box call: what the engine is asked to do."""
+
+from dataclasses import dataclass
+
+ALL = 2**62
+"""As many tuples as are pending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One unit and how many of its pending tuples it should take, at the most."""
+
+    unit: int
+    tuples: int = ALL
+
+
+@dataclass(frozen=True, slots=True)
+class BoxCall:
+    """Units that run as one call over the same trains, and pay the overhead of a call once.
+
+    Trains are counted from the first that the scheduler heard of; `first_train` is included,
+    `end_train` is not.
+    """
+
+    number: int
+    units: tuple[int, ...]
+    stream: int
+    first_train: int
+    end_train: int
+    tuples: int

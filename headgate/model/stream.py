@@ -1,0 +1,46 @@
+"""A stream: a named, typed, unbounded sequence of tuples."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from headgate.errors import ConfigRefused
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+ARRIVED_AT = "_arrived_at_s"
+"""The column of the stream log that holds a tuple's arrival, in seconds since 1970."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """Where tuples come from: any `readStream` format of Spark with its options.
+
+    Args:
+        schema: columns as Spark DDL, `"location STRING, temperature INT"`; may stay empty for
+            sources that bring their own.
+        event_time: the column with the time a tuple speaks of.
+        arrival_time: the timestamp column from which response times count; without it a tuple
+            arrives when ingest first sees it.
+        trigger_s: how often ingest asks the source for new tuples.
+    """
+
+    name: str
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    schema: str = ""
+    event_time: str | None = None
+    arrival_time: str | None = None
+    trigger_s: float = 0.2
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name):
+            raise ConfigRefused(
+                path="streams", key="name", value=self.name, expected="letters, digits and _"
+            )
+        if self.trigger_s < 0:
+            raise ConfigRefused(
+                path=f"stream '{self.name}'",
+                key="trigger_s",
+                value=self.trigger_s,
+                expected="0 or more seconds",
+            )

@@ -1,0 +1,23 @@
+"""The policies, one small module each; importing this room makes all of them known by name.
+
+In: the unit table and the time. Out: plans. Never: an engine, a clock, a file, unseen luck.
+"""
+
+from headgate.policies import cqc, rate, round_robin, wait
+from headgate.policies.interface import Policy, State
+from headgate.policies.priority import priority
+from headgate.policies.registry import PolicyEntry, policies, policy_named, register
+
+__all__ = [
+    "Policy",
+    "PolicyEntry",
+    "State",
+    "cqc",
+    "policies",
+    "policy_named",
+    "priority",
+    "rate",
+    "register",
+    "round_robin",
+    "wait",
+]

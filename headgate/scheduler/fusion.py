@@ -1,0 +1,38 @@
+"""Which neighbours of a plan share one call: those that stand at the same train and may."""
+
+from collections.abc import Callable, Sequence
+
+from headgate.model.events import Ints
+from headgate.model.plan import Step
+from headgate.model.unit_table import UnitTable
+
+
+def fuse(
+    steps: Sequence[Step],
+    table: UnitTable,
+    cursors: Ints,
+    *,
+    most: int,
+    may_fuse: Callable[[int, int], bool],
+) -> tuple[tuple[Step, ...], int | None]:
+    """Gives the first step of a plan with the neighbours that join it, and where they must stop.
+
+    A neighbour joins when it reads the same stream from the same train. One that stands further on
+    cannot; the call then stops where that one stands, so that both go on together from there.
+    Without this, two units that once were apart would stay apart while trains keep arriving.
+    """
+    first, rest = steps[0], steps[1:]
+    members, stop = [first], None
+    for step in rest:
+        if len(members) >= most:
+            break
+        if table["stream"][step.unit] != table["stream"][first.unit]:
+            continue
+        if not may_fuse(first.unit, step.unit):
+            break
+        ahead = int(cursors[step.unit] - cursors[first.unit])
+        if ahead == 0:
+            members.append(step)
+        elif ahead > 0:
+            stop = int(cursors[step.unit]) if stop is None else min(stop, int(cursors[step.unit]))
+    return tuple(members), stop

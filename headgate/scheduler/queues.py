@@ -1,0 +1,77 @@
+"""One shared buffer per stream, a cursor per consumer (BZ §2)."""
+
+import numpy as np
+from headgate.model.events import Floats, Ints, TrainArrived
+
+
+class StreamBuffer:
+    """Where each train of a stream begins and when its tuples arrived, with room to grow.
+
+    Trains that every cursor has passed are forgotten; train numbers go on.
+
+    >>> buffer = StreamBuffer()
+    >>> one = np.array([3]), np.array([0.5]), np.array([0.6])
+    >>> buffer.append(TrainArrived(1.0, 0, *one))
+    >>> buffer.pending(np.array([0, 1])).tolist(), buffer.head_arrived_at_s(np.array([0])).tolist()
+    ([3, 0], [0.5])
+    """
+
+    def __init__(self, first_train: int = 0) -> None:
+        self.end = first_train
+        self._dropped = first_train
+        self._start = np.zeros(2, dtype=np.int64)
+        self._head_at_s = np.zeros(1)
+        self._arrived_sum_s = np.zeros(2)
+
+    def append(self, event: TrainArrived) -> None:
+        count, used = len(event.tuples), self.end - self._dropped
+        while len(self._head_at_s) < used + count:
+            self._grow()
+        starts = self._start[used] + np.cumsum(event.tuples)
+        sums = self._arrived_sum_s[used] + np.cumsum(event.tuples * event.mean_arrived_at_s)
+        self._start[used + 1 : used + count + 1] = starts
+        self._arrived_sum_s[used + 1 : used + count + 1] = sums
+        self._head_at_s[used : used + count] = event.head_arrived_at_s
+        self.end += count
+
+    def tuples(self, first: int, end: int) -> int:
+        """Counts the tuples of the trains first, ..., end − 1."""
+        return int(self._start[end - self._dropped] - self._start[first - self._dropped])
+
+    def pending(self, cursors: Ints) -> Ints:
+        """Counts the tuples from each cursor to the end."""
+        waiting: Ints = self._start[self.end - self._dropped] - self._start[cursors - self._dropped]
+        return waiting
+
+    def head_arrived_at_s(self, cursors: Ints) -> Floats:
+        """Tells when the oldest tuple at each cursor arrived; ∞ where none waits."""
+        at = np.minimum(cursors - self._dropped, len(self._head_at_s) - 1)
+        return np.where(cursors < self.end, self._head_at_s[at], np.inf)
+
+    def mean_arrived_at_s(self, cursors: Ints) -> Floats:
+        """Tells the mean arrival of the tuples at each cursor; ∞ where none waits."""
+        total_s = self._arrived_sum_s[self.end - self._dropped]
+        sums_s = total_s - self._arrived_sum_s[cursors - self._dropped]
+        return np.where(cursors < self.end, sums_s / np.maximum(1, self.pending(cursors)), np.inf)
+
+    def train_after(self, cursor: int, tuples: int) -> int:
+        """Gives the end of the longest run of whole trains of at most so many tuples, at least one."""
+        used: Ints = self._start[: self.end - self._dropped + 1]
+        limit = int(self._start[cursor - self._dropped]) + tuples
+        last = int(np.searchsorted(used, limit, side="right")) - 1
+        return min(self.end, max(cursor + 1, last + self._dropped))
+
+    def drop(self, before: int) -> None:
+        """Forgets trains that every cursor has passed; cheap, since it waits until half are."""
+        passed = before - self._dropped
+        if passed > 1024 and passed * 2 > self.end - self._dropped:
+            self._start = self._start[passed:].copy()
+            self._arrived_sum_s = self._arrived_sum_s[passed:].copy()
+            self._head_at_s = self._head_at_s[passed:].copy()
+            self._dropped = before
+
+    def _grow(self) -> None:
+        room = max(1024, len(self._head_at_s))
+        self._start = np.concatenate([self._start, np.zeros(room, dtype=np.int64)])
+        self._arrived_sum_s = np.concatenate([self._arrived_sum_s, np.zeros(room)])
+        self._head_at_s = np.concatenate([self._head_at_s, np.zeros(room)])

@@ -1,0 +1,167 @@
+"""The scheduler's state: unit table, cursors, what runs; and the question to the policy."""
+
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from headgate.errors import PlanRejected
+from headgate.model.events import (
+    Event,
+    Ints,
+    QueryStopped,
+    StepFinished,
+    StepStarted,
+    TrainArrived,
+    UnitFailed,
+)
+from headgate.model.network import Network
+from headgate.model.plan import ALL, BoxCall
+from headgate.model.unit_table import UnitTable
+from headgate.policies.interface import Policy, State
+from headgate.scheduler.fusion import fuse
+from headgate.scheduler.queues import StreamBuffer
+from headgate.scheduler.statistics import Statistics
+
+
+class Scheduler:
+    """Hears events, keeps the unit table true, and says which calls to start.
+
+    Args:
+        workers: calls that may be under way at once. A unit never runs twice at once.
+        train_tuples: how many tuples a call takes at the most (Aurora §4.2); at least one train.
+        most_fused: how many units may share a call.
+        statistics: learns cost and selectivity from outcomes; None where they are given.
+        first_trains: where each stream's log begins, for a run that resumes.
+        cursors: where each unit stands, for a run that resumes.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        table: UnitTable,
+        policy: Policy,
+        *,
+        workers: int = 1,
+        train_tuples: int = ALL,
+        most_fused: int = 1,
+        statistics: Statistics | None = None,
+        first_trains: Sequence[int] = (),
+        cursors: Ints | None = None,
+    ) -> None:
+        self.network, self.table, self.policy = network, table, policy
+        self.workers, self.train_tuples, self.most_fused = workers, train_tuples, most_fused
+        self.statistics = statistics
+        self.cursors = np.zeros(len(table), dtype=np.int64) if cursors is None else cursors
+        firsts = first_trains or [0] * len(network.streams)
+        self.buffers = [StreamBuffer(first) for first in firsts]
+        self.wake_at_s = float("inf")
+        self._units_of_stream = [
+            np.flatnonzero(table["stream"] == number) for number in range(len(network.streams))
+        ]
+        self._idle = np.ones(len(table), dtype=np.bool_)
+        self._out: set[int] = set()
+        self._running = 0
+        self._calls = 0
+        policy.prepare(network)
+
+    def hear(self, event: Event) -> None:
+        """Takes in what happened."""
+        match event:
+            case TrainArrived():
+                self.buffers[event.stream].append(event)
+                self._refresh(self._units_of_stream[event.stream])
+            case StepFinished():
+                self._finish(event)
+            case UnitFailed() | QueryStopped():
+                # It stays where it stands and busy, so that no plan sees it again.
+                self._out.add(event.unit)
+                self._idle[event.unit] = False
+
+    def plan(self, now_s: float) -> list[BoxCall]:
+        """Gives the calls to start now: as many as there are free workers with something to do."""
+        calls = []
+        while self._running < self.workers:
+            call = self._next_call(now_s)
+            if call is None:
+                break
+            calls.append(call)
+        return calls
+
+    @property
+    def ready(self) -> Ints:
+        """The units that have tuples and do not run."""
+        return np.flatnonzero(self._idle & (self.table["pending"] > 0))
+
+    def passed(self, stream: int) -> int:
+        """Gives the train that every consumer of a stream has passed."""
+        units = self._units_of_stream[stream]
+        return int(self.cursors[units].min()) if len(units) else self.buffers[stream].end
+
+    def _next_call(self, now_s: float) -> BoxCall | None:
+        ready = self.ready
+        if not len(ready):
+            return None
+        if self.statistics is not None and len(new := self.statistics.unmeasured(ready)):
+            # A query without statistics is probed first, alone, so that its cost is its own (E1).
+            return self._call((int(new[0]),), ALL, None, now_s)
+        steps = self.policy.plan(State(self.table, ready), now_s)
+        if not steps:
+            return None
+        table = self.table
+
+        def may_fuse(unit: int, other: int) -> bool:
+            whole = self.network.paths[unit].runs_whole or self.network.paths[other].runs_whole
+            return not whole and self.policy.may_fuse(table, unit, other)
+
+        members, stop = fuse(steps, table, self.cursors, most=self.most_fused, may_fuse=may_fuse)
+        for step in members:
+            if not self._idle[step.unit] or table["pending"][step.unit] <= 0:
+                raise PlanRejected(
+                    policy=self.policy.name, unit=step.unit, reason="has nothing pending or runs"
+                )
+        tuples = min(step.tuples for step in members)
+        return self._call(tuple(step.unit for step in members), tuples, stop, now_s)
+
+    def _call(
+        self, units: tuple[int, ...], tuples: int, stop: int | None, now_s: float
+    ) -> BoxCall:
+        stream = int(self.table["stream"][units[0]])
+        buffer, first = self.buffers[stream], int(self.cursors[units[0]])
+        end = buffer.train_after(first, min(tuples, self.train_tuples))
+        end = end if stop is None else min(end, stop)
+        call = BoxCall(self._calls, units, stream, first, end, buffer.tuples(first, end))
+        self._calls += 1
+        self._running += 1
+        self._idle[list(units)] = False
+        self.policy.hear(StepStarted(now_s, call))
+        return call
+
+    def _finish(self, event: StepFinished) -> None:
+        call = event.call
+        self._running -= 1
+        done = [unit for unit in call.units if unit not in self._out]
+        self.cursors[done] = call.end_train
+        self._idle[done] = True
+        if self.statistics is not None:
+            self.statistics.learn(self.table, event)
+        self._refresh(np.array(call.units))
+        self.policy.hear(event)
+        self.buffers[call.stream].drop(self.passed(call.stream))
+
+    def _refresh(self, units: Ints) -> None:
+        """Brings pending, head and mean arrival and the cost of units of one stream up to date.
+
+        The cost is that of the call that would run: C̄(n) = o / n + c̄, so that a priority ranks
+        what the engine really charges for n pending tuples.
+        """
+        if not len(units):
+            return
+        table, cursors = self.table, self.cursors[units]
+        buffer = self.buffers[table["stream"][units[0]]]
+        pending = buffer.pending(cursors)
+        table["pending"][units] = pending
+        table["head_arrived_at_s"][units] = buffer.head_arrived_at_s(cursors)
+        table["mean_arrived_at_s"][units] = buffer.mean_arrived_at_s(cursors)
+        taken = np.clip(pending, 1, self.train_tuples)
+        table["cost_s"][units] = table["overhead_s"][units] / taken + table["tuple_cost_s"][units]

@@ -1,0 +1,141 @@
+"""The engine in virtual time: a heap of what ends when, and arrivals behind one cursor a stream."""
+
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from headgate.errors import ConfigRefused
+from headgate.model.events import ClockTicked, Event, Floats, StepFinished, TrainArrived
+from headgate.model.network import Network
+from headgate.model.plan import BoxCall
+from headgate.model.unit_table import UnitTable
+from headgate.simulation.kernel import run_train
+
+NO_FATES = np.zeros(0, dtype=np.int8)
+
+
+class SimulationEngine:
+    """Answers calls by arithmetic.
+
+    A tuple is a train of its own, so that any number of tuples can be taken. A call costs its
+    overhead once and every member's tuples at their cost; members of a fused call run one after
+    the other inside it.
+
+    Args:
+        arrivals: arrival times by stream, ascending, in seconds.
+        together: results leave when the whole call is done, as they do from a Spark job; else each
+            leaves when it is computed.
+        fates: for a worked example, the outcome of every tuple by query name.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        table: UnitTable,
+        arrivals: Mapping[str, Floats],
+        *,
+        seed: int = 0,
+        workers: int = 1,
+        together: bool = False,
+        fates: Mapping[str, Sequence[int]] | None = None,
+        progress: Callable[[float], None] = lambda now_s: None,
+    ) -> None:
+        self._table, self._seed, self._workers = table, seed, workers
+        self._together, self._progress = together, progress
+        self._arrivals = [arrivals.get(stream.name, np.zeros(0)) for stream in network.streams]
+        for stream, times_s in zip(network.streams, self._arrivals, strict=True):
+            if len(times_s) > 1 and np.any(np.diff(times_s) < 0):
+                raise ConfigRefused(
+                    path=f"stream '{stream.name}'",
+                    key="arrivals",
+                    value=None,
+                    expected="in ascending order of time",
+                )
+        self._told = [0] * len(self._arrivals)
+        self._boxes = [_box(number, network, table) for number in range(len(network.paths))]
+        fates = fates or {}
+        self._fates = [
+            np.array(fates[path.query.name], dtype=np.int8) if path.query.name in fates else NO_FATES
+            for path in network.paths
+        ]
+        self._ends: list[tuple[float, int, StepFinished]] = []
+        self._now_s = 0.0
+
+    def now_s(self) -> float:
+        return self._now_s
+
+    def start(self, call: BoxCall) -> None:
+        times_s = self._arrivals[call.stream]
+        begun_s, outs, responses = self._now_s, [], []
+        spent_s = float(self._table["overhead_s"][list(call.units)].max())
+        departures = []
+        for unit in call.units:
+            departs_s, passed = np.empty(call.tuples), np.empty(call.tuples, dtype=np.int64)
+            count, took_s = run_train(
+                call.first_train, call.end_train, *self._boxes[unit], self._seed,
+                self._fates[unit], departs_s, passed,
+            )  # fmt: skip
+            departures.append((departs_s[:count] + spent_s, times_s[passed[:count]]))
+            spent_s += took_s
+            outs.append(count)
+        for departs_s, arrived_s in departures:
+            left_s = np.full(len(departs_s), spent_s) if self._together else departs_s
+            responses.append(begun_s + left_s - arrived_s)
+        end_s = begun_s + spent_s
+        finished = StepFinished(end_s, call, spent_s, tuple(outs), tuple(responses))
+        heapq.heappush(self._ends, (end_s, call.number, finished))
+
+    def next_event(self, wake_at_s: float) -> Event | None:
+        """Advances to the next arrival, end of a call or alarm.
+
+        While every worker is busy no decision can fall, so arrivals up to the next end come as one
+        event: half the run time at high load, and the same decisions.
+        """
+        ends_at_s = self._ends[0][0] if self._ends else np.inf
+        stream, arrives_at_s = self._next_arrival()
+        if min(ends_at_s, arrives_at_s) == np.inf and not self._ends:
+            return None
+        if wake_at_s < min(ends_at_s, arrives_at_s):
+            self._now_s = wake_at_s
+            return ClockTicked(wake_at_s)
+        if arrives_at_s <= ends_at_s:
+            busy = len(self._ends) >= self._workers
+            return self._arrive(stream, ends_at_s if busy else arrives_at_s)
+        self._now_s = ends_at_s
+        self._progress(ends_at_s)
+        return heapq.heappop(self._ends)[2]
+
+    def _next_arrival(self) -> tuple[int, float]:
+        stream, at_s = -1, np.inf
+        for number, times_s in enumerate(self._arrivals):
+            told = self._told[number]
+            if told < len(times_s) and times_s[told] < at_s:
+                stream, at_s = number, float(times_s[told])
+        return stream, at_s
+
+    def _arrive(self, stream: int, until_s: float) -> TrainArrived:
+        times_s, told = self._arrivals[stream], self._told[stream]
+        end = int(np.searchsorted(times_s, until_s, side="right"))
+        self._told[stream] = end
+        arrived_s = times_s[told:end]
+        self._now_s = max(self._now_s, float(arrived_s[-1]))
+        ones = np.ones(end - told, dtype=np.int64)
+        return TrainArrived(self._now_s, stream, ones, arrived_s, arrived_s)
+
+
+def _box(
+    number: int, network: Network, table: UnitTable
+) -> tuple[Floats, Floats, "np.typing.NDArray[np.int64]"]:
+    """Gives a path's costs, selectivities and operator numbers; from the table where it only is known whole."""
+    operators = network.paths[number].operators
+    if any(operator.cost_s is None or operator.selectivity is None for operator in operators):
+        costs_s = [float(table["tuple_cost_s"][number])]
+        selectivities = [float(table["selectivity"][number])]
+    else:
+        costs_s = [operator.cost_s or 0.0 for operator in operators]
+        selectivities = [
+            1.0 if operator.selectivity is None else operator.selectivity for operator in operators
+        ]
+    numbers = [number * 64 + position for position in range(len(costs_s))]
+    return np.array(costs_s), np.array(selectivities), np.array(numbers, dtype=np.int64)

@@ -1,0 +1,178 @@
+"""Spark's reading of a query: what it is made of, or why it is refused."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from headgate.errors import QueryRefused
+from headgate.model.network import Path
+from headgate.model.query import Query
+from headgate.spark.refusals import reason_of
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Classes of the plan's nodes and of everything in them, and the names of what comes out."""
+
+    nodes: tuple[str, ...]
+    expressions: frozenset[str]
+    streams: tuple[str, ...]
+    columns: tuple[str, ...]
+    random: str | None
+
+
+class Analyst:
+    """Analyses queries against the streams' schemas, in a session of its own."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._streams: set[str] = set()
+
+    def add_stream(self, name: str, schema: StructType) -> None:
+        """Makes a stream known under its name, as a relation without rows."""
+        self._session.createDataFrame([], schema).createOrReplaceTempView(name)
+        self._streams.add(name.lower())
+
+    def analyse(self, query: Query) -> Analysis:
+        """Gives Spark's reading of a text; nothing is executed.
+
+        Raises:
+            QueryRefused: Spark cannot parse or resolve it, or it is not a query.
+        """
+        try:
+            parsed = self._session._jsparkSession.sessionState().sqlParser().parsePlan(query.sql)
+            # A command would be executed by the mere call of sql(); its class tells beforehand.
+            kinds = _classes(json.loads(parsed.toJSON()))
+            if commands := [kind for kind in kinds if kind in _COMMANDS or "Command" in kind]:
+                raise _not_a_query(query, commands[0])
+            if not set(kinds) & _RELATIONS:
+                raise _not_a_query(query, parsed.getClass().getSimpleName())
+            frame = self._session.sql(query.sql)
+        except ParseException as error:
+            raise _unparsed(query, error) from error
+        except AnalysisException as error:
+            raise _unresolved(query, error) from error
+        except PySparkException as error:
+            raise QueryRefused(
+                query=query.name, clause="the text", reason=f"is refused by Spark: {reason_of(error)}",
+                fix="correct the text",
+            ) from error  # fmt: skip
+        return self._read(frame)
+
+    def same(self, path: Path) -> bool:
+        """Tells whether a path, put together again, is what Spark reads in the query's own text."""
+        outputs = ", ".join(
+            f"{output} AS `{name}`" for output, name in zip(path.outputs, path.columns, strict=True)
+        )
+        where = f" WHERE {path.predicate}" if path.predicate else ""
+        try:
+            again = self._session.sql(f"SELECT {outputs} FROM `{path.stream}`{where}")
+            return bool(again.sameSemantics(self._session.sql(path.query.sql)))
+        except PySparkException:
+            return False
+
+    def _read(self, frame: DataFrame) -> Analysis:
+        plan = frame._jdf.queryExecution().analyzed()
+        tree = json.loads(plan.toJSON())
+        classes = _classes(tree)
+        luck = [kind for kind in classes if kind in _RANDOM]
+        random = None if plan.deterministic() and not luck else (luck or ["an expression"])[0]
+        return Analysis(
+            nodes=tuple(node["class"].rsplit(".", 1)[-1] for node in tree),
+            expressions=frozenset(classes),
+            streams=tuple(_views(tree)),
+            columns=tuple(frame.columns),
+            random=random,
+        )
+
+
+_RELATIONS = frozenset({"UnresolvedRelation", "OneRowRelation", "UnresolvedInlineTable"})
+_COMMANDS = frozenset(
+    "DropTable DropView InsertIntoStatement CreateTable CreateTableAsSelect ReplaceTable CreateView"
+    " DeleteFromTable UpdateTable MergeIntoTable TruncateTable CacheTable UncacheTable"
+    " CreateVariable SetVariable CompoundBody".split()
+)
+_RANDOM = frozenset(
+    "Rand Randn RandStr Uniform Uuid Shuffle MonotonicallyIncreasingID SparkPartitionID InputFileName"
+    " InputFileBlockStart InputFileBlockLength AesEncrypt".split()
+)
+
+
+def _classes(tree: Any) -> list[str]:
+    return list(_walk(tree))
+
+
+def _walk(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if "class" in value:
+            yield value["class"].rsplit(".", 1)[-1]
+        for part in value.values():
+            yield from _walk(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _walk(part)
+
+
+def _views(tree: list[dict[str, Any]]) -> Iterator[str]:
+    """Gives the name of each view the plan reads: a view stands right below the alias of its name."""
+    for above, node in zip(tree, tree[1:], strict=False):
+        if node["class"].endswith(".View") and above["class"].endswith(".SubqueryAlias"):
+            yield str(above["identifier"]["name"])
+
+
+def _not_a_query(query: Query, kind: str) -> QueryRefused:
+    return QueryRefused(
+        query=query.name,
+        clause=kind,
+        reason="is not a SELECT over a stream, so it cannot run continuously",
+        fix="write one SELECT ... FROM a stream; change tables outside Headgate",
+    )
+
+
+def _unparsed(query: Query, error: ParseException) -> QueryRefused:
+    message = str(error).strip()
+    line = column = None
+    if "(line " in message:
+        place = message.split("(line ", 1)[1].split(")", 1)[0]
+        first, _, second = place.partition(", pos ")
+        line, column = int(first), int(second) + 1
+    reason = reason_of(error)
+    several = ";" in query.sql.rstrip().rstrip(";")
+    fix = "write one statement; register the others as queries of their own" if several else "correct the text"
+    return QueryRefused(
+        query=query.name, clause="the text", reason=f"cannot be parsed: {reason}", fix=fix,
+        line=line, column=column,
+    )  # fmt: skip
+
+
+def _unresolved(query: Query, error: AnalysisException) -> QueryRefused:
+    parameters = error.getMessageParameters() or {}
+    condition = error.getCondition() or ""
+    clause = next(iter(parameters.values()), "the text")
+    fix = "correct the text"
+    if proposal := parameters.get("proposal"):
+        fix = f"use one of {proposal}"
+    reason = f"is refused by Spark: {reason_of(error)}"
+    if condition.startswith("UNRESOLVED_COLUMN"):
+        clause, reason = f"column {parameters.get('objectName')}", "does not exist in the stream"
+    elif condition in ("UNRESOLVED_ROUTINE", "UNRESOLVED_FUNCTION"):
+        clause, reason = f"function {parameters.get('routineName')}", "does not exist"
+        fix = "use a function of Spark SQL, or register yours in the session that you pass in"
+    elif condition == "TABLE_OR_VIEW_NOT_FOUND":
+        clause, reason = f"stream {parameters.get('relationName')}", "does not exist"
+        fix = "read a stream of the pipeline"
+    return QueryRefused(
+        query=query.name, clause=clause, reason=reason, fix=fix, line=_line(query.sql, error)
+    )
+
+
+def _line(sql: str, error: PySparkException) -> int | None:
+    contexts = error.getQueryContext()
+    if not contexts:
+        return None
+    return sql.count("\n", 0, max(0, contexts[0].startIndex())) + 1

@@ -1,0 +1,29 @@
+"""Files that are there whole or not at all."""
+
+import os
+import shutil
+from pathlib import Path
+
+
+def flush(path: Path) -> None:
+    """Brings a file, or a directory's list of names, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def put(temporary: Path, final: Path) -> None:
+    """Gives a file or folder its final name in one move, replacing what a crash has left there."""
+    if final.is_dir() and temporary.exists():
+        shutil.rmtree(final)
+    os.replace(temporary, final)
+
+
+def remove(path: Path) -> None:
+    """Removes a file or folder, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

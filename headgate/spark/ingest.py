@@ -1,0 +1,95 @@
+"""Ingest: one Structured Streaming query per stream that appends every batch to the log."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.types import StructType
+
+from headgate.errors import ConfigRefused, RecoveryRefused
+from headgate.model.stream import ARRIVED_AT, Stream
+from headgate.spark.generator import Generator
+from headgate.spark.journal import Train
+from headgate.spark.refusals import reason_of
+from headgate.spark.stream_log import StreamLog
+
+
+def source_of(session: SparkSession, stream: Stream) -> DataFrame:
+    """Opens a stream's source.
+
+    Raises:
+        ConfigRefused: Spark does not know the format, an option, the schema or the directory.
+    """
+    if stream.format == Generator.name():
+        session.dataSource.register(Generator)
+    where = f"stream '{stream.name}'"
+    try:
+        reader = session.readStream.format(stream.format).options(**stream.options)
+        if stream.schema:
+            reader = reader.schema(stream.schema)
+        source = reader.load()
+    except PySparkException as error:
+        raise ConfigRefused(
+            path=where, key="source", value=stream.format, expected=reason_of(error)
+        ) from error
+    for key, column in (("event_time", stream.event_time), ("arrival_time", stream.arrival_time)):
+        if column is not None:
+            _check_time(where, key, column, source.schema)
+    return source
+
+
+def start_ingest(
+    session: SparkSession,
+    stream: Stream,
+    log: StreamLog,
+    state: Path,
+    arrived: Callable[[Train], None],
+) -> StreamingQuery:
+    """Starts to fill the log; `arrived` is called for every new train, from a thread of Spark."""
+    source = source_of(session, stream)
+    checkpoint = state / "checkpoints" / stream.name
+    if log.next_number and not (checkpoint / "metadata").exists():
+        raise RecoveryRefused(
+            subject=f"stream '{stream.name}'",
+            expected=f"the source's position in {checkpoint}",
+            found="a log, but no position to go on from",
+            fix="restore the folder, or begin with a new state directory",
+        )
+    if stream.arrival_time is not None:
+        arrived_s = F.col(stream.arrival_time).cast("double")
+        source = source.withColumn(ARRIVED_AT, arrived_s)
+
+    def append(batch: DataFrame, source_batch: int) -> None:
+        train = log.append(batch, source_batch, time.time())
+        if train is not None:
+            arrived(train)
+
+    try:
+        return (
+            source.writeStream.queryName(f"headgate-ingest-{stream.name}")
+            .option("checkpointLocation", str(checkpoint))
+            .trigger(processingTime=f"{round(stream.trigger_s * 1000)} milliseconds")
+            .foreachBatch(append)
+            .start()
+        )
+    except AnalysisException as error:
+        raise ConfigRefused(
+            path=f"stream '{stream.name}'", key="source", value=stream.format,
+            expected=reason_of(error),
+        ) from error  # fmt: skip
+
+
+def _check_time(where: str, key: str, column: str, schema: StructType) -> None:
+    types = {field.name: field.dataType.simpleString() for field in schema.fields}
+    if not types.get(column, "").startswith("timestamp"):
+        raise ConfigRefused(
+            path=where,
+            key=key,
+            value=column,
+            expected="a TIMESTAMP column of the stream; it has "
+            + ", ".join(f"{name} {kind}" for name, kind in types.items()),
+        )

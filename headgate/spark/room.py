@@ -1,0 +1,8 @@
+"""The Spark room's door: what the runtime needs of it, imported only when Spark is asked for."""
+
+from headgate.spark.analysis import Analyst
+from headgate.spark.engine import SparkEngine
+from headgate.spark.ingest import source_of
+from headgate.spark.session import local_session, own_session, quiet_python
+
+__all__ = ["Analyst", "SparkEngine", "local_session", "own_session", "quiet_python", "source_of"]

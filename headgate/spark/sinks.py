@@ -1,0 +1,36 @@
+"""File sinks: one file for each range of trains that had results, whole or not at all."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headgate.model.query import Sink
+from headgate.spark.files import flush
+
+SUFFIX = {"parquet": "parquet", "json": "json"}
+HIDDEN = "_unfinished"
+"""Readers of a results folder pass over names that begin with an underscore."""
+
+
+class FileSink:
+    """Writes results under a temporary name; the commit gives them their final one."""
+
+    def __init__(self, sink: Sink) -> None:
+        self.format = sink.format
+        self.folder = Path(sink.path)
+        (self.folder / HIDDEN).mkdir(parents=True, exist_ok=True)
+
+    def names(self, first_train: int, end_train: int) -> tuple[Path, Path]:
+        """Gives the temporary and the final name of the results of a range of trains."""
+        name = f"{first_train:012d}-{end_train - 1:012d}.{SUFFIX[self.format]}"
+        return self.folder / HIDDEN / name, self.folder / name
+
+    def write(self, table: pa.Table, file: Path) -> None:
+        """Writes results to disk, for good."""
+        if self.format == "parquet":
+            pq.write_table(table, file, compression="zstd")
+        else:
+            lines = table.column(0).to_pylist()
+            file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        flush(file)

@@ -1,0 +1,48 @@
+"""Tuples of a sensor network in a forest: location, temperature, humidity (CQC §5.1, Table 1)."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.model.events import Floats
+from headgate.workloads.arrivals import Bursts
+
+SCHEMA = "location STRING, temperature INT, humidity INT, ts TIMESTAMP"
+LOCATIONS = np.array([f"forest-{number:05d}" for number in range(20)])  # 12 characters, 20 of them
+
+
+def sensor_readings(seed: int, first: int, times_s: Floats) -> pa.RecordBatch:
+    """Gives readings first, first + 1, ...; the same numbers always give the same readings.
+
+    Args:
+        times_s: when each is taken, in seconds since 1970.
+    """
+    numbers = np.arange(first, first + len(times_s), dtype=np.uint64)
+    luck = _mixed(numbers + np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15))
+    microseconds = (times_s * 1e6).astype(np.int64)
+    return pa.RecordBatch.from_pydict(
+        {
+            "location": pa.array(LOCATIONS[(luck % np.uint64(20)).astype(np.int64)], pa.string()),
+            "temperature": ((luck >> np.uint64(8)) % np.uint64(41)).astype(np.int32),
+            "humidity": ((luck >> np.uint64(24)) % np.uint64(101)).astype(np.int32),
+            "ts": pa.array(microseconds, pa.timestamp("us", tz="UTC")),
+        }
+    )
+
+
+def start_of(text: str) -> float:
+    """Reads an instant like 2026-01-01T00:00:00 as seconds since 1970, UTC."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+
+
+def arrivals_of(options: dict[str, str]) -> Bursts:
+    """Reads the arrival options of a generator stream."""
+    known = ("rate_per_s", "burst_factor", "burst_every_s", "burst_for_s")
+    return Bursts(**{key: float(options[key]) for key in known if key in options})
+
+
+def _mixed(words: "np.typing.NDArray[np.uint64]") -> "np.typing.NDArray[np.uint64]":
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))

@@ -1,0 +1,19 @@
+"""Luck without a generator: a hash of (seed, tuple, operator), the same for every policy."""
+
+import numba
+import numpy as np
+
+
+@numba.njit  # type: ignore[untyped-decorator]  # numba ships no types
+def chance(seed: int, number: int, operator: int) -> float:
+    """Gives a number in [0, 1) that depends on nothing but its arguments (splitmix64's mixing)."""
+    word = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
+    word ^= np.uint64(number) + np.uint64(0x632BE59BD9B4E019)
+    word *= np.uint64(0xBF58476D1CE4E5B9)
+    word ^= (word >> np.uint64(30)) + np.uint64(operator) * np.uint64(0x94D049BB133111EB)
+    word ^= word >> np.uint64(27)
+    word *= np.uint64(0xBF58476D1CE4E5B9)
+    word ^= word >> np.uint64(31)
+    word *= np.uint64(0x94D049BB133111EB)
+    word ^= word >> np.uint64(29)
+    return float(word >> np.uint64(11)) * (1.0 / 9007199254740992.0)
