@@ -98,6 +98,9 @@ class Pipeline(_Strict):
     )
     most_fused: int = Field(16, ge=1, description="queries that may share one job; 1 is no fusion")
     retention_s: float = Field(3600.0, ge=0, description="how long passed trains are kept")
+    rehearsal_s: float = Field(
+        12.0, ge=0, description="seconds to warm up and measure new queries before the first tuple"
+    )
     spark: SparkConfig = Field(default_factory=SparkConfig, description="the Spark session")
     classes: dict[str, float] = Field(
         default_factory=lambda: {"default": 1.0}, description="priority by class", min_length=1

@@ -133,6 +133,7 @@ class Headgate:
         train_tuples: tuples a call takes at the most; a call takes at least one train.
         most_fused: queries that may share one Spark job.
         retention_s: how long trains are kept after every query has passed them.
+        rehearsal_s: how long new queries may be warmed up and measured before the first tuple.
     """
 
     def __init__(
@@ -146,6 +147,7 @@ class Headgate:
         train_tuples: int = ALL,
         most_fused: int = 16,
         retention_s: float = 3600.0,
+        rehearsal_s: float = 12.0,
         master: str = "local[*]",
         spark_config: Mapping[str, str] | None = None,
     ) -> None:
@@ -159,7 +161,7 @@ class Headgate:
             for name, priority in (classes or {"default": 1.0}).items()
         )
         self._workers, self._train_tuples, self._most_fused = workers, train_tuples, most_fused
-        self._retention_s = retention_s
+        self._retention_s, self._rehearsal_s = retention_s, rehearsal_s
         self._owns_session = spark is None
         self._session = spark or room.local_session(self.state, master, spark_config or {})
         room.quiet_python()
@@ -216,17 +218,27 @@ class Headgate:
             raise UnknownName(kind="query", name=name, known=self._handles)
         return self._handles[name]
 
-    def start(self, listeners: Sequence[Listener] = ()) -> None:
-        """Starts ingest and the scheduler; returns at once."""
+    def start(
+        self,
+        *,
+        listeners: Sequence[Listener] = (),
+        progress: Callable[[int, int], None] = lambda done, of: None,
+    ) -> None:
+        """Rehearses the queries, then starts ingest and the scheduler and returns.
+
+        Args:
+            listeners: called with every event, from the scheduler's thread.
+            progress: called with the number of queries rehearsed and to rehearse.
+        """
         self._refuse_if_started()
         network = Network(tuple(self._streams), self.classes, tuple(self._paths))
         if not network.paths:
             raise ConfigRefused(path="queries", key="", value=None, expected="at least one query")
-        table = unit_table(network, recorded_statistics(self.state))
         engine = self._engine = self._room.SparkEngine(
             self._session, network, self._schemas, self.state,
             workers=self._workers, retention_s=self._retention_s,
         )  # fmt: skip
+        table = unit_table(network, self._rehearsed(network, progress))
         statistics = Statistics(table)
         self._scheduler = Scheduler(
             network, table, self.policy,
@@ -321,6 +333,21 @@ class Headgate:
         temporary.write_text(json.dumps({"queries": {**earlier, **known}}, indent=1))
         temporary.replace(self.state / STATISTICS)
 
+    def _rehearsed(
+        self, network: Network, progress: Callable[[int, int], None]
+    ) -> dict[str, QueryStatistics]:
+        """Gives what is known before the first tuple: recorded by earlier runs, else rehearsed now."""
+        known = recorded_statistics(self.state)
+        new = [path for path in network.paths if path.query.name not in known]
+        if not new or not self._rehearsal_s:
+            return known
+        parts: dict[tuple[str, str], list[Path]] = {}
+        for path in network.paths:
+            if not path.runs_whole:
+                parts.setdefault((path.stream, path.query.query_class), []).append(path)
+        groups = [tuple(paths[: self._most_fused]) for paths in parts.values()]
+        return {**self._engine.rehearse(new, groups, self._rehearsal_s, progress), **known}
+
     def _analysed(self, query: Query) -> Path:
         analysis = self._analyst.analyse(query)
         refuse_stateful(query.name, query.sql, analysis.nodes, analysis.expressions)
@@ -365,6 +392,7 @@ def load(
         train_tuples=pipeline.train_tuples or ALL,
         most_fused=pipeline.most_fused,
         retention_s=pipeline.retention_s,
+        rehearsal_s=pipeline.rehearsal_s,
         master=pipeline.spark.master,
         spark_config=pipeline.spark.config,
     )

@@ -1,11 +1,11 @@
 """Takes a SELECT over one stream apart into a predicate and output expressions, by sqlglot."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token
+from sqlglot.tokens import Token, TokenType
 
 from headgate.errors import QueryRefused, UnknownName
 from headgate.model.network import Path
@@ -61,7 +61,7 @@ def path_of(query: Query, streams: Mapping[str, Sequence[str]]) -> Path:
     or a hint runs whole. The caller holds the parts against Spark's own reading of the text.
 
     Args:
-        streams: column names by stream; a stream without known columns keeps `*` whole.
+        streams: column names by stream; where they are not known, `*` stays `*`.
 
     >>> path = path_of(Query(name="q", sql="SELECT a + 1 AS b FROM s WHERE a > 2", query_class="H"), {"s": ["a"]})
     >>> path.predicate, path.outputs
@@ -69,7 +69,7 @@ def path_of(query: Query, streams: Mapping[str, Sequence[str]]) -> Path:
     """
     stream = stream_of(query, list(streams))
     tree = sqlglot.parse_one(query.sql, read=DIALECT)
-    parts = _parts(tree, streams[stream]) if isinstance(tree, exp.Select) else None
+    parts = _parts(query, tree, streams[stream]) if isinstance(tree, exp.Select) else None
     if parts is None:
         return whole(query, stream)
     predicate, outputs = parts
@@ -86,31 +86,82 @@ def whole(query: Query, stream: str) -> Path:
     )
 
 
-def _parts(tree: exp.Select, columns: Sequence[str]) -> tuple[str | None, tuple[str, ...]] | None:
-    plain = {"expressions", "from_", "where", "kind", "hint", "operation_modifiers"}
+def _parts(
+    query: Query, tree: exp.Select, columns: Sequence[str]
+) -> tuple[str | None, tuple[str, ...]] | None:
+    """Cuts the text at SELECT, FROM, WHERE and the commas between outputs; None if it is not plain.
+
+    The pieces are the user's own words, not sqlglot's rewriting of them: sqlglot turns `24D` into a
+    cast, for one, and Spark shall see what was written.
+    """
     used = {key for key, value in tree.args.items() if value}
-    if used - plain or tree.find(exp.Subquery, exp.Hint) or not used >= {"expressions", "from_"}:
+    if used - {"expressions", "from_", "where"} or tree.find(exp.Subquery, exp.Hint):
         return None
     table = tree.find(exp.Table)
-    if table is None or any(value for key, value in table.args.items() if key not in ("this", "alias")):
+    if table is None or {key for key, value in table.args.items() if value} - {"this", "alias"}:
         return None
     own_names = {table.alias_or_name.lower(), table.name.lower()}
+    clauses = _clauses(tokens_of(query.sql))
+    items = _split(clauses[TokenType.SELECT])
+    if len(items) != len(tree.expressions):
+        return None
     outputs: list[str] = []
-    for item in tree.expressions:
+    for item, words in zip(tree.expressions, items, strict=True):
         if item.is_star:
-            if item.args.get("except_") or item.find(exp.Star).args.get("except_") or not columns:
+            if any(value for star in item.find_all(exp.Star) for value in star.args.values()):
                 return None
-            outputs += [f"`{column}`" for column in columns]
+            outputs += [f"`{column}`" for column in columns] or ["*"]
         else:
-            outputs.append(_sql(item.unalias(), own_names))
-    where = tree.args.get("where")
-    return (_sql(where.this, own_names) if where else None), tuple(outputs)
+            outputs.append(_words(query.sql, _unaliased(item, words), own_names))
+    where = clauses.get(TokenType.WHERE)
+    return (_words(query.sql, where, own_names) if where else None), tuple(outputs)
 
 
-def _sql(expression: exp.Expression, own_names: set[str]) -> str:
-    """Writes an expression without the stream's own name in front of its columns."""
-    bare = expression.copy()
-    for column in bare.find_all(exp.Column):
-        if column.table.lower() in own_names:
-            column.set("table", None)
-    return bare.sql(dialect=DIALECT)
+def _clauses(tokens: list[Token]) -> dict[TokenType, list[Token]]:
+    """Gives the words of each clause, without its keyword."""
+    clauses: dict[TokenType, list[Token]] = {}
+    current: list[Token] = []
+    for token, depth in _depths(tokens):
+        if depth == 0 and token.token_type in (TokenType.SELECT, TokenType.FROM, TokenType.WHERE):
+            current = clauses.setdefault(token.token_type, [])
+        elif token.token_type != TokenType.SEMICOLON:
+            current.append(token)
+    return clauses
+
+
+def _split(tokens: list[Token]) -> list[list[Token]]:
+    items: list[list[Token]] = [[]]
+    for token, depth in _depths(tokens):
+        if depth == 0 and token.token_type == TokenType.COMMA:
+            items.append([])
+        else:
+            items[-1].append(token)
+    return items
+
+
+def _depths(tokens: list[Token]) -> Iterator[tuple[Token, int]]:
+    opening = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
+    closing = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
+    depth = 0
+    for token in tokens:
+        depth -= token.token_type in closing
+        yield token, depth
+        depth += token.token_type in opening
+
+
+def _unaliased(item: exp.Expression, words: list[Token]) -> list[Token]:
+    if not isinstance(item, exp.Alias):
+        return words
+    words = words[:-1]
+    return words[:-1] if words[-1].token_type == TokenType.ALIAS else words
+
+
+def _words(sql: str, tokens: list[Token], own_names: set[str]) -> str:
+    """Gives the text from the first to the last token, without the stream's own name before columns."""
+    text, at = "", tokens[0].start
+    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
+        qualifies = after is not None and after.token_type == TokenType.DOT
+        begins = before is None or before.token_type != TokenType.DOT
+        if qualifies and begins and token.text.lower() in own_names and after is not None:
+            text, at = text + sql[at : token.start], after.end + 1
+    return text + sql[at : tokens[-1].end + 1]

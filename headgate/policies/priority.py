@@ -7,8 +7,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from headgate.model.network import Network
 from headgate.model.plan import Step
-from headgate.model.unit_table import Unit, UnitTable
+from headgate.model.unit_table import UNIT, Unit, UnitTable
 from headgate.policies.interface import Policy, State
 from headgate.policies.registry import register
 
@@ -43,6 +44,10 @@ class PriorityPolicy(Policy):
 
     def __init__(self, function: Any) -> None:
         self._function = function
+
+    def prepare(self, network: Network) -> None:
+        """Compiles, so that the first decision is as quick as the next."""
+        priorities(np.ones(1, dtype=UNIT), np.zeros(1, dtype=np.int64), 0.0, self._function)
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
         values = priorities(state.table, state.ready, now_s, self._function)

@@ -4,7 +4,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path as File
@@ -26,11 +26,14 @@ from headgate.model.events import (
 )
 from headgate.model.network import Network, Path
 from headgate.model.plan import BoxCall
-from headgate.spark.executor import Executor, Output, Work
+from headgate.model.query import QueryStatistics
+from headgate.spark.executor import Executor, Work
+from headgate.spark.files import remove
 from headgate.spark.ingest import start_ingest
 from headgate.spark.journal import Journal, Train
 from headgate.spark.recovery import recover
 from headgate.spark.refusals import cause_of
+from headgate.spark.rehearsal import FEW, MANY, invent, rehearse, warm_up
 from headgate.spark.session import own_session
 from headgate.spark.sinks import FileSink
 from headgate.spark.stream_log import StreamLog
@@ -102,6 +105,29 @@ class SparkEngine:
             for stream in self._network.streams
             for trains in [self._journal.trains(stream.name)]
         ]
+
+    def rehearse(
+        self,
+        paths: Sequence[Path],
+        groups: Sequence[tuple[Path, ...]],
+        budget_s: float,
+        progress: Callable[[int, int], None],
+    ) -> dict[str, QueryStatistics]:
+        """Warms up with the groups that will run fused, then measures each path alone."""
+        session, folder = own_session(self._session), self._state / "rehearsal"
+        trains = {
+            name: (
+                invent(session, each.schema, FEW, folder / name),
+                invent(session, each.schema, MANY, folder / name),
+            )
+            for name, each in self._logs.items()
+        }
+        warm_up(session, self._executor, groups, trains, budget_s / 2)
+        known = rehearse(
+            session, self._executor, paths, trains, budget_s=budget_s / 2, progress=progress
+        )
+        remove(folder)
+        return known
 
     def begin(self) -> None:
         """Tells of the trains that are there already, then starts ingest."""
@@ -241,7 +267,6 @@ class SparkEngine:
         if not hasattr(self._sessions, "own"):
             self._sessions.own = own_session(self._session)
             self._sessions.own.addTag(TAG)
-        outputs: list[Output] = self._executor.evaluate(self._sessions.own, work)
-        self._executor.commit(work, outputs)
+        outputs = self._executor.run(self._sessions.own, work)
         committed_at_s = self.now_s()
         return [committed_at_s - output.arrived_at_s for output in outputs]

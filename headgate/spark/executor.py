@@ -45,18 +45,27 @@ class Executor:
         self._journal, self._logs, self._sinks = journal, logs, sinks
         self._texts: dict[tuple[str, ...], FusedSql] = {}
 
-    def evaluate(self, session: SparkSession, work: Work) -> list[Output]:
+    def evaluate(
+        self, session: SparkSession, paths: tuple[Path, ...], trains: Sequence[str]
+    ) -> list[Output]:
         """Gives every member's results; several members are one job with one scan."""
-        log = self._logs[work.paths[0].stream]
-        trains = session.read.schema(log.schema).parquet(*log.paths(work.first_train, work.end_train))
-        if work.paths[0].runs_whole:
-            return [self._evaluate_whole(session, work, trains)]
-        fused = self._text(work.paths)
-        table = session.sql(fused.text, trains=trains).toArrow()
+        log = self._logs[paths[0].stream]
+        scan = session.read.schema(log.schema).parquet(*trains)
+        if paths[0].runs_whole:
+            return [self._evaluate_whole(session, paths[0], scan)]
+        fused = self._text(paths)
+        table = session.sql(fused.text, trains=scan).toArrow()
         return [
             _member(path, table, flag, columns)
-            for path, flag, columns in zip(work.paths, fused.flags, fused.columns, strict=True)
+            for path, flag, columns in zip(paths, fused.flags, fused.columns, strict=True)
         ]
+
+    def run(self, session: SparkSession, work: Work) -> list[Output]:
+        """Evaluates and commits a call."""
+        log = self._logs[work.paths[0].stream]
+        outputs = self.evaluate(session, work.paths, log.paths(work.first_train, work.end_train))
+        self.commit(work, outputs)
+        return outputs
 
     def commit(self, work: Work, outputs: Sequence[Output]) -> None:
         """Makes the results visible, exactly once.
@@ -87,13 +96,12 @@ class Executor:
                 flush(folder)
             self._journal.confirm(step)
 
-    def _evaluate_whole(self, session: SparkSession, work: Work, trains: DataFrame) -> Output:
+    def _evaluate_whole(self, session: SparkSession, path: Path, trains: DataFrame) -> Output:
         """Runs a text as it is written, over a view of the stream's name in the worker's session.
 
         Which input row an output row comes from is not known then; each counts as arrived at the
         mean of its trains.
         """
-        path = work.paths[0]
         mean_s = trains.agg({ARRIVED_AT: "avg"}).collect()[0][0]
         trains.drop(ARRIVED_AT).createOrReplaceTempView(path.stream)
         frame = session.sql(path.query.sql)

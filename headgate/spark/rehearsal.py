@@ -1,0 +1,110 @@
+"""A rehearsal before the first tuple: warms the JVM up and measures what each query costs alone."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path as File
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DataType, StructType
+
+from headgate.model.network import Path
+from headgate.model.query import QueryStatistics
+from headgate.model.stream import ARRIVED_AT
+from headgate.scheduler.statistics import PRIOR_SELECTIVITY
+from headgate.spark.executor import Executor
+
+FEW, MANY = 100, 20_000
+"""Two sizes of train: their difference is the cost of tuples, the smaller one is nearly all overhead."""
+
+INVENTED = {
+    "string": "concat('v', id % 97)",
+    "boolean": "id % 2 = 0",
+    "date": "date_add(DATE'2020-01-01', CAST(id % 365 AS INT))",
+    "timestamp": "timestamp_seconds(1577836800 + id)",
+    "timestamp_ntz": "CAST(timestamp_seconds(1577836800 + id) AS TIMESTAMP_NTZ)",
+    "binary": "CAST(concat('v', id % 97) AS BINARY)",
+}
+
+
+def invent(session: SparkSession, schema: StructType, rows: int, folder: File) -> str:
+    """Writes a train of invented tuples of a schema; gives its path."""
+    columns = [
+        f"{_value(field.dataType)} AS `{field.name}`" for field in schema.fields if field.name != ARRIVED_AT
+    ]
+    path = str(folder / f"{rows}.parquet")
+    frame = session.range(0, rows, 1, 1).selectExpr(*columns, f"0D AS {ARRIVED_AT}")
+    frame.write.mode("overwrite").parquet(path)
+    return path
+
+
+def rehearse(
+    session: SparkSession,
+    executor: Executor,
+    paths: Sequence[Path],
+    trains: Mapping[str, tuple[str, str]],
+    *,
+    budget_s: float,
+    progress: Callable[[int, int], None],
+) -> dict[str, QueryStatistics]:
+    """Gives each query's overhead and cost, as far as the time allows; results go nowhere.
+
+    Selectivity on invented tuples means nothing, so it starts from its prior and is learned. A query
+    that fails on them (a cast, say) is left to be measured on real ones.
+
+    Args:
+        trains: by stream, the paths of the train of few and of the train of many tuples.
+    """
+    known: dict[str, QueryStatistics] = {}
+    ends_at_s = time.perf_counter() + budget_s
+    for number, path in enumerate(paths):
+        if time.perf_counter() > ends_at_s:
+            break
+        try:
+            few_s, many_s = (
+                _shortest_s(session, executor, path, train) for train in trains[path.stream]
+            )
+        except PySparkException:
+            continue
+        known[path.query.name] = QueryStatistics(
+            cost_s=max(1e-8, (many_s - few_s) / (MANY - FEW)),
+            selectivity=PRIOR_SELECTIVITY,
+            overhead_s=few_s,
+        )
+        progress(number + 1, len(paths))
+    return known
+
+
+def warm_up(
+    session: SparkSession,
+    executor: Executor,
+    groups: Sequence[tuple[Path, ...]],
+    trains: Mapping[str, tuple[str, str]],
+    budget_s: float,
+) -> None:
+    """Runs groups of queries fused, over and over: the JVM needs some hundred jobs to be at its best."""
+    ends_at_s = time.perf_counter() + budget_s
+    while groups and time.perf_counter() < ends_at_s:
+        for paths in groups:
+            try:
+                executor.evaluate(session, paths, [trains[paths[0].stream][0]])
+            except PySparkException:
+                groups = [group for group in groups if group is not paths]
+
+
+def _shortest_s(session: SparkSession, executor: Executor, path: Path, train: str) -> float:
+    times_s = []
+    for _ in range(2):
+        began_s = time.perf_counter()
+        executor.evaluate(session, (path,), [train])
+        times_s.append(time.perf_counter() - began_s)
+    return min(times_s)
+
+
+def _value(kind: DataType) -> str:
+    name = kind.simpleString()
+    if name in INVENTED:
+        return INVENTED[name]
+    if name.startswith(("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")):
+        return f"CAST(id % 97 AS {name})"
+    return f"CAST(NULL AS {name})"
