@@ -5,7 +5,7 @@ from pathlib import Path as File
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from headgate.errors import ConfigRefused
 from headgate.model.query import Query, QueryStatistics, Sink
@@ -107,6 +107,12 @@ class Pipeline(_Strict):
     )
     streams: dict[str, StreamConfig] = Field(description="streams by name", min_length=1)
     queries: dict[str, QueryConfig] = Field(description="queries by name", min_length=1)
+    _origins: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    @property
+    def origins(self) -> dict[str, str]:
+        """Where each value that is not a default comes from."""
+        return self._origins
 
     @model_validator(mode="after")
     def _classes_exist(self) -> "Pipeline":
@@ -162,11 +168,13 @@ class Pipeline(_Strict):
         )
 
 
-def read_pipeline(path: str | File, changes: Mapping[str, Any] | None = None) -> Pipeline:
+def read_pipeline(
+    path: str | File, environment: Mapping[str, str] | None = None, **flags: Any
+) -> Pipeline:
     """Reads and checks a pipeline file; relative directories are taken from the working directory.
 
-    Args:
-        changes: values by key that replace those of the file, as flags do.
+    A value comes from the defaults, the file, the environment (`HEADGATE_STATE` for `state`) or a
+    flag; the last that gives one wins.
 
     Raises:
         ConfigRefused: the file is missing, is not YAML, or a value is wrong.
@@ -189,10 +197,20 @@ def read_pipeline(path: str | File, changes: Mapping[str, Any] | None = None) ->
         ) from error
     if not isinstance(data, dict):
         raise ConfigRefused(path=str(path), key="", value=None, expected="a mapping of keys")
+    outside = {} if environment is None else environment
+    changes = {
+        key: outside[variable]
+        for key in Pipeline.model_fields
+        if (variable := f"HEADGATE_{key.upper()}") in outside and key not in ("streams", "queries")
+    }
     try:
-        return Pipeline.model_validate({**data, **(changes or {})})
+        pipeline = Pipeline.model_validate({**data, **changes, **flags})
     except ValidationError as error:
         raise _refused(str(path), error) from error
+    pipeline.origins.update(dict.fromkeys(data, str(path)))
+    pipeline.origins.update({key: f"HEADGATE_{key.upper()}" for key in changes})
+    pipeline.origins.update(dict.fromkeys(flags, "flag"))
+    return pipeline
 
 
 class _NoTwins(yaml.SafeLoader):

@@ -95,6 +95,7 @@ def simulate(
     workers: int = 1,
     train_tuples: int = 1,
     most_fused: int = 1,
+    trigger_s: Mapping[str, float] | None = None,
     together: bool = False,
     fates: Mapping[str, Sequence[int]] | None = None,
     progress: Callable[[float], None] = lambda now_s: None,
@@ -105,13 +106,14 @@ def simulate(
     Args:
         arrivals: arrival times by stream, in seconds.
         train_tuples: tuples a call takes at the most; 1 decides anew for every tuple, as Sharaf does.
+        trigger_s: by stream, how often its source is asked; without it a tuple is seen at once.
         together: results leave at the end of a call, as from a Spark job.
     """
     table = unit_table(network, dict(statistics or {}))
     chosen = policy_named(policy) if isinstance(policy, str) else policy
     engine = SimulationEngine(
-        network, table, arrivals, seed=seed, workers=workers, together=together, fates=fates,
-        progress=progress,
+        network, table, arrivals, seed=seed, workers=workers, trigger_s=trigger_s,
+        together=together, fates=fates, progress=progress,
     )  # fmt: skip
     scheduler = Scheduler(
         network, table, chosen, workers=workers, train_tuples=train_tuples, most_fused=most_fused
@@ -437,6 +439,7 @@ def simulate_pipeline(
         network, arrivals, policy=policy_of(pipeline, policy), statistics=known, seed=seed,
         workers=pipeline.workers, train_tuples=pipeline.train_tuples or ALL,
         most_fused=pipeline.most_fused, together=True, progress=progress,
+        trigger_s={stream.name: stream.trigger_s for stream in streams},
     )  # fmt: skip
 
 

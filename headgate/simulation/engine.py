@@ -24,6 +24,8 @@ class SimulationEngine:
 
     Args:
         arrivals: arrival times by stream, ascending, in seconds.
+        trigger_s: by stream, how often its source is asked; a tuple is seen at the next multiple, and
+            its response counts from its arrival all the same. Without it, it is seen at once.
         together: results leave when the whole call is done, as they do from a Spark job; else each
             leaves when it is computed.
         fates: for a worked example, the outcome of every tuple by query name.
@@ -37,6 +39,7 @@ class SimulationEngine:
         *,
         seed: int = 0,
         workers: int = 1,
+        trigger_s: Mapping[str, float] | None = None,
         together: bool = False,
         fates: Mapping[str, Sequence[int]] | None = None,
         progress: Callable[[float], None] = lambda now_s: None,
@@ -52,6 +55,11 @@ class SimulationEngine:
                     value=None,
                     expected="in ascending order of time",
                 )
+        self._seen = [
+            np.ceil(times_s / each_s) * each_s if each_s else times_s
+            for stream, times_s in zip(network.streams, self._arrivals, strict=True)
+            for each_s in [(trigger_s or {}).get(stream.name, 0.0)]
+        ]
         self._told = [0] * len(self._arrivals)
         self._boxes = [_box(number, network, table) for number in range(len(network.paths))]
         fates = fates or {}
@@ -108,18 +116,18 @@ class SimulationEngine:
 
     def _next_arrival(self) -> tuple[int, float]:
         stream, at_s = -1, np.inf
-        for number, times_s in enumerate(self._arrivals):
+        for number, seen_s in enumerate(self._seen):
             told = self._told[number]
-            if told < len(times_s) and times_s[told] < at_s:
-                stream, at_s = number, float(times_s[told])
+            if told < len(seen_s) and seen_s[told] < at_s:
+                stream, at_s = number, float(seen_s[told])
         return stream, at_s
 
     def _arrive(self, stream: int, until_s: float) -> TrainArrived:
-        times_s, told = self._arrivals[stream], self._told[stream]
-        end = int(np.searchsorted(times_s, until_s, side="right"))
+        seen_s, told = self._seen[stream], self._told[stream]
+        end = int(np.searchsorted(seen_s, until_s, side="right"))
         self._told[stream] = end
-        arrived_s = times_s[told:end]
-        self._now_s = max(self._now_s, float(arrived_s[-1]))
+        arrived_s = self._arrivals[stream][told:end]
+        self._now_s = max(self._now_s, float(seen_s[end - 1]))
         ones = np.ones(end - told, dtype=np.int64)
         return TrainArrived(self._now_s, stream, ones, arrived_s, arrived_s)
 

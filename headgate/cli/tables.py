@@ -1,0 +1,139 @@
+"""Tables: how reports, policies and settings look on a screen."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from math import isnan
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from headgate.config import Pipeline
+from headgate.metrics.run import Line
+from headgate.policies import PolicyEntry
+from headgate.runtime import Report
+
+out = Console(width=None if sys.stdout.isatty() else 120)
+
+
+def show_reports(reports: Sequence[Report]) -> None:
+    """Prints a line for each class and policy, and what the last policy changed against the first."""
+    out.print("response time in seconds, slowdown and pending tuples by class")
+    out.print(_comparison(reports))
+    for report in reports:
+        share = report.scheduler_s / report.seconds if report.seconds else 0.0
+        overhead = f", scheduler {share:.2%} of the time" if report.scheduler_s else ""
+        mean = report.total.tuples_in / report.calls if report.calls else 0.0
+        out.print(
+            f"{report.policy}: {report.seconds:.1f} s, {report.calls} calls,"
+            f" {mean:.0f} (tuple, query) pairs a call{overhead}"
+        )
+    if len(reports) > 1:
+        first, last = reports[0], reports[-1]
+        for before, after in zip(first.classes, last.classes, strict=True):
+            ratio = before.response_s.mean / after.response_s.mean
+            faster = f"{ratio:.1f} times sooner" if ratio >= 1 else f"{1 / ratio:.1f} times later"
+            out.print(f"class {before.name}: {last.policy} answers {faster} than {first.policy} on average")
+
+
+def live_table(report: Report, policy: str) -> Table:
+    """Gives the table of a run under way."""
+    table = _empty_table(f"{policy}, {report.seconds:.0f} s", "class", "pending", "results", *_TIMES[:2])
+    for line in report.classes:
+        response_s = line.response_s
+        table.add_row(
+            line.name, f"{line.pending:,}", f"{response_s.count:,}", _s(response_s.mean), _s(response_s.p95)
+        )
+    return table
+
+
+def show_policies(entries: Sequence[PolicyEntry], *, only: str | None, as_json: bool) -> None:
+    """Prints the list of policies, or one with its rule and parameters."""
+    if as_json:
+        chosen = [entry for entry in entries if only in (None, entry.name)]
+        print(json.dumps([_policy(entry) for entry in chosen], ensure_ascii=False))
+        return
+    if only is None:
+        table = _empty_table("", "policy", "objective", "paper", "starves", "parameters")
+        for entry in entries:
+            parameters = ", ".join(f"{key}={value}" for key, value in entry.parameters.items())
+            starves = "may" if entry.starves else "nobody"
+            table.add_row(entry.name, entry.objective, entry.paper, starves, parameters)
+        out.print(table)
+        return
+    entry = next(entry for entry in entries if entry.name == only)
+    out.print(f"{entry.name}: {entry.objective} ({entry.paper})\n\n{entry.rule}", markup=False)
+    for key, value in entry.parameters.items():
+        out.print(f"\n{key} = {value}", markup=False)
+
+
+def show_settings(pipeline: Pipeline) -> None:
+    """Prints every top-level value and where it comes from."""
+    for name, field in type(pipeline).model_fields.items():
+        value = getattr(pipeline, name)
+        shown = f"{len(value)} of them" if name in ("streams", "queries") else value
+        origin = pipeline.origins.get(name, "default")
+        out.print(f"{name} = {shown}  ({origin}): {field.description}", markup=False)
+
+
+@contextmanager
+def progress(total_s: float) -> Iterator[Callable[[int], Callable[[float], None]]]:
+    """Shows a bar over virtual time; gives a function that makes the callback of the n-th policy."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("simulating", total=total_s)
+
+        def advance(position: int) -> Callable[[float], None]:
+            return lambda now_s: bar.update(task, completed=min(total_s, position * total_s + now_s))
+
+        yield advance
+
+
+_TIMES = ("mean s", "p95 s", "max s", "ℓ2 s")
+
+
+def _comparison(reports: Sequence[Report]) -> Table:
+    table = _empty_table("", "class", "policy", "results", *_TIMES, "slowdown", "p95", "pending", "max")
+    for position in range(len(reports[0].classes)):
+        for report in reports:
+            table.add_row(*_cells(report.classes[position], report.policy))
+        table.add_section()
+    return table
+
+
+def _cells(line: Line, policy: str) -> list[str]:
+    response_s, slowdown = line.response_s, line.slowdown
+    return [
+        line.name,
+        policy,
+        f"{response_s.count:,}",
+        _s(response_s.mean),
+        _s(response_s.p95),
+        _s(response_s.maximum),
+        f"{response_s.norm:,.0f}",
+        _s(slowdown.mean),
+        _s(slowdown.p95),
+        f"{line.pending_mean:,.0f}",
+        f"{line.pending_max:,}",
+    ]
+
+
+def _empty_table(title: str, *columns: str) -> Table:
+    table = Table(title=title or None, title_justify="left")
+    texts = ("class", "policy", "objective", "paper", "starves", "parameters")
+    for column in columns:
+        table.add_column(column, justify="left" if column in texts else "right")
+    return table
+
+
+def _policy(entry: PolicyEntry) -> dict[str, object]:
+    names = ("name", "objective", "paper", "starves", "rule")
+    parameters = {key: str(value) for key, value in entry.parameters.items()}
+    return {**{name: getattr(entry, name) for name in names}, "parameters": parameters}
+
+
+def _s(value: float) -> str:
+    return "–" if isnan(value) else f"{value:.2f}" if value < 1000 else f"{value:,.0f}"
