@@ -1,10 +1,11 @@
 """Headgate runs hundreds of continuous queries of different importance on one Spark application."""
 
 from headgate.errors import HeadgateError
+from headgate.metrics.report import Report
 from headgate.model.query import Query, Sink
 from headgate.model.stream import Stream
 from headgate.policies import Policy, policy_named, priority
-from headgate.runtime import Headgate, Report, load, simulate
+from headgate.runtime import Headgate, load, simulate
 
 __version__ = "0.1.0"
 

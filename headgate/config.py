@@ -36,7 +36,9 @@ class StreamConfig(_Strict):
     options: dict[str, str | int | float | bool] = Field(
         default_factory=dict, description="options of the format, passed on unchanged"
     )
-    schema_: str = Field("", alias="schema", description="columns as DDL; empty if the source knows")
+    schema_: str = Field(
+        "", alias="schema", description="columns as DDL; empty if the source knows"
+    )
     event_time: str | None = Field(None, description="column with the time a tuple speaks of")
     arrival_time: str | None = Field(None, description="column from which response times count")
     trigger_s: float = Field(0.2, ge=0, description="how often the source is asked")
@@ -148,7 +150,9 @@ class Pipeline(_Strict):
                 sink=Sink(format=each.sink.format, path=each.sink.path),
                 weight=each.weight,
                 deadline_s=each.deadline_s,
-                statistics=QueryStatistics(**each.statistics.model_dump()) if each.statistics else None,
+                statistics=QueryStatistics(**each.statistics.model_dump())
+                if each.statistics
+                else None,
             )
             for name, each in self.queries.items()
         )
@@ -220,7 +224,7 @@ class _NoTwins(yaml.SafeLoader):
 def _mapping(loader: _NoTwins, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
     seen = set()
     for key_node, _ in node.value:
-        key = loader.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]
+        key = loader.construct_object(key_node, deep=True)
         if key in seen:
             raise yaml.MarkedYAMLError(
                 problem=f"the name '{key}' is there twice", problem_mark=key_node.start_mark

@@ -1,4 +1,4 @@
-"""The exception family: the class says who must act, the fields carry the facts, `str` writes the sentence."""
+"""The exception family: the class says who must act, the fields carry the facts."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

@@ -42,7 +42,9 @@ class QueryHandle:
     @property
     def status(self) -> dict[str, Any]:
         """What the query is doing, with the keys of Structured Streaming."""
-        pending = 0 if self._scheduler is None else int(self._scheduler.table["pending"][self._unit])
+        pending = (
+            0 if self._scheduler is None else int(self._scheduler.table["pending"][self._unit])
+        )
         message = "Waiting for data to arrive"
         if self._error is not None:
             message = f"Failed: {self._error}"

@@ -4,7 +4,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,8 @@ from headgate.errors import (
 from headgate.handle import QueryHandle
 from headgate.language.parse import path_of, whole
 from headgate.language.refuse import refuse_luck, refuse_stateful
-from headgate.metrics.run import Line, RunMetrics
+from headgate.metrics.report import Report
+from headgate.metrics.run import RunMetrics
 from headgate.model.events import Event, Floats, StepStarted
 from headgate.model.network import Network, Path
 from headgate.model.plan import ALL, BoxCall
@@ -64,27 +65,6 @@ class Observed:
             listener(event)
 
 
-@dataclass(frozen=True)
-class Report:
-    """What a run or a simulation was worth.
-
-    `seconds` is the time that passed in it, `scheduler_s` what the scheduler itself used of it.
-    """
-
-    policy: str
-    seconds: float
-    calls: int
-    scheduler_s: float
-    total: Line
-    classes: tuple[Line, ...]
-    queries: tuple[Line, ...]
-    errors: tuple[Exception, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Gives the report as plain data, for JSON."""
-        return {**asdict(replace(self, errors=())), "errors": [str(e) for e in self.errors]}
-
-
 def simulate(
     network: Network,
     arrivals: Mapping[str, Floats],
@@ -105,7 +85,7 @@ def simulate(
 
     Args:
         arrivals: arrival times by stream, in seconds.
-        train_tuples: tuples a call takes at the most; 1 decides anew for every tuple, as Sharaf does.
+        train_tuples: tuples a call takes at the most; 1 decides for every tuple, as Sharaf does.
         trigger_s: by stream, how often its source is asked; without it a tuple is seen at once.
         together: results leave at the end of a call, as from a Spark job.
     """
@@ -120,7 +100,7 @@ def simulate(
     )
     metrics = RunMetrics(network, table)
     run(scheduler, Observed(engine, [metrics.hear, *listeners]))
-    return _report(chosen.name, metrics, 0.0, ())
+    return Report.of(chosen.name, metrics)
 
 
 class Headgate:
@@ -189,7 +169,10 @@ class Headgate:
         self._refuse_if_started()
         if any(known.name.lower() == stream.name.lower() for known in self._streams):
             raise ConfigRefused(
-                path="streams", key="name", value=stream.name, expected="unique: two streams have it"
+                path="streams",
+                key="name",
+                value=stream.name,
+                expected="unique: two streams have it",
             )
         schema = self._room.source_of(self._session, stream).schema
         self._analyst.add_stream(stream.name, schema)
@@ -262,7 +245,7 @@ class Headgate:
         self._loop.start()
 
     def drain(self, timeout_s: float | None = None) -> bool:
-        """Stops ingest and waits until everything that arrived is processed; False when time ran out."""
+        """Stops ingest and waits until all that arrived is processed; False: time ran out."""
         self._engine.drain()
         return self.wait(timeout_s)
 
@@ -292,7 +275,7 @@ class Headgate:
         assert self._metrics is not None
         with self._lock:
             errors = (*self._metrics.errors, *self._engine.failures)
-            return _report(self.policy.name, self._metrics, self._engine.scheduler_s, errors)
+            return Report.of(self.policy.name, self._metrics, self._engine.scheduler_s, errors)
 
     @property
     def queries(self) -> tuple[QueryHandle, ...]:
@@ -338,7 +321,7 @@ class Headgate:
     def _rehearsed(
         self, network: Network, progress: Callable[[int, int], None]
     ) -> dict[str, QueryStatistics]:
-        """Gives what is known before the first tuple: recorded by earlier runs, else rehearsed now."""
+        """Gives what is known before the first tuple: recorded by runs, else rehearsed."""
         known = recorded_statistics(self.state)
         new = [path for path in network.paths if path.query.name not in known]
         if not new or not self._rehearsal_s:
@@ -373,7 +356,10 @@ class Headgate:
     def _refuse_if_started(self) -> None:
         if self._engine is not None:
             raise ConfigRefused(
-                path="headgate", key="start", value=None, expected="called once, after all additions"
+                path="headgate",
+                key="start",
+                value=None,
+                expected="called once, after all additions",
             )
 
 
@@ -417,7 +403,7 @@ def simulate_pipeline(
     seed: int = 0,
     progress: Callable[[float], None] = lambda now_s: None,
 ) -> Report:
-    """Runs a pipeline's queries in virtual time, at the costs that a run has recorded or the file gives.
+    """Runs a pipeline in virtual time, at the costs that a run has recorded or the file gives.
 
     Raises:
         StatisticsMissing: a query's figures are in neither.
@@ -444,7 +430,7 @@ def simulate_pipeline(
 
 
 def policy_of(pipeline: Pipeline, name: str | None = None) -> Policy:
-    """Gives the policy of the file, or another by name; the file's parameters go to the file's policy."""
+    """Gives the file's policy with its parameters, or another by name."""
     if name is None or name == pipeline.policy.name:
         return policy_named(pipeline.policy.name, **pipeline.policy.parameters)
     return policy_named(name)
@@ -485,19 +471,3 @@ def _refuse_twin_columns(query: Query, columns: Sequence[str]) -> None:
                 fix="give one of the two another name with AS",
             )  # fmt: skip
         seen.add(column.lower())
-
-
-def _report(
-    policy: str, metrics: RunMetrics, scheduler_s: float, errors: tuple[Exception, ...]
-) -> Report:
-    return Report(
-        policy=policy,
-        seconds=metrics.seconds,
-        calls=metrics.calls,
-        scheduler_s=scheduler_s,
-        total=metrics.total(),
-        classes=tuple(metrics.by_class()),
-        queries=tuple(metrics.by_query()),
-        errors=errors,
-    )
-

@@ -3,14 +3,17 @@
 import json
 import os
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from headgate.cli import tables
-from headgate.cli.watch import run_watched
+from headgate.cli.watch import run_each, run_one
 from headgate.config import read_pipeline
 from headgate.errors import HeadgateError, UnknownName
+from headgate.metrics.report import Report
 from headgate.policies import policies as known_policies
 from headgate.runtime import load, simulate_pipeline
 
@@ -34,7 +37,12 @@ def run(
     policy: POLICIES = None,
     seconds: Annotated[
         float | None,
-        typer.Option(min=1, help="Take in tuples for so long, then finish them; else until Ctrl-C."),
+        typer.Option(
+            min=1, help="Take in tuples for so long, then finish them; else until Ctrl-C."
+        ),
+    ] = None,
+    state: Annotated[
+        str | None, typer.Option(help="State directory; else that of the file.")
     ] = None,
     fresh: Annotated[bool, typer.Option(help="Empty the state directory first.")] = False,
     as_json: JSON = False,
@@ -45,13 +53,13 @@ def run(
 
     Example: headgate run examples/forest.yaml --policy rr,cqc --seconds 20
     """
-    pipeline = read_pipeline(file, os.environ)
+    pipeline = read_pipeline(file, os.environ, **({"state": state} if state else {}))
     names = _names(policy, pipeline.policy.name)
-    reports = run_watched(pipeline, names, seconds=seconds, fresh=fresh or len(names) > 1)
-    if as_json:
-        print(json.dumps([report.to_dict() for report in reports]))
-    elif reports:
-        tables.show_reports(reports)
+    if len(names) > 1:
+        reports = run_each(file, Path(pipeline.state), names, seconds)
+    else:
+        reports = [run_one(pipeline, names[0], seconds=seconds, fresh=fresh)]
+    _print(reports, as_json)
     raise typer.Exit(1 if any(report.errors for report in reports) else 0)
 
 
@@ -91,13 +99,12 @@ def simulate(
     names = _names(policy, pipeline.policy.name)
     with tables.progress(len(names) * seconds) as advance:
         reports = [
-            simulate_pipeline(pipeline, policy=name, seconds=seconds, seed=seed, progress=advance(at))
+            simulate_pipeline(
+                pipeline, policy=name, seconds=seconds, seed=seed, progress=advance(at)
+            )
             for at, name in enumerate(names)
         ]
-    if as_json:
-        print(json.dumps([report.to_dict() for report in reports]))
-    else:
-        tables.show_reports(reports)
+    _print(reports, as_json)
 
 
 @app.command()
@@ -126,11 +133,16 @@ def main() -> None:
         sys.exit(130)
 
 
+def _print(reports: Sequence[Report], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([report.to_dict() for report in reports]))
+    else:
+        tables.show_reports(reports)
+
+
 def _names(policy: str | None, default: str) -> list[str]:
     names = [name.strip() for name in (policy or default).split(",") if name.strip()]
     for name in names:
         if name not in known_policies():
             raise UnknownName(kind="policy", name=name, known=known_policies())
     return names
-
-

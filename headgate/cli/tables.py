@@ -11,15 +11,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from headgate.config import Pipeline
+from headgate.metrics.report import Report
 from headgate.metrics.run import Line
 from headgate.policies import PolicyEntry
-from headgate.runtime import Report
 
 out = Console(width=None if sys.stdout.isatty() else 120)
 
 
 def show_reports(reports: Sequence[Report]) -> None:
-    """Prints a line for each class and policy, and what the last policy changed against the first."""
+    """Prints a line for each class and policy, and the last policy against the first."""
     out.print("response time in seconds, slowdown and pending tuples by class")
     out.print(_comparison(reports))
     for report in reports:
@@ -35,16 +35,24 @@ def show_reports(reports: Sequence[Report]) -> None:
         for before, after in zip(first.classes, last.classes, strict=True):
             ratio = before.response_s.mean / after.response_s.mean
             faster = f"{ratio:.1f} times sooner" if ratio >= 1 else f"{1 / ratio:.1f} times later"
-            out.print(f"class {before.name}: {last.policy} answers {faster} than {first.policy} on average")
+            out.print(
+                f"class {before.name}: {last.policy} answers {faster} than {first.policy} (mean)"
+            )
 
 
 def live_table(report: Report, policy: str) -> Table:
     """Gives the table of a run under way."""
-    table = _empty_table(f"{policy}, {report.seconds:.0f} s", "class", "pending", "results", *_TIMES[:2])
+    table = _empty_table(
+        f"{policy}, {report.seconds:.0f} s", "class", "pending", "results", *_TIMES[:2]
+    )
     for line in report.classes:
         response_s = line.response_s
         table.add_row(
-            line.name, f"{line.pending:,}", f"{response_s.count:,}", _s(response_s.mean), _s(response_s.p95)
+            line.name,
+            f"{line.pending:,}",
+            f"{response_s.count:,}",
+            _s(response_s.mean),
+            _s(response_s.p95),
         )
     return table
 
@@ -80,14 +88,18 @@ def show_settings(pipeline: Pipeline) -> None:
 
 @contextmanager
 def progress(total_s: float) -> Iterator[Callable[[int], Callable[[float], None]]]:
-    """Shows a bar over virtual time; gives a function that makes the callback of the n-th policy."""
+    """Shows a bar over virtual time; gives what makes the callback of the n-th policy."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         task = bar.add_task("simulating", total=total_s)
 
         def advance(position: int) -> Callable[[float], None]:
-            return lambda now_s: bar.update(task, completed=min(total_s, position * total_s + now_s))
+            return lambda now_s: bar.update(
+                task, completed=min(total_s, position * total_s + now_s)
+            )
 
         yield advance
 
@@ -96,7 +108,9 @@ _TIMES = ("mean s", "p95 s", "max s", "ℓ2 s")
 
 
 def _comparison(reports: Sequence[Report]) -> Table:
-    table = _empty_table("", "class", "policy", "results", *_TIMES, "slowdown", "p95", "pending", "max")
+    table = _empty_table(
+        "", "class", "policy", "results", *_TIMES, "slowdown", "p95", "pending", "max"
+    )
     for position in range(len(reports[0].classes)):
         for report in reports:
             table.add_row(*_cells(report.classes[position], report.policy))

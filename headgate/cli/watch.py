@@ -1,8 +1,11 @@
 """Runs pipelines with a live table, and stops them cleanly on Ctrl-C."""
 
+import json
 import logging
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,57 +18,66 @@ from rich.live import Live
 from headgate.cli import tables
 from headgate.config import Pipeline
 from headgate.errors import RecoveryRefused
-from headgate.runtime import Headgate, Report, load
+from headgate.metrics.report import Report
+from headgate.runtime import Headgate, load
 
 DRAIN_S = 120.0
 talk = Console(stderr=True)
 
 
-def run_watched(
-    pipeline: Pipeline, names: Sequence[str], *, seconds: float | None, fresh: bool
-) -> list[Report]:
-    """Runs the policies one after the other and gives their reports.
+def run_each(file: str, state: Path, names: Sequence[str], seconds: float | None) -> list[Report]:
+    """Runs policies one after the other, each in a process, and so a JVM, of its own.
+
+    In one JVM the second would find it warmed up by the first, and look faster for it.
+
+    Raises:
+        KeyboardInterrupt: a run was stopped before its time.
+    """
+    reports = []
+    for name in names:
+        words = ["run", file, "--policy", name, "--state", str(state / name), "--fresh", "--json"]
+        if seconds is not None:
+            words += ["--seconds", str(seconds)]
+        command = [sys.executable, "-m", "headgate.cli", *words]
+        # Ctrl-C reaches the child too; we wait for its clean stop instead of dying first.
+        with _interrupts(threading.Event()):
+            done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+        if done.returncode == 130:
+            raise KeyboardInterrupt
+        if done.returncode not in (0, 1) or not done.stdout:
+            sys.exit(done.returncode)
+        reports += [Report.from_dict(report) for report in json.loads(done.stdout)]
+    return reports
+
+
+def run_one(pipeline: Pipeline, name: str, *, seconds: float | None, fresh: bool) -> Report:
+    """Runs one policy until its time is up or Ctrl-C comes, and gives its report.
 
     Raises:
         KeyboardInterrupt: after a clean stop, when it was asked for before the time was up.
     """
-    reports: list[Report] = []
-    for name in names:
-        state = Path(pipeline.state)
-        if len(names) > 1:
-            state = state / name
-        if fresh:
-            _empty(state)
-        state.mkdir(parents=True, exist_ok=True)
-        _log_to(state / "headgate.log")
-        report = _run_one(pipeline, name, state, seconds)
-        reports.append(report)
-        talk.print(f"results: {state / 'results'}", soft_wrap=True)
-        for error in report.errors:
-            talk.print(str(error), style="red", markup=False, soft_wrap=True)
-    return reports
-
-
-def _run_one(pipeline: Pipeline, name: str, state: Path, seconds: float | None) -> Report:
+    state = Path(pipeline.state)
+    if fresh:
+        _empty(state)
+    state.mkdir(parents=True, exist_ok=True)
+    _log_to(state / "headgate.log")
     with talk.status(f"{name}: starting Spark and analysing {len(pipeline.queries)} queries"):
-        headgate = load(pipeline, policy=name, state=state)
+        headgate = load(pipeline, policy=name)
     stopped = threading.Event()
     with _interrupts(stopped):
         try:
             _start(headgate, name)
             with _live(headgate, name) as refresh:
-                until_s = time.monotonic() + (seconds or float("inf"))
-                while not stopped.is_set() and time.monotonic() < until_s and not headgate.wait(0.5):
-                    refresh()
-                if not stopped.is_set():
-                    _drain(headgate, stopped, refresh)
+                _watch(headgate, seconds or float("inf"), stopped, refresh)
         finally:
             report = headgate.stop()
-    if stopped.is_set():
-        talk.print(f"{name}: stopped; everything committed is kept, a new start resumes.")
-        if seconds is not None:
-            raise KeyboardInterrupt
     assert report is not None
+    for error in report.errors:
+        talk.print(error, style="red", markup=False, soft_wrap=True)
+    talk.print(f"{name}: results are in {state / 'results'}", soft_wrap=True)
+    if stopped.is_set():
+        talk.print(f"{name}: stopped; what is committed is kept, a new start resumes")
+        raise KeyboardInterrupt
     return report
 
 
@@ -76,13 +88,22 @@ def _start(headgate: Headgate, name: str) -> None:
         )
 
 
-def _drain(headgate: Headgate, stopped: threading.Event, refresh: Callable[[], None]) -> None:
-    """Lets what has arrived be finished, so that no tuple's wait is left out of the report."""
-    until_s = time.monotonic() + DRAIN_S
-    done = headgate.drain(0.0)
-    while not done and not stopped.is_set() and time.monotonic() < until_s:
+def _watch(
+    headgate: Headgate, seconds: float, stopped: threading.Event, refresh: Callable[[], None]
+) -> None:
+    """Lets tuples in for some seconds from the first one, then lets all of them be finished.
+
+    Without the finish, the report would leave out those that wait longest.
+    """
+    ended = False
+    while not (stopped.is_set() or ended or headgate.report().seconds >= seconds):
         refresh()
-        done = headgate.wait(0.5)
+        ended = headgate.wait(0.5)
+    until_s = time.monotonic() + DRAIN_S
+    ended = ended or stopped.is_set() or headgate.drain(0.0)
+    while not (stopped.is_set() or ended) and time.monotonic() < until_s:
+        refresh()
+        ended = headgate.wait(0.5)
 
 
 @contextmanager
@@ -123,5 +144,8 @@ def _empty(state: Path) -> None:
 
 def _log_to(file: Path) -> None:
     logging.basicConfig(
-        filename=file, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", force=True
+        filename=file,
+        level=logging.INFO,
+        format="%(asctime)s %(levelname)s %(message)s",
+        force=True,
     )

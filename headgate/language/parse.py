@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from headgate.errors import QueryRefused, UnknownName
 from headgate.model.network import Path
@@ -35,7 +35,10 @@ def stream_of(query: Query, streams: Sequence[str]) -> str:
     except SqlglotError as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise QueryRefused(
-            query=query.name, clause="the text", reason=f"cannot be read: {reason}", fix="correct it"
+            query=query.name,
+            clause="the text",
+            reason=f"cannot be read: {reason}",
+            fix="correct it",
         ) from error
     defined = {cte.alias for cte in tree.find_all(exp.CTE)}
     tables = [table.name for table in tree.find_all(exp.Table) if table.name not in defined]
@@ -63,7 +66,8 @@ def path_of(query: Query, streams: Mapping[str, Sequence[str]]) -> Path:
     Args:
         streams: column names by stream; where they are not known, `*` stays `*`.
 
-    >>> path = path_of(Query(name="q", sql="SELECT a + 1 AS b FROM s WHERE a > 2", query_class="H"), {"s": ["a"]})
+    >>> query = Query(name="q", sql="SELECT a + 1 AS b FROM s WHERE a > 2", query_class="H")
+    >>> path = path_of(query, {"s": ["a"]})
     >>> path.predicate, path.outputs
     ('a > 2', ('a + 1',))
     """
@@ -157,7 +161,7 @@ def _unaliased(item: exp.Expression, words: list[Token]) -> list[Token]:
 
 
 def _words(sql: str, tokens: list[Token], own_names: set[str]) -> str:
-    """Gives the text from the first to the last token, without the stream's own name before columns."""
+    """Gives the text of the tokens, without the stream's own name before columns."""
     text, at = "", tokens[0].start
     for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
         qualifies = after is not None and after.token_type == TokenType.DOT

@@ -3,14 +3,17 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from headgate.errors import QueryRefused
 from headgate.language.parse import tokens_of
 
 STATELESS = frozenset(
-    "Project Filter SubqueryAlias View LogicalRDD LocalRelation OneRowRelation Generate WithCTE"
-    " CTERelationDef CTERelationRef PipeOperator UnresolvedHint ResolvedHint".split()
+    {
+        *("Project", "Filter", "Generate", "SubqueryAlias", "View", "PipeOperator", "ResolvedHint"),
+        *("LogicalRDD", "LocalRelation", "OneRowRelation"),
+        *("WithCTE", "CTERelationDef", "CTERelationRef"),
+    }
 )
 """Nodes that take each tuple by itself."""
 
@@ -28,7 +31,10 @@ _ALONE = "keep to SELECT expressions FROM one stream WHERE condition"
 
 NODES = {
     "Aggregate": Refusal(
-        "GROUP BY or an aggregate", _NO_WINDOW, f"{_ALONE}, and aggregate the results", TokenType.GROUP_BY
+        "GROUP BY or an aggregate",
+        _NO_WINDOW,
+        f"{_ALONE}, and aggregate the results",
+        TokenType.GROUP_BY,
     ),
     "Sort": Refusal(
         "ORDER BY",
@@ -54,7 +60,9 @@ NODES = {
     "Join": Refusal("JOIN", _NO_WINDOW, _ALONE, TokenType.JOIN),
     "LateralJoin": Refusal("LATERAL", _NO_WINDOW, _ALONE, TokenType.LATERAL),
     "AsOfJoin": Refusal("JOIN", _NO_WINDOW, _ALONE, TokenType.JOIN),
-    "Union": Refusal("UNION", "cannot run yet", "register one query for each part", TokenType.UNION),
+    "Union": Refusal(
+        "UNION", "cannot run yet", "register one query for each part", TokenType.UNION
+    ),
     "Intersect": Refusal("INTERSECT", _NO_WINDOW, _ALONE, TokenType.INTERSECT),
     "Except": Refusal("EXCEPT", _NO_WINDOW, _ALONE, TokenType.EXCEPT),
     "Window": Refusal("OVER", _NO_WINDOW, "drop the window function", TokenType.OVER),
@@ -68,7 +76,10 @@ NODES = {
 
 SUBQUERIES = frozenset({"ScalarSubquery", "ListQuery", "Exists", "InSubquery", "LateralSubquery"})
 CLOCKS = frozenset(
-    "CurrentTimestamp CurrentDate CurrentTime Now LocalTimestamp CurrentBatchTimestamp".split()
+    {
+        *("CurrentTimestamp", "CurrentDate", "CurrentTime", "Now", "LocalTimestamp"),
+        *("CurrentBatchTimestamp", "CurrentTimestampLike"),
+    }
 )
 
 
@@ -88,7 +99,9 @@ def refuse_stateful(query: str, sql: str, nodes: Iterable[str], expressions: Ite
         if node in NODES:
             raise _refused(query, sql, NODES[node])
         if node not in STATELESS:
-            raise QueryRefused(query=query, clause=node, reason="cannot run continuously", fix=_ALONE)
+            raise QueryRefused(
+                query=query, clause=node, reason="cannot run continuously", fix=_ALONE
+            )
     if found := sorted(classes & CLOCKS):
         raise QueryRefused(
             query=query,

@@ -59,7 +59,7 @@ class Tally:
         if not self.count:
             return float("nan")
         rank = int(np.searchsorted(np.cumsum(self._bins), fraction * self.count))
-        return min(self._maximum, SMALLEST * STEP ** (rank + 0.5))
+        return float(min(self._maximum, SMALLEST * STEP ** (rank + 0.5)))
 
     def summary(self) -> Summary:
         mean = self._sum / self.count if self.count else float("nan")

@@ -32,7 +32,7 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepFinished:
-    """A call is done and its results are committed; the tuples have one entry a unit of the call."""
+    """A call is done and its results are committed; tuples have one entry a unit."""
 
     at_s: float
     call: BoxCall

@@ -11,7 +11,7 @@ from headgate.model.stream import Stream
 
 @dataclass(frozen=True, kw_only=True)
 class Path:
-    """A query taken apart: the operators a tuple passes, in order, and the names of what comes out."""
+    """A query taken apart: the operators a tuple passes, and the names of what comes out."""
 
     query: Query
     stream: str
@@ -84,6 +84,9 @@ def _refuse_twins(kind: str, names: Iterable[str]) -> None:
     for name in names:
         if name in seen:
             raise ConfigRefused(
-                path=f"{kind} '{name}'", key="name", value=name, expected=f"unique: two {kind}s have it"
+                path=f"{kind} '{name}'",
+                key="name",
+                value=name,
+                expected=f"unique: two {kind}s have it",
             )
         seen.add(name)

@@ -11,7 +11,7 @@ SinkFormat = Literal["parquet", "json"]
 
 @dataclass(frozen=True, kw_only=True)
 class QueryClass:
-    """An importance that queries share (CQC §3); a class of priority 6 gets twice the time of one of 3."""
+    """An importance that queries share (CQC §3); priority 6 gets twice the time of 3."""
 
     name: str
     priority: float
@@ -38,7 +38,7 @@ class QueryStatistics:
 class Query:
     """A continuous query.
 
-    >>> Query(name="fire", sql="SELECT * FROM sensors WHERE temperature > 60", query_class="H").weight
+    >>> Query(name="fire", sql="SELECT * FROM sensors WHERE heat > 60", query_class="H").weight
     1.0
     """
 

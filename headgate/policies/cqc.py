@@ -1,4 +1,4 @@
-"""Continuous query classes: a weighted round robin over classes, any policy inside a class (CQC §4)."""
+"""Query classes: a weighted round robin over classes, any policy inside a class (CQC §4)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -29,14 +29,14 @@ class Policy(ABC):
 
     name: str = ""
 
-    def prepare(self, network: Network) -> None:
+    def prepare(self, network: Network) -> None:  # noqa: B027  # most have nothing to prepare
         """Hears of the network before the first plan, and again whenever it changes."""
 
     @abstractmethod
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
         """Gives the steps to take, best first. The same state gives the same plan."""
 
-    def hear(self, event: StepStarted | StepFinished) -> None:
+    def hear(self, event: StepStarted | StepFinished) -> None:  # noqa: B027  # nor to remember
         """Hears which of its steps were started, and what came of them."""
 
     def may_fuse(self, table: UnitTable, unit: int, other: int) -> bool:

@@ -54,7 +54,7 @@ class PriorityPolicy(Policy):
         return [Step(int(unit)) for unit in state.ready[np.argsort(-values, kind="stable")]]
 
 
-@numba.njit  # type: ignore[untyped-decorator]  # numba ships no types
+@numba.njit()
 def priorities(
     table: UnitTable, units: NDArray[np.int64], now_s: float, function: Any
 ) -> NDArray[np.float64]:

@@ -1,6 +1,7 @@
 """One shared buffer per stream, a cursor per consumer (BZ §2)."""
 
 import numpy as np
+
 from headgate.model.events import Floats, Ints, TrainArrived
 
 
@@ -55,7 +56,7 @@ class StreamBuffer:
         return np.where(cursors < self.end, sums_s / np.maximum(1, self.pending(cursors)), np.inf)
 
     def train_after(self, cursor: int, tuples: int) -> int:
-        """Gives the end of the longest run of whole trains of at most so many tuples, at least one."""
+        """Gives the end of the longest run of whole trains of at most so many tuples, or one."""
         used: Ints = self._start[: self.end - self._dropped + 1]
         limit = int(self._start[cursor - self._dropped]) + tuples
         last = int(np.searchsorted(used, limit, side="right")) - 1

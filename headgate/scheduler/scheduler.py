@@ -1,6 +1,5 @@
 """The scheduler's state: unit table, cursors, what runs; and the question to the policy."""
 
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -123,9 +122,7 @@ class Scheduler:
         tuples = min(step.tuples for step in members)
         return self._call(tuple(step.unit for step in members), tuples, stop, now_s)
 
-    def _call(
-        self, units: tuple[int, ...], tuples: int, stop: int | None, now_s: float
-    ) -> BoxCall:
+    def _call(self, units: tuple[int, ...], tuples: int, stop: int | None, now_s: float) -> BoxCall:
         stream = int(self.table["stream"][units[0]])
         buffer, first = self.buffers[stream], int(self.cursors[units[0]])
         end = buffer.train_after(first, min(tuples, self.train_tuples))

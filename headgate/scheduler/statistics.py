@@ -47,7 +47,8 @@ class Statistics:
 
     def unmeasured(self, units: Ints) -> Ints:
         """Gives those of the units that have never run."""
-        return units[~self._measured[units]]
+        new: Ints = units[~self._measured[units]]
+        return new
 
     def learn(self, table: UnitTable, event: StepFinished) -> None:
         """Takes in one call."""

@@ -24,8 +24,8 @@ class SimulationEngine:
 
     Args:
         arrivals: arrival times by stream, ascending, in seconds.
-        trigger_s: by stream, how often its source is asked; a tuple is seen at the next multiple, and
-            its response counts from its arrival all the same. Without it, it is seen at once.
+        trigger_s: by stream, how often its source is asked; a tuple is seen at the next multiple,
+            and its response counts from its arrival all the same. Without it, it is seen at once.
         together: results leave when the whole call is done, as they do from a Spark job; else each
             leaves when it is computed.
         fates: for a worked example, the outcome of every tuple by query name.
@@ -64,7 +64,9 @@ class SimulationEngine:
         self._boxes = [_box(number, network, table) for number in range(len(network.paths))]
         fates = fates or {}
         self._fates = [
-            np.array(fates[path.query.name], dtype=np.int8) if path.query.name in fates else NO_FATES
+            np.array(fates[path.query.name], dtype=np.int8)
+            if path.query.name in fates
+            else NO_FATES
             for path in network.paths
         ]
         self._ends: list[tuple[float, int, StepFinished]] = []
@@ -135,7 +137,7 @@ class SimulationEngine:
 def _box(
     number: int, network: Network, table: UnitTable
 ) -> tuple[Floats, Floats, "np.typing.NDArray[np.int64]"]:
-    """Gives a path's costs, selectivities and operator numbers; from the table where it only is known whole."""
+    """Gives a path's costs, selectivities and operators; whole from the table where not apart."""
     operators = network.paths[number].operators
     if any(operator.cost_s is None or operator.selectivity is None for operator in operators):
         costs_s = [float(table["tuple_cost_s"][number])]

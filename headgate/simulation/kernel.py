@@ -7,7 +7,7 @@ from headgate.model.events import Floats, Ints
 from headgate.workloads.luck import chance
 
 
-@numba.njit  # type: ignore[untyped-decorator]  # numba ships no types
+@numba.njit()
 def run_train(
     first: int,
     end: int,
@@ -19,7 +19,7 @@ def run_train(
     departs_s: Floats,
     passed: Ints,
 ) -> tuple[int, float]:
-    """Runs tuples first, ..., end − 1 through a path, each to its end; gives how many pass, and the time.
+    """Runs tuples first, ..., end − 1 through a path; gives how many pass, and the time.
 
     `departs_s` and `passed` are filled with when and which. A tuple pays for every operator that it
     reaches. `fates` fixes the outcome of a tuple (1 passes, 0 is dropped by the last operator),

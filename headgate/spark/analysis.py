@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
@@ -47,11 +48,9 @@ class Analyst:
         try:
             parsed = self._session._jsparkSession.sessionState().sqlParser().parsePlan(query.sql)
             # A command would be executed by the mere call of sql(); its class tells beforehand.
-            kinds = _classes(json.loads(parsed.toJSON()))
-            if commands := [kind for kind in kinds if kind in _COMMANDS or "Command" in kind]:
-                raise _not_a_query(query, commands[0])
-            if not set(kinds) & _RELATIONS:
-                raise _not_a_query(query, parsed.getClass().getSimpleName())
+            for node in _nodes(json.loads(parsed.toJSON())):
+                if node not in _OF_QUERIES:
+                    raise _not_a_query(query, node)
             frame = self._session.sql(query.sql)
         except ParseException as error:
             raise _unparsed(query, error) from error
@@ -59,7 +58,7 @@ class Analyst:
             raise _unresolved(query, error) from error
         except PySparkException as error:
             raise QueryRefused(
-                query=query.name, clause="the text", reason=f"is refused by Spark: {reason_of(error)}",
+                query=query.name, clause="the text", reason=f"is refused: {reason_of(error)}",
                 fix="correct the text",
             ) from error  # fmt: skip
         return self._read(frame)
@@ -84,7 +83,7 @@ class Analyst:
         luck = [kind for kind in classes if kind in _RANDOM]
         random = None if plan.deterministic() and not luck else (luck or ["an expression"])[0]
         return Analysis(
-            nodes=tuple(node["class"].rsplit(".", 1)[-1] for node in tree),
+            nodes=tuple(_nodes(tree)),
             expressions=frozenset(classes),
             streams=tuple(_views(tree)),
             columns=tuple(frame.columns),
@@ -92,16 +91,29 @@ class Analyst:
         )
 
 
-_RELATIONS = frozenset({"UnresolvedRelation", "OneRowRelation", "UnresolvedInlineTable"})
-_COMMANDS = frozenset(
-    "DropTable DropView InsertIntoStatement CreateTable CreateTableAsSelect ReplaceTable CreateView"
-    " DeleteFromTable UpdateTable MergeIntoTable TruncateTable CacheTable UncacheTable"
-    " CreateVariable SetVariable CompoundBody".split()
+_OF_QUERIES = frozenset(
+    {
+        *("Project", "Filter", "Aggregate", "Sort", "GlobalLimit", "LocalLimit", "Offset", "Tail"),
+        *("Distinct", "Union", "Except", "Intersect", "Join", "LateralJoin", "Sample", "Pivot"),
+        *("Unpivot", "Generate", "Repartition", "RepartitionByExpression", "SubqueryAlias"),
+        *("UnresolvedWith", "UnresolvedHaving", "UnresolvedHint", "UnresolvedRelation"),
+        *("UnresolvedInlineTable", "UnresolvedTableValuedFunction", "WithWindowDefinition"),
+        *("OneRowRelation", "LocalRelation", "PipeOperator", "UnresolvedSubqueryColumnAliases"),
+    }
 )
+"""Nodes that a SELECT is parsed into. What is not here is a command, or too new to be trusted."""
+
 _RANDOM = frozenset(
-    "Rand Randn RandStr Uniform Uuid Shuffle MonotonicallyIncreasingID SparkPartitionID InputFileName"
-    " InputFileBlockStart InputFileBlockLength AesEncrypt".split()
+    {
+        *("Rand", "Randn", "RandStr", "Uniform", "Uuid", "Shuffle", "AesEncrypt"),
+        *("MonotonicallyIncreasingID", "SparkPartitionID"),
+        *("InputFileName", "InputFileBlockStart", "InputFileBlockLength"),
+    }
 )
+
+
+def _nodes(tree: list[dict[str, Any]]) -> list[str]:
+    return [node["class"].rsplit(".", 1)[-1] for node in tree]
 
 
 def _classes(tree: Any) -> list[str]:
@@ -125,7 +137,7 @@ def _tree(frame: DataFrame) -> list[dict[str, Any]]:
 
 
 def _shape(tree: list[dict[str, Any]]) -> str:
-    """Gives a plan without what two readings of one text may differ in: numbers and aliases of tables."""
+    """Gives a plan without what two readings may differ in: numbers, aliases of tables."""
     numbers: dict[int, int] = {}
 
     def plain(value: Any) -> Any:
@@ -140,8 +152,8 @@ def _shape(tree: list[dict[str, Any]]) -> str:
 
 
 def _views(tree: list[dict[str, Any]]) -> Iterator[str]:
-    """Gives the name of each view the plan reads: a view stands right below the alias of its name."""
-    for above, node in zip(tree, tree[1:], strict=False):
+    """Gives the views a plan reads: each stands right below the alias of its name."""
+    for above, node in pairwise(tree):
         if node["class"].endswith(".View") and above["class"].endswith(".SubqueryAlias"):
             yield str(above["identifier"]["name"])
 
@@ -164,7 +176,11 @@ def _unparsed(query: Query, error: ParseException) -> QueryRefused:
         line, column = int(first), int(second) + 1
     reason = reason_of(error)
     several = ";" in query.sql.rstrip().rstrip(";")
-    fix = "write one statement; register the others as queries of their own" if several else "correct the text"
+    fix = (
+        "write one statement; register the others as queries of their own"
+        if several
+        else "correct the text"
+    )
     return QueryRefused(
         query=query.name, clause="the text", reason=f"cannot be parsed: {reason}", fix=fix,
         line=line, column=column,

@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path as File
 
 import numpy as np
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from headgate.errors import HeadgateError, StepFailed, StreamFailed
@@ -140,7 +141,7 @@ class SparkEngine:
                 stream,
                 self._logs[stream.name],
                 self._state,
-                lambda train, number=number: self._arrived(number, train),
+                partial(self._arrived, number),
             )
 
     def now_s(self) -> float:

@@ -124,4 +124,3 @@ def _member(path: Path, table: pa.Table, flag: str | None, columns: Sequence[str
     chosen = [rows[column] for column in columns]
     names = path.columns if len(path.columns) == len(columns) else columns
     return Output(pa.Table.from_arrays(chosen, names=list(names)), arrived_s)
-

@@ -45,7 +45,9 @@ def fused_sql(paths: Sequence[Path], as_json: Sequence[bool]) -> FusedSql:
         if flag is not None:
             select.append(f"coalesce({predicate}, false) AS {flag}")
     for output, members in wanted.items():
-        select.append(f"{_guarded(output, [predicates[m] for m in members], alone)} AS {names[output]}")
+        select.append(
+            f"{_guarded(output, [predicates[m] for m in members], alone)} AS {names[output]}"
+        )
     where = ""
     if all(predicate is not None for predicate in predicates):
         where = " WHERE " + " OR ".join(f"({predicate})" for predicate in predicates)
@@ -62,7 +64,9 @@ def _guarded(output: str, predicates: Sequence[str | None], alone: bool) -> str:
     conditions = [predicate for predicate in predicates if predicate is not None]
     if alone or plain or len(conditions) < len(predicates):
         return output
-    return f"CASE WHEN {' OR '.join(f'({condition})' for condition in conditions)} THEN {output} END"
+    return (
+        f"CASE WHEN {' OR '.join(f'({condition})' for condition in conditions)} THEN {output} END"
+    )
 
 
 def _json(path: Path) -> str:

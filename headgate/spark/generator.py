@@ -38,9 +38,9 @@ class Range(InputPartition):
 class GeneratorReader(DataSourceStreamReader):
     """Offsets are {tuple, start_us}.
 
-    The first tuple goes alone, and the clock starts when it has been taken: Spark's first trigger
-    takes seconds, and they would come out as a burst. For the same reason the stream goes on after a
-    restart with the next tuple as if no time had passed.
+    The first tuple goes alone, and the clock starts when it has been taken: the first trigger
+    takes seconds, and they would come out as a burst. For the same reason the stream goes on
+    after a restart with the next tuple as if no time had passed.
     """
 
     def __init__(self, options: dict[str, str]) -> None:

@@ -95,11 +95,11 @@ class Journal:
                     subject=f"stream '{name}'",
                     expected=f"the schema of its log, {row[0]}",
                     found=schema,
-                    fix="restore the schema, or give the new one a new stream name or state directory",
+                    fix="restore the schema, or use a new stream name or state directory",
                 )
 
     def remember_query(self, query: str, sql: str, stream: str) -> int:
-        """Gives the train a query goes on at; a new one begins with the oldest train that is kept."""
+        """Gives the train a query goes on at; a new one begins with the oldest that is kept."""
         with self._transaction() as db:
             row = db.execute(
                 "SELECT sql, stream, next_train FROM cursors WHERE query = ?", (query,)
@@ -157,7 +157,9 @@ class Journal:
         The newest keeps its line: it says which batch of the source was the last.
         """
         with self._transaction() as db:
-            db.execute("UPDATE trains SET kept = 0 WHERE stream = ? AND number < ?", (stream, before))
+            db.execute(
+                "UPDATE trains SET kept = 0 WHERE stream = ? AND number < ?", (stream, before)
+            )
             db.execute(
                 "DELETE FROM trains WHERE stream = ?1 AND NOT kept AND number <"
                 " (SELECT MAX(number) FROM trains WHERE stream = ?1)", (stream,)

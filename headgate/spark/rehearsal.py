@@ -15,7 +15,7 @@ from headgate.scheduler.statistics import PRIOR_SELECTIVITY
 from headgate.spark.executor import Executor
 
 FEW, MANY = 100, 20_000
-"""Two sizes of train: their difference is the cost of tuples, the smaller one is nearly all overhead."""
+"""Two sizes of train: the difference is the cost of tuples, the smaller is mostly overhead."""
 
 INVENTED = {
     "string": "concat('v', id % 97)",
@@ -30,7 +30,9 @@ INVENTED = {
 def invent(session: SparkSession, schema: StructType, rows: int, folder: File) -> str:
     """Writes a train of invented tuples of a schema; gives its path."""
     columns = [
-        f"{_value(field.dataType)} AS `{field.name}`" for field in schema.fields if field.name != ARRIVED_AT
+        f"{_value(field.dataType)} AS `{field.name}`"
+        for field in schema.fields
+        if field.name != ARRIVED_AT
     ]
     path = str(folder / f"{rows}.parquet")
     frame = session.range(0, rows, 1, 1).selectExpr(*columns, f"0D AS {ARRIVED_AT}")
@@ -49,8 +51,8 @@ def rehearse(
 ) -> dict[str, QueryStatistics]:
     """Gives each query's overhead and cost, as far as the time allows; results go nowhere.
 
-    Selectivity on invented tuples means nothing, so it starts from its prior and is learned. A query
-    that fails on them (a cast, say) is left to be measured on real ones.
+    Selectivity on invented tuples means nothing, so it starts from its prior and is learned. A
+    query that fails on them (a cast, say) is left to be measured on real ones.
 
     Args:
         trains: by stream, the paths of the train of few and of the train of many tuples.
@@ -82,7 +84,7 @@ def warm_up(
     trains: Mapping[str, tuple[str, str]],
     budget_s: float,
 ) -> None:
-    """Runs groups of queries fused, over and over: the JVM needs some hundred jobs to be at its best."""
+    """Runs groups fused, over and over: the JVM needs some hundred jobs to be at its best."""
     ends_at_s = time.perf_counter() + budget_s
     while groups and time.perf_counter() < ends_at_s:
         for paths in groups:

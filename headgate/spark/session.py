@@ -36,6 +36,7 @@ appender.file.layout.pattern = %d %p %c{{1}}: %m%n%ex
 
 def local_session(state: Path, master: str, settings: Mapping[str, str]) -> SparkSession:
     """Starts Spark with its log in the state directory, so that the screen stays ours."""
+    _find_java()
     state.mkdir(parents=True, exist_ok=True)
     log, log4j = state / "spark.log", state / "log4j2.properties"
     log4j.write_text(LOG4J.format(log=log))
@@ -58,8 +59,15 @@ def local_session(state: Path, master: str, settings: Mapping[str, str]) -> Spar
     return session
 
 
+def _find_java() -> None:
+    """Points Spark to the Java that the set-up has installed, where the machine has none."""
+    installed = Path(sys.prefix) / "java"
+    if "JAVA_HOME" not in os.environ and (installed / "bin" / "java").exists():
+        os.environ["JAVA_HOME"] = str(installed)
+
+
 def own_session(session: SparkSession) -> SparkSession:
-    """Gives a session with the user's functions and settings, and ours on top; theirs is not touched."""
+    """Gives a session with the user's functions and our settings; theirs is not touched."""
     copy = SparkSession(session.sparkContext, session._jsparkSession.cloneSession())
     for key, value in SETTINGS.items():
         copy.conf.set(key, value)

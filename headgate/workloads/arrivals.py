@@ -12,8 +12,8 @@ from headgate.model.events import Floats
 class Bursts:
     """Tuples at a steady rate that rises by a factor for some seconds of every cycle.
 
-    A cycle begins quiet and ends with its burst. Tuples are evenly spaced, so tuple i's time and the
-    number of tuples by time t are closed formulas, and a source can resume anywhere.
+    A cycle begins quiet and ends with its burst. Tuples are evenly spaced, so tuple i's time and
+    the number of tuples by time t are closed formulas, and a source can resume anywhere.
 
     >>> Bursts(rate_per_s=100, burst_factor=4, burst_every_s=10, burst_for_s=2).count_by(10.0)
     1600
@@ -55,6 +55,4 @@ class Bursts:
         return self.rate_per_s * (quiet_s + self.burst_for_s * self.burst_factor)
 
     def _refuse(self, key: str, expected: str) -> None:
-        raise ConfigRefused(
-            path="arrivals", key=key, value=getattr(self, key), expected=expected
-        )
+        raise ConfigRefused(path="arrivals", key=key, value=getattr(self, key), expected=expected)

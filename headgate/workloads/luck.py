@@ -4,7 +4,7 @@ import numba
 import numpy as np
 
 
-@numba.njit  # type: ignore[untyped-decorator]  # numba ships no types
+@numba.njit()
 def chance(seed: int, number: int, operator: int) -> float:
     """Gives a number in [0, 1) that depends on nothing but its arguments (splitmix64's mixing)."""
     word = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)

@@ -1,0 +1,31 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+
+.PHONY: help demo test test-long check bench-native clean
+
+help:  ## say what there is
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+.venv/ready: requirements.lock requirements-java.lock pyproject.toml setup/environment.sh
+	@PYTHON=$(PYTHON) bash setup/environment.sh
+
+demo: .venv/ready  ## run the forest-fire example for about a minute under two policies
+	@.venv/bin/headgate run examples/forest.yaml --policy rr,cqc --seconds 30
+
+test: .venv/ready check  ## all tests
+	@.venv/bin/python -m pytest -q
+
+test-long: .venv/ready  ## the long forms of the property and kill tests
+	@.venv/bin/python -m pytest -q -m "long" --hypothesis-profile=long
+
+check: .venv/ready  ## style, types and the walls between the rooms
+	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
+	@.venv/bin/mypy
+	@.venv/bin/python -m pytest -q tests/test_rooms.py
+
+bench-native: .venv/ready  ## Headgate against native Structured Streaming at 6, 24 and 50 queries
+	@for queries in 6 24 50; do .venv/bin/python bench/native.py --queries $$queries || exit 1; done
+
+clean:  ## remove everything that was installed or produced
+	rm -rf .venv state .mypy_cache .ruff_cache .pytest_cache .hypothesis

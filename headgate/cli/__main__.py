@@ -1,0 +1,5 @@
+"""`python -m headgate.cli`."""
+
+from headgate.cli.app import main
+
+main()

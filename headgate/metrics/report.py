@@ -1,0 +1,77 @@
+"""A report: what a run or a simulation was worth, as frozen data."""
+
+from dataclasses import asdict, dataclass, replace
+from math import isnan, nan
+from typing import Any
+
+from headgate.metrics.run import Line, RunMetrics
+from headgate.metrics.tally import Summary
+
+
+@dataclass(frozen=True)
+class Report:
+    """One line a class, one a query, one for all.
+
+    `seconds` is the time that passed, from the first event to the last; `scheduler_s` is what the
+    scheduler itself used of it.
+    """
+
+    policy: str
+    seconds: float
+    calls: int
+    scheduler_s: float
+    total: Line
+    classes: tuple[Line, ...]
+    queries: tuple[Line, ...]
+    errors: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        policy: str,
+        metrics: RunMetrics,
+        scheduler_s: float = 0.0,
+        errors: tuple[Exception, ...] = (),
+    ) -> "Report":
+        """Gives the report of what the metrics have heard so far."""
+        return cls(
+            policy=policy,
+            seconds=metrics.seconds,
+            calls=metrics.calls,
+            scheduler_s=scheduler_s,
+            total=metrics.total(),
+            classes=tuple(metrics.by_class()),
+            queries=tuple(metrics.by_query()),
+            errors=tuple(str(error) for error in errors),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Gives plain data for JSON; what is not known (NaN) is None."""
+        plain: dict[str, Any] = _with_none(asdict(self))
+        return plain
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Report":
+        """Gives the report that `to_dict` was called on."""
+        lines = {
+            "total": _line(data["total"]),
+            "classes": tuple(map(_line, data["classes"])),
+            "queries": tuple(map(_line, data["queries"])),
+        }
+        return replace(cls(**{**data, **lines}), errors=tuple(data["errors"]))
+
+
+def _line(data: dict[str, Any]) -> Line:
+    sums = {
+        key: Summary(**{name: nan if value is None else value for name, value in data[key].items()})
+        for key in ("response_s", "slowdown")
+    }
+    return Line(**{**data, **sums})
+
+
+def _with_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_none(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_with_none(part) for part in value]
+    return None if isinstance(value, float) and isnan(value) else value

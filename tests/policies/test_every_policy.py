@@ -1,0 +1,191 @@
+"""What every policy owes us: found through the registry, so that a new one is tested at once."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from headgate import simulate
+from headgate.model.events import Event, StepFinished, StepStarted, TrainArrived
+from headgate.model.network import Network, Path
+from headgate.model.operator import Operator
+from headgate.model.plan import ALL, BoxCall
+from headgate.model.query import Query, QueryClass
+from headgate.model.stream import Stream
+from headgate.model.unit_table import UnitTable, unit_table
+from headgate.policies import Policy, State, policies, policy_named
+
+EVERY = sorted(policies())
+PATIENT = [name for name, entry in policies().items() if not entry.starves]
+CLASSES = {"H": 6.0, "C": 3.0, "N": 1.0}
+
+Box = tuple[str, int, float, float]
+"""class, stream, cost in seconds, selectivity"""
+
+
+def network_of(boxes: list[Box]) -> Network:
+    return Network(
+        tuple(Stream(name=f"s{number}", format="rate") for number in range(2)),
+        tuple(QueryClass(name=name, priority=value) for name, value in CLASSES.items()),
+        tuple(
+            Path(
+                query=Query(name=f"q{number}", sql="SELECT 1", query_class=name),
+                stream=f"s{stream}",
+                operators=(Operator(kind="select", cost_s=cost_s, selectivity=selectivity),),
+            )
+            for number, (name, stream, cost_s, selectivity) in enumerate(boxes)
+        ),
+    )
+
+
+boxes_of_any_kind = st.lists(
+    st.tuples(
+        st.sampled_from("HCN"), st.integers(0, 1), st.floats(1e-6, 10.0), st.floats(0.0, 1.0)
+    ),
+    min_size=1,
+    max_size=7,
+)
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> tuple[list[Box], UnitTable, State, float]:
+    """Draws a network, its unit table, and what waits and runs in it."""
+    boxes, now_s = draw(boxes_of_any_kind), draw(st.floats(0.0, 100.0))
+    table = unit_table(network_of(boxes))
+    for row in table:
+        row["pending"] = draw(st.integers(0, 50))
+        waits = row["pending"] > 0
+        row["head_arrived_at_s"] = now_s - draw(st.floats(0.0, 50.0)) if waits else np.inf
+    idle = draw(st.lists(st.booleans(), min_size=len(boxes), max_size=len(boxes)))
+    ready = np.flatnonzero(np.array(idle) & (table["pending"] > 0))
+    return boxes, table, State(table, ready), now_s
+
+
+def heard(policy: Policy, unit: int, seconds: float) -> None:
+    call = BoxCall(0, (unit,), 0, 0, 1, 1)
+    policy.hear(StepStarted(0.0, call))
+    policy.hear(StepFinished(seconds, call, seconds, (1,), (np.zeros(1),)))
+
+
+@pytest.mark.parametrize("name", EVERY)
+@settings(deadline=None, max_examples=20)
+@given(situation=situations(), seconds=st.floats(0.0, 5.0))
+def test_leaves_the_unit_table_untouched(name: str, situation: Any, seconds: float) -> None:
+    boxes, table, state, now_s = situation
+    before, policy = table.tobytes(), policy_named(name)
+    policy.prepare(network_of(boxes))
+    for step in policy.plan(state, now_s)[:1]:
+        heard(policy, step.unit, seconds)
+    policy.plan(state, now_s)
+    assert table.tobytes() == before
+
+
+@pytest.mark.parametrize("name", EVERY)
+@settings(deadline=None, max_examples=20)
+@given(situation=situations(), seconds=st.lists(st.floats(0.0, 5.0), min_size=1, max_size=4))
+def test_picks_only_units_that_wait_each_once_and_somebody_if_anybody_waits(
+    name: str, situation: Any, seconds: list[float]
+) -> None:
+    boxes, _, state, now_s = situation
+    policy = policy_named(name)
+    policy.prepare(network_of(boxes))
+    for length_s in seconds:
+        steps = policy.plan(state, now_s)
+        units = [step.unit for step in steps]
+        assert set(units) <= set(state.ready.tolist())
+        assert len(set(units)) == len(units)
+        assert all(step.tuples >= 1 for step in steps)
+        assert bool(units) == bool(len(state.ready))
+        for unit in units[:1]:
+            heard(policy, unit, length_s)
+
+
+@pytest.mark.parametrize("name", EVERY)
+@settings(deadline=None, max_examples=20)
+@given(situation=situations(), seconds=st.lists(st.floats(0.0, 5.0), min_size=1, max_size=4))
+def test_plans_the_same_twice_from_the_same_state(
+    name: str, situation: Any, seconds: list[float]
+) -> None:
+    boxes, _, state, now_s = situation
+    policy = policy_named(name)
+    policy.prepare(network_of(boxes))
+    for length_s in seconds:
+        steps = list(policy.plan(state, now_s))
+        assert list(policy.plan(state, now_s)) == steps
+        for step in steps[:1]:
+            heard(policy, step.unit, length_s)
+
+
+@pytest.mark.parametrize("name", EVERY)
+@settings(deadline=None, max_examples=20)
+@given(situation=situations(), data=st.data())
+def test_survives_a_query_that_leaves_between_two_plans(
+    name: str, situation: Any, data: st.DataObject
+) -> None:
+    boxes, table, state, now_s = situation
+    assume(len(state.ready) > 1)
+    policy = policy_named(name)
+    policy.prepare(network_of(boxes))
+    heard(policy, policy.plan(state, now_s)[0].unit, 1.0)
+    gone = data.draw(st.sampled_from(state.ready.tolist()))
+    stopped = State(table, state.ready[state.ready != gone])
+    assert gone not in [step.unit for step in policy.plan(stopped, now_s)]
+    smaller = network_of(boxes[:-1])
+    policy.prepare(smaller)
+    left = State(table[:-1], state.ready[state.ready < len(boxes) - 1])
+    units = [step.unit for step in policy.plan(left, now_s)]
+    assert set(units) <= set(left.ready.tolist())
+
+
+class Patience:
+    """Counts, for each query that waits, the calls that others get meanwhile."""
+
+    def __init__(self, units: int) -> None:
+        self.pending, self.passed_over = [0] * units, [0] * units
+        self.longest = 0
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, TrainArrived):
+            self.pending = [count + int(event.tuples.sum()) for count in self.pending]
+        elif isinstance(event, StepStarted):
+            for unit, count in enumerate(self.pending):
+                self.passed_over[unit] += count > 0
+            for unit in event.call.units:
+                self.passed_over[unit] = 0
+                self.pending[unit] -= event.call.tuples
+            self.longest = max(self.longest, *self.passed_over)
+
+
+def longest_patience(policy: str, boxes: list[Box], train_tuples: int) -> int:
+    """Runs a system at twice what it can do, for 500 tuples; one query a class, as cqc promises."""
+    every_s = sum(cost_s for _, _, cost_s, _ in boxes) / 2
+    patience = Patience(len(boxes))
+    simulate(
+        network_of(boxes),
+        {"s0": np.arange(500) * every_s},
+        policy=policy,
+        train_tuples=train_tuples,
+        listeners=[patience.hear],
+    )
+    return patience.longest
+
+
+@pytest.mark.parametrize("train_tuples", [1, ALL])
+@pytest.mark.parametrize("name", PATIENT)
+def test_starves_nobody_in_overload_if_it_promises_so(name: str, train_tuples: int) -> None:
+    boxes = [("H", 0, 0.001, 1.0), ("C", 0, 0.001, 0.5), ("N", 0, 0.001, 0.1)]
+    assert longest_patience(name, boxes, train_tuples) <= 60
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if name not in PATIENT])
+def test_a_policy_that_admits_to_starve_somebody_does(name: str) -> None:
+    boxes = [("H", 0, 0.001, 1.0), ("C", 0, 0.001, 0.5), ("N", 0, 0.001, 0.1)]
+    assert longest_patience(name, boxes, 1) > 400
+
+
+@pytest.mark.parametrize("name", PATIENT)
+def test_even_a_query_that_never_outputs_anything_is_served(name: str) -> None:
+    boxes = [("H", 0, 0.001, 1.0), ("C", 0, 0.001, 0.5), ("N", 0, 0.001, 0.0)]
+    assert longest_patience(name, boxes, ALL) <= 60

@@ -1,0 +1,69 @@
+"""Which neighbours of a plan share one call."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from headgate.model.plan import Step
+from headgate.model.unit_table import UNIT
+from headgate.scheduler.fusion import fuse
+
+
+def fused(
+    order: list[int],
+    cursors: list[int],
+    *,
+    streams: list[int] | None = None,
+    most: int = 16,
+    may_fuse: Callable[[int, int], bool] = lambda unit, other: True,
+) -> tuple[list[int], int | None]:
+    table = np.zeros(len(cursors), dtype=UNIT)
+    table["stream"] = streams or 0
+    steps = [Step(unit) for unit in order]
+    members, stop = fuse(steps, table, np.array(cursors), most=most, may_fuse=may_fuse)
+    return [step.unit for step in members], stop
+
+
+def test_neighbours_at_the_same_train_join_in_the_plans_order() -> None:
+    assert fused([2, 0, 1], [5, 5, 5]) == ([2, 0, 1], None)
+
+
+def test_a_plan_of_one_step_is_a_call_of_one_unit() -> None:
+    assert fused([1], [5, 5]) == ([1], None)
+
+
+def test_the_call_stops_where_a_neighbour_stands_further_on() -> None:
+    assert fused([0, 1, 2], [5, 9, 5]) == ([0, 2], 9)
+
+
+def test_of_several_further_on_the_nearest_sets_the_stop() -> None:
+    assert fused([0, 1, 2, 3], [5, 9, 7, 8]) == ([0], 7)
+
+
+def test_a_neighbour_that_lags_behind_neither_joins_nor_stops_the_call() -> None:
+    assert fused([0, 1, 2], [5, 3, 5]) == ([0, 2], None)
+
+
+def test_never_more_than_the_most() -> None:
+    assert fused([0, 1, 2, 3], [5, 5, 5, 5], most=3) == ([0, 1, 2], None)
+    assert fused([0, 1, 2, 3], [5, 9, 5, 5], most=1) == ([0], None)
+
+
+def test_a_reader_of_another_stream_is_passed_over() -> None:
+    assert fused([0, 1, 2], [5, 5, 5], streams=[0, 1, 0]) == ([0, 2], None)
+    assert fused([0, 1, 2], [5, 9, 5], streams=[0, 1, 0]) == ([0, 2], None)
+
+
+def test_who_may_not_share_ends_the_group() -> None:
+    asked = []
+
+    def same_parity(unit: int, other: int) -> bool:
+        asked.append((unit, other))
+        return unit % 2 == other % 2
+
+    assert fused([0, 2, 1, 4], [5] * 5, may_fuse=same_parity) == ([0, 2], None)
+    assert asked == [(0, 2), (0, 1)]
+
+
+def test_who_may_not_share_sets_no_stop_either() -> None:
+    assert fused([0, 1], [5, 9], may_fuse=lambda unit, other: False) == ([0], None)

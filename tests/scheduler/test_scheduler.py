@@ -1,0 +1,272 @@
+"""Who runs next, who never runs again, and what a policy may not ask for."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from pytest import approx
+
+from headgate.errors import PlanRejected
+from headgate.model.events import QueryStopped, StepFinished, TrainArrived, UnitFailed
+from headgate.model.network import Network, Path
+from headgate.model.operator import Kind, Operator
+from headgate.model.plan import BoxCall, Step
+from headgate.model.query import Query, QueryClass
+from headgate.model.stream import Stream
+from headgate.model.unit_table import unit_table
+from headgate.policies import Policy, State, policy_named
+from headgate.scheduler.scheduler import Scheduler
+from headgate.scheduler.statistics import Statistics
+
+
+def network_of(units: int, *, streams: int = 1, kinds: Sequence[Kind] = (), **known: float) -> Network:
+    figures = known or {"cost_s": 0.001, "selectivity": 0.5}
+    return Network(
+        tuple(Stream(name=f"s{number}", format="rate") for number in range(streams)),
+        (QueryClass(name="only", priority=1),),
+        tuple(
+            Path(
+                query=Query(name=f"q{number}", sql="SELECT 1", query_class="only"),
+                stream=f"s{number % streams}",
+                operators=(Operator(kind=kinds[number] if kinds else "select", **figures),),
+            )
+            for number in range(units)
+        ),
+    )
+
+
+def scheduler_of(units: int, policy: str | Policy = "rr", **options: object) -> Scheduler:
+    network = network_of(units)
+    chosen = policy_named(policy) if isinstance(policy, str) else policy
+    return Scheduler(network, unit_table(network), chosen, **options)  # type: ignore[arg-type]
+
+
+def arrive(scheduler: Scheduler, *tuples: int, stream: int = 0, at_s: float = 0.0) -> None:
+    times_s = np.full(len(tuples), at_s)
+    scheduler.hear(TrainArrived(at_s, stream, np.array(tuples), times_s, times_s))
+
+
+def finish(scheduler: Scheduler, call: BoxCall, seconds: float = 1.0) -> None:
+    nothing = tuple(np.zeros(0) for _ in call.units)
+    scheduler.hear(StepFinished(0.0, call, seconds, (0,) * len(call.units), nothing))
+
+
+def only(calls: list[BoxCall]) -> BoxCall:
+    assert len(calls) == 1
+    return calls[0]
+
+
+class Always(Policy):
+    """Plans the same steps whatever the state."""
+
+    name = "always"
+
+    def __init__(self, *units: int) -> None:
+        self.units = units
+
+    def plan(self, state: State, now_s: float) -> Sequence[Step]:
+        return [Step(unit) for unit in self.units]
+
+
+def test_a_call_takes_all_that_waits_and_the_cursor_moves_when_it_is_done() -> None:
+    scheduler = scheduler_of(1)
+    arrive(scheduler, 3, 4)
+    call = only(scheduler.plan(0.0))
+    assert (call.units, call.first_train, call.end_train, call.tuples) == ((0,), 0, 2, 7)
+    assert scheduler.cursors.tolist() == [0]
+    finish(scheduler, call)
+    assert scheduler.cursors.tolist() == [2]
+    assert scheduler.table["pending"].tolist() == [0]
+    assert scheduler.plan(0.0) == []
+
+
+def test_the_train_size_limits_a_call() -> None:
+    scheduler = scheduler_of(1, train_tuples=5)
+    arrive(scheduler, 2, 2, 2, 2)
+    assert only(scheduler.plan(0.0)).tuples == 4
+
+
+def test_every_free_worker_gets_a_call_and_no_unit_runs_twice_at_once() -> None:
+    scheduler = scheduler_of(2, workers=3)
+    arrive(scheduler, 1)
+    calls = scheduler.plan(0.0)
+    assert [call.units for call in calls] == [(0,), (1,)]
+    arrive(scheduler, 1)
+    assert scheduler.plan(0.0) == []
+    finish(scheduler, calls[1])
+    assert only(scheduler.plan(0.0)).units == (1,)
+
+
+def test_no_more_calls_than_workers() -> None:
+    scheduler = scheduler_of(5, workers=2)
+    arrive(scheduler, 1)
+    assert len(scheduler.plan(0.0)) == 2
+    assert scheduler.plan(0.0) == []
+
+
+def test_a_failed_unit_is_not_planned_again_while_others_go_on() -> None:
+    scheduler = scheduler_of(2, most_fused=2)
+    arrive(scheduler, 1)
+    call = only(scheduler.plan(0.0))
+    assert call.units == (0, 1)
+    scheduler.hear(UnitFailed(0.0, 0, call, RuntimeError("no such column")))
+    finish(scheduler, call)
+    arrive(scheduler, 1)
+    for _ in range(3):
+        call = only(scheduler.plan(0.0))
+        assert call.units == (1,)
+        finish(scheduler, call)
+        arrive(scheduler, 1)
+
+
+def test_the_input_of_a_failed_unit_is_kept() -> None:
+    scheduler = scheduler_of(2, most_fused=2)
+    arrive(scheduler, 5)
+    call = only(scheduler.plan(0.0))
+    scheduler.hear(UnitFailed(0.0, 0, call, RuntimeError("no such column")))
+    finish(scheduler, call)
+    assert scheduler.cursors.tolist() == [0, 1]
+    assert scheduler.table["pending"].tolist() == [5, 0]
+    assert scheduler.passed(0) == 0
+
+
+def test_a_failed_call_frees_its_worker() -> None:
+    scheduler = scheduler_of(2, workers=1)
+    arrive(scheduler, 1)
+    call = only(scheduler.plan(0.0))
+    scheduler.hear(UnitFailed(0.0, 0, call, RuntimeError("no such column")))
+    finish(scheduler, call)
+    assert only(scheduler.plan(0.0)).units == (1,)
+
+
+def test_a_stopped_query_is_not_planned_again() -> None:
+    scheduler = scheduler_of(2)
+    arrive(scheduler, 1)
+    scheduler.hear(QueryStopped(0.0, 0))
+    assert only(scheduler.plan(0.0)).units == (1,)
+
+
+@pytest.mark.parametrize("unit", [1, 2, 99, -1, -3])
+def test_a_plan_with_a_unit_that_has_nothing_pending_or_does_not_exist_is_rejected(
+    unit: int,
+) -> None:
+    network = network_of(3, streams=3)
+    scheduler = Scheduler(network, unit_table(network), Always(unit))
+    arrive(scheduler, 1, stream=0)
+    with pytest.raises(PlanRejected, match=f"policy 'always' planned unit {unit}"):
+        scheduler.plan(0.0)
+
+
+def test_a_plan_with_a_unit_that_runs_is_rejected() -> None:
+    scheduler = scheduler_of(2, Always(0), workers=2)
+    arrive(scheduler, 1)
+    with pytest.raises(PlanRejected, match="unit 0"):
+        scheduler.plan(0.0)
+
+
+def test_a_plan_that_names_a_unit_twice_never_runs_it_twice_in_one_call() -> None:
+    scheduler = scheduler_of(2, Always(0, 0), most_fused=4)
+    arrive(scheduler, 1)
+    with pytest.raises(PlanRejected, match="unit 0"):
+        scheduler.plan(0.0)
+
+
+def test_units_without_figures_are_probed_alone_first_and_fused_afterwards() -> None:
+    network = network_of(3)
+    table = unit_table(network)
+    table["tuple_cost_s"] = table["selectivity"] = np.nan
+    scheduler = Scheduler(
+        network, table, policy_named("rr"), most_fused=3, statistics=Statistics(table)
+    )
+    arrive(scheduler, 10)
+    probed = []
+    for _ in range(3):
+        call = only(scheduler.plan(0.0))
+        probed.append(call.units)
+        finish(scheduler, call, seconds=0.1)
+    assert probed == [(0,), (1,), (2,)]
+    arrive(scheduler, 10)
+    assert len(only(scheduler.plan(0.0)).units) == 3
+
+
+def test_one_new_unit_among_known_ones_is_probed_before_them() -> None:
+    network = network_of(3)
+    table = unit_table(network)
+    table["tuple_cost_s"][1] = np.nan
+    scheduler = Scheduler(
+        network, table, policy_named("rr"), most_fused=3, statistics=Statistics(table)
+    )
+    arrive(scheduler, 10)
+    assert only(scheduler.plan(0.0)).units == (1,)
+
+
+def test_cost_is_that_of_the_call_that_would_run() -> None:
+    network = network_of(2)
+    table = unit_table(network)
+    table["overhead_s"], table["tuple_cost_s"] = [0.1, 0.4], [0.001, 0.002]
+    scheduler = Scheduler(network, table, policy_named("hr"), train_tuples=50)
+    arrive(scheduler, 20)
+    assert table["cost_s"] == approx([0.1 / 20 + 0.001, 0.4 / 20 + 0.002])
+    arrive(scheduler, 380)
+    assert table["cost_s"] == approx([0.1 / 50 + 0.001, 0.4 / 50 + 0.002])
+
+
+def test_with_nothing_pending_a_unit_costs_a_call_on_one_tuple() -> None:
+    network = network_of(1)
+    table = unit_table(network)
+    table["overhead_s"] = 0.1
+    scheduler = Scheduler(network, table, policy_named("hr"))
+    arrive(scheduler, 20)
+    finish(scheduler, only(scheduler.plan(0.0)))
+    assert table["cost_s"] == approx([0.101])
+
+
+def test_a_query_that_runs_whole_is_never_fused() -> None:
+    network = network_of(3, kinds=("select", "whole", "select"))
+    scheduler = Scheduler(network, unit_table(network), policy_named("rr"), most_fused=3)
+    arrive(scheduler, 1)
+    calls = []
+    while found := scheduler.plan(0.0):
+        calls.append(only(found).units)
+        finish(scheduler, found[0])
+    assert sorted(unit for units in calls for unit in units) == [0, 1, 2]
+    assert (1,) in calls
+
+
+def test_two_units_that_were_apart_run_together_again_while_trains_keep_arriving() -> None:
+    scheduler = scheduler_of(2, most_fused=2, cursors=np.array([0, 3]))
+    arrive(scheduler, 1, 1, 1, 1, 1)
+    together = []
+    for _ in range(6):
+        call = only(scheduler.plan(0.0))
+        together.append(len(call.units) == 2)
+        arrive(scheduler, 1)  # while it runs
+        finish(scheduler, call)
+    assert together[0] is False
+    assert all(together[3:])
+
+
+def test_a_run_that_resumes_goes_on_where_each_unit_stood() -> None:
+    scheduler = scheduler_of(2, first_trains=[5], cursors=np.array([5, 7]))
+    arrive(scheduler, 1, 2, 4)
+    assert scheduler.table["pending"].tolist() == [7, 4]
+    call = only(scheduler.plan(0.0))
+    assert (call.first_train, call.end_train, call.tuples) == (5, 8, 7)
+
+
+def test_a_stream_is_passed_as_far_as_its_slowest_unit_stands() -> None:
+    scheduler = scheduler_of(2)
+    arrive(scheduler, 1, 1)
+    finish(scheduler, only(scheduler.plan(0.0)))
+    assert scheduler.passed(0) == 0
+    finish(scheduler, only(scheduler.plan(0.0)))
+    assert scheduler.passed(0) == 2
+
+
+def test_a_stream_that_nobody_reads_is_passed_at_once() -> None:
+    network = network_of(1)
+    two = Network((*network.streams, Stream(name="t", format="rate")), network.classes, network.paths)
+    scheduler = Scheduler(two, unit_table(two), policy_named("rr"))
+    arrive(scheduler, 1, 1, stream=1)
+    assert scheduler.passed(1) == 2
+    assert scheduler.plan(0.0) == []

@@ -1,0 +1,162 @@
+"""What is learned from calls: overhead, cost, selectivity."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pytest import approx
+
+from headgate.model.events import StepFinished
+from headgate.model.plan import BoxCall
+from headgate.model.unit_table import UNIT, UnitTable
+from headgate.scheduler.statistics import Statistics
+
+
+def new_units(count: int) -> UnitTable:
+    table = np.zeros(count, dtype=UNIT)
+    table["tuple_cost_s"] = table["selectivity"] = np.nan
+    return table
+
+
+def known_unit(selectivity: float) -> UnitTable:
+    table = np.zeros(1, dtype=UNIT)
+    table["tuple_cost_s"], table["selectivity"], table["overhead_s"] = 0.001, selectivity, 0.01
+    return table
+
+
+def call(units: tuple[int, ...], tuples: int, seconds: float, *outs: int) -> StepFinished:
+    outs = outs or (0,) * len(units)
+    nothing = tuple(np.zeros(0) for _ in units)
+    return StepFinished(0.0, BoxCall(0, units, 0, 0, 1, tuples), seconds, outs, nothing)
+
+
+def test_one_window_smooths_selectivity_by_alpha_0_175() -> None:
+    table = known_unit(0.8)
+    Statistics(table).learn(table, call((0,), 100, 0.11, 25))
+    # (1 − 0.175) × 0.8 + 0.175 × (25 + 1) / (100 + 2)
+    assert table["selectivity"][0] == approx(0.70460784, abs=1e-8)
+
+
+def test_a_call_of_three_windows_counts_as_three() -> None:
+    table = known_unit(0.8)
+    Statistics(table).learn(table, call((0,), 300, 0.31, 75))
+    kept = 0.825**3
+    assert table["selectivity"][0] == approx(kept * 0.8 + (1 - kept) * 76 / 302)
+
+
+def test_smoothing_and_window_can_be_set() -> None:
+    table = known_unit(0.8)
+    statistics = Statistics(table, smoothing=0.5, window_tuples=10)
+    statistics.learn(table, call((0,), 10, 0.02, 4))
+    assert table["selectivity"][0] == approx(0.5 * 0.8 + 0.5 * 5 / 12)
+
+
+def test_a_query_that_never_outputs_anything_keeps_a_selectivity_above_zero() -> None:
+    table = known_unit(0.5)
+    statistics = Statistics(table)
+    for _ in range(500):
+        statistics.learn(table, call((0,), 100, 0.11, 0))
+    assert table["selectivity"][0] == approx(1 / 102)
+
+
+def test_a_call_without_tuples_teaches_nothing() -> None:
+    table = new_units(1)
+    statistics = Statistics(table)
+    before = table.tobytes()
+    statistics.learn(table, call((0,), 0, 1.0, 0))
+    assert table.tobytes() == before
+    assert statistics.unmeasured(np.array([0])).tolist() == [0]
+
+
+def test_a_query_is_unmeasured_until_it_has_run() -> None:
+    table = new_units(3)
+    statistics = Statistics(table)
+    statistics.learn(table, call((1,), 10, 0.1, 5))
+    assert statistics.unmeasured(np.arange(3)).tolist() == [0, 2]
+
+
+def test_a_query_with_given_figures_needs_no_measuring_and_keeps_them() -> None:
+    table = known_unit(0.3)
+    statistics = Statistics(table)
+    assert statistics.unmeasured(np.array([0])).tolist() == []
+    row = table[0]
+    assert (row["selectivity"], row["tuple_cost_s"], row["overhead_s"]) == (0.3, 0.001, 0.01)
+
+
+def test_a_query_without_figures_starts_from_a_prior_that_can_be_ranked() -> None:
+    table = new_units(2)
+    Statistics(table)
+    assert table["selectivity"].tolist() == [0.5, 0.5]
+    assert (table["tuple_cost_s"] > 0).all()
+    assert table["ideal_s"] == approx(table["overhead_s"] + table["tuple_cost_s"])
+
+
+@pytest.mark.parametrize("overhead_s", [0.02, 0.1, 0.4])
+@pytest.mark.parametrize("costs_s", [(2e-5, 5e-5, 1e-4), (1e-6, 3e-5, 3e-4)])
+def test_overhead_and_costs_are_recovered_from_calls_alone_and_fused(
+    overhead_s: float, costs_s: tuple[float, ...]
+) -> None:
+    table = new_units(3)
+    statistics = Statistics(table)
+
+    def took(units: tuple[int, ...], tuples: int) -> StepFinished:
+        seconds = overhead_s + sum(costs_s[unit] for unit in units) * tuples
+        return call(units, tuples, seconds)
+
+    for tuples in (100, 20_000):
+        for unit in range(3):
+            statistics.learn(table, took((unit,), tuples))
+    for round_ in range(40):
+        units = [(0, 1), (1, 2), (0, 1, 2), (0, 2)][round_ % 4]
+        statistics.learn(table, took(units, [500, 4000, 20_000][round_ % 3]))
+    assert table["overhead_s"] == approx([overhead_s] * 3, rel=0.25)
+    for unit, cost_s in enumerate(costs_s):
+        # A cost that disappears behind the overhead even of a large call need only be small.
+        assert table["tuple_cost_s"][unit] == approx(cost_s, rel=0.25, abs=overhead_s / 20_000)
+
+
+def test_costs_follow_a_query_that_becomes_dearer() -> None:
+    table = new_units(1)
+    statistics = Statistics(table)
+    for cost_s in (1e-5, 1e-4):
+        for tuples in [1000, 10_000, 30_000] * 40:
+            statistics.learn(table, call((0,), tuples, 0.05 + cost_s * tuples))
+    assert table["tuple_cost_s"][0] == approx(1e-4, rel=0.25)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    calls=st.lists(
+        st.tuples(
+            st.sets(st.integers(0, 3), min_size=1),
+            st.integers(1, 100_000),
+            st.floats(1e-4, 100.0),
+        ),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_no_estimate_is_negative_and_shares_add_up_to_what_was_measured(
+    calls: list[tuple[set[int], int, float]],
+) -> None:
+    table = new_units(4)
+    statistics = Statistics(table)
+    for members, tuples, seconds in calls:
+        units = tuple(sorted(members))
+        statistics.learn(table, call(units, tuples, seconds))
+        shares_s = statistics.shares_s(units, tuples, seconds)
+        assert shares_s.sum() == approx(seconds)
+        assert (shares_s > 0).all()
+        assert (table["overhead_s"] > 0).all()
+        assert (table["tuple_cost_s"] > 0).all()
+        assert np.isfinite(table["cost_s"]).all()
+
+
+def test_the_dearer_member_of_a_fused_call_has_the_larger_share() -> None:
+    table = new_units(2)
+    statistics = Statistics(table)
+    for tuples in (100, 10_000):
+        statistics.learn(table, call((0,), tuples, 0.1 + 1e-5 * tuples))
+        statistics.learn(table, call((1,), tuples, 0.1 + 4e-5 * tuples))
+    shares_s = statistics.shares_s((0, 1), 10_000, 0.6)
+    assert shares_s == approx([0.15, 0.45], rel=0.25)
