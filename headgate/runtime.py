@@ -116,6 +116,8 @@ class Headgate:
         most_fused: queries that may share one Spark job.
         retention_s: how long trains are kept after every query has passed them.
         rehearsal_s: how long new queries may be warmed up and measured before the first tuple.
+        master: which Spark to start when none is passed in, with `spark_config` as settings.
+        reached: called at every point where a crash must lose nothing; a test raises there.
     """
 
     def __init__(
@@ -132,6 +134,7 @@ class Headgate:
         rehearsal_s: float = 12.0,
         master: str = "local[*]",
         spark_config: Mapping[str, str] | None = None,
+        reached: Callable[[str], None] = lambda point: None,
     ) -> None:
         from headgate.spark import room  # noqa: PLC0415  # simulation must start without Java
 
@@ -144,6 +147,7 @@ class Headgate:
         )
         self._workers, self._train_tuples, self._most_fused = workers, train_tuples, most_fused
         self._retention_s, self._rehearsal_s = retention_s, rehearsal_s
+        self._reached = reached
         self._owns_session = spark is None
         self._session = spark or room.local_session(self.state, master, spark_config or {})
         room.quiet_python()
@@ -221,7 +225,7 @@ class Headgate:
             raise ConfigRefused(path="queries", key="", value=None, expected="at least one query")
         engine = self._engine = self._room.SparkEngine(
             self._session, network, self._schemas, self.state,
-            workers=self._workers, retention_s=self._retention_s,
+            workers=self._workers, retention_s=self._retention_s, reached=self._reached,
         )  # fmt: skip
         table = unit_table(network, self._rehearsed(network, progress))
         statistics = Statistics(table)
@@ -276,6 +280,11 @@ class Headgate:
         with self._lock:
             errors = (*self._metrics.errors, *self._engine.failures)
             return Report.of(self.policy.name, self._metrics, self._engine.scheduler_s, errors)
+
+    def totals(self) -> dict[str, tuple[int, int]]:
+        """Gives the tuples that every query has consumed and produced, over all runs."""
+        totals: dict[str, tuple[int, int]] = self._engine.totals()
+        return totals
 
     @property
     def queries(self) -> tuple[QueryHandle, ...]:

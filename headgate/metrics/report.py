@@ -62,11 +62,12 @@ class Report:
 
 
 def _line(data: dict[str, Any]) -> Line:
-    sums = {
-        key: Summary(**{name: nan if value is None else value for name, value in data[key].items()})
-        for key in ("response_s", "slowdown")
-    }
+    sums = {key: Summary(**_with_nan(data[key])) for key in ("response_s", "slowdown")}
     return Line(**{**data, **sums})
+
+
+def _with_nan(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: nan if value is None else value for name, value in values.items()}
 
 
 def _with_none(value: Any) -> Any:

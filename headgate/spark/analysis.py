@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from headgate.errors import QueryRefused
 from headgate.model.network import Path
 from headgate.model.query import Query
-from headgate.spark.refusals import reason_of
+from headgate.spark.refusals import SPARK_ERRORS, reason_of
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Analyst:
             raise _unparsed(query, error) from error
         except AnalysisException as error:
             raise _unresolved(query, error) from error
-        except PySparkException as error:
+        except SPARK_ERRORS as error:
             raise QueryRefused(
                 query=query.name, clause="the text", reason=f"is refused: {reason_of(error)}",
                 fix="correct the text",
@@ -72,7 +72,7 @@ class Analyst:
         where = f" WHERE {path.predicate}" if path.predicate else ""
         try:
             again = self._session.sql(f"SELECT {outputs} FROM `{path.stream}`{where}")
-        except PySparkException:
+        except SPARK_ERRORS:
             return False
         return _shape(_tree(again)) == _shape(_tree(self._session.sql(path.query.sql)))
 

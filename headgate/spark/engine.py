@@ -52,6 +52,7 @@ class SparkEngine:
         schemas: what Spark says each stream's tuples look like.
         state: the directory of log, journal and checkpoints.
         patience_s: how long `close` waits for calls under way before it interrupts them.
+        reached: called at every point where a crash must lose nothing; a test raises there.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class SparkEngine:
         workers: int = 2,
         retention_s: float = 3600.0,
         patience_s: float = 8.0,
+        reached: Callable[[str], None] = lambda point: None,
     ) -> None:
         self._session, self._network, self._state = session, network, state
         self._retention_s, self._patience_s = retention_s, patience_s
@@ -72,7 +74,9 @@ class SparkEngine:
             for stream in network.streams:
                 self._journal.remember_stream(stream.name, schemas[stream.name].simpleString())
             self._logs = {
-                stream.name: StreamLog(state, stream.name, self._journal, schemas[stream.name])
+                stream.name: StreamLog(
+                    state, stream.name, self._journal, schemas[stream.name], reached
+                )
                 for stream in network.streams
             }
             sinks = {path.query.name: FileSink(path.query.sink) for path in network.paths}
@@ -87,7 +91,7 @@ class SparkEngine:
         except BaseException:
             self._journal.close()
             raise
-        self._executor = Executor(self._journal, self._logs, sinks)
+        self._executor = Executor(self._journal, self._logs, sinks, reached)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._ingests: dict[str, StreamingQuery] = {}
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="headgate-worker")
@@ -175,6 +179,10 @@ class SparkEngine:
 
     def stop_query(self, unit: int) -> None:
         self._events.put(QueryStopped(self.now_s(), unit))
+
+    def totals(self) -> dict[str, tuple[int, int]]:
+        """Gives the tuples that every query has consumed and produced, over all runs."""
+        return self._journal.counts()
 
     def forget(self, stream: int, passed: int) -> None:
         """Drops trains that every consumer has passed and retention no longer asks for."""

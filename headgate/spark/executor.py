@@ -1,6 +1,6 @@
 """Runs a box call as one Spark job and commits what every member made of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as File
 
@@ -40,9 +40,14 @@ class Executor:
     """Evaluates and commits; safe to use from several workers, each with its own session."""
 
     def __init__(
-        self, journal: Journal, logs: Mapping[str, StreamLog], sinks: Mapping[str, FileSink]
+        self,
+        journal: Journal,
+        logs: Mapping[str, StreamLog],
+        sinks: Mapping[str, FileSink],
+        reached: Callable[[str], None],
     ) -> None:
         self._journal, self._logs, self._sinks = journal, logs, sinks
+        self._reached = reached
         self._texts: dict[tuple[str, ...], FusedSql] = {}
 
     def evaluate(
@@ -80,6 +85,7 @@ class Executor:
             count = output.table.num_rows
             if count:
                 sink.write(output.table, temporary)
+                self._reached("result written")
                 renames.append((temporary, final))
                 folders.add(sink.folder)
             names: tuple[File | None, File | None] = (temporary, final) if count else (None, None)
@@ -88,9 +94,12 @@ class Executor:
                     path.query.name, work.first_train, work.end_train, work.tuples, count, *names
                 )
             )
+        self._reached("results written")
         step = self._journal.intend(results)
+        self._reached("step journalled")
         for temporary, final in renames:
             put(temporary, final)
+            self._reached("result visible")
         if renames:
             for folder in folders:
                 flush(folder)

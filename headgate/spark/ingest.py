@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -14,7 +13,7 @@ from headgate.errors import ConfigRefused, RecoveryRefused
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.spark.generator import Generator
 from headgate.spark.journal import Train
-from headgate.spark.refusals import reason_of
+from headgate.spark.refusals import SPARK_ERRORS, reason_of
 from headgate.spark.stream_log import StreamLog
 
 
@@ -32,7 +31,7 @@ def source_of(session: SparkSession, stream: Stream) -> DataFrame:
         if stream.schema:
             reader = reader.schema(stream.schema)
         source = reader.load()
-    except PySparkException as error:
+    except SPARK_ERRORS as error:
         raise ConfigRefused(
             path=where, key="source", value=stream.format, expected=reason_of(error)
         ) from error
@@ -76,7 +75,7 @@ def start_ingest(
             .foreachBatch(append)
             .start()
         )
-    except AnalysisException as error:
+    except SPARK_ERRORS as error:
         raise ConfigRefused(
             path=f"stream '{stream.name}'", key="source", value=stream.format,
             expected=reason_of(error),

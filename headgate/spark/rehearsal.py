@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path as File
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructType
 
@@ -13,6 +12,7 @@ from headgate.model.query import QueryStatistics
 from headgate.model.stream import ARRIVED_AT
 from headgate.scheduler.statistics import PRIOR_SELECTIVITY
 from headgate.spark.executor import Executor
+from headgate.spark.refusals import SPARK_ERRORS
 
 FEW, MANY = 100, 20_000
 """Two sizes of train: the difference is the cost of tuples, the smaller is mostly overhead."""
@@ -66,7 +66,7 @@ def rehearse(
             few_s, many_s = (
                 _shortest_s(session, executor, path, train) for train in trains[path.stream]
             )
-        except PySparkException:
+        except SPARK_ERRORS:
             continue
         known[path.query.name] = QueryStatistics(
             cost_s=max(1e-8, (many_s - few_s) / (MANY - FEW)),
@@ -90,7 +90,7 @@ def warm_up(
         for paths in groups:
             try:
                 executor.evaluate(session, paths, [trains[paths[0].stream][0]])
-            except PySparkException:
+            except SPARK_ERRORS:
                 groups = [group for group in groups if group is not paths]
 
 

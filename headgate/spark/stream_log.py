@@ -1,5 +1,6 @@
 """The stream log: numbered, durable Parquet trains, read by list."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,8 +21,16 @@ DRIVER_TUPLES = 100_000
 class StreamLog:
     """One stream's trains under `state/log/NAME`, a file or (written by Spark) a folder each."""
 
-    def __init__(self, state: Path, stream: str, journal: Journal, schema: StructType) -> None:
+    def __init__(
+        self,
+        state: Path,
+        stream: str,
+        journal: Journal,
+        schema: StructType,
+        reached: Callable[[str], None] = lambda point: None,
+    ) -> None:
         self.stream = stream
+        self._reached = reached
         self.schema = StructType([*schema.fields, StructField(ARRIVED_AT, DoubleType())])
         self._journal = journal
         self._folder = state / "log" / stream
@@ -77,8 +86,10 @@ class StreamLog:
 
     def _add(self, table: pa.Table, temporary: Path, source_batch: int) -> Train:
         final = self.path(self.next_number)
+        self._reached("train written")
         put(temporary, final)
         flush(self._folder)
+        self._reached("train named")
         files = list(final.iterdir()) if final.is_dir() else [final]
         arrived_s = table[ARRIVED_AT]
         train = Train(
@@ -90,4 +101,5 @@ class StreamLog:
         )
         self._journal.add_train(self.stream, train, source_batch)
         self.next_number += 1
+        self._reached("train journalled")
         return train

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pytest import approx
 
 from headgate.errors import ConfigRefused, UnknownName
 from headgate.model.events import StepFinished, StepStarted
@@ -71,7 +70,7 @@ class Table:
 
 def test_priorities_6_3_1_and_k_20_give_quotas_12_6_2() -> None:
     table = Table(Cqc(period_s=20))
-    assert [table.quota_s(name) for name in "HCN"] == approx([12, 6, 2])
+    assert [table.quota_s(name) for name in "HCN"] == pytest.approx([12, 6, 2])
 
 
 def test_classes_take_turns_for_their_quotas_in_descending_priority() -> None:
@@ -89,7 +88,7 @@ def test_an_overrun_quota_is_deducted_from_the_next_round() -> None:
     table = Table(Cqc(period_s=20))
     first = "".join([table.spend(15.0)] + [table.spend(1.0) for _ in range(8)])
     assert first == "H" + "C" * 6 + "N" * 2
-    assert table.quota_s("H") == approx(9)  # 12 − (15 − 12)
+    assert table.quota_s("H") == pytest.approx(9)  # 12 − (15 − 12)
     assert "".join(table.spend(1.0) for _ in range(17)) == "H" * 9 + "C" * 6 + "N" * 2
 
 
@@ -100,14 +99,14 @@ def test_an_overrun_is_counted_from_the_quota_that_was_granted() -> None:
         table.spend(1.0)
     table.spend(10.0)  # of 9
     assert table.turn() == "C"
-    assert table.quota_s("H") == approx(11)  # 12 − (10 − 9)
+    assert table.quota_s("H") == pytest.approx(11)  # 12 − (10 − 9)
 
 
 def test_an_unused_rest_is_not_carried_over() -> None:
     table = Table(Cqc(period_s=20))
     table.spend(1.0)
     assert table.turn(waiting="CN") == "C"
-    assert table.quota_s("H") == approx(12)
+    assert table.quota_s("H") == pytest.approx(12)
     served = "".join(table.spend(1.0) for _ in range(20))
     assert served == "C" * 6 + "N" * 2 + "H" * 12
 
@@ -169,20 +168,20 @@ def test_classes_that_always_wait_get_time_by_their_priorities(
     total_s = sum(used_s.values())
     slack_s = 2 * max(lengths_s) + 2 * period_s  # a step and a round on either side
     for name, priority in PRIORITIES.items():
-        assert used_s[name] == approx(total_s * priority / 10, abs=slack_s)
+        assert used_s[name] == pytest.approx(total_s * priority / 10, abs=slack_s)
 
 
 def test_a_period_is_at_least_so_many_mean_steps() -> None:
     table = Table(Cqc(period_s=0.001, period_steps=10))
     for seconds in (0.5, 1.0, 1.5):
         table.spend(seconds)
-    assert [turn.slice_s for turn in table.policy.turns] == approx([6, 3, 1])
+    assert [turn.slice_s for turn in table.policy.turns] == pytest.approx([6, 3, 1])
 
 
 def test_a_period_that_is_long_enough_stays_as_it_was_given() -> None:
     table = Table(Cqc(period_s=20, period_steps=10))
     table.spend(1.0)
-    assert [turn.slice_s for turn in table.policy.turns] == approx([12, 6, 2])
+    assert [turn.slice_s for turn in table.policy.turns] == pytest.approx([12, 6, 2])
 
 
 def test_a_call_that_outlives_its_turn_uses_up_what_its_turn_left() -> None:
@@ -190,7 +189,7 @@ def test_a_call_that_outlives_its_turn_uses_up_what_its_turn_left() -> None:
     running = table.start(table.turn())
     assert table.turn(waiting="CN") == "C"  # the other worker goes on; H had 12 s left
     table.finish(running, 10.0)
-    assert table.quota_s("H") == approx(12)
+    assert table.quota_s("H") == pytest.approx(12)
 
 
 def test_a_call_that_outlives_its_turn_is_charged_what_its_turn_did_not_cover() -> None:
@@ -198,7 +197,7 @@ def test_a_call_that_outlives_its_turn_is_charged_what_its_turn_did_not_cover() 
     running = table.start(table.turn())
     assert table.turn(waiting="CN") == "C"
     table.finish(running, 15.0)
-    assert table.quota_s("H") == approx(9)  # as if it had been charged in its turn
+    assert table.quota_s("H") == pytest.approx(9)  # as if it had been charged in its turn
 
 
 def test_two_calls_that_outlive_their_turn_share_its_rest() -> None:
@@ -206,9 +205,9 @@ def test_two_calls_that_outlive_their_turn_share_its_rest() -> None:
     first, second = table.start("H"), table.start("H")
     assert table.turn(waiting="CN") == "C"
     table.finish(first, 8.0)
-    assert table.quota_s("H") == approx(12)
+    assert table.quota_s("H") == pytest.approx(12)
     table.finish(second, 8.0)  # 4 s of the rest were left
-    assert table.quota_s("H") == approx(8)
+    assert table.quota_s("H") == pytest.approx(8)
 
 
 def test_no_call_spans_two_classes() -> None:

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from pytest import approx
 
 from headgate import simulate
 from headgate.model.network import Network, Path
@@ -42,18 +41,18 @@ def test_sharaf_example_1(policy: str, response_ms: float, slowdown: float) -> N
         fates={"q1": (1, 1, 1), "q2": (0, 1, 0)},
     )
     assert report.total.response_s.count == 4
-    assert report.total.response_s.mean * 1000 == approx(response_ms)
-    assert report.total.slowdown.mean == approx(slowdown)
+    assert report.total.response_s.mean * 1000 == pytest.approx(response_ms)
+    assert report.total.slowdown.mean == pytest.approx(slowdown)
 
 
 def test_hr_is_selectivity_over_cost() -> None:
-    assert highest_rate(Q1, 0.0) == approx(0.2)
-    assert highest_rate(Q2, 0.0) == approx(0.1667, abs=1e-4)
+    assert highest_rate(Q1, 0.0) == pytest.approx(0.2)
+    assert highest_rate(Q2, 0.0) == pytest.approx(0.1667, abs=1e-4)
 
 
 def test_hnr_is_also_divided_by_the_ideal_time() -> None:
-    assert normalised_rate(Q1, 0.0) == approx(0.04)
-    assert normalised_rate(Q2, 0.0) == approx(0.0833, abs=1e-4)
+    assert normalised_rate(Q1, 0.0) == pytest.approx(0.04)
+    assert normalised_rate(Q2, 0.0) == pytest.approx(0.0833, abs=1e-4)
 
 
 def test_a_rate_does_not_change_while_a_tuple_waits() -> None:

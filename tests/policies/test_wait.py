@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from pytest import approx
+import pytest
 
 from headgate.policies.wait import balanced_slowdown, longest_wait
 
@@ -11,15 +11,15 @@ UNIT = SimpleNamespace(selectivity=0.5, cost_s=2.0, ideal_s=4.0, head_arrived_at
 
 
 def test_fcfs_is_the_wait_of_the_oldest_tuple() -> None:
-    assert longest_wait(UNIT, 10.0) == approx(7.0)
+    assert longest_wait(UNIT, 10.0) == pytest.approx(7.0)
 
 
 def test_bsd_is_selectivity_times_wait_over_cost_and_ideal_time_squared() -> None:
-    assert balanced_slowdown(UNIT, 10.0) == approx(0.109375)  # 0.5 × 7 / (2 × 4²)
+    assert balanced_slowdown(UNIT, 10.0) == pytest.approx(0.109375)  # 0.5 × 7 / (2 × 4²)
 
 
 def test_bsd_is_the_normalised_rate_times_the_present_slowdown() -> None:
-    assert balanced_slowdown(UNIT, 7.0) == approx((0.5 / (2 * 4)) * (4 / 4))
+    assert balanced_slowdown(UNIT, 7.0) == pytest.approx((0.5 / (2 * 4)) * (4 / 4))
 
 
 def test_a_tuple_that_has_just_come_has_no_claim_yet() -> None:
@@ -28,5 +28,5 @@ def test_a_tuple_that_has_just_come_has_no_claim_yet() -> None:
 
 
 def test_waiting_twice_as_long_doubles_both() -> None:
-    assert longest_wait(UNIT, 13.0) == approx(2 * longest_wait(UNIT, 8.0))
-    assert balanced_slowdown(UNIT, 13.0) == approx(2 * balanced_slowdown(UNIT, 8.0))
+    assert longest_wait(UNIT, 13.0) == pytest.approx(2 * longest_wait(UNIT, 8.0))
+    assert balanced_slowdown(UNIT, 13.0) == pytest.approx(2 * balanced_slowdown(UNIT, 8.0))

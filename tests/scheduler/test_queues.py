@@ -1,9 +1,9 @@
 """The shared buffer of a stream, held against a plain list of trains."""
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from pytest import approx
 
 from headgate.model.events import TrainArrived
 from headgate.scheduler.queues import StreamBuffer
@@ -28,7 +28,7 @@ def test_pending_head_and_mean_of_three_trains() -> None:
     cursors = np.array([0, 1, 2, 3])
     assert buffer.pending(cursors).tolist() == [6, 3, 2, 0]
     assert buffer.head_arrived_at_s(cursors).tolist() == [0.5, 1.0, 2.0, np.inf]
-    assert buffer.mean_arrived_at_s(cursors) == approx([7.8 / 6, 2.0, 2.5, np.inf])
+    assert buffer.mean_arrived_at_s(cursors) == pytest.approx([7.8 / 6, 2.0, 2.5, np.inf])
 
 
 def test_a_buffer_that_resumes_counts_on_from_its_first_train() -> None:
@@ -51,7 +51,7 @@ def test_a_call_takes_at_least_one_train_however_large() -> None:
 def test_the_mean_arrival_is_right_to_a_millisecond_after_a_billion_tuples_of_our_days() -> None:
     now_s = 1.8e9  # seconds since 1970
     buffer = buffer_of((10**9, now_s, now_s), (1, now_s + 60.5, now_s + 60.5))
-    assert buffer.mean_arrived_at_s(np.array([1])) == approx([now_s + 60.5], abs=1e-3, rel=0)
+    assert buffer.mean_arrived_at_s(np.array([1])) == pytest.approx([now_s + 60.5], abs=1e-3, rel=0)
 
 
 trains = st.tuples(st.integers(1, 9), st.floats(0.0, 1e3), st.floats(0.0, 1e3))
@@ -99,11 +99,13 @@ def test_a_buffer_answers_as_a_plain_list_of_trains_would(
             sum(t[0] * t[2] for t in rest) / sum(t[0] for t in rest) if rest else np.inf
             for rest in waiting
         ]
-        assert buffer.mean_arrived_at_s(numbers) == approx(means_s, rel=1e-6, abs=1e-6)
+        assert buffer.mean_arrived_at_s(numbers) == pytest.approx(means_s, rel=1e-6, abs=1e-6)
         for cursor, rest in zip(cursors, waiting, strict=True):
             if rest:
                 end = taken_by_list(rest, tuples)
-                assert buffer.train_after(first_train + cursor, tuples) == first_train + cursor + end
+                assert (
+                    buffer.train_after(first_train + cursor, tuples) == first_train + cursor + end
+                )
                 assert buffer.tuples(first_train + cursor, first_train + cursor + end) == sum(
                     t[0] for t in rest[:end]
                 )

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from pytest import approx
 
 from headgate.errors import PlanRejected
 from headgate.model.events import QueryStopped, StepFinished, TrainArrived, UnitFailed
@@ -19,7 +18,9 @@ from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.statistics import Statistics
 
 
-def network_of(units: int, *, streams: int = 1, kinds: Sequence[Kind] = (), **known: float) -> Network:
+def network_of(
+    units: int, *, streams: int = 1, kinds: Sequence[Kind] = (), **known: float
+) -> Network:
     figures = known or {"cost_s": 0.001, "selectivity": 0.5}
     return Network(
         tuple(Stream(name=f"s{number}", format="rate") for number in range(streams)),
@@ -206,9 +207,9 @@ def test_cost_is_that_of_the_call_that_would_run() -> None:
     table["overhead_s"], table["tuple_cost_s"] = [0.1, 0.4], [0.001, 0.002]
     scheduler = Scheduler(network, table, policy_named("hr"), train_tuples=50)
     arrive(scheduler, 20)
-    assert table["cost_s"] == approx([0.1 / 20 + 0.001, 0.4 / 20 + 0.002])
+    assert table["cost_s"] == pytest.approx([0.1 / 20 + 0.001, 0.4 / 20 + 0.002])
     arrive(scheduler, 380)
-    assert table["cost_s"] == approx([0.1 / 50 + 0.001, 0.4 / 50 + 0.002])
+    assert table["cost_s"] == pytest.approx([0.1 / 50 + 0.001, 0.4 / 50 + 0.002])
 
 
 def test_with_nothing_pending_a_unit_costs_a_call_on_one_tuple() -> None:
@@ -218,7 +219,7 @@ def test_with_nothing_pending_a_unit_costs_a_call_on_one_tuple() -> None:
     scheduler = Scheduler(network, table, policy_named("hr"))
     arrive(scheduler, 20)
     finish(scheduler, only(scheduler.plan(0.0)))
-    assert table["cost_s"] == approx([0.101])
+    assert table["cost_s"] == pytest.approx([0.101])
 
 
 def test_a_query_that_runs_whole_is_never_fused() -> None:
@@ -265,7 +266,9 @@ def test_a_stream_is_passed_as_far_as_its_slowest_unit_stands() -> None:
 
 def test_a_stream_that_nobody_reads_is_passed_at_once() -> None:
     network = network_of(1)
-    two = Network((*network.streams, Stream(name="t", format="rate")), network.classes, network.paths)
+    two = Network(
+        (*network.streams, Stream(name="t", format="rate")), network.classes, network.paths
+    )
     scheduler = Scheduler(two, unit_table(two), policy_named("rr"))
     arrive(scheduler, 1, 1, stream=1)
     assert scheduler.passed(1) == 2

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pytest import approx
 
 from headgate.model.events import StepFinished
 from headgate.model.plan import BoxCall
@@ -34,21 +33,21 @@ def test_one_window_smooths_selectivity_by_alpha_0_175() -> None:
     table = known_unit(0.8)
     Statistics(table).learn(table, call((0,), 100, 0.11, 25))
     # (1 − 0.175) × 0.8 + 0.175 × (25 + 1) / (100 + 2)
-    assert table["selectivity"][0] == approx(0.70460784, abs=1e-8)
+    assert table["selectivity"][0] == pytest.approx(0.70460784, abs=1e-8)
 
 
 def test_a_call_of_three_windows_counts_as_three() -> None:
     table = known_unit(0.8)
     Statistics(table).learn(table, call((0,), 300, 0.31, 75))
     kept = 0.825**3
-    assert table["selectivity"][0] == approx(kept * 0.8 + (1 - kept) * 76 / 302)
+    assert table["selectivity"][0] == pytest.approx(kept * 0.8 + (1 - kept) * 76 / 302)
 
 
 def test_smoothing_and_window_can_be_set() -> None:
     table = known_unit(0.8)
     statistics = Statistics(table, smoothing=0.5, window_tuples=10)
     statistics.learn(table, call((0,), 10, 0.02, 4))
-    assert table["selectivity"][0] == approx(0.5 * 0.8 + 0.5 * 5 / 12)
+    assert table["selectivity"][0] == pytest.approx(0.5 * 0.8 + 0.5 * 5 / 12)
 
 
 def test_a_query_that_never_outputs_anything_keeps_a_selectivity_above_zero() -> None:
@@ -56,7 +55,7 @@ def test_a_query_that_never_outputs_anything_keeps_a_selectivity_above_zero() ->
     statistics = Statistics(table)
     for _ in range(500):
         statistics.learn(table, call((0,), 100, 0.11, 0))
-    assert table["selectivity"][0] == approx(1 / 102)
+    assert table["selectivity"][0] == pytest.approx(1 / 102)
 
 
 def test_a_call_without_tuples_teaches_nothing() -> None:
@@ -88,7 +87,7 @@ def test_a_query_without_figures_starts_from_a_prior_that_can_be_ranked() -> Non
     Statistics(table)
     assert table["selectivity"].tolist() == [0.5, 0.5]
     assert (table["tuple_cost_s"] > 0).all()
-    assert table["ideal_s"] == approx(table["overhead_s"] + table["tuple_cost_s"])
+    assert table["ideal_s"] == pytest.approx(table["overhead_s"] + table["tuple_cost_s"])
 
 
 @pytest.mark.parametrize("overhead_s", [0.02, 0.1, 0.4])
@@ -109,10 +108,12 @@ def test_overhead_and_costs_are_recovered_from_calls_alone_and_fused(
     for round_ in range(40):
         units = [(0, 1), (1, 2), (0, 1, 2), (0, 2)][round_ % 4]
         statistics.learn(table, took(units, [500, 4000, 20_000][round_ % 3]))
-    assert table["overhead_s"] == approx([overhead_s] * 3, rel=0.25)
+    assert table["overhead_s"] == pytest.approx([overhead_s] * 3, rel=0.25)
     for unit, cost_s in enumerate(costs_s):
         # A cost that disappears behind the overhead even of a large call need only be small.
-        assert table["tuple_cost_s"][unit] == approx(cost_s, rel=0.25, abs=overhead_s / 20_000)
+        assert table["tuple_cost_s"][unit] == pytest.approx(
+            cost_s, rel=0.25, abs=overhead_s / 20_000
+        )
 
 
 def test_costs_follow_a_query_that_becomes_dearer() -> None:
@@ -121,7 +122,7 @@ def test_costs_follow_a_query_that_becomes_dearer() -> None:
     for cost_s in (1e-5, 1e-4):
         for tuples in [1000, 10_000, 30_000] * 40:
             statistics.learn(table, call((0,), tuples, 0.05 + cost_s * tuples))
-    assert table["tuple_cost_s"][0] == approx(1e-4, rel=0.25)
+    assert table["tuple_cost_s"][0] == pytest.approx(1e-4, rel=0.25)
 
 
 @settings(deadline=None, max_examples=50)
@@ -145,7 +146,7 @@ def test_no_estimate_is_negative_and_shares_add_up_to_what_was_measured(
         units = tuple(sorted(members))
         statistics.learn(table, call(units, tuples, seconds))
         shares_s = statistics.shares_s(units, tuples, seconds)
-        assert shares_s.sum() == approx(seconds)
+        assert shares_s.sum() == pytest.approx(seconds)
         assert (shares_s > 0).all()
         assert (table["overhead_s"] > 0).all()
         assert (table["tuple_cost_s"] > 0).all()
@@ -159,4 +160,4 @@ def test_the_dearer_member_of_a_fused_call_has_the_larger_share() -> None:
         statistics.learn(table, call((0,), tuples, 0.1 + 1e-5 * tuples))
         statistics.learn(table, call((1,), tuples, 0.1 + 4e-5 * tuples))
     shares_s = statistics.shares_s((0, 1), 10_000, 0.6)
-    assert shares_s == approx([0.15, 0.45], rel=0.25)
+    assert shares_s == pytest.approx([0.15, 0.45], rel=0.25)

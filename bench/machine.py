@@ -1,0 +1,67 @@
+"""The machine of a comparison: what it is, and who used its cores meanwhile."""
+
+import os
+import platform
+import subprocess
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyspark
+
+import headgate
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+def facts() -> dict[str, str | int | float]:
+    """Gives what a reader must know to compare with another machine."""
+    java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False)
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cores": os.cpu_count() or 0,
+        "memory_gb": round(pages / 1e9, 1),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "pyspark": pyspark.__version__,
+        "java": (java.stderr.splitlines() or ["none"])[0],
+        "headgate": headgate.__version__,
+    }
+
+
+@dataclass(frozen=True)
+class CpuClock:
+    """CPU seconds used so far: by a group of processes, by everybody, and stolen by the host."""
+
+    at_s: float
+    group_s: float
+    busy_s: float
+    stolen_s: float
+
+    def since(self, before: "CpuClock") -> dict[str, float]:
+        """Gives cores used on average: they tell a disturbed comparison from a fair one."""
+        passed_s = max(1e-9, self.at_s - before.at_s)
+        own = (self.group_s - before.group_s) / passed_s
+        busy = (self.busy_s - before.busy_s) / passed_s
+        return {
+            "side_cores": round(own, 2),
+            "other_cores": round(max(0.0, busy - own), 2),
+            "stolen_cores": round((self.stolen_s - before.stolen_s) / passed_s, 2),
+        }
+
+
+def cpu_clock(group: int, at_s: float) -> CpuClock:
+    """Reads the clocks; a group's dead children count with those who waited for them."""
+    fields = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    user, nice, system, _, _, irq, soft, stolen = fields
+    ticks = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:  # it has ended since
+            continue
+        if int(words[2]) == group:
+            ticks += sum(int(word) for word in words[11:15])
+    busy = user + nice + system + irq + soft
+    return CpuClock(at_s, ticks / _TICKS_PER_S, busy / _TICKS_PER_S, stolen / _TICKS_PER_S)

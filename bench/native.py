@@ -1,0 +1,278 @@
+"""Compares N native Structured Streaming queries with the same queries in Headgate, on one machine.
+
+Every side has a process and a JVM of its own, one after the other, and is offered the same tuples
+at the same rate. A response counts from the instant a tuple is scheduled at, so that no waiting is
+hidden, to the instant its result is visible.
+
+    python bench/native.py --queries 24
+    python bench/native.py --queries 50 --json > 50.json
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import FrameType
+
+from committed import commits_of, measured
+from machine import cpu_clock, facts
+from offered import BEGAN, OFFERED, READY, SOURCE, Offered, expected, generate
+from queries import CLASSES, Selection, selections
+from settings import MASTERS, prepare, settings_of
+from sides import ENDED, STOP, results_of, run_side
+from verdict import SideResult, lines_of, ratios, table
+
+READY_WITHIN_S = 600.0
+STOP_WITHIN_S = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is to be compared."""
+
+    queries: int
+    seconds: float
+    warm_up_s: float
+    rate_per_s: float
+    grace_s: float
+    sides: tuple[str, ...]
+
+
+class SideFailed(Exception):
+    """A side could not be run to its end; the text says why."""
+
+
+def main() -> int:
+    arguments = _arguments()
+    if arguments.part:
+        return _part(arguments)
+    request = Request(
+        queries=arguments.queries,
+        seconds=arguments.seconds,
+        warm_up_s=arguments.warm_up,
+        rate_per_s=arguments.rate,
+        grace_s=arguments.grace,
+        sides=tuple(arguments.sides),
+    )
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
+    try:
+        with _folder(arguments.keep) as folder:
+            prepare(folder)
+            results = [_compared(side, request, folder) for side in request.sides]
+            settings = {side: settings_of(side, folder) for side in request.sides}
+    except KeyboardInterrupt:
+        _talk("interrupted")
+        return 130
+    except subprocess.CalledProcessError as error:
+        _talk(f"cannot compile the file system: {error.stderr.decode().strip()}")
+        return 1
+    if arguments.json:
+        answer = {
+            "machine": facts(),
+            "request": asdict(request),
+            "classes": CLASSES,
+            "settings": {
+                side: {"spark.master": MASTERS[side], **settings[side]} for side in request.sides
+            },
+            "sides": {result.side: result.to_dict() for result in results},
+            "native_over_headgate": ratios(results),
+        }
+        print(json.dumps(answer, indent=1))
+    else:
+        print(
+            f"{request.queries} queries, {request.rate_per_s:g} tuples/s, {request.seconds:g} s"
+            f" measured after {request.warm_up_s:g} s; seconds from a tuple's scheduled time"
+            " to its visible result\n"
+        )
+        print(table(results))
+    return 1 if any(result.errors for result in results) else 0
+
+
+def _compared(side: str, request: Request, folder: Path) -> SideResult:
+    """Runs one side; what goes wrong with it is part of the answer."""
+    try:
+        result = _run(side, request, folder / side)
+    except (SideFailed, OSError, ValueError) as error:
+        result = SideResult(side, errors=[str(error)])
+    for problem in result.problems:
+        _talk(f"{side}: FAILED: {problem}")
+    return result
+
+
+def _run(side: str, request: Request, folder: Path) -> SideResult:
+    queries = selections(request.queries)
+    (folder / SOURCE).mkdir(parents=True)
+    began_s = time.perf_counter()
+    with _started(folder, request, side) as runs, _started(folder, request, "generator") as offers:
+        _talk(f"{side}: starting {len(queries)} queries")
+        _await((folder / READY).exists, READY_WITHIN_S, runs)
+        _talk(f"{side}: ready after {time.perf_counter() - began_s:.0f} s; tuples begin")
+        _await((folder / BEGAN).exists, 30.0, runs, offers)
+        began_at_s = float(json.loads((folder / BEGAN).read_text()))
+        from_s = began_at_s + request.warm_up_s
+        _await(lambda: time.time() >= from_s, request.warm_up_s + 60.0, runs, offers)
+        before = cpu_clock(runs.pid, time.time())
+        _talk(f"{side}: warmed up; measuring {request.seconds:g} s")
+        _await((folder / OFFERED).exists, request.seconds + 60.0, runs, offers)
+        cpu = cpu_clock(runs.pid, time.time()).since(before)
+        offered = Offered(**json.loads((folder / OFFERED).read_text()))
+        until_s = offered.ended_at_s + request.grace_s
+        _await(lambda: time.time() >= until_s, request.grace_s + 60.0, runs)
+        (folder / STOP).touch()
+        _talk(f"{side}: stopping")
+        _await((folder / ENDED).exists, STOP_WITHIN_S, runs)
+        errors = json.loads((folder / ENDED).read_text())
+    window_us = (round(from_s * 1e6), round((from_s + request.seconds) * 1e6))
+    conditions = {**cpu, "late_p95_s": offered.late_p95_s, "late_max_s": offered.late_max_s}
+    return _read(side, folder, queries, window_us, until_s, errors, conditions)
+
+
+def _read(
+    side: str,
+    folder: Path,
+    queries: Sequence[Selection],
+    window_us: tuple[int, int],
+    until_s: float,
+    errors: list[str],
+    conditions: dict[str, float],
+) -> SideResult:
+    """Reads what the side has committed and holds it against the answers."""
+    answers = expected(folder / SOURCE, queries, window_us)
+    found = {}
+    for each in queries:
+        commits = commits_of(side, results_of(side, folder, each.name))
+        found[each.name] = measured(commits, answers[each.name], window_us, until_s)
+    by_class, by_query = lines_of(queries, found)
+    return SideResult(side, by_class, by_query, errors, conditions)
+
+
+@contextmanager
+def _started(folder: Path, request: Request, part: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Starts a part of this script in a process group, so that its JVM goes when it goes."""
+    command = [
+        sys.executable, os.path.abspath(__file__), "--part", part, "--keep", str(folder),
+        "--queries", str(request.queries), "--rate", str(request.rate_per_s),
+        "--seconds", str(request.seconds), "--warm-up", str(request.warm_up_s),
+    ]  # fmt: skip
+    with (folder / f"{part}.log").open("wb") as log:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _await(true: Callable[[], bool], within_s: float, *processes: subprocess.Popen[bytes]) -> None:
+    """Waits for a condition while the processes live.
+
+    Raises:
+        SideFailed: one of them ended, or time ran out.
+    """
+    ends_s = time.perf_counter() + within_s
+    while not true():
+        ended = [process for process in processes if process.poll() is not None]
+        if ended and not true():
+            raise SideFailed(_last_words(ended[0]))
+        if time.perf_counter() > ends_s:
+            raise SideFailed(f"gave no sign for {within_s:g} s")
+        time.sleep(0.02)
+
+
+def _last_words(process: subprocess.Popen[bytes]) -> str:
+    arguments = [str(word) for word in process.args]  # type: ignore[union-attr]
+    part, folder = arguments[3], Path(arguments[5])
+    text = (folder / f"{part}.log").read_text(errors="replace").strip()
+    last = text.splitlines()[-1] if text else "it said nothing"
+    if (folder / ENDED).exists():
+        last = "; ".join(json.loads((folder / ENDED).read_text())) or last
+    return f"the {part} process ended with code {process.returncode}: {last}"
+
+
+@contextmanager
+def _folder(keep: Path | None) -> Iterator[Path]:
+    """Gives an empty directory, which stays only if its name was given."""
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        yield Path(tempfile.mkdtemp(prefix="native-", dir=keep.absolute()))
+        return
+    folder = Path(tempfile.mkdtemp(prefix="headgate-bench-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _part(arguments: argparse.Namespace) -> int:
+    """Plays the generator or a side, in a process of its own."""
+    if arguments.part == "generator":
+        generate(arguments.keep, arguments.rate, arguments.warm_up + arguments.seconds)
+    else:
+        run_side(arguments.part, arguments.keep, selections(arguments.queries))
+    return 0
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _talk(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _sides(text: str) -> list[str]:
+    sides = text.split(",")
+    unknown = [side for side in sides if side not in MASTERS]
+    if unknown or len(set(sides)) < len(sides):
+        raise argparse.ArgumentTypeError(f"{text!r}: give some of {','.join(MASTERS)}, each once")
+    return sides
+
+
+def _above(least: float) -> Callable[[str], float]:
+    def number(text: str) -> float:
+        value = float(text)
+        if not value > least:
+            raise argparse.ArgumentTypeError(f"{text}: give a number above {least:g}")
+        return value
+
+    return number
+
+
+def _at_least_three(text: str) -> int:
+    if int(text) < 3:
+        raise argparse.ArgumentTypeError(f"{text}: give 3 or more, one for each class")
+    return int(text)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description="Compares N native streaming queries with the same queries in Headgate.",
+        epilog="example: python bench/native.py --queries 24 --json > 24.json",
+    )
+    parser.add_argument("--queries", type=_at_least_three, required=True, metavar="N")
+    parser.add_argument("--seconds", type=_above(0), default=40.0, help="measured (40)")
+    parser.add_argument("--warm-up", type=_above(0), default=30.0, help="seconds before (30)")
+    parser.add_argument("--rate", type=_above(0), default=1500.0, help="tuples a second (1500)")
+    parser.add_argument("--grace", type=_above(0), default=10.0, help="seconds after (10)")
+    parser.add_argument("--sides", type=_sides, default=list(MASTERS), help=",".join(MASTERS))
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep all files in a folder there")
+    parser.add_argument("--part", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

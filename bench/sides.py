@@ -1,0 +1,131 @@
+"""One side of the comparison, alone in its process and its JVM."""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headgate import Headgate, HeadgateError, Stream, policy_named
+from headgate.handle import QueryHandle
+from headgate.spark.refusals import cause_of
+from headgate.spark.session import local_session
+from headgate.workloads.forest import SCHEMA
+from offered import READY, SOURCE, put_primer, put_text, wait_until
+from queries import CLASSES, STREAM, Selection
+from settings import MASTERS, settings_of
+
+STOP, ENDED = "stop", "ended"
+"""Names in a side's folder: the marker that ends it, and its last words."""
+
+REHEARSAL_S = 12.0
+"""How long either side may warm up before the first tuple; Headgate's own default."""
+
+TRIGGER_S = 0.2
+
+
+def results_of(side: str, folder: Path, query: str) -> Path:
+    """Tells where a query's results are; on either side in one folder with its logs."""
+    return folder / "state" / ("results" if side == "headgate" else "sinks") / query
+
+
+def run_side(side: str, folder: Path, queries: Sequence[Selection]) -> None:
+    """Starts the queries, says when they are ready, runs until told to stop, tells its errors."""
+    try:
+        errors = (_headgate if side == "headgate" else _native)(side, folder, queries)
+    except Exception as error:
+        errors = [cause_of(error)]
+        if not isinstance(error, HeadgateError):
+            put_text(folder / ENDED, json.dumps(errors))
+            raise
+    put_text(folder / ENDED, json.dumps(errors))
+
+
+def _native(side: str, folder: Path, queries: Sequence[Selection]) -> list[str]:
+    state = folder / "state"
+    session = local_session(state, MASTERS[side], settings_of(side, folder.parent))
+    source = session.readStream.schema(SCHEMA).parquet(str(folder / SOURCE))
+    source.createOrReplaceTempView(STREAM)
+    running: list[StreamingQuery] = []
+    for each in queries:
+        # The thread that runs a query inherits the pool from the one that starts it.
+        session.sparkContext.setLocalProperty("spark.scheduler.pool", each.query_class)
+        running.append(
+            session.sql(each.sql)
+            .writeStream.format("parquet")
+            .queryName(each.name)
+            .option("path", str(results_of(side, folder, each.name)))
+            .option("checkpointLocation", str(state / "checkpoints" / each.name))
+            .trigger(processingTime="0 seconds")
+            .start()
+        )
+
+    def passed(number: int) -> bool:
+        return all(
+            (state / "checkpoints" / query.name / "commits" / str(number)).exists()
+            or not query.isActive
+            for query in running
+        )
+
+    _prime(folder, passed, REHEARSAL_S)
+    wait_until((folder / STOP).exists)
+    errors = [
+        f"query '{query.name}': {cause_of(query.exception())}"
+        for query in running
+        if not query.isActive
+    ]
+    session.stop()
+    return errors
+
+
+def _headgate(side: str, folder: Path, queries: Sequence[Selection]) -> list[str]:
+    headgate = Headgate(
+        state=folder / "state",
+        policy=policy_named("cqc", inner="hr", period_steps=10),
+        classes=CLASSES,
+        workers=2,
+        most_fused=64,
+        rehearsal_s=REHEARSAL_S,
+        master=MASTERS[side],
+        spark_config=settings_of(side, folder.parent),
+    )
+    stream = Stream(
+        name=STREAM,
+        format="parquet",
+        options={"path": str(folder / SOURCE)},
+        schema=SCHEMA,
+        event_time="ts",
+        arrival_time="ts",
+        trigger_s=TRIGGER_S,
+    )
+    headgate.add_stream(stream)
+    handles = [headgate.add_query(each.query()) for each in queries]
+    headgate.start()
+    _prime(folder, lambda number: all(_has_passed(each, number) for each in handles), 0.0)
+    wait_until((folder / STOP).exists)
+    report = headgate.stop()
+    return [] if report is None else [str(error) for error in report.errors]
+
+
+def _has_passed(handle: QueryHandle, train: int) -> bool:
+    progress = handle.lastProgress
+    return not handle.isActive or (
+        progress is not None and int(progress["sources"][0]["endOffset"]) > train
+    )
+
+
+def _prime(folder: Path, passed: Callable[[int], bool], at_least_s: float) -> None:
+    """Lets every query work off a small file, and another, before the first tuple that counts.
+
+    The first micro-batch of a query takes seconds, and 50 of them would be a backlog that the
+    warm-up does not clear. One round is the least; native gets rounds for as long as Headgate
+    rehearses.
+    """
+    began_s, number = time.perf_counter(), 0
+    while number == 0 or time.perf_counter() - began_s < at_least_s:
+        put_primer(folder / SOURCE, number)
+        wait_until(partial(passed, number))
+        number += 1
+    put_text(folder / READY, "")

@@ -1,0 +1,46 @@
+"""The independent answer: the same SQL over the same rows, by DuckDB."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+Rows = Counter[tuple[Any, ...]]
+
+
+def expected_rows(sql: str, source: Path, stream: str = "sensors") -> Rows:
+    """What DuckDB answers over every row of the source's Parquet files."""
+    with duckdb.connect() as db:
+        db.execute("SET TimeZone = 'UTC'")
+        db.execute(f"CREATE VIEW {stream} AS SELECT * FROM read_parquet('{source}/*.parquet')")
+        return _counted(_rows(db, sql))
+
+
+def committed_rows(folder: Path) -> Rows:
+    """What the result files of a query hold, read as any reader would: no hidden names."""
+    json_files = sorted(folder.glob("*.json"))
+    if json_files:
+        lines = [json.loads(line) for file in json_files for line in file.read_text().splitlines()]
+        return _counted(tuple(line.values()) for line in lines)
+    if not list(folder.glob("*.parquet")):
+        return Counter()
+    with duckdb.connect() as db:
+        db.execute("SET TimeZone = 'UTC'")
+        return _counted(_rows(db, f"SELECT * FROM read_parquet('{folder}/*.parquet')"))
+
+
+def _rows(db: duckdb.DuckDBPyConnection, sql: str) -> Iterable[tuple[Any, ...]]:
+    table = db.sql(sql).to_arrow_table()
+    return zip(*(column.to_pylist() for column in table.columns), strict=True)
+
+
+def _counted(rows: Iterable[tuple[Any, ...]]) -> Rows:
+    return Counter(tuple(_plain(value) for value in row) for row in rows)
+
+
+def _plain(value: Any) -> Any:
+    return value.timestamp() if isinstance(value, datetime) else value

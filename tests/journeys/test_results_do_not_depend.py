@@ -1,0 +1,180 @@
+"""What a query outputs never depends on policy, train size, fusion, workers or a crash (DESIGN 1, 2)."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import strategies as st
+from independent import committed_rows, expected_rows
+from pyspark.sql import SparkSession
+
+from headgate import Headgate, Query, Stream
+from headgate.policies import policies
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+SCHEMA = "location STRING, temperature INT, humidity DOUBLE, ts TIMESTAMP"
+ARROW = pa.schema(
+    [
+        ("location", pa.string()),
+        ("temperature", pa.int32()),
+        ("humidity", pa.float64()),
+        ("ts", pa.timestamp("us", tz="UTC")),
+    ]
+)
+# Shrinking would run Spark for an hour; the failing case is printed as it was drawn.
+UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
+POINTS = [
+    *("train written", "train named", "train journalled"),
+    *("result written", "results written", "step journalled", "result visible"),
+]
+
+# Texts that mean the same to Spark and to DuckDB; `{a}` and `{b}` are drawn.
+TEXTS = [
+    "SELECT location, temperature, ts FROM sensors WHERE temperature > {a}",
+    "SELECT * FROM sensors WHERE temperature BETWEEN {a} AND {b}",
+    "SELECT temperature + {a} AS warmer, humidity FROM sensors WHERE humidity < {b}",
+    "SELECT s.location, s.temperature * 2 AS twice FROM sensors s WHERE s.location = 'l{a}'",
+    "SELECT location FROM sensors WHERE location IN ('l1', 'l{a}') OR temperature = {b}",
+    "SELECT CASE WHEN temperature > {a} THEN 'hot' ELSE 'cold' END AS kind, ts FROM sensors",
+    "SELECT coalesce(location, 'nowhere') AS place FROM sensors WHERE location IS NULL",
+    "SELECT location, humidity FROM sensors WHERE NOT (temperature > {a} AND humidity > {b})",
+    "SELECT upper(location) AS shout, length(location) AS n FROM sensors WHERE location LIKE '%{a}'",
+    "SELECT ts FROM sensors",
+    "SELECT x.warm FROM (SELECT temperature + 1 AS warm FROM sensors) x WHERE x.warm < {b}",
+    "SELECT 100 / (temperature - {a}) AS quotient FROM sensors WHERE temperature <> {a}",
+    "SELECT location || '{{,}}' AS braces FROM sensors WHERE temperature < {b}",
+]
+
+rows = st.fixed_dictionaries(
+    {
+        "location": st.none() | st.integers(0, 9).map("l{}".format),
+        "temperature": st.none() | st.integers(-20, 50),
+        "humidity": st.none() | st.floats(0, 100, allow_nan=False),
+        "ts": st.integers(-(10**12), 2 * 10**15),
+    }
+)
+texts = st.builds(
+    lambda text, a, b: text.format(a=a, b=b),
+    st.sampled_from(TEXTS),
+    st.integers(0, 9),
+    st.integers(0, 40),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    files: list[list[dict[str, Any]]]
+    queries: list[str]
+    policy: str
+    train_tuples: int
+    most_fused: int
+    workers: int
+    files_a_trigger: int
+    crash_at: str | None
+    crash_after: int
+
+
+cases = st.builds(
+    Case,
+    files=st.lists(st.lists(rows, min_size=1, max_size=30), min_size=1, max_size=6),
+    queries=st.lists(texts, min_size=1, max_size=6),
+    policy=st.sampled_from(sorted(policies())),
+    train_tuples=st.sampled_from([1, 7, 50, 10**9]),
+    most_fused=st.sampled_from([1, 3, 16]),
+    workers=st.integers(1, 3),
+    files_a_trigger=st.integers(1, 3),
+    crash_at=st.sampled_from([None, *POINTS]),
+    crash_after=st.integers(0, 4),
+)
+
+
+class Crash(Exception):
+    """The process is gone: from here on nothing of it happens any more."""
+
+
+class CrashAt:
+    """Raises at the n-th time a point is reached, and at every point ever after."""
+
+    def __init__(self, point: str | None, after: int) -> None:
+        self._point, self._left = point, after
+        self.dead = threading.Event()
+
+    def __call__(self, point: str) -> None:
+        if point == self._point:
+            self._left -= 1
+        if self.dead.is_set() or (point == self._point and self._left < 0):
+            self.dead.set()
+            raise Crash(point)
+
+
+def _run(
+    spark: SparkSession, folder: Path, case: Case, reached: Callable[[str], None], ended: Any
+) -> None:
+    gate = Headgate(
+        spark,
+        state=folder / "state",
+        policy=case.policy,
+        classes={"H": 3, "N": 1},
+        workers=case.workers,
+        train_tuples=case.train_tuples,
+        most_fused=case.most_fused,
+        rehearsal_s=0,
+        reached=reached,
+    )
+    options = {"path": str(folder / "source"), "maxFilesPerTrigger": str(case.files_a_trigger)}
+    gate.add_stream(
+        Stream(name="sensors", format="parquet", options=options, schema=SCHEMA, trigger_s=0)
+    )
+    for number, sql in enumerate(case.queries):
+        gate.add_query(Query(name=f"q{number}", sql=sql, query_class="HN"[number % 2]))
+    gate.start()
+    offered = sum(map(len, case.files))
+    try:
+        for _ in range(600):
+            if ended() or all(consumed >= offered for consumed, _ in gate.totals().values()):
+                break
+            gate.wait(0.1)
+        else:
+            raise AssertionError("the run did not finish")
+    finally:
+        gate.stop()
+
+
+@settings(max_examples=10, phases=UNSHRUNK, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(case=cases)
+def test_committed_output_equals_the_batch_answer(spark: SparkSession, case: Case) -> None:
+    with TemporaryDirectory() as name:
+        _check(spark, Path(name), case)
+
+
+@pytest.mark.long
+@settings(max_examples=120, phases=UNSHRUNK, suppress_health_check=list(HealthCheck))
+@given(case=cases)
+def test_committed_output_equals_the_batch_answer_in_the_long_form(
+    spark: SparkSession, case: Case
+) -> None:
+    with TemporaryDirectory() as name:
+        _check(spark, Path(name), case)
+
+
+def _check(spark: SparkSession, folder: Path, case: Case) -> None:
+    source = folder / "source"
+    source.mkdir()
+    for number, file in enumerate(case.files):
+        pq.write_table(pa.Table.from_pylist(file, ARROW), source / f"{number}.parquet")
+    crash = CrashAt(case.crash_at, case.crash_after)
+    _run(spark, folder, case, crash, crash.dead.is_set)
+    if crash.dead.is_set():
+        note(f"crashed at {case.crash_at}")
+        _run(spark, folder, case, lambda point: None, lambda: False)
+    for number, sql in enumerate(case.queries):
+        committed = committed_rows(folder / "state" / "results" / f"q{number}")
+        assert committed == expected_rows(sql, source), f"q{number}: {sql}"

@@ -1,0 +1,3 @@
+SELECT temperature FROM sensors
+-- expect
+-- output: temperature

@@ -1,0 +1,3 @@
+SELECT a FROM sensors AS s(a, b, c, d)
+-- expect
+-- whole

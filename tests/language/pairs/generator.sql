@@ -1,0 +1,3 @@
+SELECT location, explode(array(1, 2)) AS x FROM sensors
+-- expect
+-- whole

@@ -1,0 +1,3 @@
+SELECT explode(map('a', 1)) AS (k, v) FROM sensors
+-- expect
+-- whole

@@ -1,0 +1,3 @@
+SELECT /*+ REPARTITION(3) */ location FROM sensors
+-- expect
+-- whole

@@ -1,0 +1,3 @@
+SELECT /*+ BROADCAST(sensors) */ location FROM sensors
+-- expect
+-- whole

@@ -1,0 +1,4 @@
+SELEC location FROM sensors
+-- expect
+-- refused: query 'q': the text cannot be read
+-- fix: correct it

@@ -1,0 +1,3 @@
+FROM sensors |> WHERE temperature > 1 |> SELECT location
+-- expect
+-- whole

@@ -1,0 +1,3 @@
+SELECT location FROM catalog.sensors
+-- expect
+-- whole

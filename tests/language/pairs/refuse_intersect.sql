@@ -1,0 +1,6 @@
+SELECT location FROM sensors
+INTERSECT
+SELECT location FROM parcels
+-- expect
+-- nodes: Intersect Project LogicalRDD
+-- refused: query 'q', line 2: INTERSECT cannot run continuously yet

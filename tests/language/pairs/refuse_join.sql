@@ -1,0 +1,7 @@
+SELECT *
+FROM sensors s
+  JOIN parcels p ON s.location = p.location
+-- expect
+-- nodes: Project Join SubqueryAlias LogicalRDD
+-- refused: query 'q', line 3: JOIN cannot run continuously yet
+-- fix: keep to SELECT

@@ -1,0 +1,8 @@
+SELECT location
+FROM sensors
+WHERE temperature > 1
+ORDER BY location
+-- expect
+-- nodes: Sort Project Filter SubqueryAlias View LogicalRDD
+-- refused: query 'q', line 4: ORDER BY cannot run continuously: a stream has no last row
+-- fix: drop ORDER BY

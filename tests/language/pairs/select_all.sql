@@ -1,0 +1,3 @@
+SELECT ALL temperature FROM sensors
+-- expect
+-- output: temperature

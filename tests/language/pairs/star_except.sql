@@ -1,0 +1,3 @@
+SELECT * EXCEPT (ts) FROM sensors
+-- expect
+-- whole

@@ -1,0 +1,7 @@
+SELECT s.* FROM sensors s WHERE s.humidity < 2
+-- expect
+-- predicate: humidity < 2
+-- output: `location`
+-- output: `temperature`
+-- output: `humidity`
+-- output: `ts`

@@ -1,0 +1,3 @@
+SELECT location FROM sensors; DROP TABLE sensors
+-- expect
+-- refused: query 'q'

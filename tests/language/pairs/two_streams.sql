@@ -1,0 +1,4 @@
+SELECT location FROM sensors, parcels
+-- expect
+-- refused: query 'q': FROM names 2 streams.
+-- fix: read exactly one stream

@@ -1,0 +1,139 @@
+"""A run's metrics, folded from events written by hand."""
+
+import numpy as np
+import pytest
+
+from headgate.metrics.run import RunMetrics
+from headgate.model.events import StepFinished, TrainArrived, UnitFailed
+from headgate.model.network import Network, Path
+from headgate.model.operator import Operator
+from headgate.model.plan import BoxCall
+from headgate.model.query import Query, QueryClass
+from headgate.model.stream import Stream
+from headgate.model.unit_table import unit_table
+
+QUERIES = {"a": ("H", "s", 2.0), "b": ("H", "t", 4.0), "c": ("N", "s", 5.0)}
+"""class, stream, ideal time in seconds, by query"""
+
+
+def metrics() -> RunMetrics:
+    network = Network(
+        (Stream(name="s", format="rate"), Stream(name="t", format="rate")),
+        (QueryClass(name="H", priority=6), QueryClass(name="N", priority=1)),
+        tuple(
+            Path(
+                query=Query(name=name, sql="SELECT 1", query_class=query_class),
+                stream=stream,
+                operators=(Operator(kind="select", cost_s=ideal_s, selectivity=1.0),),
+            )
+            for name, (query_class, stream, ideal_s) in QUERIES.items()
+        ),
+    )
+    return RunMetrics(network, unit_table(network))
+
+
+def arrival(at_s: float, stream: int, *tuples: int) -> TrainArrived:
+    times_s = np.full(len(tuples), at_s)
+    return TrainArrived(at_s, stream, np.array(tuples), times_s, times_s)
+
+
+def end(
+    at_s: float,
+    units: tuple[int, ...],
+    tuples: int,
+    *responses_s: list[float],
+    seconds: float = 1.0,
+) -> StepFinished:
+    call = BoxCall(0, units, 0, 0, 1, tuples)
+    arrays = tuple(np.array(each) for each in responses_s)
+    return StepFinished(at_s, call, seconds, tuple(len(each) for each in responses_s), arrays)
+
+
+def test_response_and_slowdown_of_each_query() -> None:
+    run = metrics()
+    for event in (arrival(0, 0, 2), end(4, (0,), 2, [2.0, 4.0]), end(9, (2,), 2, [9.0])):
+        run.hear(event)
+    a, b, c = run.by_query()
+    assert (a.name, a.tuples_in, a.response_s.count) == ("a", 2, 2)
+    assert (a.response_s.mean, a.slowdown.mean) == pytest.approx((3.0, 1.5))
+    assert (c.tuples_in, c.response_s.mean, c.slowdown.mean) == pytest.approx((2, 9.0, 1.8))
+    assert (b.tuples_in, b.response_s.count) == (0, 0)
+
+
+def test_a_class_and_the_total_count_every_output_alike() -> None:
+    run = metrics()
+    run.hear(arrival(0, 0, 3))
+    run.hear(arrival(0, 1, 1))
+    run.hear(end(4, (0,), 3, [2.0, 2.0, 2.0]))
+    run.hear(end(8, (1,), 1, [8.0]))
+    high, neutral = run.by_class()
+    assert (high.name, high.tuples_in, high.response_s.count) == ("H", 4, 4)
+    assert high.response_s.mean == pytest.approx(3.5)
+    assert high.slowdown.mean == pytest.approx((1 + 1 + 1 + 2) / 4)
+    assert neutral.response_s.count == 0
+    assert run.total().response_s.mean == pytest.approx(3.5)
+
+
+def test_pending_tuples_over_time() -> None:
+    run = metrics()
+    # s has two readers, a and c: 4 tuples from 0 s, 6 from 2 s; a takes 4 at 5 s; 10 s in all.
+    for event in (arrival(0, 0, 3, 1), arrival(2, 0, 2), end(5, (0,), 4, []), end(10, (2,), 6, [])):
+        run.hear(event)
+    a, b, c = run.by_query()
+    assert a.pending_mean == pytest.approx((2 * 4 + 3 * 6 + 5 * 2) / 10)
+    assert (a.pending, a.pending_max) == (2, 6)
+    assert c.pending_mean == pytest.approx((2 * 4 + 8 * 6) / 10)
+    assert (c.pending, c.pending_max) == (0, 6)
+    assert (b.pending, b.pending_mean, b.pending_max) == (0, 0, 0)
+    assert run.seconds == 10
+    assert run.total().pending_mean == pytest.approx(a.pending_mean + c.pending_mean)
+
+
+def test_the_largest_queue_of_a_class_is_what_waited_at_one_instant() -> None:
+    run = metrics()
+    # a's 3 tuples are gone before b's 5 come: never more than 5 of class H waited.
+    for event in (arrival(0, 0, 3), end(1, (0,), 3, []), arrival(2, 1, 5)):
+        run.hear(event)
+    assert run.by_class()[0].pending_max == 5
+
+
+def test_time_counts_from_the_first_event() -> None:
+    run = metrics()
+    for event in (arrival(1000, 0, 1), end(1004, (0, 2), 1, [4.0], [4.0])):
+        run.hear(event)
+    assert run.seconds == 4
+    assert run.by_query()[0].pending_mean == pytest.approx(1)
+
+
+def test_the_members_of_a_fused_call_share_its_time_and_it_is_one_call() -> None:
+    run = metrics()
+    run.hear(arrival(0, 0, 1))
+    run.hear(end(3, (0, 2), 1, [3.0], [3.0], seconds=3.0))
+    assert [line.busy_s for line in run.by_query()] == pytest.approx([1.5, 0, 1.5])
+    assert run.total().busy_s == pytest.approx(3)
+    assert run.calls == 1
+
+
+def test_an_event_that_comes_late_takes_no_time_away() -> None:
+    run = metrics()
+    for event in (arrival(0, 0, 1), arrival(5, 0, 1), arrival(4, 1, 1)):
+        run.hear(event)
+    assert run.seconds == 5
+    assert run.by_query()[0].pending_mean == pytest.approx(1)
+
+
+def test_errors_are_kept() -> None:
+    run, error = metrics(), RuntimeError("no such column")
+    run.hear(UnitFailed(1.0, 0, BoxCall(0, (0,), 0, 0, 1, 1), error))
+    assert run.errors == [error]
+
+
+def test_a_unit_that_failed_keeps_its_pending_tuples() -> None:
+    run = metrics()
+    run.hear(arrival(0, 0, 4))
+    call = BoxCall(0, (0, 2), 0, 0, 1, 4)
+    run.hear(UnitFailed(1.0, 0, call, RuntimeError("no such column")))
+    run.hear(StepFinished(1.0, call, 1.0, (0, 1), (np.zeros(0), np.array([1.0]))))
+    a, _, c = run.by_query()
+    assert (a.pending, a.tuples_in) == (4, 0)
+    assert (c.pending, c.tuples_in) == (0, 4)

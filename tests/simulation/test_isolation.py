@@ -1,0 +1,57 @@
+"""Class isolation under cqc: what lower classes do beyond saturation is no concern of class H."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headgate import simulate
+from headgate.model.network import Network, Path
+from headgate.model.operator import Operator
+from headgate.model.query import Query, QueryClass
+from headgate.model.stream import Stream
+from headgate.policies import policy_named
+
+CLASSES = {"H": 6.0, "C": 3.0, "N": 1.0}
+COSTS_S = {"H": (0.004, 0.006), "C": (0.01, 0.02), "N": (0.015, 0.03)}
+LONGEST_CALL_S = 0.03
+
+
+def network() -> Network:
+    """Two queries a class; each class reads its own stream."""
+    return Network(
+        tuple(Stream(name=f"s{name}", format="rate") for name in CLASSES),
+        tuple(QueryClass(name=name, priority=value) for name, value in CLASSES.items()),
+        tuple(
+            Path(
+                query=Query(name=f"{name}{number}", sql="SELECT 1", query_class=name),
+                stream=f"s{name}",
+                operators=(Operator(kind="select", cost_s=cost_s, selectivity=1.0),),
+            )
+            for name, costs_s in COSTS_S.items()
+            for number, cost_s in enumerate(costs_s)
+        ),
+    )
+
+
+def mean_of_h(policy: str, lower_load: float, seed: int) -> float:
+    """Runs H at 0.4 of the machine, the lower classes at `lower_load` each, for 6 s."""
+    arrivals = {}
+    for number, (name, costs_s) in enumerate(COSTS_S.items()):
+        gap_s = sum(costs_s) / (0.4 if name == "H" else lower_load)
+        gaps_s = np.random.default_rng((seed, number)).exponential(gap_s, int(6 / gap_s))
+        arrivals[f"s{name}"] = np.cumsum(gaps_s)
+    parameters = {"period_s": 0.1} if policy == "cqc" else {}
+    report = simulate(network(), arrivals, policy=policy_named(policy, **parameters))
+    return report.classes[0].response_s.mean
+
+
+@settings(deadline=None, max_examples=3)
+@given(seed=st.integers(0, 10_000))
+def test_doubling_saturated_lower_classes_moves_h_by_at_most_one_overrun(seed: int) -> None:
+    saturated_s, doubled_s = (mean_of_h("cqc", load, seed) for load in (1.0, 2.0))
+    assert abs(doubled_s - saturated_s) <= LONGEST_CALL_S
+
+
+def test_without_classes_the_same_load_moves_h_by_far_more() -> None:
+    saturated_s, doubled_s = (mean_of_h("fcfs", load, 1) for load in (1.0, 2.0))
+    assert doubled_s - saturated_s > 10 * LONGEST_CALL_S

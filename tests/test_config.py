@@ -1,0 +1,271 @@
+"""The pipeline file: every mistake is answered with file, key and what was expected."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from headgate.config import Pipeline, read_pipeline
+from headgate.errors import ConfigRefused, HeadgateError
+from headgate.model.query import QueryStatistics, Sink
+from headgate.runtime import policy_of
+from headgate.workloads.arrivals import Bursts
+
+GOOD: dict[str, Any] = {
+    "state": "state/test",
+    "classes": {"H": 6, "N": 1},
+    "streams": {"sensors": {"format": "rate", "options": {"rowsPerSecond": 5}}},
+    "queries": {"hot": {"sql": "SELECT * FROM sensors", "class": "H"}},
+}
+
+
+def changed(key: str, value: object) -> dict[str, Any]:
+    """Gives the good file with one value changed, or left out where the value is Ellipsis."""
+    data = yaml.safe_load(yaml.safe_dump(GOOD))
+    *folders, last = key.split(".")
+    place = data
+    for folder in folders:
+        place = place.setdefault(folder, {})
+    if value is ...:
+        del place[last]
+    else:
+        place[last] = value
+    return dict(data)
+
+
+def read(folder: Path, data: dict[str, Any] | str | bytes) -> Pipeline:
+    file = folder / "pipeline.yaml"
+    if isinstance(data, dict):
+        data = yaml.safe_dump(data)
+    file.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return read_pipeline(file)
+
+
+def refusal(folder: Path, data: dict[str, Any] | str | bytes) -> str:
+    """Gives the message without the name of the file, which must begin it."""
+    with pytest.raises(ConfigRefused) as refused:
+        read(folder, data)
+    file, text = str(folder / "pipeline.yaml"), str(refused.value)
+    assert text.startswith(f"{file}: ")
+    return text.removeprefix(f"{file}: ")
+
+
+def test_a_good_file_becomes_streams_queries_and_defaults(tmp_path: Path) -> None:
+    pipeline = read(tmp_path, GOOD)
+    stream, query = pipeline.stream_models()[0], pipeline.query_models()[0]
+    assert (stream.name, stream.format, stream.options) == (
+        "sensors",
+        "rate",
+        {"rowsPerSecond": "5"},
+    )
+    assert (query.name, query.query_class, query.weight) == ("hot", "H", 1.0)
+    assert query.sink == Sink(format="parquet", path="")
+    assert (pipeline.policy.name, pipeline.workers, pipeline.train_tuples) == ("cqc", 2, None)
+
+
+def test_every_key_of_a_query_arrives(tmp_path: Path) -> None:
+    text = """
+state: s
+classes: {H: 1}
+streams:
+  sensors: {format: json, schema: "a INT", options: {multiLine: true}, event_time: ts, trigger_s: 1}
+queries:
+  hot:
+    sql: SELECT a FROM sensors
+    class: H
+    weight: 0
+    deadline_s: 2.5
+    sink: {format: json, path: /tmp/hot}
+    statistics: {cost_s: 0.001, selectivity: 0.5, overhead_s: 0.1}
+"""
+    pipeline = read(tmp_path, text)
+    query, stream = pipeline.query_models()[0], pipeline.stream_models()[0]
+    assert (query.weight, query.deadline_s) == (0, 2.5)
+    assert query.sink == Sink(format="json", path="/tmp/hot")
+    assert query.statistics == QueryStatistics(cost_s=0.001, selectivity=0.5, overhead_s=0.1)
+    assert (stream.schema, stream.event_time, stream.trigger_s) == ("a INT", "ts", 1)
+    assert stream.options == {"multiLine": "true"}
+
+
+def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(yaml.safe_dump(changed("workers", 3)))
+    environment = {"HEADGATE_WORKERS": "4", "HEADGATE_MOST_FUSED": "7", "HOME": "/root"}
+    assert read_pipeline(file).workers == 3
+    assert read_pipeline(file, environment).workers == 4
+    pipeline = read_pipeline(file, environment, workers=5)
+    assert (pipeline.workers, pipeline.most_fused) == (5, 7)
+    assert pipeline.origins["workers"] == "flag"
+    assert pipeline.origins["most_fused"] == "HEADGATE_MOST_FUSED"
+    assert pipeline.origins["state"] == str(file)
+    assert "retention_s" not in pipeline.origins
+
+
+def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Path) -> None:
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(yaml.safe_dump(GOOD))
+    with pytest.raises(ConfigRefused, match=r"HEADGATE_WORKERS.*'many'.*a valid integer"):
+        read_pipeline(file, {"HEADGATE_WORKERS": "many"})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("polcy", 1, "polcy must be left out: there is no such key."),
+        ("queries.hot.clas", "H", "queries.hot.clas must be left out: there is no such key."),
+        ("streams.sensors.fromat", 1, "streams.sensors.fromat must be left out"),
+        ("state", ..., "state must be given: it has no default."),
+        ("streams", ..., "streams must be given: it has no default."),
+        ("queries.hot.sql", ..., "queries.hot.sql must be given: it has no default."),
+        ("queries.hot.class", ..., "queries.hot.class must be given: it has no default."),
+        ("streams.sensors.format", ..., "streams.sensors.format must be given"),
+        ("workers", "many", "workers is 'many', but must be a valid integer"),
+        ("workers", 0, "workers is 0, but must be greater than or equal to 1."),
+        ("train_tuples", 0, "train_tuples is 0, but must be greater than or equal to 1."),
+        ("most_fused", 1.5, "most_fused is 1.5, but must be a valid integer"),
+        ("retention_s", -1, "retention_s is -1, but must be greater than or equal to 0."),
+        ("queries", {}, "queries is {}, but must"),
+        ("queries", None, "queries must be a valid dictionary."),
+        ("queries", ["a"], "queries is ['a'], but must be a valid dictionary."),
+        ("classes", {}, "classes is {}, but must"),
+        ("queries.hot.weight", -1, "queries.hot.weight is -1, but must be greater than or equal"),
+        ("queries.hot.weight", float("nan"), "queries.hot.weight is nan, but must be"),
+        ("queries.hot.deadline_s", 0, "queries.hot.deadline_s is 0, but must be greater than 0."),
+        ("queries.hot.sink", {"format": "csv"}, "queries.hot.sink.format is 'csv', but must be"),
+        ("queries.hot.class", "X", "queries.hot.class is 'X', but must be one of H, N."),
+        ("queries.hot.class", "X|Y", "queries.hot.class is 'X|Y', but must be one of H, N."),
+        ("classes.H", 0, "classes.H is '0.0', but must be a priority above 0."),
+        ("classes.H", -1, "classes.H is '-1.0', but must be a priority above 0."),
+        ("classes.H", float("inf"), "classes.H is "),
+        ("classes.H", "high", "classes.H is 'high', but must be a valid number"),
+        (
+            "queries.hot.statistics",
+            {"cost_s": 0, "selectivity": 1},
+            "queries.hot.statistics.cost_s",
+        ),
+        ("queries.hot.statistics", {"cost_s": 1, "selectivity": 2}, "queries.hot.statistics.sel"),
+        ("streams.sensors.trigger_s", -1, "streams.sensors.trigger_s is -1, but must be"),
+        ("streams.sensors.arrivals", {"rate_per_s": 0}, "streams.sensors.arrivals.rate_per_s is 0"),
+        (
+            "streams.sensors.arrivals",
+            {"rate_per_s": 1, "burst_every_s": 5, "burst_for_s": 9},
+            "streams.sensors.arrivals",
+        ),
+        ("queries", {"two words": {"sql": "SELECT 1", "class": "H"}}, "queries.two words"),
+        ("queries.hot.sql", "  ", "queries.hot.sql"),
+        ("streams", {"1st": {"format": "rate"}}, "streams.1st"),
+        ("policy", "cqc", "policy is 'cqc', but must be"),
+    ],
+)
+def test_a_mistake_is_answered_with_file_key_and_what_was_expected(
+    tmp_path: Path, key: str, value: object, message: str
+) -> None:
+    assert refusal(tmp_path, changed(key, value)).startswith(message)
+
+
+def test_two_queries_of_one_name_are_refused_with_the_line(tmp_path: Path) -> None:
+    text = "state: s\nqueries:\n  hot: {sql: a, class: H}\n  dry: {}\n  hot: {sql: b, class: H}\n"
+    message = refusal(tmp_path, text)
+    assert message == "the file must be valid YAML (line 5): the name 'hot' is there twice."
+
+
+def test_two_streams_of_one_name_are_refused_as_well(tmp_path: Path) -> None:
+    text = "streams:\n  s: {format: rate}\n  s: {format: rate}\n"
+    assert "(line 3): the name 's' is there twice" in refusal(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("state: [1, 2\nqueries: {", "the file must be valid YAML (line "),
+        ("state: a: b", "the file must be valid YAML (line 1): mapping values are not allowed"),
+        ("\tstate: a", "the file must be valid YAML (line 1): "),
+        ("state: !!python/object:os.system a", "the file must be valid YAML (line 1): "),
+        ("- a\n- b\n", "the file must be a mapping of keys."),
+        ("", "the file must be a mapping of keys."),
+        ("just words", "the file must be a mapping of keys."),
+        ("state: \x00", "the file must be valid YAML"),
+        ("{{ name }}: a", "the file must be valid YAML"),
+        ("[a, b]: c", "the file must be valid YAML"),
+        (b"state: \xff\xfe", "the file must be "),
+        ({**GOOD, 1: "a"}, "1 is 1, but must be"),
+    ],
+)
+def test_what_is_no_pipeline_file_is_refused(tmp_path: Path, text: Any, message: str) -> None:
+    assert refusal(tmp_path, text).startswith(message)
+
+
+def test_a_missing_file_is_answered_with_its_path(tmp_path: Path) -> None:
+    with pytest.raises(ConfigRefused) as refused:
+        read_pipeline(tmp_path / "none.yaml")
+    assert str(refused.value) == (
+        f"{tmp_path}/none.yaml: the file must be a readable file: no such file or directory."
+    )
+
+
+def test_a_directory_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigRefused, match="a readable file: is a directory"):
+        read_pipeline(tmp_path)
+
+
+def test_arrivals_of_a_simulation_are_the_files_else_the_generators(tmp_path: Path) -> None:
+    given = read(tmp_path, changed("streams.sensors.arrivals", {"rate_per_s": 7}))
+    assert given.arrivals_of("sensors") == Bursts(rate_per_s=7)
+    options = {"rate_per_s": 1500, "burst_factor": 8, "burst_for_s": 3, "seed": 1}
+    own = read(tmp_path, changed("streams.sensors", {"format": "headgate", "options": options}))
+    assert own.arrivals_of("sensors") == Bursts(rate_per_s=1500, burst_factor=8, burst_for_s=3)
+
+
+def test_a_stream_without_arrivals_cannot_be_simulated_and_says_what_to_give(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(
+        ConfigRefused, match=r"stream 'sensors': arrivals must be given .*rate_per_s"
+    ):
+        read(tmp_path, GOOD).arrivals_of("sensors")
+
+
+@pytest.mark.parametrize("options", [{}, {"rate_per_s": "many"}, {"rate_per_s": 0}])
+def test_a_generator_without_a_usable_rate_is_refused_not_a_stack_trace(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    data = changed("streams.sensors", {"format": "headgate", "options": options})
+    with pytest.raises(HeadgateError, match="rate_per_s"):
+        read(tmp_path, data).arrivals_of("sensors")
+
+
+def test_every_key_but_the_name_is_a_parameter_of_the_policy(tmp_path: Path) -> None:
+    pipeline = read(tmp_path, changed("policy", {"name": "cqc", "inner": "hnr", "period_s": 2}))
+    assert pipeline.policy.parameters == {"inner": "hnr", "period_s": 2}
+    assert policy_of(pipeline).name == "cqc"
+    assert policy_of(pipeline, "hr").name == "hr"
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ({"name": "cqcc"}, "there is no policy 'cqcc'. Did you mean 'cqc'?"),
+        (
+            {"name": "cqc", "perod_s": 1},
+            "there is no parameter 'perod_s'. Did you mean 'period_s'?",
+        ),
+        ({"name": "cqc", "inner": "hnrr"}, "there is no policy 'hnrr'. Did you mean 'hnr'?"),
+        ({"name": "cqc", "period_s": 0}, "period_s above 0 seconds"),
+    ],
+)
+def test_a_policy_that_cannot_be_is_answered_with_the_nearest_name(
+    tmp_path: Path, policy: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(HeadgateError) as refused:
+        policy_of(read(tmp_path, changed("policy", policy)))
+    assert message in str(refused.value)
+
+
+def test_the_example_is_a_good_file() -> None:
+    example = Path(__file__).parents[1] / "examples" / "forest.yaml"
+    pipeline = read_pipeline(example)
+    assert len(pipeline.query_models()) == 24
+    assert set(pipeline.classes) == {query.query_class for query in pipeline.query_models()}
+    assert policy_of(pipeline).name == "cqc"
+    assert pipeline.arrivals_of("sensors").rate_per_s == 1500

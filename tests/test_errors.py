@@ -1,0 +1,105 @@
+"""Every error says who, what and how to mend it."""
+
+import pytest
+
+from headgate.errors import (
+    ConfigRefused,
+    HeadgateBug,
+    HeadgateError,
+    PlanRejected,
+    QueryRefused,
+    RecoveryRefused,
+    StatisticsMissing,
+    StepFailed,
+    StreamFailed,
+    UnknownName,
+)
+
+SENTENCES = [
+    (
+        QueryRefused(
+            query="late_parcels",
+            line=4,
+            clause="ORDER BY",
+            reason="cannot run continuously: a stream has no last row",
+            fix="drop ORDER BY",
+        ),
+        "query 'late_parcels', line 4: ORDER BY cannot run continuously: a stream has no last row."
+        "\nFix: drop ORDER BY",
+    ),
+    (
+        QueryRefused(query="q", clause="FROM", reason="names 2 streams", fix="read one"),
+        "query 'q': FROM names 2 streams.\nFix: read one",
+    ),
+    (
+        QueryRefused(
+            query="q", line=2, column=7, clause="the text", reason="is odd", fix="mend it"
+        ),
+        "query 'q', line 2, column 7: the text is odd.\nFix: mend it",
+    ),
+    (
+        ConfigRefused(path="a.yaml", key="workers", value=0, expected="1 or more"),
+        "a.yaml: workers is 0, but must be 1 or more.",
+    ),
+    (
+        ConfigRefused(path="a.yaml", key="", value=None, expected="a mapping of keys"),
+        "a.yaml: the file must be a mapping of keys.",
+    ),
+    (
+        UnknownName(kind="policy", name="hrn", known=["hr", "hnr", "cqc"]),
+        "there is no policy 'hrn'. Did you mean 'hr'? Known: cqc, hnr, hr.",
+    ),
+    (
+        UnknownName(kind="stream", name="sensors", known=[], where="query 'fire'"),
+        "query 'fire': there is no stream 'sensors'. Known: none yet.",
+    ),
+    (
+        PlanRejected(policy="mine", unit=3, reason="has nothing pending"),
+        "policy 'mine' planned unit 3, which has nothing pending.",
+    ),
+    (
+        StepFailed(
+            query="fire", stream="sensors", trains=(4, 6), attempts=2, cause="divide by zero"
+        ),
+        "query 'fire' failed on trains 4..6 of stream 'sensors' after 2 attempts: divide by zero\n"
+        "Its input is kept and the other queries go on. Fix: correct the query or the data and"
+        " start again; it resumes at the same train.",
+    ),
+    (
+        StreamFailed(stream="sensors", cause="no such directory"),
+        "stream 'sensors' stopped: no such directory\n"
+        "What had arrived is processed. Fix: restore the source and start again.",
+    ),
+    (
+        RecoveryRefused(subject="stream 's'", expected="a INT", found="a STRING", fix="rename it"),
+        "stream 's': expected a INT, found a STRING.\nFix: rename it",
+    ),
+    (
+        StatisticsMissing(queries=["b", "a"], looked_in="state"),
+        "cost and selectivity are not known for: a, b (no record of a run in state, no `statistics`"
+        " in the file).\nFix: run the pipeline once so that they are measured, or give each query"
+        " `statistics: {cost_s: ..., selectivity: ..., overhead_s: ...}`.",
+    ),
+    (
+        HeadgateBug(what="a cursor went backwards", state={"unit": 1}),
+        "internal error: a cursor went backwards ({'unit': 1}). Please report this.",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"), SENTENCES, ids=[type(error).__name__ for error, _ in SENTENCES]
+)
+def test_the_sentence_of_an_error(error: HeadgateError, sentence: str) -> None:
+    assert isinstance(error, HeadgateError)
+    assert str(error) == sentence
+
+
+def test_every_error_of_the_family_has_its_sentence_here() -> None:
+    assert {type(error) for error, _ in SENTENCES} == set(HeadgateError.__subclasses__())
+
+
+def test_a_name_like_no_other_gets_no_suggestion() -> None:
+    error = UnknownName(kind="policy", name="zzz", known=["hr", "cqc"])
+    assert error.nearest is None
+    assert "Did you mean" not in str(error)

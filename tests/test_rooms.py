@@ -1,0 +1,229 @@
+"""The walls between the rooms (STYLE.md §3): who may import whom. No list of exceptions."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+HEADGATE = Path(__file__).parents[1] / "headgate"
+FILES = sorted(HEADGATE.rglob("*.py"))
+
+CLOCKS = frozenset({"time", "datetime", "sched"})
+THREADS = frozenset({"threading", "multiprocessing", "concurrent", "asyncio", "subprocess"})
+FILES_AND_SOCKETS = frozenset(
+    {"open", "os", "io", "pathlib", "shutil", "tempfile", "sqlite3", "socket", "urllib", "http"}
+)
+LUCK = frozenset({"random", "secrets", "uuid", "numpy.random"})
+CORE_NEVER = CLOCKS | THREADS | FILES_AND_SOCKETS | LUCK
+"""The core is told, and answers: no clock, no thread, no file, no luck of its own (STYLE.md §1)."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a room may import of ours and of others, and what of the standard library it never uses.
+
+    `inside_functions` may be imported in a function only, `for_types` under TYPE_CHECKING only.
+    """
+
+    ours: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
+    never: frozenset[str] = frozenset()
+    inside_functions: frozenset[str] = frozenset()
+    for_types: frozenset[str] = frozenset()
+
+
+def names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+ROOMS = {
+    "headgate": Room(ours=names("model policies metrics.report runtime")),
+    "errors": Room(never=CORE_NEVER),
+    "model": Room(others=names("numpy"), never=CORE_NEVER),
+    "language": Room(ours=names("model"), others=names("sqlglot"), never=CORE_NEVER),
+    "policies": Room(
+        ours=names("model"), others=names("numpy numba river"), never=CORE_NEVER | {"logging"}
+    ),
+    "scheduler": Room(
+        ours=names("model policies.interface policies.registry"),
+        others=names("numpy numba"),
+        never=CORE_NEVER,
+    ),
+    "metrics": Room(ours=names("model"), others=names("numpy"), never=CORE_NEVER),
+    "workloads": Room(
+        ours=names("model"), others=names("numpy pyarrow numba"), never=names("time random")
+    ),
+    "simulation": Room(
+        ours=names("model scheduler metrics workloads"),
+        others=names("numpy numba"),
+        never=CLOCKS | THREADS | LUCK,
+    ),
+    "spark": Room(
+        ours=names("model scheduler metrics workloads"), others=names("pyspark py4j pyarrow numpy")
+    ),
+    "config": Room(
+        ours=names("model workloads"), others=names("pydantic yaml"), never=THREADS | LUCK
+    ),
+    "handle": Room(ours=names("model scheduler"), others=names("numpy")),
+    "runtime": Room(
+        ours=names("config handle model language policies scheduler metrics workloads simulation"),
+        others=names("numpy"),
+        inside_functions=names("spark.room"),
+        for_types=names("pyspark"),
+    ),
+    "experiments": Room(
+        ours=names("runtime simulation spark workloads metrics"), others=names("plotly")
+    ),
+    "server": Room(
+        ours=names("runtime metrics"), others=names("fastapi uvicorn prometheus_client")
+    ),
+    "cli": Room(
+        ours=names("runtime config server experiments policies metrics"),
+        others=names("typer rich"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    module: str
+    line: int
+    inside_function: bool
+    for_types: bool
+
+
+def room_of(file: Path) -> str:
+    """Gives the room a file belongs to; headgate/__init__.py is a room of its own."""
+    place = file.relative_to(HEADGATE)
+    first = place.parts[0].removesuffix(".py")
+    return "headgate" if first == "__init__" else first
+
+
+def imports_of(text: str, folder: str) -> Iterator[Import]:
+    """Finds every import, wherever it stands; `folder` is the package that a dot means."""
+    yield from _imports(ast.parse(text), folder.split("."), False, False)
+
+
+def _imports(node: ast.AST, folder: list[str], function: bool, for_types: bool) -> Iterator[Import]:
+    if isinstance(node, ast.Import):
+        for each in node.names:
+            yield Import(each.name, node.lineno, function, for_types)
+    elif isinstance(node, ast.ImportFrom):
+        above = folder[: len(folder) + 1 - node.level] if node.level else []
+        for each in node.names:
+            module = ".".join([*above, *filter(None, [node.module]), each.name])
+            yield Import(module, node.lineno, function, for_types)
+    function |= isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+    typed = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+    for child in ast.iter_child_nodes(node):
+        only_types = typed and child not in getattr(node, "orelse", [])
+        yield from _imports(child, folder, function, for_types or only_types)
+
+
+def within(module: str, allowed: frozenset[str]) -> bool:
+    """Tells whether a module is one of the allowed or inside one of them."""
+    return any(module == each or module.startswith(f"{each}.") for each in allowed)
+
+
+def may_import(each: Import, room: str) -> bool:
+    rules, top = ROOMS[room], each.module.split(".")[0]
+    if top == "headgate":
+        allowed = rules.ours | {room, "errors"}
+        allowed |= rules.inside_functions if each.inside_function else frozenset()
+        return within(each.module.removeprefix("headgate."), allowed)
+    if within(each.module, rules.never):
+        return False
+    allowed = rules.others | (rules.for_types if each.for_types else frozenset())
+    return top in sys.stdlib_module_names or within(each.module, allowed)
+
+
+def faults_of(text: str, room: str, folder: str) -> Iterator[str]:
+    for each in imports_of(text, folder):
+        if not may_import(each, room):
+            yield f"line {each.line} imports {each.module}"
+    never = ROOMS[room].never
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in never:
+            yield f"line {node.lineno} calls {ast.unparse(node.func)}"
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "np.random" and never & LUCK:
+            yield f"line {node.lineno} uses np.random"
+
+
+@pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(HEADGATE)) for file in FILES])
+def test_a_file_imports_only_what_its_room_may(file: Path) -> None:
+    room, place = room_of(file), file.relative_to(HEADGATE.parent)
+    assert room in ROOMS, f"{place} is in no room of the table"
+    assert list(faults_of(file.read_text(), room, ".".join(place.parts[:-1]))) == []
+
+
+@pytest.mark.parametrize(
+    ("room", "line", "found"),
+    [
+        ("model", "import time", True),
+        ("model", "from datetime import datetime", True),
+        ("model", "def f():\n    import threading", True),
+        ("model", "def f():\n    open('x')", True),
+        ("model", "from headgate.policies import cqc", True),
+        ("model", "from headgate import errors", False),
+        ("model", "import numpy as np\nnp.random.default_rng()", True),
+        ("model", "from ..policies import cqc", True),
+        ("model", "from . import plan", False),
+        ("language", "import pyspark", True),
+        ("policies", "import logging", True),
+        ("policies", "from headgate.scheduler.queues import StreamBuffer", True),
+        ("scheduler", "from headgate.policies.interface import Policy", False),
+        ("scheduler", "from headgate.policies import interface", False),
+        ("scheduler", "from headgate.policies import cqc", True),
+        ("scheduler", "from headgate.policies.rate import highest_rate", True),
+        ("metrics", "from headgate.scheduler import loop", True),
+        ("simulation", "from time import sleep", True),
+        ("spark", "from headgate.policies.interface import Policy", True),
+        ("spark", "from headgate.simulation import engine", True),
+        ("spark", "from headgate.language.parse import path_of", True),
+        ("runtime", "from headgate.spark import room", True),
+        ("runtime", "def f():\n    from headgate.spark import room", False),
+        ("runtime", "def f():\n    from headgate.spark import engine", True),
+        ("runtime", "import pyspark", True),
+        ("runtime", "if TYPE_CHECKING:\n    from pyspark.sql import SparkSession", False),
+        ("runtime", "if TYPE_CHECKING:\n    pass\nelse:\n    import pyspark", True),
+        ("runtime", "from headgate.cli import main", True),
+        ("config", "from headgate.runtime import load", True),
+        ("metrics", "import rich", True),
+    ],
+)
+def test_the_walls_hold(room: str, line: str, found: bool) -> None:
+    assert bool(list(faults_of(line, room, f"headgate.{room}"))) is found
+
+
+@pytest.mark.parametrize(
+    "file",
+    [file for file in FILES if file.name == "__init__.py"],
+    ids=lambda file: str(file.relative_to(HEADGATE)),
+)
+def test_an_init_only_re_exports_behind_a_door_plate(file: Path) -> None:
+    tree = ast.parse(file.read_text())
+    assert ast.get_docstring(tree)
+    for node in tree.body[1:]:
+        names_set = [ast.unparse(each) for each in getattr(node, "targets", [])]
+        exports = isinstance(node, ast.ImportFrom) or names_set in (["__all__"], ["__version__"])
+        assert exports, f"line {node.lineno}: {ast.unparse(node)}"
+
+
+def test_no_file_is_named_for_having_no_subject() -> None:
+    without_subject = names("utils util helpers helper common misc base manager core")
+    assert [file for file in FILES if file.stem in without_subject] == []
+
+
+def test_simulation_starts_without_spark() -> None:
+    program = (
+        "import sys, headgate, headgate.simulation.engine, headgate.config, headgate.runtime;"
+        "print(sorted({'pyspark', 'py4j', 'typer', 'rich'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
