@@ -223,28 +223,36 @@ class Headgate:
         network = Network(tuple(self._streams), self.classes, tuple(self._paths))
         if not network.paths:
             raise ConfigRefused(path="queries", key="", value=None, expected="at least one query")
-        engine = self._engine = self._room.SparkEngine(
+        self._engine = self._room.SparkEngine(
             self._session, network, self._schemas, self.state,
             workers=self._workers, retention_s=self._retention_s, reached=self._reached,
         )  # fmt: skip
+        try:
+            self._begin(network, listeners, progress)
+        except BaseException:
+            self._engine.close()
+            raise
+
+    def _begin(
+        self,
+        network: Network,
+        listeners: Sequence[Listener],
+        progress: Callable[[int, int], None],
+    ) -> None:
+        engine = self._engine
         table = unit_table(network, self._rehearsed(network, progress))
-        statistics = Statistics(table)
         self._scheduler = Scheduler(
             network, table, self.policy,
             workers=self._workers, train_tuples=self._train_tuples, most_fused=self._most_fused,
-            statistics=statistics, first_trains=engine.first_trains, cursors=engine.cursors,
+            statistics=Statistics(table), first_trains=engine.first_trains, cursors=engine.cursors,
         )  # fmt: skip
         self._metrics = RunMetrics(network, table)
         for unit, handle in enumerate(self._handles.values()):
             handle.bind(unit, self._scheduler, engine.stop_query)
-        told = [self._hear, *listeners]
-        try:
-            engine.begin()
-        except BaseException:
-            engine.close()
-            raise
+        engine.begin()
+        observed = Observed(engine, [self._hear, *listeners])
         self._loop = threading.Thread(
-            target=self._run, args=(Observed(engine, told),), name="headgate-loop", daemon=True
+            target=self._run, args=(observed,), name="headgate-loop", daemon=True
         )
         self._loop.start()
 
@@ -254,24 +262,30 @@ class Headgate:
         return self.wait(timeout_s)
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Waits for the end of the run; False when time ran out first."""
+        """Waits for the end of the run; False when time ran out first.
+
+        Raises:
+            Exception: what has ended the run, if it was not asked to end.
+        """
         assert self._loop is not None
         self._loop.join(timeout_s)
+        if self._crash is not None:
+            raise self._crash
         return not self._loop.is_alive()
 
     def stop(self) -> Report | None:
         """Stops cleanly, keeps the statistics, and reports on the run, if there was one."""
         try:
-            if self._engine is not None:
+            if self._loop is not None:
                 self._engine.stop()
-                self.wait()
-                self._engine.close()
+                try:
+                    self.wait()
+                finally:
+                    self._engine.close()
                 self._save_statistics()
         finally:
             if self._owns_session:
                 self._session.stop()
-        if self._crash is not None:
-            raise self._crash
         return None if self._metrics is None else self.report()
 
     def report(self) -> Report:

@@ -137,8 +137,9 @@ class SparkEngine:
     def begin(self) -> None:
         """Tells of the trains that are there already, then starts ingest."""
         for number, stream in enumerate(self._network.streams):
-            for train in self._journal.trains(stream.name):
-                self._arrived(number, train)
+            # All at once: a cursor may stand anywhere among them, but never beyond the last.
+            if trains := self._journal.trains(stream.name):
+                self._arrived(number, *trains)
         for number, stream in enumerate(self._network.streams):
             self._ingests[stream.name] = start_ingest(
                 self._session,
@@ -230,14 +231,14 @@ class SparkEngine:
                 log.warning("%s", failure)
                 self._draining = not self._ingests
 
-    def _arrived(self, stream: int, train: Train) -> None:
+    def _arrived(self, stream: int, *trains: Train) -> None:
         self._events.put(
             TrainArrived(
                 self.now_s(),
                 stream,
-                np.array([train.tuples]),
-                np.array([train.head_arrived_at_s]),
-                np.array([train.mean_arrived_at_s]),
+                np.array([train.tuples for train in trains]),
+                np.array([train.head_arrived_at_s for train in trains]),
+                np.array([train.mean_arrived_at_s for train in trains]),
             )
         )
 

@@ -19,7 +19,7 @@ def sensor_readings(seed: int, first: int, times_s: Floats) -> pa.RecordBatch:
         times_s: when each is taken, in seconds since 1970.
     """
     numbers = np.arange(first, first + len(times_s), dtype=np.uint64)
-    luck = _mixed(numbers + np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15))
+    luck = _mixed(numbers + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64))
     microseconds = (times_s * 1e6).astype(np.int64)
     return pa.RecordBatch.from_pydict(
         {

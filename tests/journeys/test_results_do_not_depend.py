@@ -1,4 +1,4 @@
-"""What a query outputs never depends on policy, train size, fusion, workers or a crash (DESIGN 1, 2)."""
+"""What a query outputs never depends on policy, train size, fusion, workers or a crash."""
 
 import threading
 from collections.abc import Callable
@@ -46,7 +46,7 @@ TEXTS = [
     "SELECT CASE WHEN temperature > {a} THEN 'hot' ELSE 'cold' END AS kind, ts FROM sensors",
     "SELECT coalesce(location, 'nowhere') AS place FROM sensors WHERE location IS NULL",
     "SELECT location, humidity FROM sensors WHERE NOT (temperature > {a} AND humidity > {b})",
-    "SELECT upper(location) AS shout, length(location) AS n FROM sensors WHERE location LIKE '%{a}'",
+    "SELECT upper(location) AS up, length(location) AS n FROM sensors WHERE location LIKE '%{a}'",
     "SELECT ts FROM sensors",
     "SELECT x.warm FROM (SELECT temperature + 1 AS warm FROM sensors) x WHERE x.warm < {b}",
     "SELECT 100 / (temperature - {a}) AS quotient FROM sensors WHERE temperature <> {a}",
@@ -148,7 +148,7 @@ def _run(
         gate.stop()
 
 
-@settings(max_examples=10, phases=UNSHRUNK, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, phases=UNSHRUNK, suppress_health_check=list(HealthCheck))
 @given(case=cases)
 def test_committed_output_equals_the_batch_answer(spark: SparkSession, case: Case) -> None:
     with TemporaryDirectory() as name:

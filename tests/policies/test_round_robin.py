@@ -72,7 +72,7 @@ def test_a_quantum_limits_a_turn_to_the_tuples_that_fit_at_least_one(
 
 def test_a_new_network_begins_with_the_first_query_again() -> None:
     policy = policy_named("rr")
-    start(policy, 3)
+    start(policy, 0)
     policy.prepare(None)  # type: ignore[arg-type]  # rr does not look at it
     assert order(policy, state(0, 1)) == [0, 1]
 

@@ -125,6 +125,19 @@ def test_costs_follow_a_query_that_becomes_dearer() -> None:
     assert table["tuple_cost_s"][0] == pytest.approx(1e-4, rel=0.25)
 
 
+def test_a_query_that_rests_while_others_run_for_long_spoils_no_estimate() -> None:
+    table = new_units(2)
+    statistics = Statistics(table, drift=0.5)  # 3 000 calls do what 60 000 do by default
+    for unit in (0, 1):
+        for tuples in (100, 10_000):
+            statistics.learn(table, call((unit,), tuples, 0.1 + 1e-5 * tuples))
+    for tuples in [100, 10_000] * 1500:
+        statistics.learn(table, call((0,), tuples, 0.1 + 1e-5 * tuples))
+    statistics.learn(table, call((1,), 10_000, 0.2))
+    assert table["overhead_s"][0] == pytest.approx(0.1, rel=0.25)
+    assert table["tuple_cost_s"] == pytest.approx([1e-5, 1e-5], rel=0.25)
+
+
 @settings(deadline=None, max_examples=50)
 @given(
     calls=st.lists(

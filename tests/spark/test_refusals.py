@@ -97,7 +97,7 @@ def test_a_refused_query_changes_nothing_for_the_next(headgate: Headgate) -> Non
 def test_a_name_is_given_once(headgate: Headgate) -> None:
     query = Query(name="late", sql="SELECT location FROM sensors", query_class="H")
     headgate.add_query(query)
-    with pytest.raises(ConfigRefused, match="query 'late': name .* two querys have it"):
+    with pytest.raises(ConfigRefused, match=r"query 'late': name .* two querys have it"):
         headgate.add_query(query)
 
 
@@ -118,7 +118,7 @@ def test_a_missing_directory_is_refused(spark: SparkSession, tmp_path: Path) -> 
     stream = Stream(
         name="sensors", format="parquet", options={"path": str(missing)}, schema="location STRING"
     )
-    with pytest.raises(ConfigRefused, match="stream 'sensors': source .*nowhere"):
+    with pytest.raises(ConfigRefused, match=r"stream 'sensors': source .*nowhere"):
         gate.add_stream(stream)
 
 

@@ -1,0 +1,58 @@
+"""Sources for journeys: files of sensor readings, and a Headgate over them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from headgate import Headgate, Query, Sink, Stream
+from headgate.workloads.forest import SCHEMA, sensor_readings
+
+
+def write_readings(folder: Path, files: int, rows: int, seed: int = 1, first_file: int = 0) -> int:
+    """Writes files of readings; gives how many readings."""
+    folder.mkdir(exist_ok=True)
+    for number in range(first_file, first_file + files):
+        batch = sensor_readings(seed, number * rows, np.arange(rows) * 0.001 + number)
+        with pq.ParquetWriter(folder / f"{number:04d}.parquet", batch.schema) as writer:
+            writer.write_batch(batch)
+    return files * rows
+
+
+def gate_over(
+    spark: SparkSession,
+    folder: Path,
+    queries: Mapping[str, tuple[str, str]],
+    *,
+    sink: str = "parquet",
+    **options: Any,
+) -> Headgate:
+    """Gives a Headgate over the files of `folder/source`: queries are class and text by name."""
+    settings = {"state": folder / "state", "classes": {"H": 6, "C": 3, "N": 1}, "rehearsal_s": 0}
+    gate = Headgate(spark, **{**settings, **options})
+    gate.add_stream(
+        Stream(
+            name="sensors",
+            format="parquet",
+            options={"path": str(folder / "source"), "maxFilesPerTrigger": "1"},
+            schema=SCHEMA,
+            event_time="ts",
+            trigger_s=0,
+        )
+    )
+    for name, (query_class, sql) in queries.items():
+        gate.add_query(Query(name=name, sql=sql, query_class=query_class, sink=Sink(format=sink)))  # type: ignore[arg-type]
+    return gate
+
+
+def consume(gate: Headgate, offered: int, but: tuple[str, ...] = ()) -> None:
+    """Waits until every query but some has consumed what was offered."""
+    for _ in range(1200):
+        totals = gate.totals()
+        if all(totals[name][0] >= offered for name in totals if name not in but):
+            return
+        gate.wait(0.05)
+    raise AssertionError(f"after a minute: {gate.totals()} of {offered}, {gate.report().errors}")
