@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 
-.PHONY: help demo test test-long check bench-native clean
+.PHONY: help demo test test-long check bench-native docs clean
 
 help:  ## say what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -26,6 +26,9 @@ check: .venv/ready  ## style, types and the walls between the rooms
 
 bench-native: .venv/ready  ## Headgate against native Structured Streaming at 6, 24 and 50 queries
 	@for queries in 6 24 50; do .venv/bin/python bench/native.py --queries $$queries || exit 1; done
+
+docs: .venv/ready  ## write docs/reference.md from the program
+	@.venv/bin/python docs/write_reference.py
 
 clean:  ## remove everything that was installed or produced
 	rm -rf .venv state .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -4,8 +4,8 @@ A result is visible from the rename that commits it: Headgate renames the result
 the entry of the sink's log, `_spark_metadata/N`, that names its files. A rename changes the inode's
 ctime; mtime remains that of the last write before. So the ctime of the committing file is the
 instant on both sides, and neither is asked for its opinion (what Headgate reports of itself is 4 ms
-later, the median of 48 commits). What either does afterwards, Headgate's confirmation in its journal
-and the entry in Spark's commit log, counts for nobody.
+later, the median of 48 commits). What either does afterwards, Headgate's confirmation in its
+journal and the entry in Spark's commit log, counts for nobody.
 """
 
 import json

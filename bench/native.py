@@ -121,10 +121,10 @@ def _run(side: str, request: Request, folder: Path) -> SideResult:
         began_at_s = float(json.loads((folder / BEGAN).read_text()))
         from_s = began_at_s + request.warm_up_s
         _await(lambda: time.time() >= from_s, request.warm_up_s + 60.0, runs, offers)
-        before = cpu_clock(runs.pid, time.time())
+        before = cpu_clock(runs.process.pid, time.time())
         _talk(f"{side}: warmed up; measuring {request.seconds:g} s")
         _await((folder / OFFERED).exists, request.seconds + 60.0, runs, offers)
-        cpu = cpu_clock(runs.pid, time.time()).since(before)
+        cpu = cpu_clock(runs.process.pid, time.time()).since(before)
         offered = Offered(**json.loads((folder / OFFERED).read_text()))
         until_s = offered.ended_at_s + request.grace_s
         _await(lambda: time.time() >= until_s, request.grace_s + 60.0, runs)
@@ -156,50 +156,56 @@ def _read(
     return SideResult(side, by_class, by_query, errors, conditions)
 
 
+@dataclass(frozen=True)
+class Part:
+    """A process of the comparison: a side, or its generator."""
+
+    name: str
+    folder: Path
+    process: subprocess.Popen[bytes]
+
+    def last_words(self) -> str:
+        text = (self.folder / f"{self.name}.log").read_text(errors="replace").strip()
+        last = text.splitlines()[-1] if text else "it said nothing"
+        if (self.folder / ENDED).exists():
+            last = "; ".join(json.loads((self.folder / ENDED).read_text())) or last
+        return f"the {self.name} process ended with code {self.process.returncode}: {last}"
+
+
 @contextmanager
-def _started(folder: Path, request: Request, part: str) -> Iterator[subprocess.Popen[bytes]]:
+def _started(folder: Path, request: Request, name: str) -> Iterator[Part]:
     """Starts a part of this script in a process group, so that its JVM goes when it goes."""
     command = [
-        sys.executable, os.path.abspath(__file__), "--part", part, "--keep", str(folder),
+        sys.executable, os.path.abspath(__file__), "--part", name, "--keep", str(folder),
         "--queries", str(request.queries), "--rate", str(request.rate_per_s),
         "--seconds", str(request.seconds), "--warm-up", str(request.warm_up_s),
     ]  # fmt: skip
-    with (folder / f"{part}.log").open("wb") as log:
+    with (folder / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
     try:
-        yield process
+        yield Part(name, folder, process)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
-def _await(true: Callable[[], bool], within_s: float, *processes: subprocess.Popen[bytes]) -> None:
-    """Waits for a condition while the processes live.
+def _await(true: Callable[[], bool], within_s: float, *parts: Part) -> None:
+    """Waits for a condition while the parts live.
 
     Raises:
         SideFailed: one of them ended, or time ran out.
     """
     ends_s = time.perf_counter() + within_s
     while not true():
-        ended = [process for process in processes if process.poll() is not None]
+        ended = [part for part in parts if part.process.poll() is not None]
         if ended and not true():
-            raise SideFailed(_last_words(ended[0]))
+            raise SideFailed(ended[0].last_words())
         if time.perf_counter() > ends_s:
             raise SideFailed(f"gave no sign for {within_s:g} s")
         time.sleep(0.02)
-
-
-def _last_words(process: subprocess.Popen[bytes]) -> str:
-    arguments = [str(word) for word in process.args]  # type: ignore[union-attr]
-    part, folder = arguments[3], Path(arguments[5])
-    text = (folder / f"{part}.log").read_text(errors="replace").strip()
-    last = text.splitlines()[-1] if text else "it said nothing"
-    if (folder / ENDED).exists():
-        last = "; ".join(json.loads((folder / ENDED).read_text())) or last
-    return f"the {part} process ended with code {process.returncode}: {last}"
 
 
 @contextmanager

@@ -66,8 +66,8 @@ class QueryConfig(_Strict):
     sql: str = Field(description="one SELECT over one stream")
     class_: str = Field(alias="class", description="one of the classes")
     sink: SinkConfig = Field(default_factory=SinkConfig, description="where results go")
-    weight: float = Field(1.0, ge=0, description="the query's own weight")
-    deadline_s: float | None = Field(None, gt=0, description="when a result is due after arrival")
+    weight: float = Field(1.0, ge=0, description="the query's own weight; no present policy looks at it")
+    deadline_s: float | None = Field(None, gt=0, description="when a result is due after arrival; no present policy looks at it")
     statistics: StatisticsConfig | None = Field(None, description="for simulation without a run")
 
 

@@ -347,7 +347,7 @@ class Headgate:
         """Gives what is known before the first tuple: recorded by runs, else rehearsed."""
         known = recorded_statistics(self.state)
         new = [path for path in network.paths if path.query.name not in known]
-        if not new or not self._rehearsal_s:
+        if not self._rehearsal_s:
             return known
         parts: dict[tuple[str, str], list[Path]] = {}
         for path in network.paths:

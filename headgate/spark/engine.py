@@ -118,7 +118,7 @@ class SparkEngine:
         budget_s: float,
         progress: Callable[[int, int], None],
     ) -> dict[str, QueryStatistics]:
-        """Warms up with the groups that will run fused, then measures each path alone."""
+        """Warms up with the groups that will run fused, then measures each new path alone."""
         session, folder = own_session(self._session), self._state / "rehearsal"
         trains = {
             name: (
@@ -142,7 +142,7 @@ class SparkEngine:
                 self._arrived(number, *trains)
         for number, stream in enumerate(self._network.streams):
             self._ingests[stream.name] = start_ingest(
-                self._session,
+                own_session(self._session),
                 stream,
                 self._logs[stream.name],
                 self._state,

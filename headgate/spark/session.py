@@ -21,6 +21,15 @@ SETTINGS = {
     # code, so let Spark fall back to split functions there instead of running it interpreted.
     "spark.sql.codegen.hugeMethodLimit": "8000",
     "spark.sql.streaming.metricsEnabled": "false",
+    # The default checkpoint writer starts processes (`chmod`, where Hadoop's native library is
+    # missing) for every file and a checksum beside it; a write and a rename do on one directory.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing."
+        "FileSystemBasedCheckpointFileManager"
+    ),
+    # Listing a few train files in the driver is quicker than by a job.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+    "spark.sql.sources.ignoreDataLocality": "true",
 }
 
 LOG4J = """\

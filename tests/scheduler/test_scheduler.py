@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headgate.errors import PlanRejected
-from headgate.model.events import QueryStopped, StepFinished, TrainArrived, UnitFailed
+from headgate.model.events import QueryStopped, StepFinished, StepStarted, TrainArrived, UnitFailed
 from headgate.model.network import Network, Path
 from headgate.model.operator import Kind, Operator
 from headgate.model.plan import BoxCall, Step
@@ -58,12 +58,16 @@ def only(calls: list[BoxCall]) -> BoxCall:
 
 
 class Always(Policy):
-    """Plans the same steps whatever the state."""
+    """Plans the same steps whatever the state, and keeps what it hears."""
 
     name = "always"
 
     def __init__(self, *units: int) -> None:
         self.units = units
+        self.heard: list[tuple[str, int]] = []
+
+    def hear(self, event: StepStarted | StepFinished) -> None:
+        self.heard.append((type(event).__name__, event.call.number))
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
         return [Step(unit) for unit in self.units]
@@ -273,3 +277,26 @@ def test_a_stream_that_nobody_reads_is_passed_at_once() -> None:
     arrive(scheduler, 1, 1, stream=1)
     assert scheduler.passed(1) == 2
     assert scheduler.plan(0.0) == []
+
+
+def test_trains_are_kept_for_the_slowest_unit_however_far_the_others_are() -> None:
+    scheduler = scheduler_of(2, Always(0))
+    for _ in range(40):
+        arrive(scheduler, *[1] * 100)
+        finish(scheduler, only(scheduler.plan(0.0)))
+    assert scheduler.cursors.tolist() == [4000, 0]
+    assert scheduler.table["pending"].tolist() == [0, 4000]
+    scheduler.policy = Always(1)
+    call = only(scheduler.plan(0.0))
+    assert (call.units, call.first_train, call.end_train, call.tuples) == ((1,), 0, 4000, 4000)
+
+
+def test_a_policy_hears_of_every_start_and_of_every_end() -> None:
+    policy = Always(0)
+    scheduler = scheduler_of(1, policy)
+    for _ in range(2):
+        arrive(scheduler, 1)
+        finish(scheduler, only(scheduler.plan(0.0)))
+    assert policy.heard == [
+        ("StepStarted", 0), ("StepFinished", 0), ("StepStarted", 1), ("StepFinished", 1),
+    ]  # fmt: skip

@@ -1,0 +1,57 @@
+"""README and docs say what the program does: examples are executed, pages are compared."""
+
+import contextlib
+import importlib.util
+import io
+import re
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+import headgate
+from headgate.cli.app import app
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_reference_page_is_what_the_program_prints() -> None:
+    spec = importlib.util.spec_from_file_location("reference", ROOT / "docs/write_reference.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (ROOT / "docs/reference.md").read_text() == module.reference()
+
+
+def test_every_public_name_is_on_the_api_page() -> None:
+    page = (ROOT / "docs/api.md").read_text()
+    assert set(re.findall(r"^\| `(\w+)` ", page, re.MULTILINE)) == set(headgate.__all__)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["README.md", "docs/policies.md"])
+def test_python_examples_print_what_the_page_says(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / page).read_text()
+    examples = re.findall(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", text, re.DOTALL)
+    assert examples
+    for code, printed in examples:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(code, page, "exec"), {})
+        assert out.getvalue() == printed
+
+
+def test_commands_of_the_readme_exist() -> None:
+    commands = re.findall(r"^headgate (\w+)", README, re.MULTILINE)
+    assert commands
+    for command in commands:
+        assert CliRunner().invoke(app, [command, "--help"]).exit_code == 0
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"make ([a-z-]+)", README)) <= targets
