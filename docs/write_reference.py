@@ -47,7 +47,9 @@ def reference() -> str:
 def _table(model: type[BaseModel]) -> str:
     rows = ["| key | default | meaning |", "| --- | --- | --- |"]
     for name, field in model.model_fields.items():
-        default = "required" if field.is_required() else f"`{_default(field)}`".replace("``", "none")
+        default = (
+            "required" if field.is_required() else f"`{_default(field)}`".replace("``", "none")
+        )
         rows.append(f"| `{field.alias or name}` | {default} | {field.description} |")
     title = (model.__doc__ or "").splitlines()[0]
     return f"### {model.__name__.removesuffix('Config')}\n\n{title}\n\n" + "\n".join(rows)

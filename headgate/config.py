@@ -1,8 +1,8 @@
 """The pipeline file: one model, every mistake answered with file, key and what was expected."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path as File
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
@@ -13,7 +13,8 @@ from headgate.model.stream import Stream
 from headgate.workloads.arrivals import Bursts
 from headgate.workloads.forest import arrivals_of
 
-Name = Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+Priority = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class _Strict(BaseModel):
@@ -27,6 +28,12 @@ class ArrivalsConfig(_Strict):
     burst_factor: float = Field(1.0, gt=0, description="how many times the rate in a burst")
     burst_every_s: float = Field(20.0, gt=0, description="seconds from burst to burst")
     burst_for_s: float = Field(0.0, ge=0, description="seconds that a burst lasts")
+
+    @model_validator(mode="after")
+    def _bursts_end(self) -> "ArrivalsConfig":
+        if self.burst_for_s >= self.burst_every_s:
+            raise ValueError("such that burst_for_s is below burst_every_s")
+        return self
 
 
 class StreamConfig(_Strict):
@@ -63,11 +70,15 @@ class StatisticsConfig(_Strict):
 class QueryConfig(_Strict):
     """A continuous query."""
 
-    sql: str = Field(description="one SELECT over one stream")
+    sql: str = Field(pattern=r"\S", description="one SELECT over one stream")
     class_: str = Field(alias="class", description="one of the classes")
     sink: SinkConfig = Field(default_factory=SinkConfig, description="where results go")
-    weight: float = Field(1.0, ge=0, description="the query's own weight; no present policy looks at it")
-    deadline_s: float | None = Field(None, gt=0, description="when a result is due after arrival; no present policy looks at it")
+    weight: float = Field(
+        1.0, ge=0, description="the query's own weight; no present policy looks at it"
+    )
+    deadline_s: float | None = Field(
+        None, gt=0, description="when a result is due after arrival; no present policy looks at it"
+    )
     statistics: StatisticsConfig | None = Field(None, description="for simulation without a run")
 
 
@@ -104,28 +115,17 @@ class Pipeline(_Strict):
         12.0, ge=0, description="seconds to warm up and measure new queries before the first tuple"
     )
     spark: SparkConfig = Field(default_factory=SparkConfig, description="the Spark session")
-    classes: dict[str, float] = Field(
+    classes: dict[str, Priority] = Field(
         default_factory=lambda: {"default": 1.0}, description="priority by class", min_length=1
     )
-    streams: dict[str, StreamConfig] = Field(description="streams by name", min_length=1)
-    queries: dict[str, QueryConfig] = Field(description="queries by name", min_length=1)
+    streams: dict[Name, StreamConfig] = Field(description="streams by name", min_length=1)
+    queries: dict[Name, QueryConfig] = Field(description="queries by name", min_length=1)
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
 
     @property
     def origins(self) -> dict[str, str]:
         """Where each value that is not a default comes from."""
         return self._origins
-
-    @model_validator(mode="after")
-    def _classes_exist(self) -> "Pipeline":
-        for name, priority in self.classes.items():
-            if not priority > 0:
-                raise ValueError(f"classes.{name}|{priority}|a priority above 0")
-        for name, query in self.queries.items():
-            if query.class_ not in self.classes:
-                known = ", ".join(self.classes)
-                raise ValueError(f"queries.{name}.class|{query.class_}|one of {known}")
-        return self
 
     def stream_models(self) -> tuple[Stream, ...]:
         return tuple(
@@ -185,8 +185,8 @@ def read_pipeline(
     """
     try:
         text = File(path).read_text()
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise ConfigRefused(
             path=str(path), key="", value=None, expected=f"a readable file: {reason.lower()}"
         ) from error
@@ -210,7 +210,15 @@ def read_pipeline(
     try:
         pipeline = Pipeline.model_validate({**data, **changes, **flags})
     except ValidationError as error:
-        raise _refused(str(path), error) from error
+        raise _refused(str(path), error, changes) from error
+    for name, query in pipeline.queries.items():
+        if query.class_ not in pipeline.classes:
+            raise ConfigRefused(
+                path=str(path),
+                key=f"queries.{name}.class",
+                value=query.class_,
+                expected=f"one of {', '.join(pipeline.classes)}",
+            )
     pipeline.origins.update(dict.fromkeys(data, str(path)))
     pipeline.origins.update({key: f"HEADGATE_{key.upper()}" for key in changes})
     pipeline.origins.update(dict.fromkeys(flags, "flag"))
@@ -225,6 +233,10 @@ def _mapping(loader: _NoTwins, node: yaml.MappingNode, deep: bool = False) -> di
     seen = set()
     for key_node, _ in node.value:
         key = loader.construct_object(key_node, deep=True)
+        if not isinstance(key, Hashable):
+            raise yaml.MarkedYAMLError(
+                problem="a key must be a plain word", problem_mark=key_node.start_mark
+            )
         if key in seen:
             raise yaml.MarkedYAMLError(
                 problem=f"the name '{key}' is there twice", problem_mark=key_node.start_mark
@@ -240,16 +252,18 @@ def _option(value: str | int | float | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _refused(path: str, error: ValidationError) -> ConfigRefused:
+def _refused(path: str, error: ValidationError, changes: Mapping[str, str]) -> ConfigRefused:
     first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
+    key = ".".join(str(part) for part in first["loc"] if part != "[key]")
     value, expected = first.get("input"), first["msg"]
-    if first["type"] == "value_error" and "|" in expected:
-        key, value, expected = expected.removeprefix("Value error, ").split("|")
-    elif first["type"] == "missing":
+    if key in changes:
+        path, key = "the environment", f"HEADGATE_{key.upper()}"
+    if first["type"] == "missing":
         value, expected = None, "given: it has no default"
     elif first["type"] == "extra_forbidden":
         value, expected = None, "left out: there is no such key"
     else:
         expected = expected.removeprefix("Input should be ").removeprefix("Value error, ")
+        if expected.startswith("String should match"):
+            expected = "a SELECT" if key.endswith(".sql") else "letters, digits and _"
     return ConfigRefused(path=path, key=key, value=value, expected=expected)

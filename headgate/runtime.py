@@ -23,6 +23,7 @@ from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
 from headgate.model.events import Event, Floats, StepStarted
 from headgate.model.network import Network, Path
+from headgate.model.operator import Operator
 from headgate.model.plan import ALL, BoxCall
 from headgate.model.query import Query, QueryClass, QueryStatistics, Sink
 from headgate.model.stream import Stream
@@ -89,7 +90,9 @@ def simulate(
         trigger_s: by stream, how often its source is asked; without it a tuple is seen at once.
         together: results leave at the end of a call, as from a Spark job.
     """
-    table = unit_table(network, dict(statistics or {}))
+    known = dict(statistics or {})
+    network = replace(network, paths=tuple(_as_known(path, known) for path in network.paths))
+    table = unit_table(network, known)
     chosen = policy_named(policy) if isinstance(policy, str) else policy
     engine = SimulationEngine(
         network, table, arrivals, seed=seed, workers=workers, trigger_s=trigger_s,
@@ -450,6 +453,15 @@ def simulate_pipeline(
         most_fused=pipeline.most_fused, together=True, progress=progress,
         trigger_s={stream.name: stream.trigger_s for stream in streams},
     )  # fmt: skip
+
+
+def _as_known(path: Path, known: Mapping[str, QueryStatistics]) -> Path:
+    """Gives a path as one box of the figures that are known of it; as it is where none are."""
+    figures = known.get(path.query.name)
+    if figures is None:
+        return path
+    box = Operator(kind="select", cost_s=figures.cost_s, selectivity=figures.selectivity)
+    return replace(path, operators=(box,))
 
 
 def policy_of(pipeline: Pipeline, name: str | None = None) -> Policy:

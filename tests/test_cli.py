@@ -117,7 +117,9 @@ def test_a_run_ends_with_a_report_and_keeps_the_screen_clean(tmp_path: Path) -> 
     assert report["total"]["pending"] == 0
     assert report["total"]["tuples_in"] >= 2 * 3 * 200 * 0.5
     assert report["total"]["response_s"]["mean"] > 0
-    assert set(json.loads((tmp_path / "state/statistics.json").read_text())["queries"]) == set(QUERIES)
+    assert set(json.loads((tmp_path / "state/statistics.json").read_text())["queries"]) == set(
+        QUERIES
+    )
 
 
 @pytest.mark.spark

@@ -135,8 +135,8 @@ def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Pa
         ("queries.hot.sink", {"format": "csv"}, "queries.hot.sink.format is 'csv', but must be"),
         ("queries.hot.class", "X", "queries.hot.class is 'X', but must be one of H, N."),
         ("queries.hot.class", "X|Y", "queries.hot.class is 'X|Y', but must be one of H, N."),
-        ("classes.H", 0, "classes.H is '0.0', but must be a priority above 0."),
-        ("classes.H", -1, "classes.H is '-1.0', but must be a priority above 0."),
+        ("classes.H", 0, "classes.H is 0, but must be greater than 0."),
+        ("classes.H", -1, "classes.H is -1, but must be greater than 0."),
         ("classes.H", float("inf"), "classes.H is "),
         ("classes.H", "high", "classes.H is 'high', but must be a valid number"),
         (

@@ -13,6 +13,7 @@ from headgate.model.operator import Operator
 from headgate.model.query import Query
 
 DIALECT = "spark"
+KEYWORDS = (TokenType.SELECT, TokenType.FROM, TokenType.WHERE)
 
 
 def tokens_of(sql: str) -> list[Token]:
@@ -31,7 +32,7 @@ def stream_of(query: Query, streams: Sequence[str]) -> str:
         UnknownName: there is no such stream.
     """
     try:
-        tree = sqlglot.parse_one(query.sql, read=DIALECT)
+        trees = [tree for tree in sqlglot.parse(query.sql, read=DIALECT) if tree is not None]
     except SqlglotError as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise QueryRefused(
@@ -40,8 +41,20 @@ def stream_of(query: Query, streams: Sequence[str]) -> str:
             reason=f"cannot be read: {reason}",
             fix="correct it",
         ) from error
+    if len(trees) != 1:
+        raise QueryRefused(
+            query=query.name,
+            clause="the text",
+            reason=f"holds {len(trees)} statements",
+            fix="write one statement; register the others as queries of their own",
+        )
+    tree = trees[0]
     defined = {cte.alias for cte in tree.find_all(exp.CTE)}
-    tables = [table.name for table in tree.find_all(exp.Table) if table.name not in defined]
+    tables = [
+        table.name
+        for table in tree.find_all(exp.Table)
+        if table.name not in defined and not table.find_ancestor(exp.Hint)
+    ]
     if len(tables) != 1:
         raise QueryRefused(
             query=query.name,
@@ -99,12 +112,21 @@ def _parts(
     cast, for one, and Spark shall see what was written.
     """
     used = {key for key, value in tree.args.items() if value}
-    if used - {"expressions", "from_", "where"} or tree.find(exp.Subquery, exp.Hint):
+    many_out = (exp.Explode, exp.Posexplode, exp.Inline, exp.Stack, exp.Aliases)
+    if used - {"expressions", "from_", "where"} or tree.find(exp.Subquery, exp.Hint, *many_out):
         return None
     table = tree.find(exp.Table)
     if table is None or {key for key, value in table.args.items() if value} - {"this", "alias"}:
         return None
+    if table.args.get("alias") and table.args["alias"].args.get("columns"):
+        return None
     own_names = {table.alias_or_name.lower(), table.name.lower()}
+    if any(
+        name.name.lower() in own_names
+        for function in tree.find_all(exp.Lambda)
+        for name in function.expressions
+    ):
+        return None
     clauses = _clauses(tokens_of(query.sql))
     items = _split(clauses[TokenType.SELECT])
     if len(items) != len(tree.expressions):
@@ -125,9 +147,14 @@ def _clauses(tokens: list[Token]) -> dict[TokenType, list[Token]]:
     """Gives the words of each clause, without its keyword."""
     clauses: dict[TokenType, list[Token]] = {}
     current: list[Token] = []
+    before = None
     for token, depth in _depths(tokens):
-        if depth == 0 and token.token_type in (TokenType.SELECT, TokenType.FROM, TokenType.WHERE):
+        compares = before == TokenType.DISTINCT  # a IS DISTINCT FROM b
+        before = token.token_type
+        if depth == 0 and not compares and before in KEYWORDS:
             current = clauses.setdefault(token.token_type, [])
+        elif before == TokenType.ALL and current is clauses.get(TokenType.SELECT) and not current:
+            continue
         elif token.token_type != TokenType.SEMICOLON:
             current.append(token)
     return clauses

@@ -41,6 +41,9 @@ class RunMetrics:
         self._busy_s = np.zeros(count)
         self._pending = np.zeros(count, dtype=np.int64)
         self._pending_max = np.zeros(count, dtype=np.int64)
+        self._class_max = np.zeros(len(network.classes), dtype=np.int64)
+        self._total_max = 0
+        self._failed: set[int] = set()
         self._pending_area = np.zeros(count)
         self._began_s: float | None = None
         self._last_s = 0.0
@@ -49,15 +52,15 @@ class RunMetrics:
 
     def hear(self, event: Event) -> None:
         """Takes in one event."""
-        self._pass_time(event.at_s)
+        passed_s = self._pass_time(event.at_s)
         match event:
             case TrainArrived():
-                self._pending[self._table["stream"] == event.stream] += int(event.tuples.sum())
-                np.maximum(self._pending_max, self._pending, out=self._pending_max)
+                self._arrive(event, passed_s)
             case StepFinished():
                 self._finish(event)
             case UnitFailed():
                 self.errors.append(event.error)
+                self._failed.add(event.unit)
 
     @property
     def seconds(self) -> float:
@@ -66,16 +69,36 @@ class RunMetrics:
 
     def by_query(self) -> list[Line]:
         names = [path.query.name for path in self._network.paths]
-        return [self._line(name, [number]) for number, name in enumerate(names)]
+        return [
+            self._line(name, [number], int(self._pending_max[number]))
+            for number, name in enumerate(names)
+        ]
 
     def by_class(self) -> list[Line]:
         return [
-            self._line(each.name, np.flatnonzero(self._table["query_class"] == number).tolist())
+            self._line(
+                each.name,
+                np.flatnonzero(self._table["query_class"] == number).tolist(),
+                int(self._class_max[number]),
+            )
             for number, each in enumerate(self._network.classes)
         ]
 
     def total(self) -> Line:
-        return self._line("all", range(len(self._table)))
+        return self._line("all", range(len(self._table)), self._total_max)
+
+    def _arrive(self, event: TrainArrived, passed_s: float) -> None:
+        """Counts trains in; those told of together have waited since they came, one by one."""
+        readers = self._table["stream"] == event.stream
+        waited_s = np.clip(event.at_s - event.mean_arrived_at_s, 0.0, passed_s)
+        self._pending_area[readers] += float(event.tuples @ waited_s)
+        self._pending[readers] += int(event.tuples.sum())
+        np.maximum(self._pending_max, self._pending, out=self._pending_max)
+        by_class = np.bincount(
+            self._table["query_class"], self._pending, minlength=len(self._class_max)
+        )
+        np.maximum(self._class_max, by_class.astype(np.int64), out=self._class_max)
+        self._total_max = max(self._total_max, int(self._pending.sum()))
 
     def _finish(self, event: StepFinished) -> None:
         call = event.call
@@ -83,18 +106,20 @@ class RunMetrics:
         for unit, responses_s in zip(call.units, event.responses_s, strict=True):
             self._responses[unit].add(responses_s)
             self._slowdowns[unit].add(responses_s / self._table["ideal_s"][unit])
-        units = list(call.units)
+        units = [unit for unit in call.units if unit not in self._failed]
         self._tuples_in[units] += call.tuples
         self._pending[units] -= call.tuples
-        self._busy_s[units] += event.seconds / len(units)
+        self._busy_s[list(call.units)] += event.seconds / len(call.units)
 
-    def _pass_time(self, at_s: float) -> None:
+    def _pass_time(self, at_s: float) -> float:
         if self._began_s is None:
             self._began_s = self._last_s = at_s
-        self._pending_area += self._pending * max(0.0, at_s - self._last_s)
-        self._last_s = max(self._last_s, at_s)
+        passed_s = max(0.0, at_s - self._last_s)
+        self._pending_area += self._pending * passed_s
+        self._last_s += passed_s
+        return passed_s
 
-    def _line(self, name: str, units: Iterable[int]) -> Line:
+    def _line(self, name: str, units: Iterable[int], pending_max: int) -> Line:
         chosen = list(units)
         response_s, slowdown = Tally(), Tally()
         for unit in chosen:
@@ -107,6 +132,6 @@ class RunMetrics:
             slowdown=slowdown.summary(),
             pending=int(self._pending[chosen].sum()),
             pending_mean=float(self._pending_area[chosen].sum() / (self.seconds or 1.0)),
-            pending_max=int(self._pending_max[chosen].sum()),
+            pending_max=pending_max,
             busy_s=float(self._busy_s[chosen].sum()),
         )

@@ -6,8 +6,8 @@ import numpy as np
 
 from headgate.model.events import Floats
 
-SMALLEST, STEP, BINS = 1e-7, 1.02, 1400
-"""Bins grow by 2 %, from 10⁻⁷ to 10⁵: a quantile is right to 1 %."""
+SMALLEST, STEP, BINS = 1e-7, 1.02, 2000
+"""Bins grow by 2 %, from 10⁻⁷ to 10¹⁰: a quantile is right to 1 %."""
 
 
 @dataclass(frozen=True)

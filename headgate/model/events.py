@@ -20,6 +20,8 @@ class TrainArrived:
     tuples: Ints
     head_arrived_at_s: Floats
     mean_arrived_at_s: Floats
+    more_follow: bool = False
+    """Other streams' trains of the same instant come next; no decision falls between."""
 
 
 @dataclass(frozen=True, slots=True)

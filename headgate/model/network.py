@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import inf
 
 from headgate.errors import ConfigRefused, UnknownName
 from headgate.model.operator import Operator
@@ -48,9 +49,12 @@ class Network:
         _refuse_twins("class", (each.name for each in self.classes))
         _refuse_twins("query", (path.query.name for path in self.paths))
         for each in self.classes:
-            if not each.priority > 0:
+            if not 0 < each.priority < inf:
                 raise ConfigRefused(
-                    path="classes", key=each.name, value=each.priority, expected="above 0"
+                    path="classes",
+                    key=each.name,
+                    value=each.priority,
+                    expected="above 0 and finite",
                 )
         for path in self.paths:
             self.class_number(path.query.query_class, where=f"query '{path.query.name}'")

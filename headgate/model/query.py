@@ -1,9 +1,10 @@
 """A query: a named SQL text with a class, a weight and a sink."""
 
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
-from headgate.errors import QueryRefused
+from headgate.errors import ConfigRefused, QueryRefused
 from headgate.model.stream import NAME
 
 SinkFormat = Literal["parquet", "json"]
@@ -32,6 +33,17 @@ class QueryStatistics:
     cost_s: float
     selectivity: float
     overhead_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.cost_s < inf:
+            self._refuse("cost_s", "above 0 seconds")
+        if not 0 <= self.selectivity <= 1:
+            self._refuse("selectivity", "between 0 and 1")
+        if not 0 <= self.overhead_s < inf:
+            self._refuse("overhead_s", "0 or more seconds")
+
+    def _refuse(self, key: str, expected: str) -> None:
+        raise ConfigRefused(path="statistics", key=key, value=getattr(self, key), expected=expected)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,6 +64,8 @@ class Cqc(Policy):
         if not period_s > 0:
             raise ValueError("period_s above 0 seconds")
         self.inner = policy_named(inner) if isinstance(inner, str) else inner
+        if not isinstance(self.inner, Policy):
+            raise ValueError("inner: the name of a policy, or a policy")
         self.period_s, self.period_steps = period_s, period_steps
         self.turns: list[ClassTurn] = []
         self._at = 0

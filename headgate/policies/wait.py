@@ -1,4 +1,4 @@
-"""Priorities that grow while a tuple waits, so that nobody starves (Sharaf §3.2)."""
+"""Priorities that grow while a tuple waits (Sharaf §3.2)."""
 
 from headgate.model.unit_table import Unit
 from headgate.policies.priority import priority
@@ -10,9 +10,13 @@ def longest_wait(unit: Unit, now_s: float) -> float:
     return now_s - unit.head_arrived_at_s
 
 
-@priority("bsd", objective="ℓ2 norm of slowdown", paper="Sharaf eq 3.7", starves=False)
+@priority("bsd", objective="ℓ2 norm of slowdown", paper="Sharaf eq 3.7")
 def balanced_slowdown(unit: Unit, now_s: float) -> float:
-    """Normalised rate times the present slowdown: S W / (C̄ T²) (Sharaf eq 3.7)."""
+    """Normalised rate times the present slowdown: S W / (C̄ T²) (Sharaf eq 3.7).
+
+    The thesis says that it avoids starvation. So it does once the load falls below what the machine
+    can do; while an overload lasts, all waits grow alike and a small S / (C̄ T²) stays behind.
+    """
     return (unit.selectivity / (unit.cost_s * unit.ideal_s)) * (
         (now_s - unit.head_arrived_at_s) / unit.ideal_s
     )

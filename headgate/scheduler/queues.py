@@ -22,6 +22,8 @@ class StreamBuffer:
         self._dropped = first_train
         self._start = np.zeros(2, dtype=np.int64)
         self._head_at_s = np.zeros(1)
+        # Sums count from the first arrival: those of instants since 1970 would lose the seconds.
+        self._base_s: float | None = None
         self._arrived_sum_s = np.zeros(2)
 
     def append(self, event: TrainArrived) -> None:
@@ -29,7 +31,10 @@ class StreamBuffer:
         while len(self._head_at_s) < used + count:
             self._grow()
         starts = self._start[used] + np.cumsum(event.tuples)
-        sums = self._arrived_sum_s[used] + np.cumsum(event.tuples * event.mean_arrived_at_s)
+        if self._base_s is None:
+            self._base_s = float(event.mean_arrived_at_s[0])
+        since_s = event.mean_arrived_at_s - self._base_s
+        sums = self._arrived_sum_s[used] + np.cumsum(event.tuples * since_s)
         self._start[used + 1 : used + count + 1] = starts
         self._arrived_sum_s[used + 1 : used + count + 1] = sums
         self._head_at_s[used : used + count] = event.head_arrived_at_s
@@ -53,7 +58,8 @@ class StreamBuffer:
         """Tells the mean arrival of the tuples at each cursor; ∞ where none waits."""
         total_s = self._arrived_sum_s[self.end - self._dropped]
         sums_s = total_s - self._arrived_sum_s[cursors - self._dropped]
-        return np.where(cursors < self.end, sums_s / np.maximum(1, self.pending(cursors)), np.inf)
+        means_s = sums_s / np.maximum(1, self.pending(cursors)) + (self._base_s or 0.0)
+        return np.where(cursors < self.end, means_s, np.inf)
 
     def train_after(self, cursor: int, tuples: int) -> int:
         """Gives the end of the longest run of whole trains of at most so many tuples, or one."""
@@ -66,10 +72,12 @@ class StreamBuffer:
         """Forgets trains that every cursor has passed; cheap, since it waits until half are."""
         passed = before - self._dropped
         if passed > 1024 and passed * 2 > self.end - self._dropped:
-            self._start = self._start[passed:].copy()
-            self._arrived_sum_s = self._arrived_sum_s[passed:].copy()
+            self._start = self._start[passed:] - self._start[passed]
+            self._arrived_sum_s = self._arrived_sum_s[passed:] - self._arrived_sum_s[passed]
             self._head_at_s = self._head_at_s[passed:].copy()
             self._dropped = before
+            if not len(self._head_at_s):
+                self._grow()
 
     def _grow(self) -> None:
         room = max(1024, len(self._head_at_s))

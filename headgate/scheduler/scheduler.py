@@ -15,7 +15,7 @@ from headgate.model.events import (
     UnitFailed,
 )
 from headgate.model.network import Network
-from headgate.model.plan import ALL, BoxCall
+from headgate.model.plan import ALL, BoxCall, Step
 from headgate.model.unit_table import UnitTable
 from headgate.policies.interface import Policy, State
 from headgate.scheduler.fusion import fuse
@@ -62,6 +62,7 @@ class Scheduler:
         self._out: set[int] = set()
         self._running = 0
         self._calls = 0
+        self._more_follow = False
         policy.prepare(network)
 
     def hear(self, event: Event) -> None:
@@ -70,6 +71,7 @@ class Scheduler:
             case TrainArrived():
                 self.buffers[event.stream].append(event)
                 self._refresh(self._units_of_stream[event.stream])
+                self._more_follow = event.more_follow
             case StepFinished():
                 self._finish(event)
             case UnitFailed() | QueryStopped():
@@ -79,8 +81,8 @@ class Scheduler:
 
     def plan(self, now_s: float) -> list[BoxCall]:
         """Gives the calls to start now: as many as there are free workers with something to do."""
-        calls = []
-        while self._running < self.workers:
+        calls: list[BoxCall] = []
+        while self._running < self.workers and not self._more_follow:
             call = self._next_call(now_s)
             if call is None:
                 break
@@ -107,6 +109,7 @@ class Scheduler:
         steps = self.policy.plan(State(self.table, ready), now_s)
         if not steps:
             return None
+        self._check(steps, set(ready.tolist()))
         table = self.table
 
         def may_fuse(unit: int, other: int) -> bool:
@@ -114,13 +117,20 @@ class Scheduler:
             return not whole and self.policy.may_fuse(table, unit, other)
 
         members, stop = fuse(steps, table, self.cursors, most=self.most_fused, may_fuse=may_fuse)
-        for step in members:
-            if not self._idle[step.unit] or table["pending"][step.unit] <= 0:
-                raise PlanRejected(
-                    policy=self.policy.name, unit=step.unit, reason="has nothing pending or runs"
-                )
         tuples = min(step.tuples for step in members)
         return self._call(tuple(step.unit for step in members), tuples, stop, now_s)
+
+    def _check(self, steps: Sequence[Step], ready: set[int]) -> None:
+        """Refuses a plan that cannot be executed; policies suggest, the scheduler decides."""
+        named: set[int] = set()
+        for step in steps:
+            if step.unit not in ready:
+                reason = "has nothing pending, runs, or does not exist"
+                raise PlanRejected(policy=self.policy.name, unit=step.unit, reason=reason)
+            if step.unit in named:
+                reason = "the same plan has named already"
+                raise PlanRejected(policy=self.policy.name, unit=step.unit, reason=reason)
+            named.add(step.unit)
 
     def _call(self, units: tuple[int, ...], tuples: int, stop: int | None, now_s: float) -> BoxCall:
         stream = int(self.table["stream"][units[0]])

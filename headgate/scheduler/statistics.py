@@ -20,7 +20,7 @@ class Statistics:
     Args:
         smoothing: α of S_new = (1 − α) S_old + α N_out / N_in (0.175 in §3.8.5).
         window_tuples: input tuples a window.
-        drift: relative growth of uncertainty per call, so that old calls count less.
+        drift: how much a member's estimate may have changed since its last call, relatively.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Statistics:
         *,
         smoothing: float = 0.175,
         window_tuples: int = 100,
-        drift: float = 0.02,
+        drift: float = 0.1,
     ) -> None:
         self.smoothing, self.window_tuples, self.drift = smoothing, window_tuples, drift
         self._measured = ~np.isnan(table["tuple_cost_s"] * table["selectivity"])
@@ -74,7 +74,8 @@ class Statistics:
         row = np.zeros(len(self._estimate))
         row[0] = 1.0
         row[units + 1] = tuples
-        self._variance[np.diag_indices_from(self._variance)] *= 1 + self.drift
+        used = np.flatnonzero(row)
+        self._variance[used, used] += (self.drift * self._estimate[used]) ** 2
         gain = self._variance @ row
         noise = (0.2 * seconds) ** 2 + 1e-12
         gain /= row @ gain + noise

@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -60,6 +61,8 @@ class SimulationEngine:
             for stream, times_s in zip(network.streams, self._arrivals, strict=True)
             for each_s in [(trigger_s or {}).get(stream.name, 0.0)]
         ]
+        for name in arrivals:
+            network.stream_number(name, where="arrivals")
         self._told = [0] * len(self._arrivals)
         self._boxes = [_box(number, network, table) for number in range(len(network.paths))]
         fates = fates or {}
@@ -69,6 +72,15 @@ class SimulationEngine:
             else NO_FATES
             for path in network.paths
         ]
+        for path, own in zip(network.paths, self._fates, strict=True):
+            offered = len(self._arrivals[network.stream_number(path.stream)])
+            if len(own) and len(own) < offered:
+                raise ConfigRefused(
+                    path=f"query '{path.query.name}'",
+                    key="fates",
+                    value=len(own),
+                    expected=f"one for each of the {offered} tuples",
+                )
         self._ends: list[tuple[float, int, StepFinished]] = []
         self._now_s = 0.0
 
@@ -111,7 +123,8 @@ class SimulationEngine:
             return ClockTicked(wake_at_s)
         if arrives_at_s <= ends_at_s:
             busy = len(self._ends) >= self._workers
-            return self._arrive(stream, ends_at_s if busy else arrives_at_s)
+            event = self._arrive(stream, ends_at_s if busy else arrives_at_s)
+            return replace(event, more_follow=self._next_arrival()[1] <= event.at_s)
         self._now_s = ends_at_s
         self._progress(ends_at_s)
         return heapq.heappop(self._ends)[2]

@@ -1,6 +1,7 @@
 """When tuples arrive: a steady rate with regular bursts, exact at any position without a list."""
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -26,8 +27,8 @@ class Bursts:
 
     def __post_init__(self) -> None:
         for key in ("rate_per_s", "burst_factor", "burst_every_s"):
-            if not getattr(self, key) > 0:
-                self._refuse(key, "above 0")
+            if not 0 < getattr(self, key) < inf:
+                self._refuse(key, "above 0 and finite")
         if not 0 <= self.burst_for_s < self.burst_every_s:
             self._refuse("burst_for_s", "from 0 to below burst_every_s")
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pyarrow as pa
 
+from headgate.errors import ConfigRefused
 from headgate.model.events import Floats
 from headgate.workloads.arrivals import Bursts
 
@@ -38,8 +39,19 @@ def start_of(text: str) -> float:
 
 def arrivals_of(options: dict[str, str]) -> Bursts:
     """Reads the arrival options of a generator stream."""
-    known = ("rate_per_s", "burst_factor", "burst_every_s", "burst_for_s")
-    return Bursts(**{key: float(options[key]) for key in known if key in options})
+    values = {}
+    for key in ("rate_per_s", "burst_factor", "burst_every_s", "burst_for_s"):
+        try:
+            if key in options or key == "rate_per_s":
+                values[key] = float(options[key])
+        except (KeyError, ValueError) as error:
+            raise ConfigRefused(
+                path="options of format 'headgate'",
+                key=key,
+                value=options.get(key),
+                expected="a number, as in  rate_per_s: 1500",
+            ) from error
+    return Bursts(**values)
 
 
 def _mixed(words: "np.typing.NDArray[np.uint64]") -> "np.typing.NDArray[np.uint64]":
