@@ -118,7 +118,8 @@ class SparkEngine:
         budget_s: float,
         progress: Callable[[int, int], None],
     ) -> dict[str, QueryStatistics]:
-        """Warms up with the groups that will run fused, then measures each new path alone."""
+        """Measures each new path alone, then warms up with the groups that will run fused."""
+        ends_at_s = time.perf_counter() + budget_s
         session, folder = own_session(self._session), self._state / "rehearsal"
         trains = {
             name: (
@@ -127,10 +128,10 @@ class SparkEngine:
             )
             for name, each in self._logs.items()
         }
-        warm_up(session, self._executor, groups, trains, budget_s / 2)
         known = rehearse(
-            session, self._executor, paths, trains, budget_s=budget_s / 2, progress=progress
+            session, self._executor, paths, trains, budget_s=budget_s * 0.75, progress=progress
         )
+        warm_up(session, self._executor, groups, trains, ends_at_s - time.perf_counter())
         remove(folder)
         return known
 
