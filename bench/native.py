@@ -43,6 +43,7 @@ class Request:
     seconds: float
     warm_up_s: float
     rate_per_s: float
+    tick_s: float
     grace_s: float
     sides: tuple[str, ...]
 
@@ -60,6 +61,7 @@ def main() -> int:
         seconds=arguments.seconds,
         warm_up_s=arguments.warm_up,
         rate_per_s=arguments.rate,
+        tick_s=arguments.tick,
         grace_s=arguments.grace,
         sides=tuple(arguments.sides),
     )
@@ -179,11 +181,13 @@ def _started(folder: Path, request: Request, name: str) -> Iterator[Part]:
         sys.executable, os.path.abspath(__file__), "--part", name, "--keep", str(folder),
         "--queries", str(request.queries), "--rate", str(request.rate_per_s),
         "--seconds", str(request.seconds), "--warm-up", str(request.warm_up_s),
+        "--tick", str(request.tick_s),
     ]  # fmt: skip
     with (folder / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-        )
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            start_new_session=True,
+        )  # fmt: skip
     try:
         yield Part(name, folder, process)
     finally:
@@ -225,7 +229,8 @@ def _folder(keep: Path | None) -> Iterator[Path]:
 def _part(arguments: argparse.Namespace) -> int:
     """Plays the generator or a side, in a process of its own."""
     if arguments.part == "generator":
-        generate(arguments.keep, arguments.rate, arguments.warm_up + arguments.seconds)
+        seconds = arguments.warm_up + arguments.seconds
+        generate(arguments.keep, arguments.rate, seconds, arguments.tick)
     else:
         run_side(arguments.part, arguments.keep, selections(arguments.queries))
     return 0
@@ -272,6 +277,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=_above(0), default=40.0, help="measured (40)")
     parser.add_argument("--warm-up", type=_above(0), default=30.0, help="seconds before (30)")
     parser.add_argument("--rate", type=_above(0), default=1500.0, help="tuples a second (1500)")
+    parser.add_argument("--tick", type=_above(0), default=0.1, help="seconds a file (0.1)")
     parser.add_argument("--grace", type=_above(0), default=10.0, help="seconds after (10)")
     parser.add_argument("--sides", type=_sides, default=list(MASTERS), help=",".join(MASTERS))
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")

@@ -17,7 +17,6 @@ from headgate.workloads.arrivals import Bursts
 from headgate.workloads.forest import sensor_readings
 from queries import Selection
 
-TICK_S = 0.1
 SEED, PRIMER_SEED = 1, 0
 PRIMER_TUPLES = 150
 READY, BEGAN, OFFERED, SOURCE = "ready", "began", "offered", "source"
@@ -40,7 +39,7 @@ class Offered:
     late_max_s: float
 
 
-def generate(folder: Path, rate_per_s: float, seconds: float) -> None:
+def generate(folder: Path, rate_per_s: float, seconds: float, tick_s: float) -> None:
     """Waits for the side to be ready, then writes a file every tick, whatever the side does.
 
     A file holds the tuples that are scheduled in its tick, under the times they are scheduled at;
@@ -48,12 +47,12 @@ def generate(folder: Path, rate_per_s: float, seconds: float) -> None:
     """
     arrivals = Bursts(rate_per_s=rate_per_s)
     wait_until((folder / READY).exists)
-    began_at_s = time.time() + TICK_S
+    began_at_s = time.time() + 0.1
     put_text(folder / BEGAN, json.dumps(began_at_s))
     first, late_s = 0, []
-    for tick in range(1, round(seconds / TICK_S) + 1):
-        due_at_s = began_at_s + tick * TICK_S
-        end = arrivals.count_by(tick * TICK_S)
+    for tick in range(1, round(seconds / tick_s) + 1):
+        due_at_s = began_at_s + tick * tick_s
+        end = arrivals.count_by(tick * tick_s)
         tuples = sensor_readings(SEED, first, began_at_s + arrivals.times_s(first, end))
         _wait_for(due_at_s)
         _put_tuples(folder / SOURCE, f"{tick:06d}", tuples)

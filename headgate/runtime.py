@@ -376,7 +376,11 @@ class Headgate:
             path = replace(path_of(query, columns), columns=analysis.columns)
         except HeadgateError:
             path = whole(query, stream)  # Spark reads what sqlglot does not
-        taken_apart = len(path.outputs) == len(path.columns) and self._analyst.same(path)
+        taken_apart = (
+            "Generate" not in analysis.nodes  # one row makes several: not a matter of flags
+            and len(path.outputs) == len(path.columns)
+            and self._analyst.same(path)
+        )
         return path if taken_apart else replace(whole(query, stream), columns=analysis.columns)
 
     def _refuse_if_started(self) -> None:

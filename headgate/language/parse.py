@@ -13,6 +13,8 @@ from headgate.model.operator import Operator
 from headgate.model.query import Query
 
 DIALECT = "spark"
+GENERATORS = (exp.Explode, exp.Posexplode, exp.Inline, exp.Stack, exp.Aliases)
+GENERATOR_NAMES = {"inline_outer", "json_tuple", "explode_outer", "posexplode_outer", "stack"}
 KEYWORDS = (TokenType.SELECT, TokenType.FROM, TokenType.WHERE)
 
 
@@ -112,8 +114,11 @@ def _parts(
     cast, for one, and Spark shall see what was written.
     """
     used = {key for key, value in tree.args.items() if value}
-    many_out = (exp.Explode, exp.Posexplode, exp.Inline, exp.Stack, exp.Aliases)
-    if used - {"expressions", "from_", "where"} or tree.find(exp.Subquery, exp.Hint, *many_out):
+    if used - {"expressions", "from_", "where"} or tree.find(exp.Subquery, exp.Hint):
+        return None
+    if tree.find(*GENERATORS) or any(
+        function.name.lower() in GENERATOR_NAMES for function in tree.find_all(exp.Anonymous)
+    ):
         return None
     table = tree.find(exp.Table)
     if table is None or {key for key, value in table.args.items() if value} - {"this", "alias"}:

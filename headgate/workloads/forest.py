@@ -1,7 +1,5 @@
 """Tuples of a sensor network in a forest: location, temperature, humidity (CQC §5.1, Table 1)."""
 
-from datetime import UTC, datetime
-
 import numpy as np
 import pyarrow as pa
 
@@ -30,11 +28,6 @@ def sensor_readings(seed: int, first: int, times_s: Floats) -> pa.RecordBatch:
             "ts": pa.array(microseconds, pa.timestamp("us", tz="UTC")),
         }
     )
-
-
-def start_of(text: str) -> float:
-    """Reads an instant like 2026-01-01T00:00:00 as seconds since 1970, UTC."""
-    return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
 
 
 def arrivals_of(options: dict[str, str]) -> Bursts:

@@ -153,6 +153,7 @@ def test_no_step_waits_for_ever_when_nobody_waits() -> None:
     assert list(table.policy.plan(empty, 0.0)) == []
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=20)
 @given(
     period_s=st.sampled_from([0.001, 1.0, 20.0]),

@@ -13,13 +13,14 @@ from headgate.model.stream import Stream
 from headgate.policies import policy_named
 
 CLASSES = {"H": 6.0, "C": 3.0, "N": 1.0}
-COSTS_S = {"H": (0.01, 0.015), "C": (0.006, 0.008), "N": (0.004, 0.03)}
+Costs = dict[str, tuple[float, ...]]
+COSTS_S: Costs = {"H": (0.01, 0.015), "C": (0.006, 0.008), "N": (0.004, 0.03)}
 """By rate alone, by which hr decides inside a class, queries of C and N would come first."""
 LONGEST_CALL_S = 0.03
 
 
-def network() -> Network:
-    """Two queries a class; each class reads its own stream."""
+def network(costs_s: Costs) -> Network:
+    """One query for each cost; each class reads its own stream."""
     return Network(
         tuple(Stream(name=f"s{name}", format="rate") for name in CLASSES),
         tuple(QueryClass(name=name, priority=value) for name, value in CLASSES.items()),
@@ -29,21 +30,23 @@ def network() -> Network:
                 stream=f"s{name}",
                 operators=(Operator(kind="select", cost_s=cost_s, selectivity=1.0),),
             )
-            for name, costs_s in COSTS_S.items()
-            for number, cost_s in enumerate(costs_s)
+            for name, each in costs_s.items()
+            for number, cost_s in enumerate(each)
         ),
     )
 
 
-def mean_of_h(policy: str, own_load: float, lower_load: float, seed: int) -> float:
+def mean_of_h(
+    policy: str, own_load: float, lower_load: float, seed: int, costs_s: Costs = COSTS_S
+) -> float:
     """Runs H at a load of its own and the lower classes at another one each, for 6 s."""
     arrivals = {}
-    for number, (name, costs_s) in enumerate(COSTS_S.items()):
-        gap_s = sum(costs_s) / (own_load if name == "H" else lower_load)
+    for number, (name, each) in enumerate(costs_s.items()):
+        gap_s = sum(each) / (own_load if name == "H" else lower_load)
         gaps_s = np.random.default_rng((seed, number)).exponential(gap_s, int(6 / gap_s))
         arrivals[f"s{name}"] = np.cumsum(gaps_s)
     parameters = {"period_s": 0.1} if policy == "cqc" else {}
-    report = simulate(network(), arrivals, policy=policy_named(policy, **parameters))
+    report = simulate(network(costs_s), arrivals, policy=policy_named(policy, **parameters))
     return report.classes[0].response_s.mean
 
 
@@ -62,5 +65,7 @@ def test_without_classes_the_same_load_moves_h_by_far_more(policy: str) -> None:
 
 
 def test_a_class_within_its_share_keeps_up_however_long_the_calls_of_lower_ones() -> None:
-    # N's quota is 10 ms of 100, its calls take up to 30; were they forgiven, H's 0.6 would be 0.5.
-    assert mean_of_h("cqc", 0.55, 2.0, 1) < 0.4
+    # N's quota is 10 ms of 100 and each of its calls takes 100: were they forgiven, H's share of
+    # 0.6 would be below 0.4 and its queue would grow for as long as it runs.
+    costs_s: Costs = {"H": (0.01, 0.015), "C": (0.006, 0.008), "N": (0.1,)}
+    assert mean_of_h("cqc", 0.5, 2.0, 1, costs_s) < 0.3

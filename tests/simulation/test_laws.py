@@ -78,6 +78,7 @@ settings_of_a_run = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(options=settings_of_a_run, every_s=st.sampled_from([0.001, 0.05, 0.2]))
 def test_every_query_consumes_every_tuple_once_and_in_order(
@@ -88,6 +89,7 @@ def test_every_query_consumes_every_tuple_once_and_in_order(
         assert consumed(calls, unit) == list(range(40))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(seed=st.integers(0, 2**31), options=settings_of_a_run)
 def test_a_query_puts_out_the_same_tuples_under_every_policy(

@@ -1,0 +1,3 @@
+SELECT json_tuple(location, 'k') AS k FROM sensors
+-- expect
+-- whole
