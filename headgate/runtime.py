@@ -194,9 +194,14 @@ class Headgate:
             UnknownName: its class does not exist.
         """
         self._refuse_if_started()
-        if not query.sink.path:
-            folder = str(self.state / "results" / query.name)
-            query = replace(query, sink=Sink(format=query.sink.format, path=folder))
+        folder = File(query.sink.path or self.state / "results" / query.name).absolute()
+        query = replace(query, sink=Sink(format=query.sink.format, path=str(folder)))
+        for known in self._paths:
+            if known.query.sink.path == query.sink.path and known.query.name != query.name:
+                raise QueryRefused(
+                    query=query.name, clause="sink", reason=f"is also that of '{known.query.name}'",
+                    fix="give each query a directory of its own: their files have the same names",
+                )  # fmt: skip
         path = self._analysed(query)
         Network(tuple(self._streams), self.classes, (*self._paths, path))
         self._paths.append(path)

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -75,8 +76,8 @@ def check(
     pipeline = read_pipeline(file, os.environ)
     if show:
         tables.show_settings(pipeline)
-    headgate = load(pipeline)
-    headgate.stop()
+    with TemporaryDirectory() as state:
+        load(pipeline, state=Path(state)).stop()
     print(f"{file}: {len(pipeline.streams)} streams and {len(pipeline.queries)} queries can run.")
 
 

@@ -23,12 +23,12 @@ def show_reports(reports: Sequence[Report]) -> None:
     out.print("response time in seconds, slowdown and pending tuples by class")
     out.print(_comparison(reports))
     for report in reports:
-        share = report.scheduler_s / report.seconds if report.seconds else 0.0
-        overhead = f", scheduler {share:.2%} of the time" if report.scheduler_s else ""
-        mean = report.total.tuples_in / report.calls if report.calls else 0.0
+        busy_s = report.total.busy_s or 1.0
+        scheduler = f", scheduler {report.scheduler_s:.2f} s" if report.scheduler_s else ""
         out.print(
-            f"{report.policy}: {report.seconds:.1f} s, {report.calls} calls,"
-            f" {mean:.0f} (tuple, query) pairs a call{overhead}"
+            f"{report.policy}: {report.seconds:.1f} s, {report.calls} calls that kept workers busy"
+            f" for {busy_s:.1f} s, overhead {report.overhead_s / busy_s:.0%} of it{scheduler}",
+            highlight=False,
         )
     if len(reports) > 1:
         first, last = reports[0], reports[-1]

@@ -66,7 +66,7 @@ def run_one(pipeline: Pipeline, name: str, *, seconds: float | None, fresh: bool
     stopped = threading.Event()
     with _interrupts(stopped):
         try:
-            _start(headgate, name)
+            _start(headgate, name, stopped)
             with _live(headgate, name) as refresh:
                 _watch(headgate, seconds or float("inf"), stopped, refresh)
         finally:
@@ -81,11 +81,15 @@ def run_one(pipeline: Pipeline, name: str, *, seconds: float | None, fresh: bool
     return report
 
 
-def _start(headgate: Headgate, name: str) -> None:
+def _start(headgate: Headgate, name: str, stopped: threading.Event) -> None:
     with talk.status(f"{name}: warming up") as status:
-        headgate.start(
-            progress=lambda done, of: status.update(f"{name}: measured {done} of {of} queries")
-        )
+
+        def progress(done: int, of: int) -> None:
+            if stopped.is_set():
+                raise KeyboardInterrupt
+            status.update(f"{name}: measured {done} of {of} queries")
+
+        headgate.start(progress=progress)
 
 
 def _watch(

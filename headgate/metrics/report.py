@@ -13,16 +13,20 @@ class Report:
     """One line a class, one a query, one for all.
 
     `seconds` is the time that passed, from the first event to the last; `scheduler_s` is what the
-    scheduler itself used of it.
+    scheduler itself used of it, `overhead_s` what calls took of the workers' time however many
+    tuples they had.
     """
 
     policy: str
     seconds: float
     calls: int
     scheduler_s: float
+    overhead_s: float
     total: Line
     classes: tuple[Line, ...]
     queries: tuple[Line, ...]
+    pending_over_time: tuple[tuple[float, ...], ...] = ()
+    """Samples: seconds from the start, then the pending tuples of each class in order."""
     errors: tuple[str, ...] = ()
 
     @classmethod
@@ -39,9 +43,11 @@ class Report:
             seconds=metrics.seconds,
             calls=metrics.calls,
             scheduler_s=scheduler_s,
+            overhead_s=metrics.overhead_s,
             total=metrics.total(),
             classes=tuple(metrics.by_class()),
             queries=tuple(metrics.by_query()),
+            pending_over_time=tuple(metrics.pending_over_time.rows),
             errors=tuple(str(error) for error in errors),
         )
 
@@ -57,6 +63,7 @@ class Report:
             "total": _line(data["total"]),
             "classes": tuple(map(_line, data["classes"])),
             "queries": tuple(map(_line, data["queries"])),
+            "pending_over_time": tuple(map(tuple, data["pending_over_time"])),
         }
         return replace(cls(**{**data, **lines}), errors=tuple(data["errors"]))
 

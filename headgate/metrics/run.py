@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headgate.metrics.tally import Summary, Tally
-from headgate.model.events import Event, StepFinished, TrainArrived, UnitFailed
+from headgate.model.events import Event, Ints, StepFinished, TrainArrived, UnitFailed
 from headgate.model.network import Network
 from headgate.model.unit_table import UnitTable
 
@@ -23,6 +23,31 @@ class Line:
     pending_mean: float
     pending_max: int
     busy_s: float
+
+
+class PendingOverTime:
+    """Pending tuples by class, at most some hundred samples however long the run.
+
+    >>> samples = PendingOverTime(every_s=1.0, most=4)
+    >>> for second in range(9):
+    ...     samples.see(float(second), np.array([second]))
+    >>> samples.rows
+    [(0.0, 0), (4.0, 4), (8.0, 8)]
+    """
+
+    def __init__(self, every_s: float = 0.25, most: int = 512) -> None:
+        self._every_s, self._most, self._next_s = every_s, most, 0.0
+        self.rows: list[tuple[float, ...]] = []
+
+    def see(self, at_s: float, by_class: Ints) -> None:
+        """Takes a sample when one is due; when there are too many, every other goes."""
+        if at_s < self._next_s:
+            return
+        self.rows.append((at_s, *by_class.tolist()))
+        if len(self.rows) > self._most:
+            self.rows = self.rows[::2]
+            self._every_s *= 2
+        self._next_s = self.rows[-1][0] + self._every_s
 
 
 class RunMetrics:
@@ -48,6 +73,8 @@ class RunMetrics:
         self._began_s: float | None = None
         self._last_s = 0.0
         self.calls = 0
+        self.overhead_s = 0.0
+        self.pending_over_time = PendingOverTime()
         self.errors: list[Exception] = []
 
     def hear(self, event: Event) -> None:
@@ -61,6 +88,7 @@ class RunMetrics:
             case UnitFailed():
                 self.errors.append(event.error)
                 self._failed.add(event.unit)
+        self.pending_over_time.see(self.seconds, self._by_class())
 
     @property
     def seconds(self) -> float:
@@ -94,15 +122,18 @@ class RunMetrics:
         self._pending_area[readers] += float(event.tuples @ waited_s)
         self._pending[readers] += int(event.tuples.sum())
         np.maximum(self._pending_max, self._pending, out=self._pending_max)
-        by_class = np.bincount(
-            self._table["query_class"], self._pending, minlength=len(self._class_max)
-        )
-        np.maximum(self._class_max, by_class.astype(np.int64), out=self._class_max)
+        np.maximum(self._class_max, self._by_class(), out=self._class_max)
         self._total_max = max(self._total_max, int(self._pending.sum()))
+
+    def _by_class(self) -> Ints:
+        classes = self._table["query_class"]
+        counts = np.bincount(classes, self._pending, minlength=len(self._class_max))
+        return counts.astype(np.int64)
 
     def _finish(self, event: StepFinished) -> None:
         call = event.call
         self.calls += 1
+        self.overhead_s += float(self._table["overhead_s"][list(call.units)].max())
         for unit, responses_s in zip(call.units, event.responses_s, strict=True):
             self._responses[unit].add(responses_s)
             self._slowdowns[unit].add(responses_s / self._table["ideal_s"][unit])

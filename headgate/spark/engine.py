@@ -202,7 +202,9 @@ class SparkEngine:
         """Ends ingest, lets calls under way finish, closes the journal."""
         for ingest in self._ingests.values():
             ingest.stop()
-        alarm = threading.Timer(self._patience_s, lambda: self._session.interruptTag(TAG))
+        alarm = threading.Timer(
+            self._patience_s, self._session.sparkContext.cancelJobsWithTag, (TAG,)
+        )
         alarm.start()
         self._pool.shutdown(wait=True, cancel_futures=True)
         alarm.cancel()
@@ -277,7 +279,7 @@ class SparkEngine:
     def _evaluate_and_commit(self, work: Work) -> list[Floats]:
         if not hasattr(self._sessions, "own"):
             self._sessions.own = own_session(self._session)
-            self._sessions.own.addTag(TAG)
+            self._session.sparkContext.addJobTag(TAG)
         outputs = self._executor.run(self._sessions.own, work)
         committed_at_s = self.now_s()
         return [committed_at_s - output.arrived_at_s for output in outputs]

@@ -56,6 +56,7 @@ def local_session(state: Path, master: str, settings: Mapping[str, str]) -> Spar
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "2g",
+        "spark.sql.warehouse.dir": str(state / "warehouse"),
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j}",
         **SETTINGS,
         **settings,

@@ -89,6 +89,24 @@ def test_json_results_are_lines_that_spark_wrote(spark: SparkSession, tmp_path: 
     assert set(json.loads(file.read_text().splitlines()[0])) == {"location", "temperature"}
 
 
+def test_a_query_that_makes_several_rows_of_one_stays_apart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=2, rows=40)
+    twice = "SELECT explode(array(temperature, humidity)) AS x FROM sensors"
+    gate = gate_over(spark, tmp_path, {"twice": ("H", twice), "hot": ("H", HOT), "all": ("H", ALL)})
+    gate.start()
+    consume(gate, offered)
+    gate.stop()
+    expected = expected_rows(
+        "SELECT unnest([temperature, humidity]) FROM sensors", tmp_path / "source"
+    )
+    assert committed_rows(tmp_path / "state/results/twice") == expected
+    for name, sql in (("hot", HOT), ("all", ALL)):
+        folder = tmp_path / "state/results" / name
+        assert committed_rows(folder) == expected_rows(sql, tmp_path / "source")
+
+
 def test_a_failing_query_stops_alone_and_says_why(spark: SparkSession, tmp_path: Path) -> None:
     offered = write_readings(tmp_path / "source", files=3, rows=50)
     bad = "SELECT 1 / (temperature - temperature) AS x FROM sensors"

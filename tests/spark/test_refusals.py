@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate import Headgate, HeadgateError, Query, Stream
+from headgate import Headgate, HeadgateError, Query, Sink, Stream
 from headgate.errors import ConfigRefused, QueryRefused, RecoveryRefused, UnknownName
 
 pytestmark = pytest.mark.spark
@@ -105,6 +105,14 @@ def test_a_class_that_does_not_exist_is_named_with_the_nearest(headgate: Headgat
     query = Query(name="late", sql="SELECT location FROM sensors", query_class="h")
     with pytest.raises(UnknownName, match=r"query 'late': there is no class 'h'.*Known: H, N"):
         headgate.add_query(query)
+
+
+def test_two_queries_with_one_sink_are_refused(headgate: Headgate, tmp_path: Path) -> None:
+    sink = Sink(path=str(tmp_path / "results"))
+    sql = "SELECT location FROM sensors"
+    headgate.add_query(Query(name="first", sql=sql, query_class="H", sink=sink))
+    with pytest.raises(QueryRefused, match="query 'late': sink is also that of 'first'"):
+        headgate.add_query(Query(name="late", sql=sql, query_class="H", sink=sink))
 
 
 def test_a_weight_below_zero_is_refused() -> None:
