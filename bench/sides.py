@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate import Headgate, HeadgateError, Stream, policy_named
-from headgate.handle import QueryHandle
+from headgate.runtime.handle import QueryHandle
 from headgate.spark.refusals import cause_of
 from headgate.spark.session import local_session
 from headgate.workloads.forest import SCHEMA

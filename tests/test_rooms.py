@@ -68,12 +68,11 @@ ROOMS = {
     "config": Room(
         ours=names("model workloads"), others=names("pydantic yaml"), never=THREADS | LUCK
     ),
-    "handle": Room(ours=names("model scheduler"), others=names("numpy")),
     "runtime": Room(
-        ours=names("config handle model language policies scheduler metrics workloads simulation"),
+        ours=names("config model language policies scheduler metrics workloads simulation"),
         others=names("numpy"),
         inside_functions=names("spark.room"),
-        for_types=names("pyspark"),
+        for_types=names("pyspark spark.analysis"),
     ),
     "experiments": Room(
         ours=names("runtime simulation spark workloads metrics"), others=names("plotly")
@@ -134,6 +133,7 @@ def may_import(each: Import, room: str) -> bool:
     if top == "headgate":
         allowed = rules.ours | {room, "errors"}
         allowed |= rules.inside_functions if each.inside_function else frozenset()
+        allowed |= rules.for_types if each.for_types else frozenset()
         return within(each.module.removeprefix("headgate."), allowed)
     if within(each.module, rules.never):
         return False

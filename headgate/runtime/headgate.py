@@ -1,109 +1,35 @@
-"""Puts policy, scheduler and engine together: the only room that knows all three."""
+"""The Headgate: a Python user's way in. Streams and queries are added, started, asked, stopped."""
 
-import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
 from headgate.config import Pipeline
-from headgate.errors import (
-    ConfigRefused,
-    HeadgateError,
-    QueryRefused,
-    StatisticsMissing,
-    UnknownName,
-)
-from headgate.handle import QueryHandle
-from headgate.language.parse import path_of, whole
-from headgate.language.refuse import refuse_luck, refuse_stateful
+from headgate.errors import ConfigRefused, QueryRefused, UnknownName
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
-from headgate.model.events import Event, Floats, StepStarted
+from headgate.model.events import Event
 from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
-from headgate.model.plan import ALL, BoxCall
+from headgate.model.plan import ALL
 from headgate.model.query import Query, QueryClass, QueryStatistics, Sink
 from headgate.model.stream import Stream
 from headgate.model.unit_table import unit_table
 from headgate.policies import Policy, policy_named
+from headgate.runtime.handle import QueryHandle
+from headgate.runtime.observed import Listener, Observed
+from headgate.runtime.recorded import record_statistics, recorded_statistics
+from headgate.runtime.registration import registered
+from headgate.runtime.simulated import policy_of
 from headgate.scheduler.engine import Engine
 from headgate.scheduler.loop import run
 from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.statistics import Statistics
-from headgate.simulation.engine import SimulationEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-STATISTICS = "statistics.json"
-Listener = Callable[[Event], None]
-
-
-class Observed:
-    """An engine whose events are also told to listeners, starts included."""
-
-    def __init__(self, engine: Engine, listeners: Sequence[Listener]) -> None:
-        self._engine, self._listeners = engine, listeners
-
-    def now_s(self) -> float:
-        return self._engine.now_s()
-
-    def start(self, call: BoxCall) -> None:
-        self._tell(StepStarted(self.now_s(), call))
-        self._engine.start(call)
-
-    def next_event(self, wake_at_s: float) -> Event | None:
-        event = self._engine.next_event(wake_at_s)
-        if event is not None:
-            self._tell(event)
-        return event
-
-    def _tell(self, event: Event) -> None:
-        for listener in self._listeners:
-            listener(event)
-
-
-def simulate(
-    network: Network,
-    arrivals: Mapping[str, Floats],
-    *,
-    policy: str | Policy = "hr",
-    statistics: Mapping[str, QueryStatistics] | None = None,
-    seed: int = 0,
-    workers: int = 1,
-    train_tuples: int = 1,
-    most_fused: int = 1,
-    trigger_s: Mapping[str, float] | None = None,
-    together: bool = False,
-    fates: Mapping[str, Sequence[int]] | None = None,
-    progress: Callable[[float], None] = lambda now_s: None,
-    listeners: Sequence[Listener] = (),
-) -> Report:
-    """Runs a network in virtual time and reports what every query and class had of it.
-
-    Args:
-        arrivals: arrival times by stream, in seconds.
-        train_tuples: tuples a call takes at the most; 1 decides for every tuple, as Sharaf does.
-        trigger_s: by stream, how often its source is asked; without it a tuple is seen at once.
-        together: results leave at the end of a call, as from a Spark job.
-    """
-    known = dict(statistics or {})
-    network = replace(network, paths=tuple(_as_known(path, known) for path in network.paths))
-    table = unit_table(network, known)
-    chosen = policy_named(policy) if isinstance(policy, str) else policy
-    engine = SimulationEngine(
-        network, table, arrivals, seed=seed, workers=workers, trigger_s=trigger_s,
-        together=together, fates=fates, progress=progress,
-    )  # fmt: skip
-    scheduler = Scheduler(
-        network, table, chosen, workers=workers, train_tuples=train_tuples, most_fused=most_fused
-    )
-    metrics = RunMetrics(network, table)
-    run(scheduler, Observed(engine, [metrics.hear, *listeners]))
-    return Report.of(chosen.name, metrics)
 
 
 class Headgate:
@@ -202,7 +128,8 @@ class Headgate:
                     query=query.name, clause="sink", reason=f"is also that of '{known.query.name}'",
                     fix="give each query a directory of its own: their files have the same names",
                 )  # fmt: skip
-        path = self._analysed(query)
+        columns = {name: schema.names for name, schema in self._schemas.items()}
+        path = registered(query, self._analyst, columns)
         Network(tuple(self._streams), self.classes, (*self._paths, path))
         self._paths.append(path)
         handle = QueryHandle(path)
@@ -336,18 +263,16 @@ class Headgate:
         """Writes what has been measured, for the next run and for simulations."""
         assert self._scheduler is not None
         assert self._metrics is not None
-        known = {}
-        for line, row in zip(self._metrics.by_query(), self._scheduler.table, strict=True):
-            if line.tuples_in:
-                known[line.name] = {
-                    "cost_s": float(row["tuple_cost_s"]),
-                    "selectivity": min(1.0, float(row["selectivity"])),
-                    "overhead_s": float(row["overhead_s"]),
-                }
-        earlier = {name: asdict(each) for name, each in recorded_statistics(self.state).items()}
-        temporary = self.state / f".{STATISTICS}"
-        temporary.write_text(json.dumps({"queries": {**earlier, **known}}, indent=1))
-        temporary.replace(self.state / STATISTICS)
+        known = {
+            line.name: QueryStatistics(
+                cost_s=float(row["tuple_cost_s"]),
+                selectivity=min(1.0, float(row["selectivity"])),
+                overhead_s=float(row["overhead_s"]),
+            )
+            for line, row in zip(self._metrics.by_query(), self._scheduler.table, strict=True)
+            if line.tuples_in
+        }
+        record_statistics(self.state, known)
 
     def _rehearsed(
         self, network: Network, progress: Callable[[int, int], None]
@@ -363,30 +288,6 @@ class Headgate:
                 parts.setdefault((path.stream, path.query.query_class), []).append(path)
         groups = [tuple(paths[: self._most_fused]) for paths in parts.values()]
         return {**self._engine.rehearse(new, groups, self._rehearsal_s, progress), **known}
-
-    def _analysed(self, query: Query) -> Path:
-        analysis = self._analyst.analyse(query)
-        refuse_stateful(query.name, query.sql, analysis.nodes, analysis.expressions)
-        if analysis.random is not None:
-            refuse_luck(query.name, analysis.random)
-        if len(analysis.streams) != 1:
-            raise QueryRefused(
-                query=query.name, clause="FROM", reason=f"names {len(analysis.streams)} streams",
-                fix="read exactly one stream",
-            )  # fmt: skip
-        _refuse_twin_columns(query, analysis.columns)
-        columns = {stream.name: self._schemas[stream.name].names for stream in self._streams}
-        stream = next(name for name in columns if name.lower() == analysis.streams[0].lower())
-        try:
-            path = replace(path_of(query, columns), columns=analysis.columns)
-        except HeadgateError:
-            path = whole(query, stream)  # Spark reads what sqlglot does not
-        taken_apart = (
-            "Generate" not in analysis.nodes  # one row makes several: not a matter of flags
-            and len(path.outputs) == len(path.columns)
-            and self._analyst.same(path)
-        )
-        return path if taken_apart else replace(whole(query, stream), columns=analysis.columns)
 
     def _refuse_if_started(self) -> None:
         if self._engine is not None:
@@ -428,90 +329,3 @@ def load(
         headgate.stop()
         raise
     return headgate
-
-
-def simulate_pipeline(
-    pipeline: Pipeline,
-    *,
-    policy: str,
-    seconds: float,
-    seed: int = 0,
-    progress: Callable[[float], None] = lambda now_s: None,
-) -> Report:
-    """Runs a pipeline in virtual time, at the costs that a run has recorded or the file gives.
-
-    Raises:
-        StatisticsMissing: a query's figures are in neither.
-        ConfigRefused: a stream's arrivals are not known.
-    """
-    streams = pipeline.stream_models()
-    columns: dict[str, Sequence[str]] = {stream.name: () for stream in streams}
-    paths = tuple(path_of(query, columns) for query in pipeline.query_models())
-    classes = tuple(
-        QueryClass(name=name, priority=priority) for name, priority in pipeline.classes.items()
-    )
-    network = Network(streams, classes, paths)
-    known = _known_statistics(pipeline, paths)
-    arrivals = {}
-    for stream in streams:
-        bursts = pipeline.arrivals_of(stream.name)
-        arrivals[stream.name] = bursts.times_s(0, bursts.count_by(seconds))
-    return simulate(
-        network, arrivals, policy=policy_of(pipeline, policy), statistics=known, seed=seed,
-        workers=pipeline.workers, train_tuples=pipeline.train_tuples or ALL,
-        most_fused=pipeline.most_fused, together=True, progress=progress,
-        trigger_s={stream.name: stream.trigger_s for stream in streams},
-    )  # fmt: skip
-
-
-def _as_known(path: Path, known: Mapping[str, QueryStatistics]) -> Path:
-    """Gives a path as one box of the figures that are known of it; as it is where none are."""
-    figures = known.get(path.query.name)
-    if figures is None:
-        return path
-    box = Operator(kind="select", cost_s=figures.cost_s, selectivity=figures.selectivity)
-    return replace(path, operators=(box,))
-
-
-def policy_of(pipeline: Pipeline, name: str | None = None) -> Policy:
-    """Gives the file's policy with its parameters, or another by name."""
-    if name is None or name == pipeline.policy.name:
-        return policy_named(pipeline.policy.name, **pipeline.policy.parameters)
-    return policy_named(name)
-
-
-def recorded_statistics(state: File) -> dict[str, QueryStatistics]:
-    """Gives what runs in a state directory have measured, by query."""
-    try:
-        text = (state / STATISTICS).read_text()
-    except OSError:
-        return {}
-    return {name: QueryStatistics(**each) for name, each in json.loads(text)["queries"].items()}
-
-
-def _known_statistics(pipeline: Pipeline, paths: Iterable[Path]) -> dict[str, QueryStatistics]:
-    state = File(pipeline.state)
-    recorded: dict[str, QueryStatistics] = {}
-    for folder in [*sorted(state.glob("*/")), state]:
-        recorded.update(recorded_statistics(folder))
-    known, missing = {}, []
-    for path in paths:
-        figures = recorded.get(path.query.name, path.query.statistics)
-        if figures is None:
-            missing.append(path.query.name)
-        else:
-            known[path.query.name] = figures
-    if missing:
-        raise StatisticsMissing(queries=missing, looked_in=str(state))
-    return known
-
-
-def _refuse_twin_columns(query: Query, columns: Sequence[str]) -> None:
-    seen: set[str] = set()
-    for column in columns:
-        if column.lower() in seen:
-            raise QueryRefused(
-                query=query.name, clause=f"column `{column}`", reason="comes out twice",
-                fix="give one of the two another name with AS",
-            )  # fmt: skip
-        seen.add(column.lower())

@@ -1,0 +1,27 @@
+"""What runs have measured, kept as a file in the state directory."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path as File
+
+from headgate.model.query import QueryStatistics
+
+FILE = "statistics.json"
+
+
+def recorded_statistics(state: File) -> dict[str, QueryStatistics]:
+    """Gives what runs in a state directory have measured, by query."""
+    try:
+        text = (state / FILE).read_text()
+    except OSError:
+        return {}
+    return {name: QueryStatistics(**each) for name, each in json.loads(text)["queries"].items()}
+
+
+def record_statistics(state: File, known: Mapping[str, QueryStatistics]) -> None:
+    """Keeps what has been measured, for the next run and for simulations; whole or not at all."""
+    figures = {name: asdict(each) for name, each in {**recorded_statistics(state), **known}.items()}
+    temporary = state / f".{FILE}"
+    temporary.write_text(json.dumps({"queries": figures}, indent=1))
+    temporary.replace(state / FILE)

@@ -1,0 +1,57 @@
+"""A query on its way in: analysed by Spark, refused or taken apart."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from headgate.errors import HeadgateError, QueryRefused
+from headgate.language.parse import path_of, whole
+from headgate.language.refuse import refuse_luck, refuse_stateful
+from headgate.model.network import Path
+from headgate.model.query import Query
+
+if TYPE_CHECKING:
+    from headgate.spark.analysis import Analyst
+
+
+def registered(query: Query, analyst: "Analyst", columns: Mapping[str, Sequence[str]]) -> Path:
+    """Gives the path of a query, taken apart where Spark confirms that it stays the same query.
+
+    Args:
+        columns: the columns of every stream.
+
+    Raises:
+        QueryRefused: it cannot run continuously; says which clause, why, and what to do.
+    """
+    analysis = analyst.analyse(query)
+    refuse_stateful(query.name, query.sql, analysis.nodes, analysis.expressions)
+    if analysis.random is not None:
+        refuse_luck(query.name, analysis.random)
+    if len(analysis.streams) != 1:
+        raise QueryRefused(
+            query=query.name, clause="FROM", reason=f"names {len(analysis.streams)} streams",
+            fix="read exactly one stream",
+        )  # fmt: skip
+    _refuse_twin_columns(query, analysis.columns)
+    stream = next(name for name in columns if name.lower() == analysis.streams[0].lower())
+    try:
+        path = replace(path_of(query, columns), columns=analysis.columns)
+    except HeadgateError:
+        path = whole(query, stream)  # Spark reads what sqlglot does not
+    taken_apart = (
+        "Generate" not in analysis.nodes  # one row makes several: not a matter of flags
+        and len(path.outputs) == len(path.columns)
+        and analyst.same(path)
+    )
+    return path if taken_apart else replace(whole(query, stream), columns=analysis.columns)
+
+
+def _refuse_twin_columns(query: Query, columns: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for column in columns:
+        if column.lower() in seen:
+            raise QueryRefused(
+                query=query.name, clause=f"column `{column}`", reason="comes out twice",
+                fix="give one of the two another name with AS",
+            )  # fmt: skip
+        seen.add(column.lower())

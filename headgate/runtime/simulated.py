@@ -1,0 +1,130 @@
+"""Networks and pipelines in virtual time."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path as File
+
+from headgate.config import Pipeline
+from headgate.errors import StatisticsMissing
+from headgate.language.parse import path_of
+from headgate.metrics.report import Report
+from headgate.metrics.run import RunMetrics
+from headgate.model.events import Floats
+from headgate.model.network import Network, Path
+from headgate.model.operator import Operator
+from headgate.model.plan import ALL
+from headgate.model.query import QueryClass, QueryStatistics
+from headgate.model.unit_table import unit_table
+from headgate.policies import Policy, policy_named
+from headgate.runtime.observed import Listener, Observed
+from headgate.runtime.recorded import recorded_statistics
+from headgate.scheduler.loop import run
+from headgate.scheduler.scheduler import Scheduler
+from headgate.simulation.engine import SimulationEngine
+
+
+def simulate(
+    network: Network,
+    arrivals: Mapping[str, Floats],
+    *,
+    policy: str | Policy = "hr",
+    statistics: Mapping[str, QueryStatistics] | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    train_tuples: int = 1,
+    most_fused: int = 1,
+    trigger_s: Mapping[str, float] | None = None,
+    together: bool = False,
+    fates: Mapping[str, Sequence[int]] | None = None,
+    progress: Callable[[float], None] = lambda now_s: None,
+    listeners: Sequence[Listener] = (),
+) -> Report:
+    """Runs a network in virtual time and reports what every query and class had of it.
+
+    Args:
+        arrivals: arrival times by stream, in seconds.
+        train_tuples: tuples a call takes at the most; 1 decides for every tuple, as Sharaf does.
+        trigger_s: by stream, how often its source is asked; without it a tuple is seen at once.
+        together: results leave at the end of a call, as from a Spark job.
+    """
+    known = dict(statistics or {})
+    network = replace(network, paths=tuple(_as_known(path, known) for path in network.paths))
+    table = unit_table(network, known)
+    chosen = policy_named(policy) if isinstance(policy, str) else policy
+    engine = SimulationEngine(
+        network, table, arrivals, seed=seed, workers=workers, trigger_s=trigger_s,
+        together=together, fates=fates, progress=progress,
+    )  # fmt: skip
+    scheduler = Scheduler(
+        network, table, chosen, workers=workers, train_tuples=train_tuples, most_fused=most_fused
+    )
+    metrics = RunMetrics(network, table)
+    run(scheduler, Observed(engine, [metrics.hear, *listeners]))
+    return Report.of(chosen.name, metrics)
+
+
+def simulate_pipeline(
+    pipeline: Pipeline,
+    *,
+    policy: str,
+    seconds: float,
+    seed: int = 0,
+    progress: Callable[[float], None] = lambda now_s: None,
+) -> Report:
+    """Runs a pipeline in virtual time, at the costs that a run has recorded or the file gives.
+
+    Raises:
+        StatisticsMissing: a query's figures are in neither.
+        ConfigRefused: a stream's arrivals are not known.
+    """
+    streams = pipeline.stream_models()
+    columns: dict[str, Sequence[str]] = {stream.name: () for stream in streams}
+    paths = tuple(path_of(query, columns) for query in pipeline.query_models())
+    classes = tuple(
+        QueryClass(name=name, priority=priority) for name, priority in pipeline.classes.items()
+    )
+    network = Network(streams, classes, paths)
+    known = _known_statistics(pipeline, paths)
+    arrivals = {}
+    for stream in streams:
+        bursts = pipeline.arrivals_of(stream.name)
+        arrivals[stream.name] = bursts.times_s(0, bursts.count_by(seconds))
+    return simulate(
+        network, arrivals, policy=policy_of(pipeline, policy), statistics=known, seed=seed,
+        workers=pipeline.workers, train_tuples=pipeline.train_tuples or ALL,
+        most_fused=pipeline.most_fused, together=True, progress=progress,
+        trigger_s={stream.name: stream.trigger_s for stream in streams},
+    )  # fmt: skip
+
+
+def policy_of(pipeline: Pipeline, name: str | None = None) -> Policy:
+    """Gives the file's policy with its parameters, or another by name."""
+    if name is None or name == pipeline.policy.name:
+        return policy_named(pipeline.policy.name, **pipeline.policy.parameters)
+    return policy_named(name)
+
+
+def _as_known(path: Path, known: Mapping[str, QueryStatistics]) -> Path:
+    """Gives a path as one box of the figures that are known of it; as it is where none are."""
+    figures = known.get(path.query.name)
+    if figures is None:
+        return path
+    box = Operator(kind="select", cost_s=figures.cost_s, selectivity=figures.selectivity)
+    return replace(path, operators=(box,))
+
+
+def _known_statistics(pipeline: Pipeline, paths: Iterable[Path]) -> dict[str, QueryStatistics]:
+    state = File(pipeline.state)
+    recorded: dict[str, QueryStatistics] = {}
+    for folder in [*sorted(state.glob("*/")), state]:
+        recorded.update(recorded_statistics(folder))
+    known, missing = {}, []
+    for path in paths:
+        figures = recorded.get(path.query.name, path.query.statistics)
+        if figures is None:
+            missing.append(path.query.name)
+        else:
+            known[path.query.name] = figures
+    if missing:
+        raise StatisticsMissing(queries=missing, looked_in=str(state))
+    return known
