@@ -25,7 +25,11 @@ check: .venv/ready  ## style, types and the walls between the rooms
 	@.venv/bin/python -m pytest -q tests/test_rooms.py
 
 bench-native: .venv/ready  ## Headgate against native Structured Streaming at 6, 24 and 50 queries
-	@for queries in 6 24 50; do .venv/bin/python bench/native.py --queries $$queries || exit 1; done
+	@mkdir -p bench/results
+	@for queries in 6 24 50; do \
+	  .venv/bin/python bench/native.py --queries $$queries --json > bench/results/native-$$queries.json || exit 1; \
+	done
+	@.venv/bin/python bench/readme_table.py
 
 docs: .venv/ready  ## write docs/reference.md from the program
 	@.venv/bin/python docs/write_reference.py

@@ -5,6 +5,7 @@ import importlib.util
 import io
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -17,13 +18,24 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
 
-def test_the_reference_page_is_what_the_program_prints() -> None:
-    spec = importlib.util.spec_from_file_location("reference", ROOT / "docs/write_reference.py")
+def _module(path: str) -> Any:
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert (ROOT / "docs/reference.md").read_text() == module.reference()
+    return module
+
+
+def test_the_reference_page_is_what_the_program_prints() -> None:
+    page = _module("docs/write_reference.py").reference()
+    assert (ROOT / "docs/reference.md").read_text() == page
+
+
+def test_figures_of_the_readme_are_those_of_the_last_comparison() -> None:
+    comparison = _module("bench/readme_table.py")
+    for text in (comparison.headline(), comparison.with_few(), comparison.markdown()):
+        assert text in README
 
 
 def test_every_public_name_is_on_the_api_page() -> None:

@@ -36,6 +36,10 @@ class Output:
     arrived_at_s: Floats
 
 
+MOST_TEXTS = 1000
+"""Texts kept; a policy may form more groups than anybody wants to remember."""
+
+
 class Executor:
     """Evaluates and commits; safe to use from several workers, each with its own session."""
 
@@ -58,12 +62,16 @@ class Executor:
         scan = session.read.schema(log.schema).parquet(*trains)
         if paths[0].runs_whole:
             return [self._evaluate_whole(session, paths[0], scan)]
-        fused = self._text(paths)
+        # In one order whatever the policy's: the same members then are the same text, and Spark
+        # finds the code that it has generated and compiled for it.
+        ordered = tuple(sorted(paths, key=lambda path: path.query.name))
+        fused = self._text(ordered)
         table = session.sql(fused.text, trains=scan).toArrow()
-        return [
-            _member(path, table, flag, columns)
-            for path, flag, columns in zip(paths, fused.flags, fused.columns, strict=True)
-        ]
+        made = {
+            path.query.name: _member(path, table, flag, columns)
+            for path, flag, columns in zip(ordered, fused.flags, fused.columns, strict=True)
+        }
+        return [made[path.query.name] for path in paths]
 
     def run(self, session: SparkSession, work: Work) -> list[Output]:
         """Evaluates and commits a call."""
@@ -121,6 +129,8 @@ class Executor:
 
     def _text(self, paths: tuple[Path, ...]) -> FusedSql:
         names = tuple(path.query.name for path in paths)
+        if len(self._texts) > MOST_TEXTS:
+            self._texts.clear()
         if names not in self._texts:
             as_json = [self._sinks[name].format == "json" for name in names]
             self._texts[names] = fused_sql(paths, as_json)
