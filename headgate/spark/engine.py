@@ -99,6 +99,7 @@ class SparkEngine:
         self._running = 0
         self._draining = self._stopping = False
         self._returned_at_s: float | None = None
+        self._totals: dict[str, tuple[int, int]] | None = None
         self.scheduler_s = 0.0
         self.failures: list[HeadgateError] = []
 
@@ -184,7 +185,7 @@ class SparkEngine:
 
     def totals(self) -> dict[str, tuple[int, int]]:
         """Gives the tuples that every query has consumed and produced, over all runs."""
-        return self._journal.counts()
+        return self._journal.counts() if self._totals is None else self._totals
 
     def forget(self, stream: int, passed: int) -> None:
         """Drops trains that every consumer has passed and retention no longer asks for."""
@@ -208,6 +209,7 @@ class SparkEngine:
         alarm.start()
         self._pool.shutdown(wait=True, cancel_futures=True)
         alarm.cancel()
+        self._totals = self._journal.counts()
         self._journal.close()
 
     def _wait(self, wake_at_s: float) -> Event | None:

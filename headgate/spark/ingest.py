@@ -33,7 +33,10 @@ def source_of(session: SparkSession, stream: Stream) -> DataFrame:
         source = reader.load()
     except SPARK_ERRORS as error:
         raise ConfigRefused(
-            path=where, key="source", value=stream.format, expected=reason_of(error)
+            path=where,
+            key="source",
+            value=stream.format,
+            expected=f"a source that Spark can open: {reason_of(error)}",
         ) from error
     for key, column in (("event_time", stream.event_time), ("arrival_time", stream.arrival_time)):
         if column is not None:

@@ -1,8 +1,11 @@
 """Spark's own errors, in a sentence."""
 
+import re
+
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+PYTHON_ERROR = re.compile(r"\w+(\.\w+)*(Error|Exception|Refused): ")
 SPARK_ERRORS = (PySparkException, Py4JJavaError)
 """What a call into Spark may raise: most errors are translated by pyspark, some are not."""
 
@@ -11,6 +14,12 @@ def reason_of(error: BaseException) -> str:
     """Gives what Spark says in its first line, without error class and SQLSTATE."""
     text = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else str(error)
     lines = [line for line in str(text).strip().splitlines() if line.strip()]
+    if "Traceback" in str(text):
+        # A Python worker died: what it died of is the last line that names an error.
+        named = [line for line in lines if PYTHON_ERROR.match(line)]
+        missing = "ModuleNotFoundError" in str(text)
+        hint = " (start Spark with PYSPARK_PYTHON set to the Python that has it)" if missing else ""
+        return (named[-1].strip() if named else "a Python worker died") + hint
     return _sentence(lines[0]) if lines else type(error).__name__
 
 
