@@ -64,6 +64,7 @@ class Journal:
         try:
             fcntl.flock(self._guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            self._guard.close()
             raise RecoveryRefused(
                 subject=f"state directory {state}",
                 expected="nobody else at work in it",
@@ -230,6 +231,7 @@ class Journal:
             db.execute("INSERT OR IGNORE INTO about VALUES ('version', ?)", (str(VERSION),))
             found = db.execute("SELECT value FROM about WHERE key = 'version'").fetchone()[0]
         if found != str(VERSION):
+            self.close()
             raise RecoveryRefused(
                 subject=f"state directory {state}",
                 expected=f"a journal of version {VERSION}",
