@@ -11,7 +11,7 @@ MASTERS = {
     # As many slots as tasks can run; more slots change nothing where the order is FIFO anyway.
     "native-fifo": "local[2]",
     # Weights of pools act only where tasks of several pools run at once: with 2 slots one class
-    # starves by the name of its pool (SPARK.md), with 10 none does.
+    # starves by the name of its pool, with 10 none does.
     "native-fair": "local[10]",
     "headgate": "local[2]",
 }

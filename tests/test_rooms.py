@@ -1,4 +1,4 @@
-"""The walls between the rooms (STYLE.md §3): who may import whom. No list of exceptions."""
+"""The walls between the rooms: who may import whom. No list of exceptions."""
 
 import ast
 import subprocess
@@ -19,7 +19,7 @@ FILES_AND_SOCKETS = frozenset(
 )
 LUCK = frozenset({"random", "secrets", "uuid", "numpy.random"})
 CORE_NEVER = CLOCKS | THREADS | FILES_AND_SOCKETS | LUCK
-"""The core is told, and answers: no clock, no thread, no file, no luck of its own (STYLE.md §1)."""
+"""The core is told, and answers: no clock, no thread, no file, no luck of its own"""
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ class Scheduler:
         if not len(ready):
             return None
         if self.statistics is not None and len(new := self.statistics.unmeasured(ready)):
-            # A query without statistics is probed first, alone, so that its cost is its own (E1).
+            # A query without statistics is probed first, alone, so that its cost is its own.
             return self._call((int(new[0]),), ALL, None, now_s)
         steps = self.policy.plan(State(self.table, ready), now_s)
         if not steps:

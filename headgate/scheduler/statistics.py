@@ -1,4 +1,4 @@
-"""Cost and selectivity of every unit, learned from what its calls took (Sharaf §3.3.3, E1)."""
+"""Cost and selectivity of every unit, learned from what its calls took (Sharaf §3.3.3)."""
 
 import numpy as np
 
