@@ -49,17 +49,24 @@ def test_a_handle_tells_what_structured_streaming_users_expect(
     assert report is not None
     committed = committed_rows(tmp_path / "state/results/hot")
     assert report.classes[0].response_s.count == committed.total()
-    assert "spark.sql.adaptive.enabled" not in _changed(spark)
 
 
-def _changed(spark: SparkSession) -> set[str]:
-    """Settings of the user's own session that differ from what the session was given."""
-    given = dict(spark.sparkContext.getConf().getAll())
-    return {
-        key
-        for key in ("spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions")
-        if given.get(key) is not None and spark.conf.get(key) != given[key]
-    }
+def test_settings_and_views_of_the_users_session_stay(spark: SparkSession, tmp_path: Path) -> None:
+    offered = write_readings(tmp_path / "source", files=1, rows=20)
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "7")
+    spark.range(3).createOrReplaceTempView("sensors")
+    try:
+        gate = gate_over(spark, tmp_path, {"all": ("H", ALL)})
+        gate.start()
+        consume(gate, offered)
+        gate.stop()
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "7"
+        assert spark.table("sensors").count() == 3
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+        spark.catalog.dropTempView("sensors")
+    assert committed_rows(tmp_path / "state/results/all").total() == offered
 
 
 def test_a_function_registered_in_the_users_session_is_known(
