@@ -132,6 +132,8 @@ def _parts(
         for name in function.expressions
     ):
         return None
+    if _has_inner_star(tree) or _uses_own_alias(tree, columns):
+        return None
     clauses = _clauses(tokens_of(query.sql))
     items = _split(clauses[TokenType.SELECT])
     if len(items) != len(tree.expressions):
@@ -146,6 +148,23 @@ def _parts(
             outputs.append(_words(query.sql, _unaliased(item, words), own_names))
     where = clauses.get(TokenType.WHERE)
     return (_words(query.sql, where, own_names) if where else None), tuple(outputs)
+
+
+def _has_inner_star(tree: exp.Select) -> bool:
+    """Tells of a star inside an expression, as in struct(*): it would see the log's own column."""
+    items = {id(item) for item in tree.expressions}
+    return any(
+        id(star) not in items and id(star.parent) not in items for star in tree.find_all(exp.Star)
+    )
+
+
+def _uses_own_alias(tree: exp.Select, columns: Sequence[str]) -> bool:
+    """Tells of an output that is computed from another's alias, as in a + 1 AS b, b * 2 AS c."""
+    own = {item.alias.lower() for item in tree.expressions if isinstance(item, exp.Alias)}
+    own -= {column.lower() for column in columns}
+    return any(
+        name.name.lower() in own for item in tree.expressions for name in item.find_all(exp.Column)
+    )
 
 
 def _clauses(tokens: list[Token]) -> dict[TokenType, list[Token]]:

@@ -36,7 +36,8 @@ class Tally:
         self._bins = np.zeros(BINS, dtype=np.int64)
 
     def add(self, values: Floats) -> None:
-        """Counts values of 0 or more."""
+        """Counts values of 0 or more; what is no number is left out."""
+        values = values[np.isfinite(values)]
         if not len(values):
             return
         self.count += len(values)

@@ -1,5 +1,6 @@
 """The Headgate: a Python user's way in. Streams and queries are added, started, asked, stopped."""
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +31,9 @@ from headgate.scheduler.statistics import Statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+log = logging.getLogger("headgate")
 
 
 class Headgate:
@@ -215,6 +219,7 @@ class Headgate:
                 self._engine.stop()
                 try:
                     self.wait()
+                    self._forget()
                 finally:
                     self._engine.close()
                 self._save_statistics()
@@ -255,9 +260,14 @@ class Headgate:
             handle.hear(event)
         if event.at_s >= self._forget_at_s:
             self._forget_at_s = event.at_s + 5.0
-            for stream in range(len(self._streams)):
-                self._engine.forget(stream, self._scheduler.passed(stream))
+            self._forget()
             self._save_statistics()
+
+    def _forget(self) -> None:
+        """Drops trains that every query has passed, as retention allows."""
+        assert self._scheduler is not None
+        for stream in range(len(self._streams)):
+            self._engine.forget(stream, self._scheduler.passed(stream))
 
     def _save_statistics(self) -> None:
         """Writes what has been measured, for the next run and for simulations."""
@@ -272,7 +282,10 @@ class Headgate:
             for line, row in zip(self._metrics.by_query(), self._scheduler.table, strict=True)
             if line.tuples_in
         }
-        record_statistics(self.state, known)
+        try:
+            record_statistics(self.state, known)
+        except OSError as error:
+            log.warning("statistics are not kept: %s", error)
 
     def _rehearsed(
         self, network: Network, progress: Callable[[int, int], None]

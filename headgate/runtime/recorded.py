@@ -14,9 +14,10 @@ def recorded_statistics(state: File) -> dict[str, QueryStatistics]:
     """Gives what runs in a state directory have measured, by query."""
     try:
         text = (state / FILE).read_text()
-    except OSError:
-        return {}
-    return {name: QueryStatistics(**each) for name, each in json.loads(text)["queries"].items()}
+        figures = json.loads(text)["queries"]
+        return {name: QueryStatistics(**each) for name, each in figures.items()}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}  # none yet, or not whole after a power failure: they are measured again
 
 
 def record_statistics(state: File, known: Mapping[str, QueryStatistics]) -> None:

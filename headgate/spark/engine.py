@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path as File
+from uuid import uuid4
 
 import numpy as np
 from pyspark.sql import SparkSession
@@ -41,8 +42,11 @@ from headgate.spark.stream_log import StreamLog
 
 log = logging.getLogger("headgate.spark")
 
-TAG = "headgate"
 NOTHING: Floats = np.zeros(0)
+
+
+class CallGone(ClockTicked):
+    """A call was interrupted and leaves no outcome."""
 
 
 class SparkEngine:
@@ -98,6 +102,9 @@ class SparkEngine:
         self._sessions = threading.local()
         self._running = 0
         self._draining = self._stopping = False
+        self._watching, self._look_at_s = True, 0.0
+        self._give_up_at_s = 0.0
+        self._tag = f"headgate-{uuid4().hex}"
         self._returned_at_s: float | None = None
         self._totals: dict[str, tuple[int, int]] | None = None
         self.scheduler_s = 0.0
@@ -155,6 +162,8 @@ class SparkEngine:
         return time.time()
 
     def start(self, call: BoxCall) -> None:
+        if self._stopping:
+            return  # what is under way is finished, nothing new begins
         self._running += 1
         self._pool.submit(self._run, call)
 
@@ -163,21 +172,26 @@ class SparkEngine:
         if self._returned_at_s is not None:
             self.scheduler_s += time.perf_counter() - self._returned_at_s
         event = self._wait(wake_at_s)
-        if isinstance(event, StepFinished):
+        if isinstance(event, StepFinished | CallGone):
             self._running -= 1
         self._returned_at_s = time.perf_counter()
         return event
 
     def drain(self) -> None:
         """Stops ingest; the run ends when everything that has arrived is processed."""
-        for name in list(self._ingests):
-            self._ingests.pop(name).stop()
+        self._watching = False
+        for ingest in list(self._ingests.values()):
+            ingest.stop()
         self._draining = True
         self._events.put(ClockTicked(self.now_s()))
 
     def stop(self) -> None:
-        """Ends the run at the next event; what is pending waits in the log for the next start."""
+        """Ends the run when the calls under way have; the rest waits in the log for the next start.
+
+        Calls that take longer than the engine's patience are interrupted, and so not committed.
+        """
         self._stopping = True
+        self._give_up_at_s = time.monotonic() + self._patience_s
         self._events.put(ClockTicked(self.now_s()))
 
     def stop_query(self, unit: int) -> None:
@@ -201,10 +215,15 @@ class SparkEngine:
 
     def close(self) -> None:
         """Ends ingest, lets calls under way finish, closes the journal."""
-        for ingest in self._ingests.values():
+        if self._totals is not None:
+            return
+        self._watching = False
+        for ingest in list(self._ingests.values()):
             ingest.stop()
         alarm = threading.Timer(
-            self._patience_s, self._session.sparkContext.cancelJobsWithTag, (TAG,)
+            max(0.1, self._give_up_at_s - time.monotonic()),
+            self._session.sparkContext.cancelJobsWithTag,
+            (self._tag,),
         )
         alarm.start()
         self._pool.shutdown(wait=True, cancel_futures=True)
@@ -215,20 +234,26 @@ class SparkEngine:
     def _wait(self, wake_at_s: float) -> Event | None:
         while True:
             idle = not self._running and self._events.empty()
-            if self._stopping or (self._draining and idle):
+            if (self._stopping or self._draining) and idle:
+                return None
+            if self._stopping and time.monotonic() > self._give_up_at_s:
                 return None
             left_s = wake_at_s - self.now_s()
             if left_s <= 0:
                 return ClockTicked(self.now_s())
+            if time.monotonic() >= self._look_at_s:
+                self._look_at_s = time.monotonic() + 0.5
+                self._look_after_ingest()
             try:
                 return self._events.get(timeout=min(left_s, 0.5))
             except queue.Empty:
-                self._look_after_ingest()
+                continue
 
     def _look_after_ingest(self) -> None:
         """Notices a source that died; the run ends once the last has and all is processed."""
         for name, ingest in list(self._ingests.items()):
-            if not ingest.isActive:
+            # In this order: drain() stops watching before it stops a source.
+            if not ingest.isActive and self._watching:
                 error = ingest.exception()
                 del self._ingests[name]
                 failure = StreamFailed(stream=name, cause=cause_of(error))
@@ -256,6 +281,9 @@ class SparkEngine:
             responses = self._evaluate_and_commit(work)
         except Exception as error:
             log.debug("call=%s failed together: %s", call.number, error)
+            if self._stopping:  # interrupted, not committed: the next start runs it
+                self._events.put(CallGone(self.now_s()))
+                return
             responses = [self._alone(call, unit, work) for unit in call.units]
         took_s = time.perf_counter() - began_s
         outs = tuple(len(response_s) for response_s in responses)
@@ -281,7 +309,7 @@ class SparkEngine:
     def _evaluate_and_commit(self, work: Work) -> list[Floats]:
         if not hasattr(self._sessions, "own"):
             self._sessions.own = own_session(self._session)
-            self._session.sparkContext.addJobTag(TAG)
+            self._session.sparkContext.addJobTag(self._tag)
         outputs = self._executor.run(self._sessions.own, work)
         committed_at_s = self.now_s()
         return [committed_at_s - output.arrived_at_s for output in outputs]

@@ -1,5 +1,7 @@
 """Runs a box call as one Spark job and commits what every member made of it."""
 
+import logging
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as File
@@ -16,6 +18,8 @@ from headgate.spark.fusion import FusedSql, fused_sql
 from headgate.spark.journal import Journal, Result
 from headgate.spark.sinks import FileSink
 from headgate.spark.stream_log import StreamLog
+
+log = logging.getLogger("headgate.spark")
 
 
 @dataclass(frozen=True)
@@ -105,13 +109,17 @@ class Executor:
         self._reached("results written")
         step = self._journal.intend(results)
         self._reached("step journalled")
-        for temporary, final in renames:
-            put(temporary, final)
-            self._reached("result visible")
-        if renames:
-            for folder in folders:
-                flush(folder)
-            self._journal.confirm(step)
+        try:
+            for temporary, final in renames:
+                put(temporary, final)
+                self._reached("result visible")
+            if renames:
+                for folder in folders:
+                    flush(folder)
+                self._journal.confirm(step)
+        except (OSError, sqlite3.Error) as error:
+            # The step is certain: to run it again would write it twice. Recovery ends it.
+            log.warning("results stay hidden until the next start: %s", error)
 
     def _evaluate_whole(self, session: SparkSession, path: Path, trains: DataFrame) -> Output:
         """Runs a text as it is written, over a view of the stream's name in the worker's session.

@@ -16,8 +16,8 @@ def flush(path: Path) -> None:
 
 def put(temporary: Path, final: Path) -> None:
     """Gives a file or folder its final name in one move, replacing what a crash has left there."""
-    if final.is_dir() and temporary.exists():
-        shutil.rmtree(final)
+    if temporary.exists() and final.exists() and (final.is_dir() or temporary.is_dir()):
+        remove(final)
     os.replace(temporary, final)
 
 

@@ -36,11 +36,11 @@ def fused_sql(paths: Sequence[Path], as_json: Sequence[bool]) -> FusedSql:
         texts.append(outputs)
         for output in outputs:
             wanted.setdefault(output, []).append(member)
-    names = {output: f"c{number}" for number, output in enumerate(wanted)}
+    names = {output: f"__hg_c{number}" for number, output in enumerate(wanted)}
     select = [ARRIVED_AT]
     flags: list[str | None] = []
     for member, predicate in enumerate(predicates):
-        flag = None if alone or predicate is None else f"f{member}"
+        flag = None if alone or predicate is None else f"__hg_f{member}"
         flags.append(flag)
         if flag is not None:
             select.append(f"coalesce({predicate}, false) AS {flag}")

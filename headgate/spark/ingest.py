@@ -38,6 +38,13 @@ def source_of(session: SparkSession, stream: Stream) -> DataFrame:
             value=stream.format,
             expected=f"a source that Spark can open: {reason_of(error)}",
         ) from error
+    if ARRIVED_AT in (column.lower() for column in source.columns):
+        raise ConfigRefused(
+            path=where,
+            key="schema",
+            value=ARRIVED_AT,
+            expected="without this name: the log uses it",
+        )
     for key, column in (("event_time", stream.event_time), ("arrival_time", stream.arrival_time)):
         if column is not None:
             _check_time(where, key, column, source.schema)
@@ -62,7 +69,7 @@ def start_ingest(
             fix="restore the folder, or begin with a new state directory",
         )
     if stream.arrival_time is not None:
-        arrived_s = F.col(stream.arrival_time).cast("double")
+        arrived_s = F.col(stream.arrival_time).cast("timestamp").cast("double")
         source = source.withColumn(ARRIVED_AT, arrived_s)
 
     def append(batch: DataFrame, source_batch: int) -> None:

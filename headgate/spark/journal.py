@@ -114,6 +114,7 @@ class Journal:
                         fix="restore the text, or give the new one a new name:"
                         " its results would mix with the old ones",
                     )
+                self._refuse_gap(db, query, stream, int(row[2]))
                 return int(row[2])
             first = db.execute(
                 "SELECT COALESCE(MIN(number), (SELECT COALESCE(MAX(number) + 1, 0) FROM trains"
@@ -124,6 +125,20 @@ class Journal:
                 " VALUES (?, ?, ?, ?, ?)", (query, sql, stream, first, first)
             )  # fmt: skip
             return int(first)
+
+    def _refuse_gap(self, db: sqlite3.Connection, query: str, stream: str, next_train: int) -> None:
+        """Refuses to go on where retention has dropped trains that a query has not seen."""
+        first = db.execute(
+            "SELECT COALESCE(MIN(CASE WHEN kept THEN number END), MAX(number) + 1, 0) FROM trains"
+            " WHERE stream = ?", (stream,)
+        ).fetchone()[0]  # fmt: skip
+        if next_train < first:
+            raise RecoveryRefused(
+                subject=f"query '{query}'",
+                expected=f"train {next_train} of stream '{stream}', where it stood",
+                found=f"a log that begins with train {first}: the query was away for too long",
+                fix="give it a new name, and it begins with the oldest train that is kept",
+            )
 
     def trains(self, stream: str) -> list[Train]:
         """Gives the trains that are kept, in order."""
@@ -222,7 +237,8 @@ class Journal:
             try:
                 yield self._db
             except BaseException:
-                self._db.execute("ROLLBACK")
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
                 raise
             self._db.execute("COMMIT")
 

@@ -1,6 +1,7 @@
 """File sinks: one file for each range of trains that had results, whole or not at all."""
 
 from pathlib import Path
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,9 +23,13 @@ class FileSink:
         (self.folder / HIDDEN).mkdir(parents=True, exist_ok=True)
 
     def names(self, first_train: int, end_train: int) -> tuple[Path, Path]:
-        """Gives the temporary and the final name of the results of a range of trains."""
+        """Gives the temporary and the final name of the results of a range of trains.
+
+        Every attempt has a temporary name of its own, so that none can spoil what another has
+        promised in the journal.
+        """
         name = f"{first_train:012d}-{end_train - 1:012d}.{SUFFIX[self.format]}"
-        return self.folder / HIDDEN / name, self.folder / name
+        return self.folder / HIDDEN / f"{uuid4().hex}-{name}", self.folder / name
 
     def write(self, table: pa.Table, file: Path) -> None:
         """Writes results to disk, for good."""

@@ -40,7 +40,8 @@ class StreamLog:
         # Nothing is known of the first batch, so it must not pass through the driver.
         self._expected_tuples = DRIVER_TUPLES + 1
         for path in self._folder.iterdir():
-            if path.name.startswith("."):
+            # Of a batch that a crash has kept out of the journal; its source will bring it again.
+            if path.name.startswith(".") or int(path.name.split(".")[0]) >= self.next_number:
                 remove(path)
 
     def path(self, number: int) -> Path:
@@ -59,8 +60,8 @@ class StreamLog:
         if self._journal.has_batch(self.stream, source_batch):
             return None
         temporary = self._folder / f".{self.next_number:012d}.parquet"
-        if ARRIVED_AT not in batch.columns:
-            batch = batch.withColumn(ARRIVED_AT, F.lit(now_s))
+        arrived_s = F.col(ARRIVED_AT) if ARRIVED_AT in batch.columns else F.lit(None)
+        batch = batch.withColumn(ARRIVED_AT, F.coalesce(arrived_s, F.lit(now_s)))
         table = self._write_here(batch, temporary)
         if table is None:
             batch.write.mode("overwrite").parquet(str(temporary))

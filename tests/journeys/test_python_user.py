@@ -1,15 +1,18 @@
 """A Python user's way: a session goes in, queries run, handles tell, results lie in files."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
 from sources import consume, gate_over, write_readings
 
-from headgate import Headgate
+from headgate import Headgate, Query, Stream
+from headgate.errors import RecoveryRefused
 from headgate.model.events import Event, StepStarted
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -112,6 +115,67 @@ def test_a_query_that_makes_several_rows_of_one_stays_apart(
     for name, sql in (("hot", HOT), ("all", ALL)):
         folder = tmp_path / "state/results" / name
         assert committed_rows(folder) == expected_rows(sql, tmp_path / "source")
+
+
+def test_a_star_in_a_function_and_an_alias_in_an_expression_mean_what_spark_says(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=2, rows=20)
+    queries = {
+        "packed": ("H", "SELECT to_json(struct(*)) AS packed FROM sensors"),
+        "chained": ("H", "SELECT temperature + 1 AS x, x * 2 AS y FROM sensors"),
+        "all": ("H", ALL),
+    }
+    gate = gate_over(spark, tmp_path, queries)
+    gate.start()
+    consume(gate, offered)
+    gate.stop()
+    for name in ("packed", "chained"):
+        committed = committed_rows(tmp_path / "state/results" / name)
+        view = spark.read.parquet(str(tmp_path / "source"))
+        view.createOrReplaceTempView("sensors")
+        expected = Counter(tuple(row) for row in spark.sql(queries[name][1]).collect())
+        spark.catalog.dropTempView("sensors")
+        assert committed == expected, name
+
+
+def test_a_tuple_without_arrival_time_arrives_when_it_is_seen(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    rows = [{"location": "a", "ts": None}, {"location": "b", "ts": None}]
+    schema = pa.schema([("location", pa.string()), ("ts", pa.timestamp("us", tz="UTC"))])
+    pq.write_table(pa.Table.from_pylist(rows, schema), source / "1.parquet")
+    gate = Headgate(spark, state=tmp_path / "state", classes={"H": 1}, rehearsal_s=0)
+    options = {"path": str(source)}
+    ddl = "location STRING, ts TIMESTAMP"
+    gate.add_stream(
+        Stream(name="s", format="parquet", options=options, schema=ddl, arrival_time="ts")
+    )
+    gate.add_query(Query(name="all", sql="SELECT location FROM s", query_class="H"))
+    gate.start()
+    consume(gate, 2)
+    report = gate.stop()
+    assert report is not None
+    assert report.total.response_s.count == 2
+    assert 0 <= report.total.response_s.maximum < 600
+
+
+def test_a_query_that_was_away_while_its_trains_went_is_told_so(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=1, rows=20)
+    both = {"hot": ("H", HOT), "all": ("H", ALL)}
+    for queries in (both, {"all": ("H", ALL)}):
+        gate = gate_over(spark, tmp_path, queries, retention_s=0)
+        gate.start()
+        consume(gate, offered, but=("hot",) if len(queries) == 1 else ())
+        gate.drain(30)
+        gate.stop()
+        offered += write_readings(tmp_path / "source", files=2, rows=20, first_file=offered // 20)
+    with pytest.raises(RecoveryRefused, match="query 'hot': expected train 1 of stream 'sensors'"):
+        gate_over(spark, tmp_path, both).start()
 
 
 def test_a_failing_query_stops_alone_and_says_why(spark: SparkSession, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import HealthCheck, Phase, example, given, note, settings
 from hypothesis import strategies as st
 from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
@@ -96,6 +96,21 @@ cases = st.builds(
 )
 
 
+ROW = {"location": "l1", "temperature": 20, "humidity": 5.0, "ts": 0}
+SECOND_TRAIN_NAMED_BUT_NOT_JOURNALLED = Case(
+    files=[[ROW], [ROW], [ROW]],
+    queries=["SELECT ts FROM sensors", "SELECT location FROM sensors WHERE temperature > 3"],
+    policy="rr",
+    train_tuples=50,
+    most_fused=3,
+    workers=1,
+    files_a_trigger=1,
+    crash_at="train named",
+    crash_after=1,
+)
+"""The train was written in the driver, and its replay by Spark: a folder in the place of a file."""
+
+
 class Crash(Exception):
     """The process is gone: from here on nothing of it happens any more."""
 
@@ -149,6 +164,7 @@ def _run(
 
 
 @settings(max_examples=10, phases=UNSHRUNK, suppress_health_check=list(HealthCheck))
+@example(case=SECOND_TRAIN_NAMED_BUT_NOT_JOURNALLED)
 @given(case=cases)
 def test_committed_output_equals_the_batch_answer(spark: SparkSession, case: Case) -> None:
     with TemporaryDirectory() as name:

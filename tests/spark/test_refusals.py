@@ -150,6 +150,12 @@ def test_a_time_column_must_be_a_timestamp(spark: SparkSession, tmp_path: Path) 
         gate.add_stream(stream)
 
 
+def test_the_name_that_the_log_uses_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    gate = Headgate(spark, state=tmp_path / "state")
+    with pytest.raises(ConfigRefused, match="stream 'sensors': schema is '_arrived_at_s'"):
+        gate.add_stream(_sensors(tmp_path, "location STRING, _arrived_at_s DOUBLE"))
+
+
 def test_a_stream_whose_schema_changed_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     _run_once(spark, tmp_path, "location STRING, temperature INT", "SELECT location FROM sensors")
     with pytest.raises(RecoveryRefused) as refused:

@@ -1,0 +1,3 @@
+SELECT to_json(struct(*)) AS packed FROM sensors
+-- expect
+-- whole
