@@ -19,7 +19,7 @@ FILES_AND_SOCKETS = frozenset(
 )
 LUCK = frozenset({"random", "secrets", "uuid", "numpy.random"})
 CORE_NEVER = CLOCKS | THREADS | FILES_AND_SOCKETS | LUCK
-"""The core is told, and answers: no clock, no thread, no file, no luck of its own"""
+"""The core is told, and answers: no clock, no thread, no file, no luck of its own."""
 
 
 @dataclass(frozen=True)

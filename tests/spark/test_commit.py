@@ -1,0 +1,49 @@
+"""A step that the journal has promised is finished by recovery, never written again."""
+
+from pathlib import Path as File
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headgate.model.network import Path
+from headgate.model.operator import Operator
+from headgate.model.query import Query, Sink
+from headgate.spark.executor import Executor, Output, Work
+from headgate.spark.journal import Journal
+from headgate.spark.recovery import recover
+from headgate.spark.sinks import FileSink
+
+
+def _full_disk(point: str) -> None:
+    if point == "result visible":
+        raise OSError("no space left on device")
+
+
+def test_a_rename_that_fails_after_the_promise_is_left_to_recovery(
+    tmp_path: File, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal = Journal(tmp_path / "state")
+    paths = tuple(
+        Path(
+            query=Query(name=name, sql="x", query_class="H", sink=Sink(path=str(tmp_path / name))),
+            stream="s",
+            operators=(Operator(kind="project", expressions=("a",)),),
+        )
+        for name in ("first", "second")
+    )
+    sinks = {path.query.name: FileSink(path.query.sink) for path in paths}
+    for path in paths:
+        journal.remember_query(path.query.name, path.query.sql, path.stream)
+    table = pa.table({"a": [1, 2, 3]})
+    outputs = [Output(table, table["a"].to_numpy().astype(float))] * 2
+    Executor(journal, {}, sinks, _full_disk).commit(Work(paths, 0, 1, 3), outputs)
+    assert "results stay hidden until the next start" in caplog.text
+    assert not list((tmp_path / "second").glob("*.parquet"))
+    assert journal.counts() == {"first": (3, 3), "second": (3, 3)}
+    assert recover(journal, sinks.values()) == 1
+    assert journal.unconfirmed() == []
+    for name in ("first", "second"):
+        (file,) = (tmp_path / name).glob("*.parquet")
+        assert pq.read_table(file) == table
+    journal.close()
