@@ -23,8 +23,8 @@ SHARED = {
     "spark.hadoop.fs.file.impl": "PlainLocalFileSystem",
     # The default writes logs through FileContext, with a checksum file beside each and some 80
     # processes a micro-batch; this one is a write and a rename, atomic on a local disk. Measured
-    # with 4 queries on a busy machine: 1.6 s a micro-batch against 0.45, a log commit 130 ms against 21, and 1 ms
-    # with the file system above.
+    # with 4 queries on a busy machine: 1.6 s a micro-batch against 0.45, a log commit 130 ms
+    # against 21, and 1 ms with the file system above.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing."
         "FileSystemBasedCheckpointFileManager"
