@@ -43,22 +43,27 @@ def names(text: str) -> frozenset[str]:
 ROOMS = {
     "headgate": Room(ours=names("model policies metrics.report runtime")),
     "errors": Room(never=CORE_NEVER),
+    "compiled": Room(others=names("numba")),
     "model": Room(others=names("numpy"), never=CORE_NEVER),
     "language": Room(ours=names("model"), others=names("sqlglot"), never=CORE_NEVER),
     "policies": Room(
-        ours=names("model"), others=names("numpy numba river"), never=CORE_NEVER | {"logging"}
+        ours=names("model compiled"),
+        others=names("numpy numba river"),
+        never=CORE_NEVER | {"logging"},
     ),
     "scheduler": Room(
-        ours=names("model policies.interface policies.registry"),
+        ours=names("model policies.interface policies.registry compiled"),
         others=names("numpy numba"),
         never=CORE_NEVER,
     ),
     "metrics": Room(ours=names("model"), others=names("numpy"), never=CORE_NEVER),
     "workloads": Room(
-        ours=names("model"), others=names("numpy pyarrow numba"), never=names("time random")
+        ours=names("model compiled"),
+        others=names("numpy pyarrow numba"),
+        never=names("time random"),
     ),
     "simulation": Room(
-        ours=names("model scheduler metrics workloads"),
+        ours=names("model scheduler metrics workloads policies.interface compiled"),
         others=names("numpy numba"),
         never=CLOCKS | THREADS | LUCK,
     ),

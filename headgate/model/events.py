@@ -1,5 +1,6 @@
 """Everything that can happen, as frozen data: metrics fold over it, policies hear it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,4 +69,24 @@ class QueryStopped:
     unit: int
 
 
-Event = TrainArrived | StepStarted | StepFinished | UnitFailed | ClockTicked | QueryStopped
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the run was worth since the last such event, by the metric's name.
+
+    Names are those of `metrics.names`: `mean_response_s`, `output_per_s`, `pending`, ...
+    """
+
+    at_s: float
+    seconds: float
+    values: Mapping[str, float]
+
+
+Event = (
+    TrainArrived
+    | StepStarted
+    | StepFinished
+    | UnitFailed
+    | ClockTicked
+    | QueryStopped
+    | Measured
+)

@@ -1,7 +1,8 @@
-"""The network: every query's path of operators from its stream to its output."""
+"""The network: the operators of all queries, from the streams to the outputs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 
 from headgate.errors import ConfigRefused, UnknownName
@@ -11,13 +12,33 @@ from headgate.model.stream import Stream
 
 
 @dataclass(frozen=True, kw_only=True)
+class Box:
+    """An operator with a name that others may read from: shared parts, joins, unions, forks.
+
+    Args:
+        inputs: names of streams and of other boxes. A join has two, the left and the right one; a
+            union has any number; what all others read from several inputs is one queue.
+    """
+
+    name: str
+    operator: Operator
+    inputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Path:
-    """A query taken apart: the operators a tuple passes, and the names of what comes out."""
+    """A query taken apart: the operators a tuple passes, and the names of what comes out.
+
+    Args:
+        stream, operators: a query that is a line of operators of its own.
+        output: else, the name of the box whose tuples are the query's results.
+    """
 
     query: Query
-    stream: str
-    operators: tuple[Operator, ...]
+    stream: str = ""
+    operators: tuple[Operator, ...] = ()
     columns: tuple[str, ...] = ()
+    output: str | None = None
 
     @property
     def predicate(self) -> str | None:
@@ -38,16 +59,19 @@ class Path:
 
 @dataclass(frozen=True)
 class Network:
-    """Streams, classes and paths, numbered by position; a unit's number is its path's position."""
+    """Streams, classes, queries (as paths) and shared boxes, numbered by position."""
 
     streams: tuple[Stream, ...]
     classes: tuple[QueryClass, ...]
     paths: tuple[Path, ...]
+    boxes: tuple[Box, ...] = ()
 
     def __post_init__(self) -> None:
         _refuse_twins("stream", (stream.name for stream in self.streams))
         _refuse_twins("class", (each.name for each in self.classes))
         _refuse_twins("query", (path.query.name for path in self.paths))
+        _refuse_twins("box", (box.name for box in self.boxes))
+        _refuse_twins("input", [*self._stream_numbers, *self._box_numbers])
         for each in self.classes:
             if not 0 < each.priority < inf:
                 raise ConfigRefused(
@@ -56,31 +80,91 @@ class Network:
                     value=each.priority,
                     expected="above 0 and finite",
                 )
+        for box in self.boxes:
+            self._check_inputs(box)
+        self._refuse_cycles()
         for path in self.paths:
-            self.class_number(path.query.query_class, where=f"query '{path.query.name}'")
-            self.stream_number(path.stream, where=f"query '{path.query.name}'")
-            if not path.operators:
-                raise ConfigRefused(
-                    path=f"query '{path.query.name}'",
-                    key="operators",
-                    value=None,
-                    expected="at least one operator",
-                )
+            self._check_query(path)
 
     def class_number(self, name: str, where: str = "") -> int:
-        return _position("class", name, [each.name for each in self.classes], where)
+        return _position("class", name, self._class_numbers, where)
 
     def stream_number(self, name: str, where: str = "") -> int:
-        return _position("stream", name, [stream.name for stream in self.streams], where)
+        return _position("stream", name, self._stream_numbers, where)
+
+    def box_number(self, name: str, where: str = "") -> int:
+        return _position("box", name, self._box_numbers, where)
 
     def unit_number(self, query: str) -> int:
-        return _position("query", query, [path.query.name for path in self.paths], "")
+        return _position("query", query, self._query_numbers, "")
+
+    @cached_property
+    def _class_numbers(self) -> dict[str, int]:
+        return {each.name: number for number, each in enumerate(self.classes)}
+
+    @cached_property
+    def _stream_numbers(self) -> dict[str, int]:
+        return {stream.name: number for number, stream in enumerate(self.streams)}
+
+    @cached_property
+    def _box_numbers(self) -> dict[str, int]:
+        return {box.name: number for number, box in enumerate(self.boxes)}
+
+    @cached_property
+    def _query_numbers(self) -> dict[str, int]:
+        return {path.query.name: number for number, path in enumerate(self.paths)}
+
+    def _check_inputs(self, box: Box) -> None:
+        where, count = f"box '{box.name}'", len(box.inputs)
+        for name in box.inputs:
+            if name not in self._stream_numbers and name not in self._box_numbers:
+                known = [*self._stream_numbers, *self._box_numbers]
+                raise UnknownName(kind="input", name=name, known=known, where=where)
+        two = box.operator.kind == "join"
+        if (count != 2) if two else (count < 1):
+            expected = "the left and the right input" if two else "one input or more"
+            raise ConfigRefused(path=where, key="inputs", value=box.inputs, expected=expected)
+
+    def _refuse_cycles(self) -> None:
+        inputs = {box.name: box.inputs for box in self.boxes}
+        done = set(self._stream_numbers)
+        left = list(inputs)
+        while left:
+            later = [name for name in left if not done.issuperset(inputs[name])]
+            if len(later) == len(left):
+                raise ConfigRefused(
+                    path="network",
+                    key="boxes",
+                    value=" -> ".join(_cycle(inputs, set(left))),
+                    expected="without a cycle: no tuple would ever leave it",
+                )
+            done.update(set(left).difference(later))
+            left = later
+
+    def _check_query(self, path: Path) -> None:
+        where = f"query '{path.query.name}'"
+        self.class_number(path.query.query_class, where=where)
+        if path.output is not None:
+            self.box_number(path.output, where=where)
+        else:
+            self.stream_number(path.stream, where=where)
+        if bool(path.operators) == (path.output is not None):
+            expected = "at least one operator" if path.output is None else "left out beside output"
+            raise ConfigRefused(path=where, key="operators", value=None, expected=expected)
 
 
-def _position(kind: str, name: str, names: list[str], where: str) -> int:
-    if name not in names:
-        raise UnknownName(kind=kind, name=name, known=names, where=where)
-    return names.index(name)
+def _cycle(inputs: dict[str, tuple[str, ...]], left: set[str]) -> list[str]:
+    """Gives the boxes of one cycle, in the direction tuples would run."""
+    walk = [min(left)]
+    while walk[-1] not in walk[:-1]:
+        walk.append(next(name for name in inputs[walk[-1]] if name in left))
+    return walk[walk.index(walk[-1]) :][::-1]
+
+
+def _position(kind: str, name: str, numbers: dict[str, int], where: str) -> int:
+    if name not in numbers:
+        raise UnknownName(kind=kind, name=name, known=numbers, where=where)
+    return numbers[name]
 
 
 def _refuse_twins(kind: str, names: Iterable[str]) -> None:

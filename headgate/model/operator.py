@@ -1,12 +1,16 @@
 """An operator: one box of the network, with its cost and selectivity where they are known."""
 
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from headgate.errors import ConfigRefused
 
-Kind = Literal["select", "project", "whole"]
+Kind = Literal["select", "project", "map", "union", "join", "aggregate", "whole"]
 """`whole` is a query that runs as Spark accepts it, as one operator."""
+
+MAY_MULTIPLY = ("map", "join")
+"""Kinds that may give out more than one tuple for each that comes in."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +21,13 @@ class Operator:
         expressions: SQL of the predicate (`select`), of the output columns (`project`) or of the
             query itself (`whole`); empty where only cost and selectivity matter.
         cost_s: c, seconds a tuple. Zero or less is refused: a free box cannot be ranked.
-        selectivity: s, tuples out per tuple in.
+        selectivity: s, tuples out per tuple in; of a join, the chance that two tuples match. An
+            aggregate gives out one tuple a slide, whatever comes in, so it has none.
+        window_s: V of a join: tuples match that are at most so far apart (Sharaf §2.2.1).
+        range_s, slide_s: the window of an aggregate, and how often it closes (Sharaf §2.2.2).
+        attribute: operators that test the same attribute of a tuple have the same luck with it, as
+            the select operators of Sharaf's testbed do (§3.7); None has luck of its own.
+        bytes_out: size of a tuple that it gives out.
 
     >>> Operator(kind="select", cost_s=0.002, selectivity=0.33).selectivity
     0.33
@@ -27,12 +37,27 @@ class Operator:
     expressions: tuple[str, ...] = ()
     cost_s: float | None = None
     selectivity: float | None = None
+    window_s: float | None = None
+    range_s: float | None = None
+    slide_s: float | None = None
+    attribute: int | None = None
+    bytes_out: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.cost_s is not None and not self.cost_s > 0:
+        if self.cost_s is not None and not 0 < self.cost_s < inf:
             self._refuse("cost_s", self.cost_s, "above 0 seconds")
-        if self.selectivity is not None and not 0 <= self.selectivity <= 1:
-            self._refuse("selectivity", self.selectivity, "between 0 and 1")
+        most = inf if self.kind in MAY_MULTIPLY else 1.0
+        if self.selectivity is not None and not 0 <= self.selectivity <= most:
+            expected = "between 0 and 1" if most == 1.0 else "0 or more"
+            self._refuse("selectivity", self.selectivity, expected)
+        for key, kind in (("window_s", "join"), ("range_s", "aggregate"), ("slide_s", "aggregate")):
+            value = getattr(self, key)
+            if self.kind == kind and (value is None or not 0 < value < inf):
+                self._refuse(key, value, "above 0 seconds")
+            if self.kind != kind and value is not None:
+                self._refuse(key, value, f"left out: only a{'n' * (kind[0] == 'a')} {kind} has it")
+        if not 0 <= self.bytes_out < inf:
+            self._refuse("bytes_out", self.bytes_out, "0 or more bytes")
 
     def _refuse(self, key: str, value: object, expected: str) -> None:
         raise ConfigRefused(path=f"operator '{self.kind}'", key=key, value=value, expected=expected)

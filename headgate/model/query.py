@@ -5,6 +5,7 @@ from math import inf
 from typing import Literal
 
 from headgate.errors import ConfigRefused, QueryRefused
+from headgate.model.qos_graph import QoSGraph
 from headgate.model.stream import NAME
 
 SinkFormat = Literal["parquet", "json"]
@@ -60,6 +61,8 @@ class Query:
     sink: Sink = Sink()
     weight: float = 1.0
     deadline_s: float | None = None
+    qos: QoSGraph | None = None
+    allows_shedding: bool = False
     statistics: QueryStatistics | None = None
 
     def __post_init__(self) -> None:

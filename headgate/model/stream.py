@@ -22,6 +22,7 @@ class Stream:
         arrival_time: the timestamp column from which response times count; without it a tuple
             arrives when ingest first sees it.
         trigger_s: how often ingest asks the source for new tuples.
+        tuple_bytes: size of a tuple, where the simulation counts bytes.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Stream:
     event_time: str | None = None
     arrival_time: str | None = None
     trigger_s: float = 0.2
+    tuple_bytes: float = 1.0
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):

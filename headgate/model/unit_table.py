@@ -1,12 +1,13 @@
 """The unit table: one row per unit, everything a policy may look at."""
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.model.network import Network
 from headgate.model.query import QueryStatistics
+from headgate.model.units import Units, UnitShape
 
 UnitTable = NDArray[np.void]
 
@@ -14,21 +15,28 @@ UNIT = np.dtype(
     [
         ("unit", np.int64),
         ("query", np.int64),
-        ("stream", np.int64),
+        ("stream", np.int64),  # −1 where other units, or several streams, fill the queue
         ("query_class", np.int64),
         ("selectivity", np.float64),  # S, of the segment
         ("cost_s", np.float64),  # C̄ at the present queue length: overhead_s / n + tuple_cost_s
-        ("ideal_s", np.float64),  # T, a call on one tuple with nobody else about
+        ("ideal_s", np.float64),  # T of the query, a call on one tuple with nobody else about
+        ("remaining_s", np.float64),  # what of T lies ahead of a tuple of this queue
         ("overhead_s", np.float64),  # o, paid once a call
         ("tuple_cost_s", np.float64),  # c̄, paid for every tuple
+        ("box_selectivity", np.float64),  # s of the boxes that one call runs, and c̄ of them
+        ("box_cost_s", np.float64),
         ("bytes_in", np.float64),
         ("bytes_out", np.float64),
+        ("ready", np.bool_),  # has tuples and does not run
         ("pending", np.int64),  # N
         ("head_arrived_at_s", np.float64),  # W = now − this
         ("mean_arrived_at_s", np.float64),
         ("deadline_s", np.float64),
+        ("deadline_at_s", np.float64),  # when the result that the oldest tuple counts for is due
+        ("due", np.int64),  # pending tuples that arrived before that instant
         ("weight", np.float64),
-        ("slope", np.float64),
+        ("pending_outputs", np.float64),  # what an oracle knows of the pending tuples, else NaN
+        ("pending_s", np.float64),
     ]
 )
 
@@ -43,46 +51,78 @@ class Unit(Protocol):
     selectivity: float
     cost_s: float
     ideal_s: float
+    remaining_s: float
     overhead_s: float
     tuple_cost_s: float
+    box_selectivity: float
+    box_cost_s: float
     bytes_in: float
     bytes_out: float
+    ready: bool
     pending: int
     head_arrived_at_s: float
     mean_arrived_at_s: float
     deadline_s: float
+    deadline_at_s: float
+    due: int
     weight: float
-    slope: float
+    pending_outputs: float
+    pending_s: float
 
 
-def unit_table(network: Network, known: dict[str, QueryStatistics] | None = None) -> UnitTable:
-    """Gives the table of a network: one unit a query, nothing pending.
+def unit_table(
+    units: Units, known: Mapping[str, QueryStatistics] | None = None, overhead_s: float = 0.0
+) -> UnitTable:
+    """Gives the table of units, nothing pending.
 
-    Figures come from `known` by query name, else from the operators of the path: S is the product
-    of their selectivities, c̄ the cost weighted by what reaches each operator, T the plain sum
-    (Sharaf §2). A unit without figures has NaN and is probed first by whoever runs.
+    Figures come from `known` by query name where a unit runs a whole query, else from the boxes: S
+    is the product of selectivities along a segment, c̄ the cost weighted by what reaches each box, T
+    the plain sum (Sharaf §2). Where several segments leave a unit, S is their sum, c̄ counts shared
+    boxes once, and T is such that S / T is the sum of the S_i / T_i (eq 3.9). A unit without
+    figures has NaN and is probed first by whoever runs.
     """
-    table = np.zeros(len(network.paths), dtype=UNIT)
-    for number, path in enumerate(network.paths):
-        row: Any = table[number]
-        row["unit"] = row["query"] = number
-        row["stream"] = network.stream_number(path.stream)
-        row["query_class"] = network.class_number(path.query.query_class)
-        row["weight"] = path.query.weight
-        row["deadline_s"] = np.inf if path.query.deadline_s is None else path.query.deadline_s
-        row["head_arrived_at_s"] = row["mean_arrived_at_s"] = np.inf
-        figures = (known or {}).get(path.query.name)
+    network, graph = units.network, units.graph
+    table = np.zeros(len(units), dtype=UNIT)
+    for shape in units.shapes:
+        row: Any = table[shape.number]
+        query = network.paths[shape.query].query
+        row["unit"], row["query"], row["query_class"] = shape.number, shape.query, shape.query_class
+        row["stream"] = shape.streams[0] if len(shape.streams) == 1 and not shape.fed_by else -1
+        row["weight"], row["overhead_s"] = query.weight, overhead_s
+        row["deadline_s"] = np.inf if query.deadline_s is None else query.deadline_s
+        row["head_arrived_at_s"] = row["mean_arrived_at_s"] = row["deadline_at_s"] = np.inf
+        row["pending_outputs"] = row["pending_s"] = np.nan
+        row["bytes_in"] = _bytes_in(units, shape)
+        figures = (known or {}).get(query.name) if len(shape.segments) == 1 else None
         if figures is not None:
-            row["selectivity"] = figures.selectivity
-            row["overhead_s"], row["tuple_cost_s"] = figures.overhead_s, figures.cost_s
-            row["ideal_s"] = figures.overhead_s + figures.cost_s
+            row["selectivity"] = row["box_selectivity"] = figures.selectivity
+            row["overhead_s"] = figures.overhead_s
+            row["tuple_cost_s"] = row["box_cost_s"] = figures.cost_s
+            row["ideal_s"] = row["remaining_s"] = figures.overhead_s + figures.cost_s
         else:
-            selectivity, cost_s, ideal_s = 1.0, 0.0, 0.0
-            for operator in path.operators:
-                step_cost_s = np.nan if operator.cost_s is None else operator.cost_s
-                cost_s += step_cost_s * selectivity
-                ideal_s += step_cost_s
-                selectivity *= np.nan if operator.selectivity is None else operator.selectivity
-            row["selectivity"], row["tuple_cost_s"], row["ideal_s"] = selectivity, cost_s, ideal_s
+            _from_boxes(row, units, shape)
+        row["bytes_out"] = graph.nodes[shape.stages[-1].box].operator.bytes_out
         row["cost_s"] = row["overhead_s"] + row["tuple_cost_s"]
     return table
+
+
+def _from_boxes(row: Any, units: Units, shape: UnitShape) -> None:
+    ways = shape.segments
+    row["box_selectivity"], row["box_cost_s"] = units.figures(shape.number)
+    if len(ways) == 1:
+        row["selectivity"], row["tuple_cost_s"] = ways[0].selectivity, ways[0].cost_s
+        row["ideal_s"], row["remaining_s"] = ways[0].ideal_s, ways[0].remaining_s
+        return
+    selectivity = sum(way.selectivity for way in ways)
+    row["selectivity"] = selectivity
+    row["remaining_s"] = max(way.remaining_s for way in ways)
+    weighted = sum(way.selectivity / way.ideal_s for way in ways)
+    row["ideal_s"] = selectivity / weighted if weighted > 0 else max(w.ideal_s for w in ways)
+    row["tuple_cost_s"] = units.cost_s(shape.number)
+
+
+def _bytes_in(units: Units, shape: UnitShape) -> float:
+    node = units.graph.nodes[shape.box]
+    sizes = [units.network.streams[number].tuple_bytes for number in node.streams[shape.side]]
+    sizes += [units.graph.nodes[box].operator.bytes_out for box in node.boxes[shape.side]]
+    return float(np.mean(sizes))

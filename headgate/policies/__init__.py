@@ -3,17 +3,27 @@
 In: the unit table and the time. Out: plans. Never: an engine, a clock, a file, unseen luck.
 """
 
-from headgate.policies import cqc, rate, round_robin, wait
-from headgate.policies.interface import Policy, State
+from headgate.policies import cqc, mtiq, rate, round_robin, wait
+from headgate.policies.interface import Foresight, Policy, Selection, State
 from headgate.policies.priority import priority
-from headgate.policies.registry import PolicyEntry, policies, policy_named, register
+from headgate.policies.registry import (
+    PolicyEntry,
+    policies,
+    policy_entry,
+    policy_named,
+    register,
+)
 
 __all__ = [
+    "Foresight",
     "Policy",
     "PolicyEntry",
+    "Selection",
     "State",
     "cqc",
+    "mtiq",
     "policies",
+    "policy_entry",
     "policy_named",
     "priority",
     "rate",

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headgate.model.events import StepFinished, StepStarted
-from headgate.model.network import Network
+from headgate.model.events import Measured, StepFinished, StepStarted
 from headgate.model.plan import Step
 from headgate.model.unit_table import UnitTable
+from headgate.model.units import Units
 from headgate.policies.interface import Policy, State
 from headgate.policies.registry import policy_named, register
 
@@ -72,16 +72,14 @@ class Cqc(Policy):
         self._class_of_unit: list[int] = []
         self._steps, self._steps_s = 0, 0.0
 
-    def prepare(self, network: Network) -> None:
-        self.inner.prepare(network)
+    def prepare(self, units: Units) -> None:
+        self.inner.prepare(units)
         self.turns = [
-            ClassTurn(number, each.priority) for number, each in enumerate(network.classes)
+            ClassTurn(number, each.priority) for number, each in enumerate(units.network.classes)
         ]
         self.turns.sort(key=lambda turn: -turn.priority)
         self._at = 0
-        self._class_of_unit = [
-            network.class_number(path.query.query_class) for path in network.paths
-        ]
+        self._class_of_unit = [shape.query_class for shape in units.shapes]
         self._share_out(self.period_s)
         for turn in self.turns:
             turn.quota_s = turn.slice_s
@@ -104,9 +102,9 @@ class Cqc(Policy):
             if self._at == 0:
                 self._pass_rounds_in_debt(waiting)
 
-    def hear(self, event: StepStarted | StepFinished) -> None:
+    def hear(self, event: StepStarted | StepFinished | Measured) -> None:
         self.inner.hear(event)
-        if isinstance(event, StepStarted):
+        if not isinstance(event, StepFinished):
             return
         number = self._class_of_unit[event.call.units[0]]
         turn = next(turn for turn in self.turns if turn.number == number)

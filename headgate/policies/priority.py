@@ -1,65 +1,156 @@
 """Priority policies: one decorated function of a unit and the time, compiled by Numba."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
-from headgate.model.network import Network
-from headgate.model.plan import Step
+from headgate.errors import ConfigRefused
+from headgate.model.events import Floats
+from headgate.model.graph import Way
+from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import UNIT, Unit, UnitTable
-from headgate.policies.interface import Policy, State
-from headgate.policies.registry import register
+from headgate.model.units import Units, combined
+from headgate.policies import selection as ways
+from headgate.policies.interface import Policy, Selection, State
+from headgate.policies.registry import Engine, register
 
 PriorityFunction = Callable[[Unit, float], float]
 
+Changes = Literal["never", "wait", "queue", "time"]
+"""When a priority changes: never while figures stay; in proportion to the wait W; with the queue of
+its unit; or with time in another manner, which is always right to say and the slowest to run."""
+
 
 def priority(
-    name: str, *, objective: str = "", paper: str = "", starves: bool = True
+    name: str,
+    *,
+    objective: str = "",
+    paper: str = "",
+    starves: bool = True,
+    changes: Changes = "time",
+    tuples_a_step: int = 1,
+    engines: tuple[Engine, ...] = ("simulation", "spark"),
+    aliases: tuple[str, ...] = (),
+    use: str = "",
+    avoid: str = "",
 ) -> Callable[[PriorityFunction], PriorityFunction]:
     """Makes a function of a unit and the time a policy: the unit with the largest value runs first.
 
-    >>> @priority("longest-queue", objective="memory")
+    >>> @priority("longest-queue", objective="memory", changes="queue")
     ... def longest_queue(unit, now_s):
     ...     return float(unit.pending)
     """
+    if changes not in get_args(Changes):
+        expected = "one of " + ", ".join(get_args(Changes))
+        raise ConfigRefused(
+            path=f"policy '{name}'", key="changes", value=changes, expected=expected
+        )
 
     def enter(function: PriorityFunction) -> PriorityFunction:
-        compiled = numba.njit(function)
-
         def make() -> Policy:
-            return PriorityPolicy(compiled)
+            return PriorityPolicy(function, changes, tuples_a_step)
 
         rule = (function.__doc__ or "").strip()
-        register(name, objective=objective, paper=paper, starves=starves, rule=rule)(make)
+        register(
+            name, objective=objective, paper=paper, starves=starves, rule=rule, engines=engines,
+            aliases=aliases, use=use, avoid=avoid,
+        )(make)  # fmt: skip
         return function
 
     return enter
 
 
 class PriorityPolicy(Policy):
-    """Runs the unit of the largest priority; ties go to the smaller unit number."""
+    """Runs the unit of the largest priority; ties go to the smaller unit number.
 
-    def __init__(self, function: Any) -> None:
-        self._function = function
+    A priority in proportion to the wait is taken apart into Φ, its value after one second, and W:
+    Φ W is what both the loop and the compiled selection compare, so that they agree to the bit.
+    Shared units have the value of their segments together (Sharaf §3.6).
+    """
 
-    def prepare(self, network: Network) -> None:
+    def __init__(self, function: Any, changes: Changes = "time", tuples_a_step: int = 1) -> None:
+        self._python, self.changes, self.tuples_a_step = function, changes, tuples_a_step
+        self._function: Any = None
+        self._shared: tuple[int, ...] = ()
+        self._units: Units | None = None
+
+    @property
+    def function(self) -> Any:
+        """The compiled function, `float64(row, float64)`."""
+        if self._function is None:
+            self._function = numba.cfunc(ways.PRIORITY)(self._python)
+        return self._function
+
+    def prepare(self, units: Units) -> None:
         """Compiles, so that the first decision is as quick as the next."""
-        priorities(np.ones(1, dtype=UNIT), np.zeros(1, dtype=np.int64), 0.0, self._function)
+        self._units = units
+        static = self.changes in ("never", "wait")
+        self._shared = tuple(
+            shape.number for shape in units.shapes if static and len(shape.segments) > 1
+        )
+        ways.priorities(np.ones(1, dtype=UNIT), np.zeros(1, dtype=np.int64), 0.0, self.function)
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
-        values = priorities(state.table, state.ready, now_s, self._function)
+        values = self.values(state.table, state.ready, now_s)
         return [Step(int(unit)) for unit in state.ready[np.argsort(-values, kind="stable")]]
 
+    def values(self, table: UnitTable, chosen: Any, now_s: float) -> Floats:
+        """Gives the present priority of each of some units."""
+        if self.changes != "wait":
+            values: Floats = ways.priorities(table, chosen, now_s, self.function)
+        else:
+            waits_s = now_s - table["head_arrived_at_s"][chosen]
+            values = self._after_a_second(table, chosen) * waits_s
+        if self.changes == "never":
+            self._replace_shared(values, chosen)
+        return values
 
-@numba.njit()
-def priorities(
-    table: UnitTable, units: NDArray[np.int64], now_s: float, function: Any
-) -> NDArray[np.float64]:
-    """Gives the value of each unit; compiled once for every priority function."""
-    values = np.empty(len(units))
-    for position in range(len(units)):
-        values[position] = function(table[units[position]], now_s)
-    return values
+    def value(self, selectivity: float, cost_s: float, ideal_s: float) -> float:
+        row = np.zeros(1, dtype=UNIT)
+        row["selectivity"], row["cost_s"], row["tuple_cost_s"] = selectivity, cost_s, cost_s
+        row["ideal_s"] = row["remaining_s"] = ideal_s
+        row["head_arrived_at_s"], row["mean_arrived_at_s"] = -1.0, -1.0
+        row["weight"] = row["pending"] = row["due"] = 1
+        return float(ways.priorities(row, np.zeros(1, dtype=np.int64), 0.0, self.function)[0])
+
+    def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
+        everybody = np.arange(len(table))
+        if self.changes == "never" and not learns:
+            values = self.values(table, everybody, 0.0)
+            return Selection(ways.ranked(values), ways.rank_changed, ways.rank_pick)
+        if self.changes == "wait" and not learns:
+            values = self._after_a_second(table, everybody)
+            return Selection(ways.waiting(values), ways.wait_changed, ways.wait_pick)
+        memory = ways.valued(len(table), self.function)
+        if self.changes in ("never", "queue"):
+            return Selection(memory, ways.value_changed, ways.value_pick)
+        return Selection(memory, ways.time_changed, ways.time_pick)
+
+    def _after_a_second(self, table: UnitTable, chosen: Any) -> Floats:
+        """Gives Φ of each of some units: their priority once the oldest tuple has waited 1 s."""
+        rows = table[chosen]
+        rows["head_arrived_at_s"] = rows["mean_arrived_at_s"] = -1.0
+        values: Floats = ways.priorities(rows, np.arange(len(rows)), 0.0, self.function)
+        self._replace_shared(values, chosen)
+        return values
+
+    def _replace_shared(self, values: Floats, chosen: Any) -> None:
+        if not self._shared or self._units is None:
+            return
+        position_of = {int(unit): position for position, unit in enumerate(chosen)}
+        for unit in self._shared:
+            if unit in position_of:
+                values[position_of[unit]] = self._together(self._units, unit)
+
+    def _together(self, units: Units, unit: int) -> float:
+        """Gives the value of a unit that several segments leave: `max`, or eq 3.9 over all."""
+        shape = units.shapes[unit]
+        segments: tuple[Way, ...] = shape.segments
+        if units.sharing == "max":
+            return max(self.value(way.selectivity, way.cost_s, way.ideal_s) for way in segments)
+        return combined(segments, units.cost_s(unit), self.value)
+
+
+__all__ = ["ALL", "PriorityPolicy", "priority"]

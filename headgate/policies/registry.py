@@ -4,9 +4,10 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from headgate.errors import ConfigRefused, UnknownName
+from headgate.model.units import Level
 from headgate.policies.interface import Policy
 
 ENTRY_POINTS = "headgate.policies"
@@ -14,9 +15,15 @@ ENTRY_POINTS = "headgate.policies"
 MakesPolicy = TypeVar("MakesPolicy", bound=Callable[..., Policy])
 
 
+Engine = Literal["simulation", "spark"]
+
+
 @dataclass(frozen=True)
 class PolicyEntry:
-    """A policy's line in `headgate policies`."""
+    """A policy's page in `headgate policies`.
+
+    `use` and `avoid` say when it is the right one and when not; `aliases` are other names of it.
+    """
 
     name: str
     make: Callable[..., Policy]
@@ -25,13 +32,29 @@ class PolicyEntry:
     starves: bool
     rule: str
     parameters: dict[str, Any] = field(default_factory=dict)
+    levels: tuple[Level, ...] = ("query", "operator")
+    engines: tuple[Engine, ...] = ("simulation", "spark")
+    aliases: tuple[str, ...] = ()
+    use: str = ""
+    avoid: str = ""
 
 
 _entries: dict[str, PolicyEntry] = {}
+_aliases: dict[str, str] = {}
 
 
 def register(
-    name: str, *, objective: str = "", paper: str = "", starves: bool = True, rule: str = ""
+    name: str,
+    *,
+    objective: str = "",
+    paper: str = "",
+    starves: bool = True,
+    rule: str = "",
+    levels: tuple[Level, ...] = ("query", "operator"),
+    engines: tuple[Engine, ...] = ("simulation", "spark"),
+    aliases: tuple[str, ...] = (),
+    use: str = "",
+    avoid: str = "",
 ) -> Callable[[MakesPolicy], MakesPolicy]:
     """Makes a policy class, or a function that returns a policy, known by name."""
 
@@ -41,9 +64,13 @@ def register(
             for parameter in inspect.signature(make).parameters.values()
             if parameter.default is not parameter.empty
         }
+        text = rule or inspect.getdoc(make) or ""
         _entries[name] = PolicyEntry(
-            name, make, objective, paper, starves, rule or inspect.getdoc(make) or "", parameters
-        )
+            name, make, objective, paper, starves, text, parameters, levels, engines, aliases,
+            use, avoid,
+        )  # fmt: skip
+        for alias in aliases:
+            _aliases[alias] = name
         return make
 
     return enter
@@ -67,9 +94,7 @@ def policy_named(name: str, **parameters: Any) -> Policy:
     >>> policy_named("cqc", inner="hnr").name
     'cqc'
     """
-    entry = _entries.get(name) or policies().get(name)
-    if entry is None:
-        raise UnknownName(kind="policy", name=name, known=policies())
+    entry = policy_entry(name)
     for key in parameters:
         if key not in entry.parameters:
             raise UnknownName(
@@ -81,5 +106,17 @@ def policy_named(name: str, **parameters: Any) -> Policy:
         raise ConfigRefused(
             path=f"policy '{name}'", key="parameters", value=parameters, expected=str(error)
         ) from error
-    policy.name = name
+    policy.name = entry.name
     return policy
+
+
+def policy_entry(name: str) -> PolicyEntry:
+    """Gives what is known of a policy, by its name or one of its other names.
+
+    Raises:
+        UnknownName: nobody registered that name; the nearest is suggested.
+    """
+    found = _entries.get(_aliases.get(name, name)) or policies().get(_aliases.get(name, name))
+    if found is None:
+        raise UnknownName(kind="policy", name=name, known=[*policies(), *_aliases])
+    return found

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headgate.model.events import StepFinished, StepStarted
-from headgate.model.network import Network
+from headgate.model.events import Measured, StepFinished, StepStarted
 from headgate.model.plan import ALL, Step
+from headgate.model.units import Units
 from headgate.policies.interface import Policy, State
 from headgate.policies.registry import register
 
@@ -29,7 +29,7 @@ class RoundRobin(Policy):
         self.quantum_s = quantum_s
         self._served_last = -1
 
-    def prepare(self, network: Network) -> None:
+    def prepare(self, units: Units) -> None:
         self._served_last = -1
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
@@ -37,7 +37,7 @@ class RoundRobin(Policy):
         order = np.concatenate([state.ready[cut:], state.ready[:cut]])
         return [Step(int(unit), self._tuples(state.table[unit])) for unit in order]
 
-    def hear(self, event: StepStarted | StepFinished) -> None:
+    def hear(self, event: StepStarted | StepFinished | Measured) -> None:
         if isinstance(event, StepStarted):
             self._served_last = event.call.units[0]
 

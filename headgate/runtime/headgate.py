@@ -18,6 +18,7 @@ from headgate.model.plan import ALL
 from headgate.model.query import Query, QueryClass, QueryStatistics, Sink
 from headgate.model.stream import Stream
 from headgate.model.unit_table import unit_table
+from headgate.model.units import units_of
 from headgate.policies import Policy, policy_named
 from headgate.runtime.handle import QueryHandle
 from headgate.runtime.observed import Listener, Observed
@@ -179,7 +180,7 @@ class Headgate:
         progress: Callable[[int, int], None],
     ) -> None:
         engine = self._engine
-        table = unit_table(network, self._rehearsed(network, progress))
+        table = unit_table(units_of(network), self._rehearsed(network, progress))
         self._scheduler = Scheduler(
             network, table, self.policy,
             workers=self._workers, train_tuples=self._train_tuples, most_fused=self._most_fused,

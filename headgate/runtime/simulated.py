@@ -15,6 +15,7 @@ from headgate.model.operator import Operator
 from headgate.model.plan import ALL
 from headgate.model.query import QueryClass, QueryStatistics
 from headgate.model.unit_table import unit_table
+from headgate.model.units import units_of
 from headgate.policies import Policy, policy_named
 from headgate.runtime.observed import Listener, Observed
 from headgate.runtime.recorded import recorded_statistics
@@ -49,7 +50,7 @@ def simulate(
     """
     known = dict(statistics or {})
     network = replace(network, paths=tuple(_as_known(path, known) for path in network.paths))
-    table = unit_table(network, known)
+    table = unit_table(units_of(network), known)
     chosen = policy_named(policy) if isinstance(policy, str) else policy
     engine = SimulationEngine(
         network, table, arrivals, seed=seed, workers=workers, trigger_s=trigger_s,

@@ -17,6 +17,7 @@ from headgate.model.events import (
 from headgate.model.network import Network
 from headgate.model.plan import ALL, BoxCall, Step
 from headgate.model.unit_table import UnitTable
+from headgate.model.units import units_of
 from headgate.policies.interface import Policy, State
 from headgate.scheduler.fusion import fuse
 from headgate.scheduler.queues import StreamBuffer
@@ -63,7 +64,7 @@ class Scheduler:
         self._running = 0
         self._calls = 0
         self._more_follow = False
-        policy.prepare(network)
+        policy.prepare(units_of(network))
 
     def hear(self, event: Event) -> None:
         """Takes in what happened."""

@@ -1,13 +1,13 @@
 """What one box call does to its tuples, compiled: who passes, when each leaves."""
 
-import numba
 import numpy as np
 
+from headgate.compiled import compiled
 from headgate.model.events import Floats, Ints
 from headgate.workloads.luck import chance
 
 
-@numba.njit()
+@compiled
 def run_train(
     first: int,
     end: int,

@@ -1,10 +1,11 @@
 """Luck without a generator: a hash of (seed, tuple, operator), the same for every policy."""
 
-import numba
 import numpy as np
 
+from headgate.compiled import compiled
 
-@numba.njit()
+
+@compiled
 def chance(seed: int, number: int, operator: int) -> float:
     """Gives a number in [0, 1) that depends on nothing but its arguments (splitmix64's mixing)."""
     word = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)

@@ -11,6 +11,7 @@ from headgate.model.plan import BoxCall
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 from headgate.model.unit_table import unit_table
+from headgate.model.units import units_of
 
 QUERIES = {"a": ("H", "s", 2.0), "b": ("H", "t", 4.0), "c": ("N", "s", 5.0)}
 """class, stream, ideal time in seconds, by query"""
@@ -29,7 +30,7 @@ def metrics() -> RunMetrics:
             for name, (query_class, stream, ideal_s) in QUERIES.items()
         ),
     )
-    return RunMetrics(network, unit_table(network))
+    return RunMetrics(network, unit_table(units_of(network)))
 
 
 def arrival(at_s: float, stream: int, *tuples: int) -> TrainArrived:

@@ -8,6 +8,7 @@ from headgate.model.operator import Operator
 from headgate.model.query import Query, QueryClass, QueryStatistics
 from headgate.model.stream import Stream
 from headgate.model.unit_table import UnitTable, unit_table
+from headgate.model.units import units_of
 
 
 def table_of(*operators: Operator, known: QueryStatistics | None = None) -> UnitTable:
@@ -17,7 +18,7 @@ def table_of(*operators: Operator, known: QueryStatistics | None = None) -> Unit
         (QueryClass(name="H", priority=6), QueryClass(name="N", priority=1)),
         (Path(query=query, stream="t", operators=operators),),
     )
-    return unit_table(network, {"q": known} if known else None)
+    return unit_table(units_of(network), {"q": known} if known else None)
 
 
 def box(cost_s: float | None, selectivity: float | None) -> Operator:

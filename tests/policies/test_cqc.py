@@ -13,6 +13,7 @@ from headgate.model.plan import BoxCall
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 from headgate.model.unit_table import UnitTable, unit_table
+from headgate.model.units import units_of
 from headgate.policies import State, policy_named
 from headgate.policies.cqc import Cqc
 from headgate.policies.round_robin import RoundRobin
@@ -37,9 +38,9 @@ class Table:
                 for number, name in enumerate(members)
             ),
         )
-        self.units: UnitTable = unit_table(network)
+        self.units: UnitTable = unit_table(units_of(network))
         self.units["pending"] = 1
-        policy.prepare(network)
+        policy.prepare(units_of(network))
 
     def turn(self, waiting: str = "HCN") -> str:
         """Tells which class the next step belongs to."""

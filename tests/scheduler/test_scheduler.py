@@ -13,6 +13,7 @@ from headgate.model.plan import BoxCall, Step
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 from headgate.model.unit_table import unit_table
+from headgate.model.units import units_of
 from headgate.policies import Policy, State, policy_named
 from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.statistics import Statistics
@@ -39,7 +40,7 @@ def network_of(
 def scheduler_of(units: int, policy: str | Policy = "rr", **options: object) -> Scheduler:
     network = network_of(units)
     chosen = policy_named(policy) if isinstance(policy, str) else policy
-    return Scheduler(network, unit_table(network), chosen, **options)  # type: ignore[arg-type]
+    return Scheduler(network, unit_table(units_of(network)), chosen, **options)  # type: ignore[arg-type]
 
 
 def arrive(scheduler: Scheduler, *tuples: int, stream: int = 0, at_s: float = 0.0) -> None:
@@ -156,7 +157,7 @@ def test_a_plan_with_a_unit_that_has_nothing_pending_or_does_not_exist_is_reject
     unit: int,
 ) -> None:
     network = network_of(3, streams=3)
-    scheduler = Scheduler(network, unit_table(network), Always(unit))
+    scheduler = Scheduler(network, unit_table(units_of(network)), Always(unit))
     arrive(scheduler, 1, stream=0)
     with pytest.raises(PlanRejected, match=f"policy 'always' planned unit {unit}"):
         scheduler.plan(0.0)
@@ -178,7 +179,7 @@ def test_a_plan_that_names_a_unit_twice_never_runs_it_twice_in_one_call() -> Non
 
 def test_units_without_figures_are_probed_alone_first_and_fused_afterwards() -> None:
     network = network_of(3)
-    table = unit_table(network)
+    table = unit_table(units_of(network))
     table["tuple_cost_s"] = table["selectivity"] = np.nan
     scheduler = Scheduler(
         network, table, policy_named("rr"), most_fused=3, statistics=Statistics(table)
@@ -196,7 +197,7 @@ def test_units_without_figures_are_probed_alone_first_and_fused_afterwards() -> 
 
 def test_one_new_unit_among_known_ones_is_probed_before_them() -> None:
     network = network_of(3)
-    table = unit_table(network)
+    table = unit_table(units_of(network))
     table["tuple_cost_s"][1] = np.nan
     scheduler = Scheduler(
         network, table, policy_named("rr"), most_fused=3, statistics=Statistics(table)
@@ -207,7 +208,7 @@ def test_one_new_unit_among_known_ones_is_probed_before_them() -> None:
 
 def test_cost_is_that_of_the_call_that_would_run() -> None:
     network = network_of(2)
-    table = unit_table(network)
+    table = unit_table(units_of(network))
     table["overhead_s"], table["tuple_cost_s"] = [0.1, 0.4], [0.001, 0.002]
     scheduler = Scheduler(network, table, policy_named("hr"), train_tuples=50)
     arrive(scheduler, 20)
@@ -218,7 +219,7 @@ def test_cost_is_that_of_the_call_that_would_run() -> None:
 
 def test_with_nothing_pending_a_unit_costs_a_call_on_one_tuple() -> None:
     network = network_of(1)
-    table = unit_table(network)
+    table = unit_table(units_of(network))
     table["overhead_s"] = 0.1
     scheduler = Scheduler(network, table, policy_named("hr"))
     arrive(scheduler, 20)
@@ -228,7 +229,7 @@ def test_with_nothing_pending_a_unit_costs_a_call_on_one_tuple() -> None:
 
 def test_a_query_that_runs_whole_is_never_fused() -> None:
     network = network_of(3, kinds=("select", "whole", "select"))
-    scheduler = Scheduler(network, unit_table(network), policy_named("rr"), most_fused=3)
+    scheduler = Scheduler(network, unit_table(units_of(network)), policy_named("rr"), most_fused=3)
     arrive(scheduler, 1)
     calls = []
     while found := scheduler.plan(0.0):
@@ -273,7 +274,7 @@ def test_a_stream_that_nobody_reads_is_passed_at_once() -> None:
     two = Network(
         (*network.streams, Stream(name="t", format="rate")), network.classes, network.paths
     )
-    scheduler = Scheduler(two, unit_table(two), policy_named("rr"))
+    scheduler = Scheduler(two, unit_table(units_of(two)), policy_named("rr"))
     arrive(scheduler, 1, 1, stream=1)
     assert scheduler.passed(1) == 2
     assert scheduler.plan(0.0) == []

@@ -1,0 +1,172 @@
+"""The graph of a network: every box with its inputs, readers and outputs, numbered."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import nan
+
+from headgate.model.network import Network
+from headgate.model.operator import Operator
+
+
+@dataclass
+class Node:
+    """A box: what it does, where its tuples come from and where they go.
+
+    `inputs` holds for each side the numbers of the streams and of the boxes that it reads; only a
+    join has two sides. `readers` are (box, side); `queries` those whose results it gives out.
+    """
+
+    number: int
+    name: str
+    operator: Operator
+    streams: tuple[tuple[int, ...], ...] = ()
+    boxes: tuple[tuple[int, ...], ...] = ()
+    readers: list[tuple[int, int]] = field(default_factory=list)
+    queries: list[int] = field(default_factory=list)
+
+    @property
+    def sides(self) -> int:
+        return len(self.streams)
+
+    @property
+    def cost_s(self) -> float:
+        return nan if self.operator.cost_s is None else self.operator.cost_s
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way from a box to the output of a query, beginning with the box itself.
+
+    S is `selectivity`, C̄ is `cost_s`, the plain sum of costs along it is `remaining_s`; `ideal_s`
+    is T of the query (Sharaf §3.1, §3.4.2).
+    """
+
+    query: int
+    selectivity: float
+    cost_s: float
+    remaining_s: float
+    ideal_s: float
+
+
+class Graph:
+    """The boxes of a network in their order: named ones first, then those of each path.
+
+    Args:
+        rates_per_s: tuples a second by stream number, from which the tuples in a join's window and
+            the closings of an aggregate per tuple follow. Streams without one count as 1 a second.
+    """
+
+    def __init__(self, network: Network, rates_per_s: Mapping[int, float] | None = None) -> None:
+        self.network = network
+        self.nodes: list[Node] = []
+        self._rates_per_s = dict(rates_per_s or {})
+        self._add_boxes()
+        self._add_paths()
+        for node in self.nodes:
+            for side, boxes in enumerate(node.boxes):
+                for box in boxes:
+                    self.nodes[box].readers.append((node.number, side))
+        self._output_per_s: dict[int, float] = {}
+        self._ideal: dict[int, float] = {}
+        self._ways: dict[tuple[int, int], tuple[Way, ...]] = {}
+        self._mean_cost: dict[tuple[int, int], float] = {}
+
+    def input_per_s(self, box: int, side: int = 0) -> float:
+        """Gives the tuples a second that reach a side of a box."""
+        node = self.nodes[box]
+        streams = sum(self._rates_per_s.get(stream, 1.0) for stream in node.streams[side])
+        return streams + sum(self.output_per_s(each) for each in node.boxes[side])
+
+    def output_per_s(self, box: int) -> float:
+        """Gives the tuples a second that a box gives out."""
+        if box not in self._output_per_s:
+            sides = range(self.nodes[box].sides)
+            self._output_per_s[box] = sum(
+                self.input_per_s(box, side) * self.selectivity(box, side) for side in sides
+            )
+        return self._output_per_s[box]
+
+    def selectivity(self, box: int, side: int = 0) -> float:
+        """Gives the tuples out per tuple in at a side.
+
+        A tuple meets S_R V / τ_R tuples in the other window of a join (Sharaf §3.4.2); an aggregate
+        closes a window every slide.
+        """
+        operator = self.nodes[box].operator
+        if operator.kind == "aggregate":
+            return 1.0 / max(self.input_per_s(box) * (operator.slide_s or nan), 1.0)
+        own = nan if operator.selectivity is None else operator.selectivity
+        if operator.kind == "join":
+            return own * self.input_per_s(box, 1 - side) * (operator.window_s or nan)
+        return own
+
+    def ideal_s(self, box: int) -> float:
+        """Gives T of what a box gives out: C_L + C_R + 2 C_J at a join (Sharaf definition 8)."""
+        if box not in self._ideal:
+            node = self.nodes[box]
+            below = [max([self.ideal_s(each) for each in side], default=0.0) for side in node.boxes]
+            self._ideal[box] = sum(below) + node.cost_s * node.sides
+        return self._ideal[box]
+
+    def mean_cost_s(self, box: int, side: int = 0) -> float:
+        """Gives C̄ of all that follows from one tuple at a side, shared boxes counted once."""
+        if (box, side) not in self._mean_cost:
+            after = sum(self.mean_cost_s(*reader) for reader in self.nodes[box].readers)
+            cost_s = self.nodes[box].cost_s
+            if self.nodes[box].readers:
+                cost_s += self.selectivity(box, side) * after
+            self._mean_cost[box, side] = cost_s
+        return self._mean_cost[box, side]
+
+    def ways(self, box: int, side: int = 0) -> tuple[Way, ...]:
+        """Gives every way from a side of a box to an output."""
+        if (box, side) not in self._ways:
+            node, own = self.nodes[box], self.selectivity(box, side)
+            found = [
+                Way(query, own, node.cost_s, node.cost_s, self.ideal_s(box))
+                for query in node.queries
+            ]
+            for reader in node.readers:
+                for way in self.ways(*reader):
+                    found.append(
+                        Way(
+                            way.query,
+                            own * way.selectivity,
+                            node.cost_s + own * way.cost_s,
+                            node.cost_s + way.remaining_s,
+                            way.ideal_s,
+                        )
+                    )
+            self._ways[box, side] = tuple(found)
+        return self._ways[box, side]
+
+    def _add_boxes(self) -> None:
+        network = self.network
+        streams = {stream.name: number for number, stream in enumerate(network.streams)}
+        boxes = {box.name: number for number, box in enumerate(network.boxes)}
+        for number, box in enumerate(network.boxes):
+            two = box.operator.kind == "join"
+            sides = [(name,) for name in box.inputs] if two else [box.inputs]
+            self.nodes.append(
+                Node(
+                    number,
+                    box.name,
+                    box.operator,
+                    tuple(tuple(streams[name] for name in s if name in streams) for s in sides),
+                    tuple(tuple(boxes[name] for name in s if name in boxes) for s in sides),
+                )
+            )
+
+    def _add_paths(self) -> None:
+        for query, path in enumerate(self.network.paths):
+            if path.output is not None:
+                self.nodes[self.network.box_number(path.output)].queries.append(query)
+                continue
+            stream = (self.network.stream_number(path.stream),)
+            for position, operator in enumerate(path.operators):
+                number = len(self.nodes)
+                first = position == 0
+                name = f"{path.query.name}.{position}"
+                reads = ((stream,), ((),)) if first else (((),), ((number - 1,),))
+                self.nodes.append(Node(number, name, operator, *reads))
+            self.nodes[-1].queries.append(query)

@@ -1,0 +1,251 @@
+"""Units: what the scheduler picks. A network cut into segments that have a queue each."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from headgate.errors import ConfigRefused
+from headgate.model.graph import Graph, Way
+from headgate.model.network import Network
+
+Level = Literal["query", "operator"]
+Sharing = Literal["max", "sum", "pdt"]
+
+Value = Callable[[float, float, float], float]
+"""The priority of a segment by S, C̄ and T, for a tuple that has waited one second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A box inside a unit: reached from the stage `parent`, or from the unit's queue where −1.
+
+    What comes out goes to the results of `queries`, to the queues of the units `fills`, and to the
+    stages whose parent this is.
+    """
+
+    box: int
+    side: int
+    parent: int
+    queries: tuple[int, ...] = ()
+    fills: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnitShape:
+    """A unit: a queue, and the boxes that its tuples run through in one call.
+
+    Args:
+        box, side: where its tuples come in.
+        streams: the streams that fill its queue.
+        fed_by: the units that fill its queue.
+        feeds: the units whose queues it fills.
+        stages: its boxes, each after its parent.
+        segments: the ways to outputs that define its priority (Sharaf §3.6).
+        query, query_class: those of the output it works for; of the most important, if several.
+    """
+
+    number: int
+    box: int
+    side: int
+    streams: tuple[int, ...]
+    fed_by: tuple[int, ...]
+    feeds: tuple[int, ...]
+    stages: tuple[Stage, ...]
+    segments: tuple[Way, ...]
+    query: int
+    query_class: int
+
+    @property
+    def queries(self) -> tuple[int, ...]:
+        """The queries whose results pass through it."""
+        return tuple(dict.fromkeys(way.query for way in self.segments))
+
+
+@dataclass(frozen=True)
+class Units:
+    """A network's units at one level; at query level, those of plain paths have the path's number.
+
+    At query level a tuple runs from a stream to the outputs in one call; at operator level every
+    box has a queue and a call of its own (Sharaf §3.3).
+    """
+
+    network: Network
+    graph: Graph
+    level: Level
+    sharing: Sharing
+    shapes: tuple[UnitShape, ...]
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def figures(self, unit: int) -> tuple[float, float]:
+        """Gives s and c̄ of the boxes that one call of a unit runs."""
+        reach: list[float] = []
+        cost_s = selectivity = 0.0
+        for stage in self.shapes[unit].stages:
+            coming = 1.0 if stage.parent < 0 else reach[stage.parent]
+            going = coming * self.graph.selectivity(stage.box, stage.side)
+            cost_s += coming * self.graph.nodes[stage.box].cost_s
+            reach.append(going)
+            if stage.queries or stage.fills:
+                selectivity += going
+        return selectivity, cost_s
+
+    def cost_s(self, unit: int) -> float:
+        """Gives C̄ of the segments that define a unit's priority, shared boxes counted once."""
+        shape = self.shapes[unit]
+        whole = self.level == "operator"
+        return self.graph.mean_cost_s(shape.box, shape.side) if whole else self.figures(unit)[1]
+
+
+def units_of(
+    network: Network,
+    level: Level = "query",
+    *,
+    sharing: Sharing = "pdt",
+    value: Value | None = None,
+    rates_per_s: Mapping[int, float] | None = None,
+) -> Units:
+    """Cuts a network into units.
+
+    Args:
+        sharing: what a shared first operator is worth and runs with, at query level: `max` and
+            `sum` run all segments, `pdt` those of its priority-defining tree (Sharaf §3.6.2); the
+            rest then have queues of their own.
+        value: ranks segments for `pdt`; S / C̄ if left out.
+        rates_per_s: by stream number, for joins and aggregates.
+    """
+    for key, found, known in (("level", level, Level), ("sharing", sharing, Sharing)):
+        if found not in get_args(known):
+            expected = "one of " + ", ".join(get_args(known))
+            raise ConfigRefused(path="units", key=key, value=found, expected=expected)
+    graph = Graph(network, rates_per_s)
+    rank = value or (lambda selectivity, cost_s, ideal_s: selectivity / cost_s)
+    entries = _entries(graph, level, sharing, rank)
+    number_of = {entry: number for number, entry in enumerate(entries)}
+    programs = [_program(graph, entry, number_of) for entry in entries]
+    fed_by: list[list[int]] = [[] for _ in entries]
+    for number, stages in enumerate(programs):
+        for unit in dict.fromkeys(unit for stage in stages for unit in stage.fills):
+            fed_by[unit].append(number)
+    shapes = []
+    for number, ((box, side), stages) in enumerate(zip(entries, programs, strict=True)):
+        segments = _segments(graph, box, side, stages, level)
+        reached = [way.query for way in segments]
+        classes = {query: _class_of(network, query) for query in reached}
+        important = max(reached, key=lambda query: network.classes[classes[query]].priority)
+        shapes.append(
+            UnitShape(
+                number, box, side, graph.nodes[box].streams[side], tuple(fed_by[number]),
+                tuple(dict.fromkeys(unit for stage in stages for unit in stage.fills)),
+                stages, segments, important, classes[important],
+            )  # fmt: skip
+        )
+    return Units(network, graph, level, sharing, tuple(shapes))
+
+
+def combined(ways: tuple[Way, ...], cost_s: float, value: Value) -> float:
+    """Gives what segments that run together are worth: Σ S_i w_i / C̄ (Sharaf eq 3.9).
+
+    A priority of the thesis is S w / C̄ with some w of T and W. So V_i C̄_i is a segment's part of
+    the numerator, and one cost, shared boxes counted once, divides the sum; never a sum of
+    quotients.
+    """
+    parts = [value(way.selectivity, way.cost_s, way.ideal_s) * way.cost_s for way in ways]
+    return float(np.sum(parts)) / cost_s
+
+
+def _entries(graph: Graph, level: Level, sharing: Sharing, value: Value) -> list[tuple[int, int]]:
+    """Gives the (box, side) that have a queue, in the order of boxes."""
+    useful = [
+        (node.number, side)
+        for node in graph.nodes
+        for side in range(node.sides)
+        if graph.ways(node.number, side)
+    ]
+    if level == "operator":
+        return useful
+    found = [entry for entry in useful if graph.nodes[entry[0]].streams[entry[1]]]
+    if sharing == "pdt":
+        cut = [
+            reader
+            for box, side in found
+            for reader in graph.nodes[box].readers
+            if reader not in _tree(graph, box, side, value)
+        ]
+        found = sorted({*found, *cut})
+    return found
+
+
+def _tree(graph: Graph, box: int, side: int, value: Value) -> list[tuple[int, int]]:
+    """Gives the readers of a shared box that make up its priority-defining tree (Sharaf §3.6.2).
+
+    Segments are added in descending priority while the value of all grows; never back to a smaller
+    set, since the thesis stops at the first that does not help.
+    """
+    node = graph.nodes[box]
+    if len(node.readers) < 2:
+        return node.readers
+    own = graph.selectivity(box, side)
+    branches = []
+    for reader in node.readers:
+        after = graph.mean_cost_s(*reader)
+        ways = tuple(
+            Way(
+                way.query,
+                own * way.selectivity,
+                node.cost_s + own * way.cost_s,
+                node.cost_s + way.remaining_s,
+                way.ideal_s,
+            )
+            for way in graph.ways(*reader)
+        )
+        alone = combined(ways, node.cost_s + own * after, value)
+        branches.append((alone, reader, ways, own * after))
+    branches.sort(key=lambda branch: (-branch[0], branch[1]))
+    chosen: list[tuple[int, int]] = []
+    ways, cost_s, best = (), node.cost_s, -np.inf
+    for _, reader, more, after_s in branches:
+        worth = combined(ways + more, cost_s + after_s, value)
+        if chosen and not worth > best:
+            break
+        chosen.append(reader)
+        ways, cost_s, best = ways + more, cost_s + after_s, worth
+    return chosen
+
+
+def _program(
+    graph: Graph, entry: tuple[int, int], number_of: Mapping[tuple[int, int], int]
+) -> tuple[Stage, ...]:
+    """Gives a unit's boxes, depth first: those behind another unit's queue are that unit's."""
+    stages: list[Stage] = []
+
+    def add(box: int, side: int, parent: int) -> None:
+        node = graph.nodes[box]
+        useful = [reader for reader in node.readers if graph.ways(*reader)]
+        fills = tuple(number_of[reader] for reader in useful if reader in number_of)
+        stages.append(Stage(box, side, parent, tuple(node.queries), fills))
+        position = len(stages) - 1
+        for reader in useful:
+            if reader not in number_of:
+                add(*reader, position)
+
+    add(*entry, -1)
+    return tuple(stages)
+
+
+def _segments(
+    graph: Graph, box: int, side: int, stages: tuple[Stage, ...], level: Level
+) -> tuple[Way, ...]:
+    """Gives the ways that count for a unit's priority: at query level, those it runs itself."""
+    ways = graph.ways(box, side)
+    if level == "operator":
+        return ways
+    own = {query for stage in stages for query in stage.queries}
+    return tuple(way for way in ways if way.query in own) or ways
+
+
+def _class_of(network: Network, query: int) -> int:
+    return network.class_number(network.paths[query].query.query_class)

@@ -1,0 +1,17 @@
+"""Most tuples in queue (AMoS §2.1)."""
+
+from headgate.model.unit_table import Unit
+from headgate.policies.priority import priority
+
+
+@priority(
+    "mtiq",
+    objective="longest queue",
+    paper="AMoS §2.1",
+    changes="queue",
+    use="Queues are bounded and must not overflow.",
+    avoid="Anybody waits for results: a query with few tuples may wait for ever.",
+)
+def most_tuples(unit: Unit, now_s: float) -> float:
+    """Number of pending tuples: N (AMoS §2.1)."""
+    return float(unit.pending)

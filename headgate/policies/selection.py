@@ -1,0 +1,163 @@
+"""Compiled selection: which unit has the largest priority, found without Python.
+
+Four ways, by how a priority changes: never, in proportion to the wait, with the queue, or with time
+in any other manner. Ties go to the smaller unit number in all of them.
+"""
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from headgate.compiled import compiled
+from headgate.model.events import Floats, Ints
+from headgate.model.plan import ALL
+from headgate.model.unit_table import UNIT, UnitTable
+
+NOBODY = -1
+ROW = numba.from_dtype(UNIT)
+PRIORITY = numba.types.float64(ROW, numba.types.float64)
+"""What every priority function is compiled to, so that one kernel serves all of them."""
+
+
+def ranked(values: Floats) -> tuple[Any, ...]:
+    """Gives the memory of static priorities: units by rank, and a bit for each that is ready."""
+    order = np.argsort(-values, kind="stable")
+    rank = np.empty(len(values), dtype=np.int64)
+    rank[order] = np.arange(len(values))
+    words = (len(values) + 63) // 64
+    return rank, order, np.zeros(words, dtype=np.uint64), np.zeros(1, dtype=np.int64)
+
+
+@compiled
+def rank_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
+    rank, _, bits, first = memory
+    place = rank[unit]
+    word, bit = place >> 6, np.uint64(1) << np.uint64(place & 63)
+    if table[unit].ready:
+        bits[word] |= bit
+        first[0] = min(first[0], word)
+    else:
+        bits[word] &= ~bit
+
+
+@compiled
+def rank_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
+    _, order, bits, first = memory
+    for word in range(first[0], len(bits)):
+        if bits[word]:
+            first[0] = word
+            # x & −x leaves the lowest bit; de Bruijn would do, but a float's exponent is exact here.
+            lowest = bits[word] & (~bits[word] + np.uint64(1))
+            return order[(word << 6) + _exponent(lowest)], ALL, 1
+    first[0] = len(bits)
+    return NOBODY, 0, 0
+
+
+@compiled
+def _exponent(power: int) -> int:
+    """Gives k of 2^k."""
+    found, word = 0, np.uint64(power)
+    for half in (32, 16, 8, 4, 2, 1):
+        if word >> np.uint64(half):
+            word >>= np.uint64(half)
+            found += half
+    return found
+
+
+def waiting(values: Floats) -> tuple[Any, ...]:
+    """Gives the memory of priorities Φ W: Φ, then Φ and head arrival of those that are ready.
+
+    A unit that is not ready has Φ −1 and an arrival before all time, so that it loses to everybody
+    without a test inside the loop.
+    """
+    count = len(values)
+    return values.astype(np.float64), np.full(count, -1.0), np.full(count, -1e300)
+
+
+@compiled
+def wait_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
+    phi, ready_phi, heads_s = memory
+    if table[unit].ready:
+        ready_phi[unit], heads_s[unit] = phi[unit], table[unit].head_arrived_at_s
+    else:
+        ready_phi[unit], heads_s[unit] = -1.0, -1e300
+
+
+@compiled
+def wait_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
+    _, phi, heads_s = memory
+    best = largest_product(phi, heads_s, now_s)
+    if best < 0.0:
+        return NOBODY, 0, len(phi)
+    for unit in range(len(phi)):
+        if phi[unit] * (now_s - heads_s[unit]) == best:
+            return unit, ALL, len(phi)
+    return NOBODY, 0, len(phi)
+
+
+@numba.njit(fastmath={"nnan", "nsz"})
+def largest_product(phi: Floats, heads_s: Floats, now_s: float) -> float:
+    """Gives the largest Φ W; the flags only let the maximum be taken of several lanes at once."""
+    best = -1e308
+    for unit in range(len(phi)):
+        best = max(best, phi[unit] * (now_s - heads_s[unit]))
+    return best
+
+
+def valued(count: int, function: Any) -> tuple[Any, ...]:
+    """Gives the memory of priorities that change with the queue only: their present values."""
+    return np.full(count, -np.inf), np.zeros(count, dtype=np.bool_), function
+
+
+@compiled
+def value_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
+    values, ready, function = memory
+    ready[unit] = table[unit].ready
+    values[unit] = function(table[unit], now_s) if ready[unit] else -np.inf
+
+
+@compiled
+def value_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
+    values, ready, _ = memory
+    best = largest(values)
+    for unit in range(len(values)):
+        if values[unit] == best and ready[unit]:
+            return unit, ALL, len(values)
+    return NOBODY, 0, len(values)
+
+
+@numba.njit(fastmath={"nnan", "nsz"})
+def largest(values: Floats) -> float:
+    best = -np.inf
+    for unit in range(len(values)):
+        best = max(best, values[unit])
+    return best
+
+
+@compiled
+def time_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
+    _, ready, _ = memory
+    ready[unit] = table[unit].ready
+
+
+@compiled
+def time_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
+    _, ready, function = memory
+    chosen, best, examined = NOBODY, -np.inf, 0
+    for unit in range(len(ready)):
+        if ready[unit]:
+            value = function(table[unit], now_s)
+            examined += 1
+            if chosen < 0 or value > best:
+                chosen, best = unit, value
+    return chosen, ALL, examined
+
+
+@compiled
+def priorities(table: UnitTable, units: Ints, now_s: float, function: Any) -> Floats:
+    """Gives the value of each unit; compiled once for every priority function."""
+    values = np.empty(len(units))
+    for position in range(len(units)):
+        values[position] = function(table[units[position]], now_s)
+    return values
