@@ -6,6 +6,7 @@ another file would go unnoticed. Here any change of any file of ours makes a new
 
 import hashlib
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,8 @@ from typing import Any, TypeVar
 import numba
 from numba.core import config
 from numba.misc.appdirs import AppDirs
+
+A_DAY_S = 86_400.0
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -25,10 +28,11 @@ def _folder() -> str:
     place = hashlib.sha256(str(ours).encode()).hexdigest()[:8]
     kept = Path(AppDirs("headgate", appauthor=False).user_cache_dir) / "compiled" / place
     folder = kept / digest.hexdigest()[:16]
-    if kept.exists():
-        for stale in kept.iterdir():
-            if stale != folder:
-                shutil.rmtree(stale, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.touch()
+    for other in kept.iterdir():
+        if other.stat().st_mtime < time.time() - A_DAY_S:  # another process may use a younger one
+            shutil.rmtree(other, ignore_errors=True)
     return str(folder)
 
 

@@ -28,6 +28,20 @@ class Report:
     pending_over_time: tuple[tuple[float, ...], ...] = ()
     """Samples: seconds from the start, then the pending tuples of each class in order."""
     errors: tuple[str, ...] = ()
+    storage_s: float = 0.0
+    """What the storage manager took; `scheduler_s` and `overhead_s` are the other two parts."""
+    decisions: int = 0
+    box_calls: int = 0
+    utilisation: float = nan
+    """Share of the workers' time that calls took."""
+    bytes_mean: float = nan
+    bytes_max: float = nan
+    memory_mean: float = nan
+    """Tuples in memory, one that several queues hold counted once (BZ §4); and the most."""
+    memory_max: float = nan
+    over_time: tuple[tuple[float, ...], ...] = ()
+    """Samples: seconds, pending tuples and bytes, then of the results since the last sample their
+    number, mean response, mean slowdown and mean utility."""
 
     @classmethod
     def of(
@@ -49,6 +63,7 @@ class Report:
             queries=tuple(metrics.by_query()),
             pending_over_time=tuple(metrics.pending_over_time.rows),
             errors=tuple(str(error) for error in errors),
+            decisions=metrics.calls,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -64,13 +79,18 @@ class Report:
             "classes": tuple(map(_line, data["classes"])),
             "queries": tuple(map(_line, data["queries"])),
             "pending_over_time": tuple(map(tuple, data["pending_over_time"])),
+            "over_time": tuple(tuple(_number(v) for v in row) for row in data["over_time"]),
         }
-        return replace(cls(**{**data, **lines}), errors=tuple(data["errors"]))
+        return replace(cls(**{**_with_nan(data), **lines}), errors=tuple(data["errors"]))
 
 
 def _line(data: dict[str, Any]) -> Line:
     sums = {key: Summary(**_with_nan(data[key])) for key in ("response_s", "slowdown")}
-    return Line(**{**data, **sums})
+    return Line(**{**_with_nan(data), **sums})
+
+
+def _number(value: float | None) -> float:
+    return nan if value is None else value
 
 
 def _with_nan(values: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import nan
 
 import numpy as np
 
@@ -23,6 +24,16 @@ class Line:
     pending_mean: float
     pending_max: int
     busy_s: float
+    output_per_s: float = nan
+    staleness: float = nan
+    """Share of the time in which a tuple that will be output waits, a mean over queries."""
+    weighted_staleness: float = nan
+    tardiness_s: float = nan
+    """How late the results of windows are, a mean over windows; and the latest."""
+    tardiness_max_s: float = nan
+    qos: float = nan
+    """Mean utility of the results, by the queries' QoS graphs."""
+    shed: int = 0
 
 
 class PendingOverTime:
@@ -165,4 +176,5 @@ class RunMetrics:
             pending_mean=float(self._pending_area[chosen].sum() / (self.seconds or 1.0)),
             pending_max=pending_max,
             busy_s=float(self._busy_s[chosen].sum()),
+            output_per_s=response_s.count / (self.seconds or nan),
         )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headgate.model.events import Floats
+from headgate.model.events import Floats, Ints
 
 SMALLEST, STEP, BINS = 1e-7, 1.02, 2000
 """Bins grow by 2 %, from 10⁻⁷ to 10¹⁰: a quantile is right to 1 %."""
@@ -34,6 +34,14 @@ class Tally:
         self.count = 0
         self._sum = self._squares = self._maximum = 0.0
         self._bins = np.zeros(BINS, dtype=np.int64)
+
+    @classmethod
+    def of(cls, count: int, total: float, squares: float, maximum: float, bins: Ints) -> "Tally":
+        """Gives the tally of values that somebody else has counted, by the same bins."""
+        tally = cls()
+        tally.count, tally._sum, tally._squares = count, total, squares
+        tally._maximum, tally._bins = maximum, bins.astype(np.int64)
+        return tally
 
     def add(self, values: Floats) -> None:
         """Counts values of 0 or more; what is no number is left out."""

@@ -7,18 +7,23 @@ from math import nan
 from headgate.model.network import Network
 from headgate.model.operator import Operator
 
+NAMED = 2**40
+LONGEST_PATH = 64
+
 
 @dataclass
 class Node:
     """A box: what it does, where its tuples come from and where they go.
 
-    `inputs` holds for each side the numbers of the streams and of the boxes that it reads; only a
-    join has two sides. `readers` are (box, side); `queries` those whose results it gives out.
+    `streams` and `boxes` hold for each side the numbers of those it reads; a join has two sides, a
+    union one for each input, all others one. `readers` are (box, side); `queries` those whose results it gives out. Boxes
+    of the same `luck` let the same tuples pass.
     """
 
     number: int
     name: str
     operator: Operator
+    luck: int
     streams: tuple[tuple[int, ...], ...] = ()
     boxes: tuple[tuple[int, ...], ...] = ()
     readers: list[tuple[int, int]] = field(default_factory=list)
@@ -105,7 +110,10 @@ class Graph:
         if box not in self._ideal:
             node = self.nodes[box]
             below = [max([self.ideal_s(each) for each in side], default=0.0) for side in node.boxes]
-            self._ideal[box] = sum(below) + node.cost_s * node.sides
+            if node.operator.kind == "join":
+                self._ideal[box] = sum(below) + 2 * node.cost_s
+            else:
+                self._ideal[box] = max(below) + node.cost_s
         return self._ideal[box]
 
     def mean_cost_s(self, box: int, side: int = 0) -> float:
@@ -145,13 +153,14 @@ class Graph:
         streams = {stream.name: number for number, stream in enumerate(network.streams)}
         boxes = {box.name: number for number, box in enumerate(network.boxes)}
         for number, box in enumerate(network.boxes):
-            two = box.operator.kind == "join"
-            sides = [(name,) for name in box.inputs] if two else [box.inputs]
+            apart = box.operator.kind in ("join", "union")
+            sides = [(name,) for name in box.inputs] if apart else [box.inputs]
             self.nodes.append(
                 Node(
                     number,
                     box.name,
                     box.operator,
+                    _luck(box.operator, NAMED + number),
                     tuple(tuple(streams[name] for name in s if name in streams) for s in sides),
                     tuple(tuple(boxes[name] for name in s if name in boxes) for s in sides),
                 )
@@ -168,5 +177,11 @@ class Graph:
                 first = position == 0
                 name = f"{path.query.name}.{position}"
                 reads = ((stream,), ((),)) if first else (((),), ((number - 1,),))
-                self.nodes.append(Node(number, name, operator, *reads))
+                luck = _luck(operator, query * LONGEST_PATH + position)
+                self.nodes.append(Node(number, name, operator, luck, *reads))
             self.nodes[-1].queries.append(query)
+
+
+def _luck(operator: Operator, own: int) -> int:
+    """Gives what decides, with the tuple and the seed, whether an operator lets it pass."""
+    return own if operator.attribute is None else -1 - operator.attribute

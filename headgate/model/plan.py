@@ -8,10 +8,15 @@ ALL = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One unit and how many of its pending tuples it should take, at the most."""
+    """One unit and how many of its pending tuples it should take, at the most.
+
+    `continues` says that it belongs to the superbox of the step before: nothing new was decided for
+    it, and its tuples are in memory already (Aurora §4.1).
+    """
 
     unit: int
     tuples: int = ALL
+    continues: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ UNIT = np.dtype(
         ("bytes_out", np.float64),
         ("ready", np.bool_),  # has tuples and does not run
         ("pending", np.int64),  # N
+        ("amount", np.float64),  # N by what is expected of it: less than `pending` in fluid runs
         ("head_arrived_at_s", np.float64),  # W = now − this
         ("mean_arrived_at_s", np.float64),
         ("deadline_s", np.float64),
@@ -37,7 +38,8 @@ UNIT = np.dtype(
         ("weight", np.float64),
         ("pending_outputs", np.float64),  # what an oracle knows of the pending tuples, else NaN
         ("pending_s", np.float64),
-    ]
+    ],
+    align=True,
 )
 
 
@@ -60,6 +62,7 @@ class Unit(Protocol):
     bytes_out: float
     ready: bool
     pending: int
+    amount: float
     head_arrived_at_s: float
     mean_arrived_at_s: float
     deadline_s: float

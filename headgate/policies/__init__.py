@@ -3,7 +3,20 @@
 In: the unit table and the time. Out: plans. Never: an engine, a clock, a file, unseen luck.
 """
 
-from headgate.policies import cqc, mtiq, rate, round_robin, wait
+from headgate.policies import (
+    amos,
+    bsd,
+    chain,
+    class_baselines,
+    cqc,
+    forks,
+    mss,
+    mtiq,
+    rate,
+    round_robin,
+    superbox,
+    wait,
+)
 from headgate.policies.interface import Foresight, Policy, Selection, State
 from headgate.policies.priority import priority
 from headgate.policies.registry import (
@@ -20,7 +33,13 @@ __all__ = [
     "PolicyEntry",
     "Selection",
     "State",
+    "amos",
+    "bsd",
+    "chain",
+    "class_baselines",
     "cqc",
+    "forks",
+    "mss",
     "mtiq",
     "policies",
     "policy_entry",
@@ -29,5 +48,6 @@ __all__ = [
     "rate",
     "register",
     "round_robin",
+    "superbox",
     "wait",
 ]

@@ -1,10 +1,12 @@
 """Query classes: a weighted round robin over classes, any policy inside a class (CQC §4)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from headgate.model.events import Measured, StepFinished, StepStarted
-from headgate.model.plan import Step
+import numpy as np
+
+from headgate.model.events import Ints, Measured, StepFinished, StepStarted
+from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 from headgate.policies.interface import Policy, State
@@ -41,12 +43,25 @@ class ClassTurn:
         self.unspent_s = max(0.0, self.unspent_s - seconds)
 
 
-@register("cqc", objective="response time of important classes", paper="CQC §4", starves=False)
+@register(
+    "cqc",
+    objective="response time of important classes",
+    paper="CQC §4",
+    starves=False,
+    use="Queries differ in importance, and the less important ones must go on all the same.",
+    avoid="All queries are of one class: what remains is the inner policy.",
+)
 class Cqc(Policy):
     """Classes in descending priority, each for its quota of worker-seconds a round (CQC §4.2).
 
     A class gets T = k P / ΣP of the period k. A class whose quota is not positive skips its turn
-    and gains T. Inside the class the inner policy decides; no call spans two classes.
+    and gains T. Inside the class the inner policy decides; no call spans two classes. An operator
+    drains its whole queue.
+
+    At operator level the operators that only streams feed are the sources of their class: they run
+    when none of its other operators has tuples (CQC §3). A class that waits for tuples polls its
+    sources twice and then yields the rest of its turn. Here a poll takes no time, so that the
+    second finds what the first has found, and a class without tuples yields at once.
 
     Args:
         inner: the policy inside a class, by name or itself.
@@ -54,9 +69,11 @@ class Cqc(Policy):
         period_steps: the period is at least this many mean steps. The paper's steps are short
             against its period; a Spark job is not, and a quota below one step orders nothing.
 
-    Departs from the paper in one point: sources are not operators here (ingest runs beside the
-    scheduler), so there is no source queue to poll twice.
+    Departs from the paper at query level, where a unit is source and operators in one and no class
+    has sources of its own.
     """
+
+    tuples_a_step = ALL
 
     def __init__(
         self, inner: str | Policy = "hr", period_s: float = 0.001, period_steps: int = 0
@@ -70,6 +87,7 @@ class Cqc(Policy):
         self.turns: list[ClassTurn] = []
         self._at = 0
         self._class_of_unit: list[int] = []
+        self._is_source = np.zeros(0, dtype=np.bool_)
         self._steps, self._steps_s = 0, 0.0
 
     def prepare(self, units: Units) -> None:
@@ -80,6 +98,8 @@ class Cqc(Policy):
         self.turns.sort(key=lambda turn: -turn.priority)
         self._at = 0
         self._class_of_unit = [shape.query_class for shape in units.shapes]
+        apart = units.level == "operator"
+        self._is_source = np.array([apart and not shape.fed_by for shape in units.shapes])
         self._share_out(self.period_s)
         for turn in self.turns:
             turn.quota_s = turn.slice_s
@@ -94,8 +114,8 @@ class Cqc(Policy):
             if turn.used_s == 0 and turn.quota_s <= 0:
                 turn.quota_s += turn.slice_s
             elif turn.number in waiting and turn.used_s < turn.quota_s:
-                inside = State(state.table, state.ready[classes == turn.number])
-                return self.inner.plan(inside, now_s)
+                inside = self._sources_last(state.ready[classes == turn.number])
+                return self.inner.plan(replace(state, ready=inside), now_s)
             else:
                 turn.settle()
             self._at = (self._at + 1) % len(self.turns)
@@ -119,6 +139,11 @@ class Cqc(Policy):
     def may_fuse(self, table: UnitTable, unit: int, other: int) -> bool:
         same_class = bool(table["query_class"][unit] == table["query_class"][other])
         return same_class and self.inner.may_fuse(table, unit, other)
+
+    def _sources_last(self, ready: Ints) -> Ints:
+        """Gives the operators of a class that have tuples; its sources if there are none."""
+        operational = ready[~self._is_source[ready]]
+        return operational if len(operational) else ready
 
     def _share_out(self, period_s: float) -> None:
         total = sum(turn.priority for turn in self.turns)

@@ -61,6 +61,9 @@ class Policy(ABC):
     tuples_a_step: int = 1
     """How many tuples a step takes in the policy's paper, where a run does not say otherwise."""
 
+    foresees: bool = False
+    """Whether it needs to know what will become of waiting tuples, as only a simulation does."""
+
     wake_at_s: float = inf
     """When it wants to hear `Measured` and be asked again, although nothing may have happened."""
 

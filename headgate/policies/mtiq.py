@@ -14,4 +14,4 @@ from headgate.policies.priority import priority
 )
 def most_tuples(unit: Unit, now_s: float) -> float:
     """Number of pending tuples: N (AMoS §2.1)."""
-    return float(unit.pending)
+    return unit.amount

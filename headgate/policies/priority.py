@@ -1,6 +1,7 @@
 """Priority policies: one decorated function of a unit and the time, compiled by Numba."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Literal, get_args
 
 import numba
@@ -62,6 +63,11 @@ def priority(
     return enter
 
 
+@cache
+def _compiled(function: PriorityFunction) -> Any:
+    return numba.cfunc(ways.PRIORITY)(function)
+
+
 class PriorityPolicy(Policy):
     """Runs the unit of the largest priority; ties go to the smaller unit number.
 
@@ -72,16 +78,13 @@ class PriorityPolicy(Policy):
 
     def __init__(self, function: Any, changes: Changes = "time", tuples_a_step: int = 1) -> None:
         self._python, self.changes, self.tuples_a_step = function, changes, tuples_a_step
-        self._function: Any = None
         self._shared: tuple[int, ...] = ()
         self._units: Units | None = None
 
     @property
     def function(self) -> Any:
         """The compiled function, `float64(row, float64)`."""
-        if self._function is None:
-            self._function = numba.cfunc(ways.PRIORITY)(self._python)
-        return self._function
+        return _compiled(self._python)
 
     def prepare(self, units: Units) -> None:
         """Compiles, so that the first decision is as quick as the next."""

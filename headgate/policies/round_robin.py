@@ -1,47 +1,284 @@
-"""Round robin: queries in turn (Aurora §5.1, Sharaf §3.7)."""
+"""Round robin: queries in turn, or boxes in turn (Aurora §5.1, Sharaf §3.7)."""
 
 from collections.abc import Sequence
+from math import isnan, nan
+from typing import Any
 
 import numpy as np
 
-from headgate.model.events import Measured, StepFinished, StepStarted
+from headgate.compiled import compiled
+from headgate.model.events import Floats, Ints, Measured, StepFinished, StepStarted
 from headgate.model.plan import ALL, Step
+from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
-from headgate.policies.interface import Policy, State
+from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.registry import register
+from headgate.policies.selection import NOBODY
 
 
-@register("rr", objective="fairness by turns", paper="Aurora §5.1", starves=False)
-class RoundRobin(Policy):
-    """Queries in turn, beginning behind the one that was served last.
+@register(
+    "rr-box",
+    objective="fairness by turns",
+    paper="Aurora §5.1",
+    starves=False,
+    use="A plain baseline is wanted: every box in turn, whatever it costs or brings.",
+    avoid="Anything else counts than that nobody is passed over.",
+)
+class BoxRoundRobin(Policy):
+    """Units in turn, beginning behind the one that was served last (Aurora §5.1).
 
     The papers leave open how long a turn is. Here it is a train: `quantum_s` limits it to the
-    tuples that fit into that many seconds by the unit's measured cost, at least one; None takes
-    what the run's train size allows.
+    tuples that fit into that many seconds by the unit's measured cost, at least one; 0 is one
+    tuple, None takes what the run's train size allows.
 
     The turn moves on from the *first* unit of a fused call: counted from the last one, a unit that
     reads other trains than its neighbours could be passed over for ever.
     """
 
     def __init__(self, quantum_s: float | None = None) -> None:
-        if quantum_s is not None and quantum_s < 0:
+        if quantum_s is not None and not quantum_s >= 0:
             raise ValueError("quantum_s of 0 or more seconds")
         self.quantum_s = quantum_s
-        self._served_last = -1
+        self._at_query_level = True
+        self._served_last = NOBODY
 
     def prepare(self, units: Units) -> None:
-        self._served_last = -1
+        self._at_query_level = units.level == "query"
+        self._served_last = NOBODY
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
-        cut = int(np.searchsorted(state.ready, self._served_last, side="right"))
-        order = np.concatenate([state.ready[cut:], state.ready[:cut]])
-        return [Step(int(unit), self._tuples(state.table[unit])) for unit in order]
+        count, places = len(state.table), self.places(state.ready)
+        order = state.ready[np.argsort((places - self._served_last - 1) % count)]
+        return [Step(int(unit), self.tuples(state.table[unit])) for unit in order]
 
     def hear(self, event: StepStarted | StepFinished | Measured) -> None:
         if isinstance(event, StepStarted):
-            self._served_last = event.call.units[0]
+            first = np.array(event.call.units[:1], dtype=np.int64)
+            self._served_last = int(self.places(first)[0])
 
-    def _tuples(self, row: np.void) -> int:
-        if self.quantum_s is None:
+    def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
+        everybody = np.arange(len(table))
+        return Selection(self.ring(units, self.places(everybody)), turn_changed, turn_pick)
+
+    def places(self, chosen: Ints) -> Ints:
+        """Gives where some units stand in the round."""
+        return chosen
+
+    def slice_s(self, unit: int) -> float:
+        """Gives how long a unit's turn lasts; NaN where only the train size limits it."""
+        return nan if self.quantum_s is None else self.quantum_s
+
+    def tuples(self, row: np.void) -> int:
+        """Gives how many tuples a turn takes."""
+        slice_s = self.slice_s(int(row["unit"]))
+        if isnan(slice_s):
             return ALL
-        return max(1, int((self.quantum_s - row["overhead_s"]) / row["tuple_cost_s"]))
+        cost_s = row["tuple_cost_s"] if self._at_query_level else row["box_cost_s"]
+        return tuples_within(slice_s, float(row["overhead_s"]), float(cost_s))
+
+    def ring(self, units: Units, places: Ints) -> tuple[Any, ...]:
+        """Gives the memory of the compiled form."""
+        order = np.empty(len(places), dtype=np.int64)
+        order[places] = np.arange(len(places))
+        slices_s = np.array([self.slice_s(unit) for unit in range(len(units))], dtype=np.float64)
+        at_query_level = np.array([units.level == "query"])
+        last = np.full(1, NOBODY, dtype=np.int64)
+        return (
+            places.astype(np.int64),
+            order,
+            ready_bits(len(places)),
+            last,
+            slices_s,
+            at_query_level,
+        )
+
+
+@register(
+    "rr",
+    objective="fairness by turns",
+    paper="Aurora §5.1, Sharaf §3.7",
+    starves=False,
+    use="All queries matter alike and nothing is known of their costs.",
+    avoid="The mean response counts: a costly query gets as many turns as a cheap one.",
+)
+class RoundRobin(BoxRoundRobin):
+    """Queries in turn, beginning behind the one that was served last; inside a query, by rate.
+
+    At query level a turn is one call of the query. At operator level it is one call of the box of
+    that query with the highest output rate S / C̄ (RB, Sharaf §3.1.1.1); a box that several queries
+    share has its turn with the query it works for, the most important.
+
+    The papers leave open how long a turn is. Here it is a train: `quantum_s` limits it to the
+    tuples that fit into that many seconds by the unit's measured cost, at least one; 0 is one
+    tuple, None takes what the run's train size allows.
+    """
+
+    def __init__(self, quantum_s: float | None = None) -> None:
+        super().__init__(quantum_s)
+        self._queries = np.zeros(0, dtype=np.int64)
+        self._count = 0
+
+    def prepare(self, units: Units) -> None:
+        super().prepare(units)
+        self._queries = np.array([shape.query for shape in units.shapes], dtype=np.int64)
+        self._count = len(units.network.paths)
+
+    def places(self, chosen: Ints) -> Ints:
+        return chosen if self._at_query_level else self._queries[chosen]
+
+    def plan(self, state: State, now_s: float) -> Sequence[Step]:
+        if self._at_query_level:
+            return super().plan(state, now_s)
+        distances = (self.places(state.ready) - self._served_last - 1) % self._count
+        order = state.ready[np.lexsort((-output_rates(state.table[state.ready]), distances))]
+        return [Step(int(unit), self.tuples(state.table[unit])) for unit in order]
+
+    def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
+        if units.level == "query":
+            return super().selection(units, table, learns=learns)
+        queries = np.array([shape.query for shape in units.shapes], dtype=np.int64)
+        members = np.argsort(queries, kind="stable")
+        begins = np.searchsorted(queries[members], np.arange(len(units.network.paths) + 1))
+        _, _, _, last, slices_s, at_query_level = self.ring(units, np.arange(len(units)))
+        memory = (
+            queries, members, begins, np.zeros(len(units), dtype=np.bool_),
+            ready_bits(len(units.network.paths)), last, slices_s, at_query_level,
+        )  # fmt: skip
+        return Selection(memory, query_changed, query_pick)
+
+
+@register(
+    "taat",
+    objective="none: the baseline that trains are measured against",
+    paper="Aurora §5.5",
+    starves=False,
+    use="The cost of deciding and calling for every single tuple is to be shown.",
+    avoid="Anything is to be done: each tuple pays for a decision and a box call.",
+)
+def tuple_at_a_time() -> Policy:
+    """Boxes in turn, one tuple a call: TAAT (Aurora Figure 9)."""
+    return BoxRoundRobin(quantum_s=0.0)
+
+
+@register(
+    "baat",
+    objective="fewer box calls than tuple by tuple",
+    paper="Aurora §5.2, §5.5",
+    starves=False,
+    use="The gain of superboxes over trains alone is to be shown.",
+    avoid="Many boxes have few tuples each: every box is a decision of its own.",
+)
+def box_at_a_time() -> Policy:
+    """Boxes in turn, the whole queue a call: BAAT (Aurora Figure 9)."""
+    policy = BoxRoundRobin()
+    policy.tuples_a_step = ALL
+    return policy
+
+
+def output_rates(rows: UnitTable) -> Floats:
+    """Gives S / C̄ of each row, −∞ where it was never measured."""
+    rates = np.full(len(rows), -np.inf)
+    known = (rows["cost_s"] > 0) & ~np.isnan(rows["selectivity"])
+    np.divide(rows["selectivity"], rows["cost_s"], out=rates, where=known)
+    return rates
+
+
+def ready_bits(count: int) -> Any:
+    """Gives a bit for each place of a round, none ready."""
+    return np.zeros(count // 64 + 1, dtype=np.uint64)
+
+
+def tuples_within(slice_s: float, overhead_s: float, cost_s: float) -> int:
+    """Gives how many tuples a call of so many seconds takes, at least one: o + n c ≤ slice."""
+    if not cost_s > 0:
+        return 1
+    count = (slice_s - overhead_s) / cost_s
+    if count >= ALL:
+        return ALL
+    return int(count) if count >= 1 else 1
+
+
+_tuples_within = compiled(tuples_within)
+
+
+@compiled
+def next_ready(bits: Any, place: int) -> int:
+    """Gives the first ready place from one on, round the ring; −1 if there is none."""
+    at, skipped = (place >> 6) % len(bits), np.uint64(place & 63)
+    word = (bits[at] >> skipped) << skipped
+    for _ in range(len(bits) + 1):
+        if word:
+            found = at << 6
+            while not word & np.uint64(1):
+                word >>= np.uint64(1)
+                found += 1
+            return found
+        at = (at + 1) % len(bits)
+        word = bits[at]
+    return NOBODY
+
+
+@compiled
+def set_ready(bits: Any, place: int, ready: bool) -> None:
+    bit = np.uint64(1) << np.uint64(place & 63)
+    if ready:
+        bits[place >> 6] |= bit
+    else:
+        bits[place >> 6] &= ~bit
+
+
+@compiled
+def tuples_of_turn(slices_s: Floats, at_query_level: Any, table: UnitTable, unit: int) -> int:
+    if np.isnan(slices_s[unit]):
+        return ALL
+    row = table[unit]
+    cost_s = row.tuple_cost_s if at_query_level[0] else row.box_cost_s
+    return _tuples_within(slices_s[unit], row.overhead_s, cost_s)
+
+
+@compiled
+def turn_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
+    places, _, bits, _, _, _ = memory
+    set_ready(bits, places[unit], table[unit].ready)
+
+
+@compiled
+def turn_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
+    _, order, bits, last, slices_s, at_query_level = memory
+    place = next_ready(bits, last[0] + 1)
+    if place < 0:
+        return NOBODY, 0, 0
+    last[0] = place
+    unit = order[place]
+    return unit, tuples_of_turn(slices_s, at_query_level, table, unit), 1
+
+
+@compiled
+def query_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
+    queries, members, begins, ready, bits, _, _, _ = memory
+    ready[unit] = table[unit].ready
+    query = queries[unit]
+    anybody = False
+    for position in range(begins[query], begins[query + 1]):
+        anybody |= ready[members[position]]
+    set_ready(bits, query, anybody)
+
+
+@compiled
+def query_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
+    _, members, begins, ready, bits, last, slices_s, at_query_level = memory
+    query = next_ready(bits, last[0] + 1)
+    if query < 0:
+        return NOBODY, 0, 0
+    last[0] = query
+    chosen, best, examined = NOBODY, -np.inf, 0
+    for position in range(begins[query], begins[query + 1]):
+        unit = members[position]
+        if ready[unit]:
+            row = table[unit]
+            rate = row.selectivity / row.cost_s if row.cost_s > 0 else -np.inf
+            examined += 1
+            if chosen < 0 or rate > best:
+                chosen = unit
+                best = -np.inf if np.isnan(rate) else rate
+    return chosen, tuples_of_turn(slices_s, at_query_level, table, chosen), examined

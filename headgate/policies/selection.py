@@ -15,6 +15,8 @@ from headgate.model.plan import ALL
 from headgate.model.unit_table import UNIT, UnitTable
 
 NOBODY = -1
+BLOCK = 64
+"""Units whose largest value is found together; the winner is then looked for in one block only."""
 ROW = numba.from_dtype(UNIT)
 PRIORITY = numba.types.float64(ROW, numba.types.float64)
 """What every priority function is compiled to, so that one kernel serves all of them."""
@@ -87,17 +89,22 @@ def wait_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None
 @compiled
 def wait_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     _, phi, heads_s = memory
-    best = largest_product(phi, heads_s, now_s)
+    chosen, best, count = NOBODY, -1e307, len(phi)
+    for first in range(0, count, BLOCK):
+        end = min(first + BLOCK, count)
+        value = _largest_product(phi[first:end], heads_s[first:end], now_s)
+        if value > best:
+            best, chosen = value, first
     if best < 0.0:
-        return NOBODY, 0, len(phi)
-    for unit in range(len(phi)):
+        return NOBODY, 0, count
+    for unit in range(chosen, count):
         if phi[unit] * (now_s - heads_s[unit]) == best:
-            return unit, ALL, len(phi)
-    return NOBODY, 0, len(phi)
+            return unit, ALL, count
+    return NOBODY, 0, count
 
 
-@numba.njit(fastmath={"nnan", "nsz"})
-def largest_product(phi: Floats, heads_s: Floats, now_s: float) -> float:
+@numba.njit(fastmath={"nnan", "nsz"}, forceinline=True)
+def _largest_product(phi: Floats, heads_s: Floats, now_s: float) -> float:
     """Gives the largest Φ W; the flags only let the maximum be taken of several lanes at once."""
     best = -1e308
     for unit in range(len(phi)):
@@ -120,15 +127,19 @@ def value_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> Non
 @compiled
 def value_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     values, ready, _ = memory
-    best = largest(values)
-    for unit in range(len(values)):
+    chosen, best, count = NOBODY, -np.inf, len(values)
+    for first in range(0, count, BLOCK):
+        value = _largest(values[first : min(first + BLOCK, count)])
+        if value > best:
+            best, chosen = value, first
+    for unit in range(max(chosen, 0), count):
         if values[unit] == best and ready[unit]:
-            return unit, ALL, len(values)
-    return NOBODY, 0, len(values)
+            return unit, ALL, count
+    return NOBODY, 0, count
 
 
-@numba.njit(fastmath={"nnan", "nsz"})
-def largest(values: Floats) -> float:
+@numba.njit(fastmath={"nnan", "nsz"}, forceinline=True)
+def _largest(values: Floats) -> float:
     best = -np.inf
     for unit in range(len(values)):
         best = max(best, values[unit])

@@ -46,20 +46,8 @@ def balanced_response(unit: Unit, now_s: float) -> float:
     return unit.selectivity * (now_s - unit.head_arrived_at_s) / unit.cost_s
 
 
-@priority(
-    "bsd",
-    objective="ℓ2 norm of slowdown",
-    paper="Sharaf eq 3.7",
-    changes="wait",
-    use="Mean and worst slowdown both count: a good first choice for mixed queries.",
-    avoid="The overload lasts: a small S / (C̄ T²) then stays behind for good.",
-)
 def balanced_slowdown(unit: Unit, now_s: float) -> float:
-    """Normalised rate times the present slowdown: S W / (C̄ T²) (Sharaf eq 3.7).
-
-    The thesis says that it avoids starvation. So it does once the load falls below what the machine
-    can do; while an overload lasts, all waits grow alike and a small S / (C̄ T²) stays behind.
-    """
+    """Normalised rate times the present slowdown: S W / (C̄ T²), the `bsd` policy (Sharaf eq 3.7)."""
     return (unit.selectivity / (unit.cost_s * unit.ideal_s)) * (
         (now_s - unit.head_arrived_at_s) / unit.ideal_s
     )

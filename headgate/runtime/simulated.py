@@ -1,11 +1,14 @@
 """Networks and pipelines in virtual time."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path as File
+from typing import Any
+
+import numpy as np
 
 from headgate.config import Pipeline
-from headgate.errors import StatisticsMissing
+from headgate.errors import ConfigRefused, StatisticsMissing, UnknownName
 from headgate.language.parse import path_of
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
@@ -15,13 +18,17 @@ from headgate.model.operator import Operator
 from headgate.model.plan import ALL
 from headgate.model.query import QueryClass, QueryStatistics
 from headgate.model.unit_table import unit_table
-from headgate.model.units import units_of
-from headgate.policies import Policy, policy_named
+from headgate.model.units import Level, Sharing, units_of
+from headgate.policies import Policy, policies, policy_named
 from headgate.runtime.observed import Listener, Observed
 from headgate.runtime.recorded import recorded_statistics
 from headgate.scheduler.loop import run
 from headgate.scheduler.scheduler import Scheduler
+from headgate.scheduler.shedder import Shedder
+from headgate.simulation.build import Setting
 from headgate.simulation.engine import SimulationEngine
+from headgate.simulation.run import Simulation, Switch
+from headgate.simulation.worth import report_of
 
 
 def simulate(
@@ -29,39 +36,108 @@ def simulate(
     arrivals: Mapping[str, Floats],
     *,
     policy: str | Policy = "hr",
+    level: Level = "query",
+    sharing: Sharing = "pdt",
     statistics: Mapping[str, QueryStatistics] | None = None,
+    overhead_s: float = 0.0,
     seed: int = 0,
     workers: int = 1,
-    train_tuples: int = 1,
+    train_tuples: int | None = None,
     most_fused: int = 1,
     trigger_s: Mapping[str, float] | None = None,
     together: bool = False,
     fates: Mapping[str, Sequence[int]] | None = None,
+    switches: Sequence[Switch] = (),
+    shedder: Shedder | None = None,
     progress: Callable[[float], None] = lambda now_s: None,
     listeners: Sequence[Listener] = (),
+    **options: Any,
 ) -> Report:
     """Runs a network in virtual time and reports what every query and class had of it.
 
     Args:
         arrivals: arrival times by stream, in seconds.
-        train_tuples: tuples a call takes at the most; 1 decides for every tuple, as Sharaf does.
+        level: a decision for every query, or for every operator (Sharaf §3.3).
+        sharing: what shared operators run with and are worth (Sharaf §3.6).
+        overhead_s: seconds of every call, where statistics do not say.
+        train_tuples: tuples a call takes at the most; left out, as many as the policy's paper takes.
         trigger_s: by stream, how often its source is asked; without it a tuple is seen at once.
         together: results leave at the end of a call, as from a Spark job.
+        switches: queries that come and go.
+        shedder: drops tuples in overload.
+        options: see `headgate.simulation.build.Setting`.
+
+    Runs that fuse calls, ask sources now and then or have listeners go through the same loop as a run
+    on Spark; all others through the compiled kernel.
     """
     known = dict(statistics or {})
     network = replace(network, paths=tuple(_as_known(path, known) for path in network.paths))
-    table = unit_table(units_of(network), known)
     chosen = policy_named(policy) if isinstance(policy, str) else policy
-    engine = SimulationEngine(
-        network, table, arrivals, seed=seed, workers=workers, trigger_s=trigger_s,
-        together=together, fates=fates, progress=progress,
+    entry = policies().get(chosen.name)
+    if entry is not None and level not in entry.levels:
+        expected = f"{' or '.join(entry.levels)} for policy '{chosen.name}'"
+        raise ConfigRefused(path="simulation", key="level", value=level, expected=expected)
+    if most_fused > 1 or trigger_s or together or listeners:
+        for key, given in {"switches": switches, "shedder": shedder, **options}.items():
+            if given:
+                expected = "left out where calls are fused or heard"
+                raise ConfigRefused(path="simulation", key=key, value=given, expected=expected)
+        units = units_of(network)
+        table = unit_table(units, known, overhead_s)
+        asked = chosen.tuples_a_step if train_tuples is None else train_tuples
+        engine = SimulationEngine(
+            network, table, arrivals, seed=seed, workers=workers, trigger_s=trigger_s,
+            together=together, fates=fates, progress=progress,
+        )  # fmt: skip
+        scheduler = Scheduler(
+            network, table, chosen, workers=workers, train_tuples=asked, most_fused=most_fused
+        )
+        metrics = RunMetrics(network, table)
+        run(scheduler, Observed(engine, [metrics.hear, *listeners]))
+        return Report.of(chosen.name, metrics)
+    simulation = simulation_of(
+        network, arrivals, chosen, level=level, sharing=sharing, statistics=known,
+        overhead_s=overhead_s, seed=seed, workers=workers, train_tuples=train_tuples,
+        fates=fates or {}, switches=switches, shedder=shedder, **options,
     )  # fmt: skip
-    scheduler = Scheduler(
-        network, table, chosen, workers=workers, train_tuples=train_tuples, most_fused=most_fused
-    )
-    metrics = RunMetrics(network, table)
-    run(scheduler, Observed(engine, [metrics.hear, *listeners]))
-    return Report.of(chosen.name, metrics)
+    simulation.run(progress)
+    return report_of(chosen.name, simulation.world, simulation.units)
+
+
+def simulation_of(
+    network: Network,
+    arrivals: Mapping[str, Floats],
+    policy: Policy,
+    *,
+    level: Level = "query",
+    sharing: Sharing = "pdt",
+    statistics: Mapping[str, QueryStatistics] | None = None,
+    overhead_s: float = 0.0,
+    train_tuples: int | None = None,
+    switches: Sequence[Switch] = (),
+    shedder: Shedder | None = None,
+    **options: Any,
+) -> Simulation:
+    """Gives a simulation before its first instant; see `simulate`."""
+    times = {name: np.asarray(each, dtype=np.float64) for name, each in arrivals.items()}
+    rates = {
+        network.stream_number(name, where="arrivals"): len(each) / float(each[-1])
+        for name, each in times.items()
+        if len(each) and each[-1] > 0
+    }
+    units = units_of(network, level, sharing=sharing, value=policy.value, rates_per_s=rates)
+    table = unit_table(units, statistics, overhead_s)
+    options.setdefault("foresight", policy.foresees)
+    if train_tuples is not None:
+        options["train_tuples"] = train_tuples
+    known = {each.name for each in fields(Setting)}
+    for key in options:
+        if key not in known:
+            raise UnknownName(kind="option", name=key, known=known, where="simulation")
+    return Simulation(
+        units, table, policy, times, Setting(**options), train_tuples=train_tuples,
+        switches=switches, shedder=shedder,
+    )  # fmt: skip
 
 
 def simulate_pipeline(

@@ -64,6 +64,7 @@ class Scheduler:
         self._running = 0
         self._calls = 0
         self._more_follow = False
+        self._figures = 0
         policy.prepare(units_of(network))
 
     def hear(self, event: Event) -> None:
@@ -107,7 +108,7 @@ class Scheduler:
         if self.statistics is not None and len(new := self.statistics.unmeasured(ready)):
             # A query without statistics is probed first, alone, so that its cost is its own.
             return self._call((int(new[0]),), ALL, None, now_s)
-        steps = self.policy.plan(State(self.table, ready), now_s)
+        steps = self.policy.plan(State(self.table, ready, self._figures), now_s)
         if not steps:
             return None
         self._check(steps, set(ready.tolist()))
@@ -153,6 +154,7 @@ class Scheduler:
         self._idle[done] = True
         if self.statistics is not None:
             self.statistics.learn(self.table, event)
+            self._figures += 1
         self._refresh(np.array(call.units))
         self.policy.hear(event)
         self.buffers[call.stream].drop(self.passed(call.stream))
@@ -168,7 +170,8 @@ class Scheduler:
         table, cursors = self.table, self.cursors[units]
         buffer = self.buffers[table["stream"][units[0]]]
         pending = buffer.pending(cursors)
-        table["pending"][units] = pending
+        table["pending"][units] = table["amount"][units] = pending
+        table["ready"][units] = self._idle[units] & (pending > 0)
         table["head_arrived_at_s"][units] = buffer.head_arrived_at_s(cursors)
         table["mean_arrived_at_s"][units] = buffer.mean_arrived_at_s(cursors)
         taken = np.clip(pending, 1, self.train_tuples)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from headgate.errors import ConfigRefused
+from headgate.model.graph import LONGEST_PATH
 from headgate.model.events import ClockTicked, Event, Floats, StepFinished, TrainArrived
 from headgate.model.network import Network
 from headgate.model.plan import BoxCall
@@ -160,5 +161,8 @@ def _box(
         selectivities = [
             1.0 if operator.selectivity is None else operator.selectivity for operator in operators
         ]
-    numbers = [number * 64 + position for position in range(len(costs_s))]
+    numbers = [
+        number * LONGEST_PATH + position if operator.attribute is None else -1 - operator.attribute
+        for position, operator in enumerate(operators[: len(costs_s)])
+    ]
     return np.array(costs_s), np.array(selectivities), np.array(numbers, dtype=np.int64)

@@ -1,4 +1,5 @@
 """What comes in: seeded arrivals and tuples, the same for simulation, Spark and experiments.
 
-In: rates and seeds. Out: arrival times, Arrow tables. Never: a clock, either engine.
+In: rates, seeds, traces. Out: arrival times, Arrow tables, the papers' testbeds.
+Never: a clock, either engine.
 """

@@ -18,3 +18,13 @@ def chance(seed: int, number: int, operator: int) -> float:
     word *= np.uint64(0x94D049BB133111EB)
     word ^= word >> np.uint64(29)
     return float(word >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@compiled
+def mixed(first: int, second: int) -> int:
+    """Gives the number of a tuple that two others make, or one that is made twice."""
+    word = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(second)
+    word ^= word >> np.uint64(32)
+    word *= np.uint64(0xD6E8FEB86659FD93)
+    word ^= word >> np.uint64(32)
+    return np.int64(word >> np.uint64(2))

@@ -9,7 +9,7 @@ from headgate.errors import ConfigRefused, UnknownName
 from headgate.model.events import StepFinished, StepStarted
 from headgate.model.network import Network, Path
 from headgate.model.operator import Operator
-from headgate.model.plan import BoxCall
+from headgate.model.plan import ALL, BoxCall
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 from headgate.model.unit_table import UnitTable, unit_table
@@ -262,3 +262,66 @@ def test_an_inner_policy_that_nobody_knows_is_refused_with_the_nearest_name() ->
 def test_an_inner_policy_that_is_no_policy_is_refused() -> None:
     with pytest.raises(ConfigRefused, match="inner"):
         policy_named("cqc", inner=5)
+
+
+def operators(policy: Cqc, classes: str) -> UnitTable:
+    """Gives the table of queries of two operators, a source and one behind it, 2 q and 2 q + 1."""
+    network = Network(
+        (Stream(name="s", format="rate"),),
+        tuple(QueryClass(name=name, priority=value) for name, value in PRIORITIES.items()),
+        tuple(
+            Path(
+                query=Query(name=f"q{number}", sql="SELECT * FROM s", query_class=name),
+                stream="s",
+                operators=(
+                    Operator(kind="select", cost_s=0.1, selectivity=1.0),
+                    Operator(kind="select", cost_s=9.0, selectivity=0.1),
+                ),
+            )
+            for number, name in enumerate(classes)
+        ),
+    )
+    units = units_of(network, "operator")
+    policy.prepare(units)
+    return unit_table(units)
+
+
+def planned(policy: Cqc, table: UnitTable, *ready: int) -> list[int]:
+    return [step.unit for step in policy.plan(State(table, np.array(ready)), 0.0)]
+
+
+def test_sources_run_only_when_no_operator_of_their_class_has_tuples() -> None:
+    policy = Cqc(period_s=20)
+    table = operators(policy, "HH")
+    table["selectivity"][[0, 2]] = 1.0  # at these rates hr alone would take the sources
+    assert planned(policy, table, 0, 2, 3) == [3]
+    assert planned(policy, table, 0, 2) == [0, 2]
+
+
+def test_sources_of_a_class_do_not_wait_for_operators_of_another() -> None:
+    policy = Cqc(period_s=20)
+    table = operators(policy, "HN")
+    assert planned(policy, table, 0, 3) == [0]
+
+
+def test_a_class_without_tuples_yields_the_rest_of_its_turn() -> None:
+    policy = Cqc(period_s=20)
+    table = operators(policy, "HN")
+    call = BoxCall(0, (planned(policy, table, 0, 2)[0],), 0, 0, 1, 1)
+    policy.hear(StepStarted(0.0, call))
+    policy.hear(StepFinished(1.0, call, 1.0, (0,), (np.zeros(0),)))  # of 12 s
+    assert planned(policy, table, 2) == [2]
+    assert planned(policy, table, 0, 2) == [2]
+
+
+def test_an_operator_drains_its_whole_queue() -> None:
+    policy = Cqc()
+    table = operators(policy, "H")
+    assert policy.tuples_a_step == ALL
+    assert policy.plan(State(table, np.array([1])), 0.0)[0].tuples == ALL
+
+
+def test_at_query_level_nobody_is_a_source() -> None:
+    table = Table(Cqc(period_s=20), members="HHCN")
+    ready = State(table.units, np.arange(4))
+    assert [step.unit for step in table.policy.plan(ready, 0.0)] == [0, 1]

@@ -1,0 +1,230 @@
+"""AMoS: chooses among policies by how well each has served a specification (AMoS §3)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf, isfinite
+
+from headgate.model.events import Measured, StepFinished, StepStarted
+from headgate.model.performance import PerformanceSpecification, Rows, specification_of
+from headgate.model.plan import Step
+from headgate.model.unit_table import UnitTable
+from headgate.model.units import Units
+from headgate.policies.interface import Policy, State
+from headgate.policies.learning import Learning, Luck, learning_named
+from headgate.policies.registry import policy_named, register
+
+LIBRARY = ("rr", "fcfs", "mtiq", "chain", "hr", "hnr", "bsd")
+TABLE_3 = "pending:minimize:0.75,mean_response_s:minimize:0.25"
+"""The paper's example of a specification: total queue size 75 %, result latency 25 %."""
+
+
+@dataclass(slots=True)
+class Synopsis:
+    """Mean, minimum and maximum of a statistic; a value counts for the seconds it covers."""
+
+    seconds: float = 0.0
+    mean: float = 0.0
+    smallest: float = inf
+    largest: float = -inf
+
+    def add(self, value: float, seconds: float) -> None:
+        self.seconds += seconds
+        self.smallest, self.largest = min(self.smallest, value), max(self.largest, value)
+        mean = self.mean + (value - self.mean) * seconds / self.seconds
+        # Rounding may carry a mean past its own extremes, and a score out of (0, 2).
+        self.mean = min(max(mean, self.smallest), self.largest)
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A policy of the library: turns it had, z by metric, and what its present turn has shown."""
+
+    policy: Policy
+    turns: int = 0
+    z: dict[str, float] = field(default_factory=dict)
+    turn: dict[str, Synopsis] = field(default_factory=dict)
+
+
+@register(
+    "amos",
+    objective="any weighted set of metrics",
+    paper="AMoS §3",
+    use="Several metrics count, or what counts changes while the run goes on.",
+    avoid="One metric counts and its policy is known: the other policies' turns are then wasted.",
+)
+class Amos(Policy):
+    """Lets policies take turns, scores each by what was measured meanwhile, and chooses the next.
+
+    At first each has one turn, in the order given; then the learning strategy chooses (AMoS §3.5).
+    A turn lasts until the first `Measured` at or after `wake_at_s`. Nothing has to be known of a
+    policy beforehand. What was learned stays when queries come or go.
+
+    Args:
+        policies: what to choose among, by name or themselves; a text may separate names by commas.
+        specification: rows of metric, quantifier and weight; it may be replaced during the run.
+        decay: weight of a policy's earlier z, above 0 and below 0.5. The paper gives the range and
+            no value.
+        dwell_s: how long a policy stays at least, so that its own doing outweighs what the one
+            before has left behind. The paper sets it by trial and gives no value.
+        learning: `roulette` as in the paper, another strategy by name, or one itself.
+        seed: of the strategy's luck.
+
+    Only the policy in charge hears of steps, and of the end of each step that it began: the turn of
+    a round robin, say, goes on where it was left.
+    """
+
+    def __init__(
+        self,
+        policies: str | Sequence[str | Policy] = LIBRARY,
+        specification: Rows = TABLE_3,
+        decay: float = 0.25,
+        dwell_s: float = 1.0,
+        learning: str | Learning = "roulette",
+        seed: int = 0,
+    ) -> None:
+        if not 0 < decay < 0.5:
+            raise ValueError("decay above 0 and below 0.5")
+        if not 0 < dwell_s < inf:
+            raise ValueError("dwell_s above 0 seconds")
+        self.decay, self.dwell_s, self.wake_at_s = decay, dwell_s, dwell_s
+        self.candidates: list[Candidate] = []
+        self.history: dict[str, Synopsis] = {}
+        self._specification = specification_of(specification)
+        self._learning = learning_named(learning) if isinstance(learning, str) else learning
+        if not isinstance(self._learning, Learning):
+            raise ValueError("learning: the name of a learning strategy, or a strategy")
+        self._luck = Luck(seed)
+        self._units: Units | None = None
+        self._begun_at_s: float | None = None
+        self._began_call: dict[int, Policy] = {}
+        for each in policies.split(",") if isinstance(policies, str) else policies:
+            self.add(each.strip() if isinstance(each, str) else each)
+        if not self.candidates:
+            raise ValueError("policies: at least one")
+        self._hand_over(0)
+
+    @property
+    def specification(self) -> PerformanceSpecification:
+        """What counts. A new one takes effect with the next choice, by all that was measured."""
+        return self._specification
+
+    @specification.setter
+    def specification(self, rows: Rows) -> None:
+        self._specification = specification_of(rows)
+        self._learn_anew()
+
+    @property
+    def scores(self) -> tuple[float, ...]:
+        """Each policy's score, in (0, 2); 1 before it was scored."""
+        return tuple(self._score(candidate.z) for candidate in self.candidates)
+
+    @property
+    def turns(self) -> tuple[int, ...]:
+        """How often each policy was put in charge."""
+        return tuple(candidate.turns for candidate in self.candidates)
+
+    def add(self, policy: str | Policy) -> None:
+        """Adds a policy to the library; during a run it has the next turn (AMoS §3.1)."""
+        found = policy_named(policy) if isinstance(policy, str) else policy
+        if not isinstance(found, Policy):
+            raise ValueError("policies: names of policies, or policies")
+        if found.name and found.name in [each.policy.name for each in self.candidates]:
+            raise ValueError(f"policies: each once, not '{found.name}' twice")
+        if found.wake_at_s < inf:
+            raise ValueError(f"policies without an alarm of their own, not '{found.name}'")
+        if self._units is not None:
+            found.prepare(self._units)
+        self.candidates.append(Candidate(found))
+        self._learn_anew()
+
+    def prepare(self, units: Units) -> None:
+        self._units = units
+        for candidate in self.candidates:
+            candidate.policy.prepare(units)
+
+    def plan(self, state: State, now_s: float) -> Sequence[Step]:
+        return self.in_charge(now_s).plan(state, now_s)
+
+    def in_charge(self, now_s: float) -> Policy:
+        """Gives the policy whose turn it is. The first turn begins when it is first asked for."""
+        if self._begun_at_s is None or now_s < self._begun_at_s:
+            self._begin(now_s)
+        return self._present.policy
+
+    def may_fuse(self, table: UnitTable, unit: int, other: int) -> bool:
+        return self._present.policy.may_fuse(table, unit, other)
+
+    def hear(self, event: StepStarted | StepFinished | Measured) -> None:
+        match event:
+            case StepStarted():
+                self._began_call[event.call.number] = self._present.policy
+                self._present.policy.hear(event)
+            case StepFinished():
+                self._began_call.pop(event.call.number, self._present.policy).hear(event)
+            case Measured():
+                self._hear_measured(event)
+
+    def _hear_measured(self, event: Measured) -> None:
+        self._present.policy.hear(event)
+        if self._begun_at_s is None:
+            self._begin(event.at_s - event.seconds)
+        if event.seconds > 0:
+            self._record(event.values, event.seconds)
+        if event.at_s < self.wake_at_s:
+            return
+        reward = self._close_turn()
+        self._learning.hear(self._place, reward)
+        waiting = [place for place, each in enumerate(self.candidates) if not each.turns]
+        self._hand_over(waiting[0] if waiting else self._learning.choose(self.scores))
+        self._begin(event.at_s)
+
+    def _record(self, values: Mapping[str, float], seconds: float) -> None:
+        """Adds to the history of all policies, and to the present turn, what could be measured.
+
+        A metric without a value, such as the response time of no outputs, says nothing.
+        """
+        for metric, value in values.items():
+            if isfinite(value):
+                self.history.setdefault(metric, Synopsis()).add(value, seconds)
+                self._present.turn.setdefault(metric, Synopsis()).add(value, seconds)
+
+    def _close_turn(self) -> float:
+        """Brings z of the present policy up to date (AMoS eq 1) and gives the reward of this turn.
+
+        The reward is the score without memory, over 2: the strategies average for themselves. All
+        that was measured gets a z, so that a new specification finds it.
+        """
+        fresh = dict(self._present.z)
+        for metric, turn in self._present.turn.items():
+            fresh[metric] = _deviation(turn, self.history[metric])
+            first = metric not in self._present.z
+            decay, z_old = (0.0, 0.0) if first else (self.decay, self._present.z[metric])
+            self._present.z[metric] = fresh[metric] * (1 - decay) + z_old * decay
+        return self._score(fresh) / 2
+
+    def _score(self, z: Mapping[str, float]) -> float:
+        """Gives Σ q z w + 1 (AMoS eq 2); a metric that was never measured counts 0."""
+        rows = self._specification.requirements
+        return sum(row.sign * z.get(row.metric, 0.0) * row.weight for row in rows) + 1
+
+    def _hand_over(self, place: int) -> None:
+        self._place, self._present = place, self.candidates[place]
+        self._present.turns += 1
+        self._present.turn = {}
+        self.tuples_a_step = self._present.policy.tuples_a_step
+
+    def _begin(self, now_s: float) -> None:
+        self._begun_at_s, self.wake_at_s = now_s, now_s + self.dwell_s
+
+    def _learn_anew(self) -> None:
+        """Starts the strategy from the present scores: its past rewards meant something else."""
+        self._learning.prepare(len(self.candidates), self._luck)
+        for place, candidate in enumerate(self.candidates):
+            if candidate.z:
+                self._learning.hear(place, self._score(candidate.z) / 2)
+
+
+def _deviation(turn: Synopsis, history: Synopsis) -> float:
+    """Gives (μ_C − μ_H) / (max_H − min_H), in (−1, 1); 0 while all values are the same."""
+    spread = history.largest - history.smallest
+    return (turn.mean - history.mean) / spread if spread > 0 else 0.0

@@ -1,0 +1,152 @@
+"""Balance slowdown, and the cheap ways to find who is next (Sharaf §3.2.2, §3.3.2)."""
+
+from collections.abc import Sequence
+from math import inf, nan
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from headgate.model.events import Floats, Ints, Measured, StepFinished, StepStarted
+from headgate.model.plan import Step
+from headgate.model.unit_table import UnitTable
+from headgate.model.units import Units
+from headgate.policies import clusters as compiled_clusters
+from headgate.policies.interface import Selection, State
+from headgate.policies.priority import PriorityPolicy
+from headgate.policies.registry import register
+from headgate.policies.wait import balanced_slowdown
+
+Search = Literal["exact", "uniform", "log", "fagin", "fagin-units"]
+OVER_UNITS = ("exact", "fagin-units")
+
+
+@register(
+    "bsd",
+    objective="ℓ2 norm of slowdown",
+    paper="Sharaf eq 3.7, §3.3.2",
+    use="Mean and worst slowdown both count: a good first choice for mixed queries.",
+    avoid="The overload lasts: a small S / (C̄ T²) then stays behind for good.",
+)
+class BalancedSlowdown(PriorityPolicy):
+    """Normalised rate times the present slowdown: S W / (C̄ T²) (Sharaf eq 3.7).
+
+    The thesis says that it avoids starvation. So it does once the load falls below what the machine
+    can do; while an overload lasts, all waits grow alike and a small S / (C̄ T²) stays behind.
+
+    The priority is Φ W, and only W changes. `exact` computes it for every unit that waits. `log` and
+    `uniform` put units of similar Φ into clusters: a cluster has one pseudo priority, the lower end
+    of its range of Φ over the smallest Φ, and the W of its oldest tuple. The cluster of the largest
+    product runs the unit with its oldest tuple (§3.3.2.1). The thesis gives ε^i, the lower end, for
+    logarithmic clusters; for uniform ones neither it nor Aurora gives a number, so theirs is the
+    lower end too. `fagin` finds the same cluster as `log`, but looks only at those that can be best
+    (§3.3.2.2); `fagin-units` does so for single units and decides as `exact`. All ties go to the
+    smaller unit number. A unit with Φ = 0, or not measured yet, has priority 0.
+
+    Args:
+        search: how the unit is found.
+        clusters: m. The thesis finds 12 best.
+        epsilon: ε, instead of their number, for logarithmic clusters: there are log Δ / log ε, Δ
+            being the largest Φ over the smallest, and at most 1024.
+        clustered: once a cluster is chosen, all its units that wait on the same tuple run, one after
+            the other, before the next decision (§3.3.2.3). Tuples that arrived at the same instant
+            count as the same.
+    """
+
+    def __init__(
+        self,
+        search: Search = "exact",
+        clusters: int = 12,
+        epsilon: float | None = None,
+        clustered: bool = False,
+    ) -> None:
+        if search not in get_args(Search):
+            raise ValueError("search: one of " + ", ".join(get_args(Search)))
+        if isinstance(clusters, bool) or not isinstance(clusters, int) or clusters < 1:
+            raise ValueError("clusters of 1 or more")
+        if epsilon is not None and not 1.0 < epsilon < inf:
+            raise ValueError("epsilon above 1")
+        if epsilon is not None and search not in ("log", "fagin"):
+            raise ValueError("epsilon only with logarithmic clusters: search of log or fagin")
+        if clustered and search in OVER_UNITS:
+            raise ValueError("clustered only with clusters: search of uniform, log or fagin")
+        super().__init__(balanced_slowdown, "wait")
+        self.search, self.clusters, self.clustered = search, clusters, bool(clustered)
+        self.epsilon = epsilon
+        self._set, self._set_head_s = np.zeros(0, dtype=np.int64), nan
+        self._offered, self._offered_head_s = self._set, nan
+
+    def prepare(self, units: Units) -> None:
+        super().prepare(units)
+        self._offered = self._set = np.zeros(0, dtype=np.int64)
+
+    def plan(self, state: State, now_s: float) -> Sequence[Step]:
+        if self.search in OVER_UNITS or not len(state.ready):
+            return super().plan(state, now_s)
+        order, clusters = self._oldest_of_best_cluster_first(state, now_s)
+        if self.clustered:
+            order = self._with_the_set_first(order, clusters, state)
+        return [Step(int(unit)) for unit in order]
+
+    def hear(self, event: StepStarted | StepFinished | Measured) -> None:
+        if isinstance(event, StepStarted) and event.call.units[0] in self._offered:
+            passed = np.flatnonzero(np.isin(self._offered, event.call.units))
+            self._set = self._offered[passed[-1] + 1 :]
+            self._set_head_s = self._offered_head_s
+
+    def may_fuse(self, table: UnitTable, unit: int, other: int) -> bool:
+        return not self.clustered or (unit in self._offered and other in self._offered)
+
+    def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
+        phi = self._after_a_second(table, np.arange(len(table)))
+        changes = np.full(len(table), learns)
+        changes[list(self._shared)] = False
+        figures = compiled_clusters.measured(phi, changes, self.function)
+        ways = compiled_clusters
+        if self.search == "exact":
+            return Selection(ways.scanned(figures), ways.scan_changed, ways.scan_pick)
+        if self.search == "fagin-units":
+            return Selection(ways.pruned(figures), ways.pruned_changed, ways.pruned_pick)
+        memory = ways.clustered(figures, self._division(len(table)))
+        if self.search == "fagin":
+            return Selection(memory, ways.fagin_changed, ways.fagin_pick)
+        return Selection(memory, ways.cluster_changed, ways.cluster_pick)
+
+    def _after_a_second(self, table: UnitTable, chosen: Any) -> Floats:
+        values = super()._after_a_second(table, chosen)
+        return np.where((values > 0) & (values < inf), values, 0.0)
+
+    def _division(self, units: int) -> tuple[Any, ...]:
+        return compiled_clusters.division(
+            units,
+            uniform=self.search == "uniform",
+            clusters=self.clusters,
+            epsilon=nan if self.epsilon is None else self.epsilon,
+            together=self.clustered,
+        )
+
+    def _oldest_of_best_cluster_first(self, state: State, now_s: float) -> tuple[Ints, Ints]:
+        """Gives the ready units, best cluster first, oldest first in it; and their clusters."""
+        table, ready = state.table, state.ready
+        divided = self._division(len(table))
+        _, _, cluster_of, pseudo = divided
+        compiled_clusters.divide(self._after_a_second(table, np.arange(len(table))), *divided)
+        heads_s, clusters = table["head_arrived_at_s"][ready], cluster_of[ready]
+        oldest = np.lexsort((ready, heads_s, clusters))
+        waiting, first = np.unique(clusters[oldest], return_index=True)
+        fronts = oldest[first]
+        values = pseudo[waiting] * (now_s - heads_s[fronts])
+        rank = np.zeros(len(pseudo), dtype=np.int64)
+        rank[waiting[np.lexsort((ready[fronts], -values))]] = np.arange(len(waiting))
+        order = np.lexsort((ready, heads_s, rank[clusters]))
+        return ready[order], clusters[order]
+
+    def _with_the_set_first(self, order: Ints, clusters: Ints, state: State) -> Ints:
+        """Goes on with the set that was begun; else offers a new one, the first cluster's."""
+        heads_s = state.table["head_arrived_at_s"]
+        left = self._set[np.isin(self._set, order) & (heads_s[self._set] == self._set_head_s)]
+        if len(left):
+            self._offered, self._offered_head_s = self._set, self._set_head_s
+            return np.concatenate([left, order[~np.isin(order, left)]])
+        same = (clusters == clusters[0]) & (heads_s[order] == heads_s[order[0]])
+        self._offered, self._offered_head_s = order[same], float(heads_s[order[0]])
+        return order

@@ -1,0 +1,41 @@
+"""Chain: the steepest fall of memory first (AMoS §2.1, BZ §3)."""
+
+from headgate.model.unit_table import UnitTable
+from headgate.model.units import Units
+from headgate.policies.charts import (
+    ChartPolicy,
+    Partition,
+    flows,
+    memory_drop,
+    own_buffers,
+    partitions_of,
+)
+from headgate.policies.registry import register
+
+
+@register(
+    "chain",
+    objective="memory",
+    paper="AMoS §2.1, BZ §3",
+    use="Bursts must fit into memory, and results may come late.",
+    avoid="Response time counts: in a burst, the ends of all paths wait for their beginnings.",
+)
+class Chain(ChartPolicy):
+    """Slope of the lower envelope of the memory chart, (M_in − σ M_out) / τ a piece (BZ §3).
+
+    Operators on one segment of the envelope have its slope in common. Results leave the system and
+    count 0 bytes, so a unit that runs a whole query has bytes / C̄. Behind a fork each branch has a
+    buffer and a chart of its own; the operator in front of it joins the branches that fall fast
+    enough. Where paths meet, in a union or a join, each path has its chart, and what they share
+    runs by the steepest; BZ §4.1 leaves this to Chain's own paper.
+    """
+
+    def partitions(self, units: Units, table: UnitTable) -> list[Partition]:
+        flow = flows(units, table)
+        entries = [(shape.number,) for shape in units.shapes if shape.streams]
+        drop = memory_drop(flow, table["bytes_in"], own_buffers)
+        return partitions_of(entries, flow, drop, own_buffers)
+
+    def value(self, selectivity: float, cost_s: float, ideal_s: float) -> float:
+        """Gives 1 / C̄: the whole input tuple leaves the system, or its result does."""
+        return 1.0 / cost_s

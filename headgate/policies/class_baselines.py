@@ -1,0 +1,102 @@
+"""What class quotas are compared with: rates times class priority, weighted turns (CQC §4.1)."""
+
+from typing import Any
+
+import numpy as np
+
+from headgate.compiled import compiled
+from headgate.model.events import Floats, Ints
+from headgate.model.unit_table import UnitTable
+from headgate.model.units import Units
+from headgate.policies import selection as ways
+from headgate.policies.interface import Selection
+from headgate.policies.priority import PriorityPolicy
+from headgate.policies.rate import highest_rate
+from headgate.policies.registry import register
+from headgate.policies.round_robin import BoxRoundRobin
+
+
+@register(
+    "hr-class",
+    objective="response time of important classes",
+    paper="CQC §4.1",
+    use="A baseline for cqc is wanted.",
+    avoid="An important query has rare results: a rate above P_H / P_N times its own comes first.",
+)
+class ClassRate(PriorityPolicy):
+    """Output rate times the priority of the class: P S / C̄ (CQC §4.1)."""
+
+    def __init__(self) -> None:
+        super().__init__(highest_rate, changes="never")
+        self._priorities = np.zeros(0)
+
+    def prepare(self, units: Units) -> None:
+        super().prepare(units)
+        self._priorities = class_priorities(units)
+
+    def values(self, table: UnitTable, chosen: Any, now_s: float) -> Floats:
+        values: Floats = super().values(table, chosen, now_s) * self._priorities[chosen]
+        return values
+
+    def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
+        if not learns:
+            return super().selection(units, table, learns=learns)
+        if self._shared:
+            return None
+        nobody_ready = np.zeros(len(table), dtype=np.bool_)
+        memory = (np.full(len(table), -np.inf), nobody_ready, class_priorities(units))
+        return Selection(memory, class_rate_changed, ways.value_pick)
+
+
+@compiled
+def class_rate_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
+    values, ready, priorities = memory
+    row = table[unit]
+    ready[unit] = row.ready
+    values[unit] = row.selectivity / row.cost_s * priorities[unit] if row.ready else -np.inf
+
+
+@register(
+    "wrr",
+    objective="time by class priority",
+    paper="CQC §4.1",
+    starves=False,
+    use="A baseline for cqc is wanted, in which no overrun is ever paid back.",
+    avoid="Costs and selectivities inside a class differ: all its operators are alike here.",
+)
+class WeightedRoundRobin(BoxRoundRobin):
+    """Operators in turn by descending class priority, each for a slice by that priority (CQC §4.1).
+
+    An operator takes the tuples that fit into T = k P / ΣP, at least one.
+
+    Args:
+        period_s: k; 1000 µs in the paper.
+    """
+
+    def __init__(self, period_s: float = 0.001) -> None:
+        if not period_s > 0:
+            raise ValueError("period_s above 0 seconds")
+        super().__init__()
+        self.period_s = period_s
+        self._places = np.zeros(0, dtype=np.int64)
+        self._slices_s = np.zeros(0)
+
+    def prepare(self, units: Units) -> None:
+        super().prepare(units)
+        priorities = class_priorities(units)
+        total = sum(each.priority for each in units.network.classes)
+        self._places = np.empty(len(units), dtype=np.int64)
+        self._places[np.argsort(-priorities, kind="stable")] = np.arange(len(units))
+        self._slices_s = self.period_s * priorities / total
+
+    def places(self, chosen: Ints) -> Ints:
+        return self._places[chosen]
+
+    def slice_s(self, unit: int) -> float:
+        return float(self._slices_s[unit])
+
+
+def class_priorities(units: Units) -> Floats:
+    """Gives the priority of each unit's class."""
+    classes = units.network.classes
+    return np.array([classes[shape.query_class].priority for shape in units.shapes])

@@ -1,0 +1,214 @@
+"""Learning strategies: which policy to try next, by what came of the last tries (AMoS §3.5).
+
+AMoS spins a roulette wheel and asks for other strategies to be pluggable. The others here are the
+usual answers to the many-armed bandit; the arms are policies, and a reward is in [0, 1].
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from math import exp, log, sqrt
+from statistics import NormalDist
+
+from headgate.errors import UnknownName
+
+WORD = 2**64 - 1
+
+
+class Luck:
+    """Luck that depends on its seed alone: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014)."""
+
+    def __init__(self, seed: int) -> None:
+        self._state = seed & WORD
+
+    def uniform(self) -> float:
+        """Gives a number in (0, 1)."""
+        self._state = (self._state + 0x9E3779B97F4A7C15) & WORD
+        word = self._state
+        word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & WORD
+        word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & WORD
+        return (((word ^ (word >> 31)) >> 12) + 0.5) / 2**52
+
+    def below(self, count: int) -> int:
+        return int(self.uniform() * count)
+
+    def normal(self, mean: float, deviation: float) -> float:
+        return mean + deviation * NormalDist().inv_cdf(self.uniform())
+
+    def weighted(self, weights: Sequence[float]) -> int:
+        """Gives a place with a chance in proportion to its weight; any, if no weight is above 0."""
+        total = sum(weights)
+        if not total > 0:
+            return self.below(len(weights))
+        mark = self.uniform() * total
+        for place, weight in enumerate(weights):
+            mark -= weight
+            if mark < 0:
+                return place
+        return max(range(len(weights)), key=lambda place: weights[place])
+
+
+class Learning(ABC):
+    """Chooses an arm and hears what it was worth. Ties go to the smaller arm."""
+
+    arms: int
+    luck: Luck
+
+    def prepare(self, arms: int, luck: Luck) -> None:
+        """Forgets everything, for so many arms."""
+        self.arms, self.luck = arms, luck
+
+    @abstractmethod
+    def choose(self, scores: Sequence[float]) -> int:
+        """Gives the next arm; scores are AMoS's of the moment, in (0, 2), one an arm."""
+
+    def hear(self, arm: int, reward: float) -> None:  # noqa: B027  # the roulette looks at scores
+        """Hears what an arm was worth this time, in [0, 1]; above a half is better than usual."""
+
+
+class Roulette(Learning):
+    """A slice of the wheel in proportion to the score (AMoS §3.5; fitness proportion selection).
+
+    Scores gather near 1, so that with the paper's scores this comes close to a uniform lottery.
+    """
+
+    def choose(self, scores: Sequence[float]) -> int:
+        return self.luck.weighted(scores)
+
+
+class _Discounted(Learning):
+    """Keeps each arm's mean reward; what lies n rewards back counts γ^n."""
+
+    def __init__(self, discount: float) -> None:
+        if not 0 < discount <= 1:
+            raise ValueError("discount above 0 and up to 1")
+        self.discount = discount
+
+    def prepare(self, arms: int, luck: Luck) -> None:
+        super().prepare(arms, luck)
+        self.counts, self.sums = [0.0] * arms, [0.0] * arms
+
+    def hear(self, arm: int, reward: float) -> None:
+        self.counts = [count * self.discount for count in self.counts]
+        self.sums = [total * self.discount for total in self.sums]
+        self.counts[arm] += 1.0
+        self.sums[arm] += reward
+
+    def choose(self, scores: Sequence[float]) -> int:
+        if 0.0 in self.counts:
+            return self.counts.index(0.0)
+        return _best(self.values())
+
+    def values(self) -> list[float]:
+        """Gives what each arm promises, from its mean reward and how well that is known."""
+        return [total / count for total, count in zip(self.sums, self.counts, strict=True)]
+
+
+class EpsilonGreedy(_Discounted):
+    """The arm of the best mean, but any arm in a part ε of the rounds (Sutton and Barto §2.2)."""
+
+    def __init__(self, epsilon: float = 0.1, discount: float = 0.98) -> None:
+        super().__init__(discount)
+        if not 0 <= epsilon <= 1:
+            raise ValueError("epsilon between 0 and 1")
+        self.epsilon = epsilon
+
+    def choose(self, scores: Sequence[float]) -> int:
+        if self.luck.uniform() < self.epsilon:
+            return self.luck.below(self.arms)
+        return super().choose(scores)
+
+
+class Ucb(_Discounted):
+    """The arm of the best upper confidence bound, mean + 2 √(ξ ln n / N), old rewards discounted.
+
+    Garivier and Moulines, ALT 2011 (D-UCB); with γ = 1 and ξ = 1/2 it is UCB1 of Auer,
+    Cesa-Bianchi and Fischer, 2002. Departs from both in its ξ: AMoS's rewards lie close to a half,
+    and bounds wide enough for all of [0, 1] would go on exploring for ever.
+    """
+
+    def __init__(self, exploration: float = 0.05, discount: float = 0.98) -> None:
+        super().__init__(discount)
+        if not exploration >= 0:
+            raise ValueError("exploration of 0 or more")
+        self.exploration = exploration
+
+    def values(self) -> list[float]:
+        rounds = max(1.0, sum(self.counts))
+        widths = [2 * sqrt(self.exploration * log(rounds) / count) for count in self.counts]
+        return [mean + width for mean, width in zip(super().values(), widths, strict=True)]
+
+
+class Thompson(_Discounted):
+    """The arm whose mean, drawn from N(mean, σ² / (N + 1)), is the largest.
+
+    Agrawal and Goyal, AISTATS 2013 (Gaussian priors), old rewards discounted. Departs from it in σ,
+    which is 1 there, for the reason given at `Ucb`.
+    """
+
+    def __init__(self, deviation: float = 0.25, discount: float = 0.98) -> None:
+        super().__init__(discount)
+        if not deviation > 0:
+            raise ValueError("deviation above 0")
+        self.deviation = deviation
+
+    def values(self) -> list[float]:
+        deviations = [self.deviation / sqrt(count + 1) for count in self.counts]
+        return [
+            self.luck.normal(mean, deviation)
+            for mean, deviation in zip(super().values(), deviations, strict=True)
+        ]
+
+
+class Exp3(Learning):
+    """Weights that grow as exp(γ r / (p K)), and a part γ of the rounds for any arm.
+
+    Auer, Cesa-Bianchi, Freund and Schapire, SIAM J. Comput. 2002. It assumes nothing of how rewards
+    come about. Weights are kept as logarithms, so that a long run overflows nothing.
+    """
+
+    def __init__(self, exploration: float = 0.1) -> None:
+        if not 0 < exploration <= 1:
+            raise ValueError("exploration above 0 and up to 1")
+        self.exploration = exploration
+
+    def prepare(self, arms: int, luck: Luck) -> None:
+        super().prepare(arms, luck)
+        self.logs = [0.0] * arms
+
+    def chances(self) -> list[float]:
+        """Gives the probability of each arm: (1 − γ) w / Σw + γ / K."""
+        largest = max(self.logs)
+        weights = [exp(each - largest) for each in self.logs]
+        total, gamma = sum(weights), self.exploration
+        return [(1 - gamma) * weight / total + gamma / self.arms for weight in weights]
+
+    def choose(self, scores: Sequence[float]) -> int:
+        return self.luck.weighted(self.chances())
+
+    def hear(self, arm: int, reward: float) -> None:
+        self.logs[arm] += self.exploration * reward / (self.chances()[arm] * self.arms)
+
+
+LEARNING: dict[str, Callable[[], Learning]] = {
+    "roulette": Roulette,
+    "epsilon-greedy": EpsilonGreedy,
+    "ucb": Ucb,
+    "exp3": Exp3,
+    "thompson": Thompson,
+}
+"""Strategies by name. Whoever has another enters it here, or gives it to `amos` itself."""
+
+
+def learning_named(name: str) -> Learning:
+    """Gives a new learning strategy.
+
+    >>> type(learning_named("ucb")).__name__
+    'Ucb'
+    """
+    if name not in LEARNING:
+        raise UnknownName(kind="learning strategy", name=name, known=LEARNING)
+    return LEARNING[name]()
+
+
+def _best(values: Sequence[float]) -> int:
+    return max(range(len(values)), key=lambda place: values[place])

@@ -1,0 +1,256 @@
+"""Quality of service at the price of a turn: buckets of p-tuples and a calendar (Aurora §6.2)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headgate.compiled import compiled
+from headgate.model.events import Floats, Ints, Measured, StepFinished, StepStarted
+from headgate.model.plan import ALL, Step
+from headgate.model.unit_table import UnitTable
+from headgate.model.units import Units
+from headgate.policies.bit_sets import bit_sets, following, is_empty, put, take
+from headgate.policies.borrowing import borrowing
+from headgate.policies.calendar import calendar_queue, delete, insert, instant, take_due
+from headgate.policies.interface import Policy, Selection, State
+from headgate.policies.qos import (
+    JointGraph,
+    LatencyRanges,
+    birth_s,
+    joint_graphs_of,
+    latency_ranges,
+    range_at,
+    ranges_at,
+)
+from headgate.policies.registry import register
+from headgate.policies.selection import NOBODY
+
+OUT = -1
+
+BOX = np.dtype(
+    [
+        ("born_s", np.float64),
+        ("first", np.int32),  # of its ranges
+        ("last", np.int32),
+        ("at", np.int32),  # the range that it is in
+        ("bucket", np.int32),  # −1 where it is not ready
+    ],
+    align=True,
+)
+"""All that a decision needs of a box beside its row, side by side: 100 000 boxes miss the cache."""
+
+
+@register(
+    "qos-bucketed",
+    objective="QoS delivered, at constant cost a decision",
+    paper="Aurora §6.2",
+    use="There are thousands of boxes with QoS graphs, and decisions must not cost more for it.",
+    avoid="There are few boxes: qos is exact and then as fast.",
+)
+class QosBucketed(Policy):
+    """Buckets of gradient and slack, best first; inside a bucket in turn (Aurora §6.2).
+
+    The gradients of all graphs, from 0 to the steepest, are divided into `gradients` buckets; the
+    slacks, from 0 to the longest stretch without a critical point, into one bucket less than
+    `slacks`, since slack ∞ has the last of them. What a bucket holds counts as equal: those boxes
+    are served by number, beginning behind the one that the bucket served last. So one bucket for
+    all is round robin.
+
+    The latency ranges of every bucket are computed beforehand for each QoS graph. A box then waits
+    in a calendar queue for the instant at which it leaves its bucket, and costs nothing until then.
+
+    Departs from the paper in one point: there, an execution queue is refilled from the buckets when
+    it is about to run empty. Here each decision takes one box of the best bucket, because finding
+    it costs no more than taking it from such a queue, whose order would be out of date.
+    """
+
+    tuples_a_step = ALL
+
+    def __init__(self, gradients: int = 10, slacks: int = 10) -> None:
+        if gradients < 1 or slacks < 1:
+            raise ValueError("gradients and slacks of 1 or more buckets")
+        self.gradients, self.slacks = gradients, slacks
+        self._ranges = latency_ranges(np.zeros(0, dtype=np.int64), [], [])
+        self._served_last = np.zeros(0, dtype=np.int64)
+        self._planned = (NOBODY, OUT)
+
+    def prepare(self, units: Units) -> None:
+        self._ranges, buckets = bucket_ranges(units, self.gradients, self.slacks)
+        self._served_last = np.full(buckets, NOBODY)
+        self._planned = (NOBODY, OUT)
+
+    def plan(self, state: State, now_s: float) -> Sequence[Step]:
+        if not len(state.ready):
+            return []
+        found = ranges_at(self._ranges, state.table, state.ready, now_s)
+        buckets = self._ranges.values[found]
+        had_its_turn = state.ready <= self._served_last[buckets]
+        order = np.lexsort((had_its_turn, buckets))
+        self._planned = (int(state.ready[order[0]]), int(buckets[order[0]]))
+        return [Step(int(unit)) for unit in state.ready[order]]
+
+    def hear(self, event: StepStarted | StepFinished | Measured) -> None:
+        """Moves the turn of the bucket on; a unit that nobody planned was not served in turn."""
+        unit, bucket = self._planned
+        if isinstance(event, StepStarted) and event.call.units[0] == unit:
+            self._served_last[bucket] = unit
+
+    def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
+        ranges, buckets = bucket_ranges(units, self.gradients, self.slacks)
+        return Selection(_memory(ranges, buckets), bucket_changed, bucket_pick)
+
+
+def bucket_ranges(units: Units, gradients: int, slacks: int) -> tuple[LatencyRanges, int]:
+    """Gives the latency ranges of each bucket by unit, and the number of buckets.
+
+    Buckets are numbered from the best; those that no graph ever passes have no number.
+    """
+    places, graphs = joint_graphs_of(units)
+    steepest = max((float(graph.utilities.max()) for graph in graphs), default=0.0)
+    longest_s = max((longest_slack_s(graph) for graph in graphs), default=0.0)
+    width_s = longest_s / max(1, slacks - 1)
+    starts_s, numbers = [], []
+    for graph in graphs:
+        steepness = steepness_buckets(graph.utilities, steepest, gradients)
+        from_s, piece, slack = slack_buckets(graph.bends_s, width_s, slacks)
+        bucket = (gradients - 1 - steepness[piece]) * slacks + slack
+        moves = np.flatnonzero(np.diff(bucket)) + 1
+        starts_s.append(from_s[moves])
+        numbers.append(bucket[np.concatenate([[0], moves])])
+    passed = np.unique(np.concatenate([*numbers, np.zeros(0, dtype=np.int64)]))
+    values = [np.searchsorted(passed, each) for each in numbers]
+    return latency_ranges(places, starts_s, values), len(passed)
+
+
+def steepness_buckets(utilities: Floats, steepest: float, gradients: int) -> Ints:
+    """Gives the gradient bucket of each utility, 0 for the flattest.
+
+    >>> steepness_buckets(np.array([0.0, 0.4, 1.0]), steepest=1.0, gradients=4)
+    array([0, 1, 3])
+    """
+    if steepest == 0.0:
+        return np.zeros(len(utilities), dtype=np.int64)
+    return np.minimum((utilities * gradients / steepest).astype(np.int64), gradients - 1)
+
+
+def longest_slack_s(graph: JointGraph) -> float:
+    """Gives the longest stretch of a joint graph up to a critical point, from latency 0 on."""
+    return float(np.diff(graph.bends_s, prepend=0.0).max(initial=0.0))
+
+
+def slack_buckets(bends_s: Floats, width_s: float, slacks: int) -> tuple[Floats, Ints, Ints]:
+    """Gives the ranges in which the slack bucket stays: where each begins, its piece, its bucket.
+
+    Before a bend, slack bucket k ends where k widths are left; behind the last, the slack is ∞.
+
+    >>> from_s, piece, slack = slack_buckets(np.array([4.0, 5.0]), width_s=2.0, slacks=3)
+    >>> [(float(s), int(p), int(k)) for s, p, k in zip(from_s, piece, slack)]
+    [(-inf, 0, 1), (2.0, 0, 0), (4.0, 1, 0), (5.0, 2, 2)]
+    """
+    starts_s, pieces, buckets, begin_s = [], [], [], -np.inf
+    for piece, bend_s in enumerate(bends_s):
+        ends_s = bend_s - width_s * np.arange(max(1, slacks - 1) - 1, -1, -1)
+        ends_s = ends_s[ends_s > begin_s]
+        starts_s.append(np.concatenate([[begin_s], ends_s[:-1]]))
+        buckets.append(np.arange(len(ends_s) - 1, -1, -1))
+        pieces.append(np.full(len(ends_s), piece))
+        begin_s = float(bend_s)
+    starts_s.append(np.array([begin_s]))
+    pieces.append(np.array([len(bends_s)]))
+    buckets.append(np.array([slacks - 1]))
+    return np.concatenate(starts_s), np.concatenate(pieces), np.concatenate(buckets)
+
+
+def _memory(ranges: LatencyRanges, buckets: int) -> tuple[Any, ...]:
+    """Gives boxes and ranges; members and turn of each bucket, buckets with members; calendar."""
+    count = len(ranges.first)
+    boxes = np.zeros(count, dtype=BOX)
+    boxes["first"], boxes["last"], boxes["bucket"] = ranges.first, ranges.last, OUT
+    own = boxes, ranges.from_s, ranges.values.astype(np.int32), np.full(buckets, NOBODY)
+    sets = *bit_sets(buckets, count), *bit_sets(1, buckets)
+    due, moves = np.zeros(count, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    return (*own, *sets, due, moves, *calendar_queue(count))
+
+
+@compiled
+def bucket_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
+    _place(memory, table, unit, now_s)
+
+
+@compiled
+def bucket_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
+    return _pick(memory, now_s)
+
+
+@borrowing
+def _place(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
+    """Puts a box into the bucket of its present latency.
+
+    Its calendar entry stays where it is when the box will leave the bucket later than the entry
+    says, as nearly every step and arrival has it: the queue's mean arrival moves on. The entry is
+    then set right when it falls due.
+    """
+    boxes, from_s, buckets = memory[:3]
+    box = boxes[unit]
+    if not table[unit].ready:
+        _move(memory, unit, OUT)
+        return
+    box.born_s = birth_s(table[unit].mean_arrived_at_s, table[unit].remaining_s)
+    box.at = range_at(from_s, box.first, box.last, box.born_s, now_s)
+    _move(memory, unit, buckets[box.at])
+    leaves_at_s = box.born_s + from_s[box.at + 1]
+    calendar = memory[10:]
+    if leaves_at_s < instant(calendar, unit):
+        delete(calendar, unit)
+        insert(calendar, unit, leaves_at_s)
+
+
+@borrowing
+def _pick(memory: Any, now_s: float) -> tuple[int, int, int]:
+    _, _, _, served_last, members, member_levels, occupied, occupied_levels, due, moves = memory[
+        :10
+    ]
+    for place in range(take_due(memory[10:], now_s, due)):
+        _leave(memory, due[place], now_s)
+    bucket = following(occupied, occupied_levels, 0, 0)
+    examined, moves[0] = moves[0] + 1, 0
+    if bucket < 0:
+        return NOBODY, 0, examined
+    unit = following(members, member_levels, bucket, served_last[bucket] + 1)
+    if unit < 0:
+        unit = following(members, member_levels, bucket, 0)
+    served_last[bucket] = unit
+    return unit, ALL, examined
+
+
+@borrowing
+def _leave(memory: Any, unit: int, now_s: float) -> None:
+    """Moves a box whose calendar entry is due on to the bucket that it is in by now."""
+    boxes, from_s, buckets = memory[:3]
+    box = boxes[unit]
+    if box.bucket == OUT:
+        return
+    box.at = range_at(from_s, box.at, box.last, box.born_s, now_s)
+    _move(memory, unit, buckets[box.at])
+    leaves_at_s = box.born_s + from_s[box.at + 1]
+    if leaves_at_s < np.inf:
+        insert(memory[10:], unit, leaves_at_s)
+
+
+@borrowing
+def _move(memory: Any, unit: int, bucket: int) -> None:
+    """Takes a box out of its bucket and puts it into another."""
+    boxes, _, _, _, members, member_levels, occupied, occupied_levels, _, moves = memory[:10]
+    before = boxes[unit].bucket
+    moves[0] += 1
+    if before == bucket:
+        return
+    boxes[unit].bucket = bucket
+    if before != OUT:
+        take(members, member_levels, before, unit)
+        if is_empty(members, member_levels, before):
+            take(occupied, occupied_levels, 0, before)
+    if bucket != OUT:
+        put(members, member_levels, bucket, unit)
+        put(occupied, occupied_levels, 0, bucket)

@@ -1,0 +1,268 @@
+"""Superboxes: whole applications run as one, box after box (Aurora §4.1)."""
+
+from abc import abstractmethod
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from headgate.model.events import Measured, StepFinished, StepStarted
+from headgate.model.plan import ALL, Step
+from headgate.model.unit_table import UnitTable
+from headgate.model.units import Units
+from headgate.policies.interface import Policy, Selection, State
+from headgate.policies.registry import policies, policy_named, register
+from headgate.policies.round_robin import BoxRoundRobin
+from headgate.policies.traversal import ORDERS, Superbox, superboxes_of
+
+RANKED_BY = ("qos", "hr")
+"""Ranks the boxes for `top-k` where nobody says otherwise: the first of these that is known."""
+
+
+@dataclass(eq=False)
+class Traversal:
+    """One run through a superbox: the calls that are left, and what waited when it began.
+
+    `most_by_source` holds the tuples that units without a unit before them may take: those that
+    waited at the start. What arrives meanwhile is for the next traversal.
+    """
+
+    application: int
+    calls: Sequence[int]
+    most_by_source: dict[int, int]
+    at: int = 0
+
+    def steps(self, ready: Collection[int]) -> list[Step]:
+        """Gives the calls that are left and have tuples, each unit once.
+
+        Only the first of a traversal was decided anew; all others continue it.
+        """
+        units = dict.fromkeys(unit for unit in self.calls[self.at :] if unit in ready)
+        return [
+            Step(unit, self.most_by_source.get(unit, ALL), continues=self.at + position > 0)
+            for position, unit in enumerate(units)
+        ]
+
+    def pass_by(self, unit: int) -> None:
+        """Moves on behind the next call of a unit; calls before it had found nothing to do."""
+        self.at = self.calls.index(unit, self.at) + 1
+
+
+class SuperboxPolicy(Policy):
+    """Runs one traversal to its end before it chooses the next superbox.
+
+    A worker calls the boxes of its superbox one after the other; where several workers run, each
+    has a traversal of its own. At query level a query is one box, and the inner policy decides.
+    """
+
+    tuples_a_step = ALL
+
+    def __init__(self, traversal: str, inner: Policy) -> None:
+        if traversal not in ORDERS:
+            raise ValueError("traversal: one of " + ", ".join(ORDERS))
+        self.traversal, self.inner = traversal, inner
+        self._at_query_level = True
+        self._superboxes: tuple[Superbox, ...] = ()
+        self._applications_by_unit: list[list[int]] = []
+        self._sources: frozenset[int] = frozenset()
+        self._waiting: list[Traversal] = []
+        self._traversal_by_call: dict[int, Traversal] = {}
+        self._next: tuple[Traversal, int] | None = None
+
+    def prepare(self, units: Units) -> None:
+        self.inner.prepare(units)
+        self._at_query_level = units.level == "query"
+        self._superboxes = () if self._at_query_level else superboxes_of(units)
+        self._applications_by_unit = [[] for _ in units.shapes]
+        for number, superbox in enumerate(self._superboxes):
+            for unit in superbox.units:
+                self._applications_by_unit[unit].append(number)
+        self._sources = frozenset(shape.number for shape in units.shapes if not shape.fed_by)
+        self._waiting, self._traversal_by_call, self._next = [], {}, None
+
+    def plan(self, state: State, now_s: float) -> Sequence[Step]:
+        if self._at_query_level:
+            return self.inner.plan(state, now_s)
+        ready = set(state.ready.tolist())
+        if not ready:
+            return []
+        for traversal in self._waiting:
+            if steps := traversal.steps(ready):
+                self._next = traversal, steps[0].unit
+                return steps
+        traversal = self._begin(state, now_s)
+        steps = traversal.steps(ready)
+        self._next = traversal, steps[0].unit
+        return steps
+
+    def hear(self, event: StepStarted | StepFinished | Measured) -> None:
+        self.inner.hear(event)
+        if isinstance(event, StepStarted):
+            self._start(event)
+        elif isinstance(event, StepFinished):
+            traversal = self._traversal_by_call.pop(event.call.number, None)
+            if traversal is not None:
+                self._waiting.append(traversal)
+
+    def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
+        if units.level == "query":
+            return self.inner.selection(units, table, learns=learns)
+        return None
+
+    @abstractmethod
+    def choose(
+        self, state: State, now_s: float, free: Sequence[int]
+    ) -> tuple[int, Collection[int]]:
+        """Gives the next application, one of those that are free, and its units to begin with."""
+
+    def begun(self, application: int) -> None:  # only turns need to remember
+        """Hears that the traversal of an application has begun."""
+
+    def members(self, state: State, application: int) -> list[int]:
+        """Gives the units of an application that are ready, in ascending order."""
+        downstream = self._superboxes[application].downstream
+        return [unit for unit in state.ready.tolist() if unit in downstream]
+
+    def _begin(self, state: State, now_s: float) -> Traversal:
+        """Prepares the next traversal. Nothing is remembered until its first call has started."""
+        applications = self._applications_by_unit
+        waiting = sorted({each for unit in state.ready for each in applications[unit]})
+        taken = {traversal.application for traversal in self._traversal_by_call.values()}
+        free = [number for number in waiting if number not in taken] or waiting
+        application, units = self.choose(state, now_s, free)
+        calls = ORDERS[self.traversal](self._superboxes[application], state.table, units)
+        pending = state.table["pending"]
+        most = {unit: int(pending[unit]) for unit in units if unit in self._sources}
+        return Traversal(application, calls, most)
+
+    def _start(self, event: StepStarted) -> None:
+        if self._next is None or self._next[1] != event.call.units[0]:
+            return  # somebody else's idea, such as a probe
+        chosen, unit = self._next
+        if chosen in self._waiting:
+            self._waiting.remove(chosen)
+        else:
+            # A new one began, so nothing was left to do for those that wait for their turn.
+            self._waiting = []
+            self.begun(chosen.application)
+        chosen.pass_by(unit)
+        self._traversal_by_call[event.call.number] = chosen
+        self._next = None
+
+
+@register(
+    "aaat",
+    objective="throughput: few decisions and few box calls",
+    paper="Aurora §4.1.1",
+    starves=False,
+    use="Applications have many boxes, and a decision or a box call costs much.",
+    avoid="Some applications matter more than others: all get the same turns.",
+)
+class ApplicationAtATime(SuperboxPolicy):
+    """One superbox an application, in turn among those that have tuples (Aurora §4.1.1).
+
+    Args:
+        traversal: the order of the boxes: `mc`, `ml`, `mm`, or `best`, which takes `mc` or `ml` as
+            the cost model expects the lower latency for what waits (Aurora §5.3).
+    """
+
+    def __init__(self, traversal: str = "mc") -> None:
+        super().__init__(traversal, BoxRoundRobin())
+        self._served_last = -1
+
+    def prepare(self, units: Units) -> None:
+        super().prepare(units)
+        self._served_last = -1
+
+    def choose(
+        self, state: State, now_s: float, free: Sequence[int]
+    ) -> tuple[int, Collection[int]]:
+        behind = [number for number in free if number > self._served_last]
+        application = (behind or free)[0]
+        return application, self.members(state, application)
+
+    def begun(self, application: int) -> None:
+        self._served_last = application
+
+
+@register(
+    "mc",
+    objective="throughput: fewest box calls per output",
+    paper="Aurora §4.1.2",
+    starves=False,
+    use="A box call costs as much as several tuples.",
+    avoid="First results are awaited: all leave at the end of the traversal.",
+)
+def min_cost() -> Policy:
+    """Applications in turn, their boxes in post order, each called once (Aurora §4.1.2)."""
+    return ApplicationAtATime("mc")
+
+
+@register(
+    "ml",
+    objective="mean latency",
+    paper="Aurora §4.1.2",
+    starves=False,
+    use="Results should leave as soon as possible, and box calls cost little.",
+    avoid="A box call costs as much as several tuples: boxes are called again and again.",
+)
+def min_latency() -> Policy:
+    """Applications in turn, boxes by output cost, each with its downstream (Aurora §4.1.2)."""
+    return ApplicationAtATime("ml")
+
+
+@register(
+    "mm",
+    objective="memory",
+    paper="Aurora §4.1.2",
+    starves=False,
+    use="Queues are long and memory is short.",
+    avoid="Results are awaited: boxes that drop little come last, and with them the outputs.",
+)
+def min_memory() -> Policy:
+    """Applications in turn, their boxes by memory freed a second (Aurora §4.1.2)."""
+    return ApplicationAtATime("mm")
+
+
+@register(
+    "top-k",
+    objective="that of the inner policy, with fewer decisions",
+    paper="Aurora §4.1.1",
+    use="Priorities matter, and deciding after every box call costs too much.",
+    avoid="Applications of low priority must be served too: nothing here waits for them.",
+)
+class TopKSpanner(SuperboxPolicy):
+    """The tree that spans the k boxes of highest priority of one application (Aurora §4.1.1).
+
+    The application is that of the box of highest priority. The tree holds its k best boxes and all
+    that is downstream of them. At query level, where a query is one box, the inner policy decides.
+
+    Args:
+        k: how many boxes to span.
+        traversal: the order of the boxes, as in `aaat`.
+        inner: the policy that ranks boxes, by name or itself; left out, the p-tuple of `qos` where
+            it is known, else `hr`.
+    """
+
+    def __init__(
+        self, k: int = 3, traversal: str = "mc", inner: str | Policy | None = None
+    ) -> None:
+        if not (isinstance(k, int) and k >= 1):
+            raise ValueError("k of 1 box or more")
+        if inner is None:
+            inner = next(name for name in RANKED_BY if name in policies())
+        ranks = policy_named(inner) if isinstance(inner, str) else inner
+        if not isinstance(ranks, Policy):
+            raise ValueError("inner: the name of a policy, or a policy")
+        super().__init__(traversal, ranks)
+        self.k = k
+
+    def choose(
+        self, state: State, now_s: float, free: Sequence[int]
+    ) -> tuple[int, Collection[int]]:
+        ranked = [step.unit for step in self.inner.plan(state, now_s)]
+        theirs = (number for unit in ranked for number in self._applications_by_unit[unit])
+        application = next((number for number in theirs if number in free), free[0])
+        downstream = self._superboxes[application].downstream
+        members = self.members(state, application)
+        best = [unit for unit in ranked if unit in downstream][: self.k] or members
+        tree = {each for unit in best for each in downstream[unit]}
+        return application, [unit for unit in members if unit in tree]

@@ -1,0 +1,93 @@
+"""What leaves in virtual time, compiled: response, slowdown, utility, staleness, tardiness."""
+
+import numpy as np
+
+from headgate.compiled import compiled
+from headgate.metrics.tally import BINS, SMALLEST, STEP
+from headgate.simulation.world import World
+
+A_BIN = 1.0 / np.log(STEP)
+
+
+@compiled
+def bin_of(value: float) -> int:
+    """Gives the bin of a tally that counts a value."""
+    if value <= SMALLEST:
+        return 0
+    return min(int(np.log(value / SMALLEST) * A_BIN), BINS - 1)
+
+
+@compiled
+def utility(world: World, first: int, end: int, latency_s: float) -> float:
+    """Gives what a QoS graph says of a latency; the points lie at first, ..., end − 1 in pairs."""
+    points = world.floats
+    if latency_s <= points[first]:
+        return points[first + 1]
+    for place in range(first + 2, end, 2):
+        if latency_s < points[place]:
+            share = (latency_s - points[place - 2]) / (points[place] - points[place - 2])
+            return points[place - 1] + share * (points[place + 1] - points[place - 1])
+    return points[end - 1]
+
+
+@compiled
+def output(
+    world: World, query: int, arrived_at_s: float, ideal_at_s: float, left_at_s: float, mass: float
+) -> None:
+    """Counts a result.
+
+    Slowdown is 1 + (D_actual − D_ideal) / T, which is R / T where a tuple comes from one stream
+    (Sharaf §3.4.1). An output stream is stale from the arrival of a tuple that will be output until
+    it is (§4.1).
+    """
+    result, clock, settings = world.results[query], world.clock[0], world.settings[0]
+    response_s = left_at_s - arrived_at_s
+    slowdown = 1.0 + (left_at_s - ideal_at_s) / result.ideal_s
+    result.outputs += 1
+    result.mass += mass
+    result.response_sum += response_s
+    result.response_squares += response_s * response_s
+    result.response_max = max(result.response_max, response_s)
+    result.slowdown_sum += slowdown
+    result.slowdown_squares += slowdown * slowdown
+    result.slowdown_max = max(result.slowdown_max, slowdown)
+    world.response_bins[result.row, bin_of(response_s)] += 1
+    world.slowdown_bins[result.row, bin_of(slowdown)] += 1
+    begun_s = max(arrived_at_s, result.stale_until_s)
+    if left_at_s > begun_s:
+        result.stale_s += left_at_s - begun_s
+        result.stale_until_s = left_at_s
+    worth = 0.0
+    if result.qos_end > result.qos_first:
+        worth = utility(world, result.qos_first, result.qos_end, response_s)
+        result.qos_sum += worth
+    sample = world.samples[min(int(left_at_s / settings.sample_s), len(world.samples) - 1)]
+    sample.outputs += 1
+    sample.response_sum += response_s
+    sample.slowdown_sum += slowdown
+    sample.qos_sum += worth
+    if settings.keep:
+        place = 3 * clock.kept
+        world.kept[place] = query
+        world.kept[place + 1], world.kept[place + 2] = arrived_at_s, left_at_s
+        clock.kept += 1
+    clock.outputs += 1
+
+
+@compiled
+def finish_in_pane(world: World, query: int, arrived_at_s: float, done_at_s: float) -> None:
+    """Takes a tuple off its pane; the last one of a window that is due makes its result late.
+
+    The result of a window is given out at the end of its slide, or when the last tuple that arrived
+    before is done (Sharaf §3.5). Windows that are done in time are counted at the end of the run.
+    """
+    result = world.results[query]
+    number = int(arrived_at_s / result.slide_s)
+    pane = min(result.pane_first + number, result.pane_end - 1)
+    world.panes[pane] -= 1
+    due_at_s = (number + 1) * result.slide_s
+    if world.panes[pane] == 0 and done_at_s > due_at_s:
+        tardy_s = done_at_s - due_at_s
+        result.late += 1
+        result.tardy_sum += tardy_s
+        result.tardy_max = max(result.tardy_max, tardy_s)

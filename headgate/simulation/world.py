@@ -1,0 +1,322 @@
+"""The world in virtual time, as arrays: what the compiled kernel reads and writes.
+
+One record array a kind of thing; whoever holds the arrays can look at them with NumPy.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headgate.model.events import Floats, Ints
+from headgate.model.unit_table import UNIT, UnitTable
+
+Records = NDArray[np.void]
+Counts = NDArray[np.int32]
+
+NONE = -1
+
+SELECT, JOIN, AGGREGATE = 0, 1, 2
+"""What a stage does: lets a tuple pass or not, matches it, or takes it into a pane."""
+
+SETTINGS = np.dtype(
+    [
+        ("seed", np.int64),
+        ("train_tuples", np.int64),
+        ("train_fraction", np.float64),
+        ("train_cost_s", np.float64),
+        ("train_bytes", np.float64),
+        ("train_spread_s", np.float64),
+        ("storage_s", np.float64),  # of one access to the storage manager, paid by every call
+        ("decision_s", np.float64),  # of one decision, and of each priority computed for it
+        ("examine_s", np.float64),
+        ("fluid", np.bool_),
+        ("foresight", np.bool_),
+        ("learns", np.bool_),
+        ("smoothing", np.float64),
+        ("window_tuples", np.int64),
+        ("drift_s", np.float64),  # how long an interval of the drifting selectivities lasts
+        ("shed_s", np.float64),  # how long an epoch of the shedder lasts
+        ("idle_waiting", np.bool_),
+        ("sample_s", np.float64),
+        ("keep", np.bool_),  # every response
+        ("merge_first", np.int64),  # the units of ordered unions, in `links`
+        ("merge_end", np.int64),
+    ],
+    align=True,
+)
+
+CLOCK = np.dtype(
+    [
+        ("now_s", np.float64),
+        ("next_arrival", np.int64),
+        ("free", np.int64),  # first free entry of the pool
+        ("entries", np.int64),  # entries in use
+        ("changed", np.int64),  # units in `changed`
+        ("calls", np.int64),
+        ("box_calls", np.int64),
+        ("decisions", np.int64),
+        ("examined", np.int64),
+        ("overhead_s", np.float64),
+        ("storage_s", np.float64),
+        ("scheduler_s", np.float64),
+        ("busy_s", np.float64),
+        ("outputs", np.int64),
+        ("kept", np.int64),
+        ("pending", np.int64),
+        ("pending_max", np.int64),
+        ("pending_area", np.float64),  # tuples × seconds until `met_at_s`
+        ("met_at_s", np.float64),
+        ("bytes", np.float64),
+        ("bytes_max", np.float64),
+        ("bytes_area", np.float64),  # bytes × seconds, of tuples that have left their queue
+        ("shared", np.int64),  # tuples in memory, one that several queues hold counted once
+        ("shared_max", np.int64),
+        ("shared_area", np.float64),
+        ("shared_bytes", np.float64),
+        ("shared_bytes_area", np.float64),
+        ("shed", np.int64),
+        ("figures", np.int64),
+        ("chosen", np.int64),  # a unit that was picked when there was no room to run it
+        ("chosen_tuples", np.int64),
+        ("chosen_s", np.float64),
+    ],
+    align=True,
+)
+
+QUEUE = np.dtype(
+    [
+        ("stream", np.int64),  # the one stream it reads through a cursor, or NONE
+        ("cursor", np.int64),
+        ("head", np.int64),  # else, a list of entries
+        ("tail", np.int64),
+        ("arrived_sum_s", np.float64),
+        ("active", np.bool_),
+        ("running", np.bool_),
+        ("touched", np.bool_),
+        ("first_stage", np.int64),
+        ("stages", np.int64),
+        ("line", np.bool_),  # a plain line of selections: the fast way
+        ("pane_query", np.int64),  # the query whose panes its tuples belong to, or NONE
+        ("slide_s", np.float64),
+        ("first_figure", np.int64),  # its way to the output, for what is learned
+        ("figures", np.int64),
+        ("shed_value", np.bool_),
+        ("luck", np.int64),  # of its first box, for drops by value
+        ("shed", np.int64),
+        ("tuples_in", np.int64),
+        ("busy_s", np.float64),
+        ("pending_max", np.int64),
+        ("pending_area", np.float64),
+        ("merge_first", np.int64),  # the other inputs of an ordered union, in `links`
+        ("merge_end", np.int64),
+        ("seen_s", np.float64),  # the latest arrival that came through this queue
+    ],
+    align=True,
+)
+
+STAGE = np.dtype(
+    [
+        ("kind", np.int64),
+        ("box", np.int64),
+        ("side", np.int64),
+        ("parent", np.int64),
+        ("child", np.int64),  # first of its children and next of its siblings, or NONE
+        ("sibling", np.int64),
+        ("cost_s", np.float64),
+        ("selectivity", np.float64),
+        ("luck", np.int64),
+        ("drift", np.int64),
+        ("costs", np.int64),  # where the costs of single tuples begin, or NONE
+        ("fates", np.int64),  # where their outcomes begin, or NONE
+        ("figure", np.int64),
+        ("join", np.int64),
+        ("query_first", np.int64),
+        ("query_end", np.int64),
+        ("fill_first", np.int64),
+        ("fill_end", np.int64),
+        ("bytes_out", np.float64),
+    ],
+    align=True,
+)
+
+FIGURE = np.dtype(
+    [
+        ("cost_s", np.float64),
+        ("selectivity", np.float64),
+        ("tuples_in", np.int64),
+        ("tuples_out", np.float64),
+        ("unit_first", np.int64),  # the units whose way passes here
+        ("unit_end", np.int64),
+    ],
+    align=True,
+)
+
+ENTRY = np.dtype(
+    [
+        ("next", np.int64),
+        ("arrived_at_s", np.float64),
+        ("ideal_at_s", np.float64),  # when it would be here with nobody else about
+        ("queued_at_s", np.float64),
+        ("number", np.int64),  # what its luck hangs on
+        ("mass", np.float64),
+        ("target", np.int64),
+        ("owner", np.int64),  # the entry that counts how many queues still hold this tuple
+        ("holders", np.int64),
+        ("bytes", np.float64),
+    ],
+    align=True,
+)
+
+WINDOW = np.dtype(
+    [
+        ("window_s", np.float64),
+        ("left_head", np.int64),
+        ("left_tail", np.int64),
+        ("left", np.int64),
+        ("right_head", np.int64),
+        ("right_tail", np.int64),
+        ("right", np.int64),
+    ],
+    align=True,
+)
+
+STREAM = np.dtype(
+    [
+        ("first", np.int64),  # its arrivals begin here
+        ("arrived", np.int64),
+        ("reader_first", np.int64),
+        ("reader_end", np.int64),
+        ("bytes", np.float64),
+    ],
+    align=True,
+)
+
+RESULT = np.dtype(
+    [
+        ("ideal_s", np.float64),
+        ("query_class", np.int64),
+        ("row", np.int64),  # of the histograms
+        ("outputs", np.int64),
+        ("mass", np.float64),
+        ("response_sum", np.float64),
+        ("response_squares", np.float64),
+        ("response_max", np.float64),
+        ("slowdown_sum", np.float64),
+        ("slowdown_squares", np.float64),
+        ("slowdown_max", np.float64),
+        ("qos_sum", np.float64),
+        ("qos_first", np.int64),
+        ("qos_end", np.int64),
+        ("stale_s", np.float64),
+        ("stale_until_s", np.float64),
+        ("tardy_sum", np.float64),
+        ("tardy_max", np.float64),
+        ("instants", np.int64),
+        ("late", np.int64),
+        ("slide_s", np.float64),
+        ("pane_first", np.int64),  # its panes in `panes`
+        ("pane_end", np.int64),
+        ("next_pane", np.int64),
+    ],
+    align=True,
+)
+
+WORKER = np.dtype(
+    [
+        ("unit", np.int64),
+        ("ends_at_s", np.float64),
+        ("ended_at_s", np.float64),
+        ("call", np.int64),
+        ("head", np.int64),  # what the call has made, delivered at its end
+        ("tail", np.int64),
+        ("tuples", np.int64),
+        ("arrived_sum_s", np.float64),
+        ("mass", np.float64),
+        ("released", np.int64),
+        ("released_bytes", np.float64),
+        ("known_s", np.float64),
+        ("known_outputs", np.float64),
+    ],
+    align=True,
+)
+
+SAMPLE = np.dtype(
+    [
+        ("seen", np.bool_),
+        ("pending", np.float64),
+        ("bytes", np.float64),
+        ("outputs", np.int64),
+        ("response_sum", np.float64),
+        ("slowdown_sum", np.float64),
+        ("qos_sum", np.float64),
+    ],
+    align=True,
+)
+
+
+FIELDS = {
+    "settings": (SETTINGS, 1),
+    "clock": (CLOCK, 1),
+    "table": (UNIT, 1),
+    "queues": (QUEUE, 1),
+    "stages": (STAGE, 1),
+    "figures": (FIGURE, 1),
+    "pool": (ENTRY, 1),
+    "windows": (WINDOW, 1),
+    "streams": (STREAM, 1),
+    "results": (RESULT, 1),
+    "workers": (WORKER, 1),
+    "samples": (SAMPLE, 1),
+    "class_pending": (np.int64, 1),
+    "class_samples": (np.int64, 2),
+    "links": (np.int64, 1),  # readers of streams, fills and queries of stages, units of figures
+    "changed": (np.int64, 1),
+    "arrivals": (np.float64, 1),
+    "order": (np.int32, 1),  # streams in the order of all arrivals
+    "order_at_s": (np.float64, 1),
+    "holders": (np.int32, 1),  # how many queues still hold a source tuple
+    "panes": (np.int32, 1),
+    "floats": (np.float64, 1),  # costs and fates of single tuples, QoS points
+    "drift": (np.float64, 2),
+    "shed": (np.float64, 2),
+    "response_bins": (np.int32, 2),
+    "slowdown_bins": (np.int32, 2),
+    "kept": (np.float64, 1),  # (query, arrived, departed) of every output, if asked for
+    "stack": (ENTRY, 1),
+}
+"""Every array of a world, its items and its dimensions."""
+
+
+@dataclass
+class World:
+    """Everything the kernel knows; its functions see the same names."""
+
+    settings: Records
+    clock: Records
+    table: UnitTable
+    queues: Records
+    stages: Records
+    figures: Records
+    pool: Records
+    windows: Records
+    streams: Records
+    results: Records
+    workers: Records
+    samples: Records
+    class_pending: Ints
+    class_samples: Ints
+    links: Ints
+    changed: Ints
+    arrivals: Floats
+    order: Counts
+    order_at_s: Floats
+    holders: Counts
+    panes: Counts
+    floats: Floats
+    drift: Floats
+    shed: Floats
+    response_bins: Counts
+    slowdown_bins: Counts
+    kept: Floats
+    stack: Records

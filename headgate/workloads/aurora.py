@@ -1,0 +1,120 @@
+"""Aurora's testbed: application trees of universal boxes with latency QoS graphs (§5.1)."""
+
+from collections.abc import Sequence
+
+from headgate.model.network import Box, Network, Path
+from headgate.model.operator import Operator
+from headgate.model.qos_graph import QoSGraph
+from headgate.model.query import Query, QueryClass
+from headgate.model.stream import Stream
+from headgate.workloads.demands import above_zero, between, demand, whole
+from headgate.workloads.groups import gathered
+from headgate.workloads.load import busy_share, load, work_s
+from headgate.workloads.seeded import generator
+from headgate.workloads.testbed import Testbed
+
+TIGHT = QoSGraph(((0.0, 1.0), (0.001, 1.0), (1.0, 0.0)))
+LOOSE = QoSGraph(((0.0, 1.0), (4.0, 1.0), (5.0, 0.0)))
+"""The two graphs of §6.1."""
+
+THREE_POINTS = QoSGraph(((0.0, 1.0), (0.5, 1.0), (2.0, 0.0)))
+"""Best at once, still best at 0.5 s, worthless from 2 s on. §5.1 gives the form, not the values."""
+
+
+def trees(
+    *,
+    apps: int = 5,
+    depth: int = 5,
+    fanout: int = 3,
+    capacity: float = 0.9,
+    selectivity: float = 1.0,
+    cost_s: tuple[float, float] = (0.0001, 0.001),
+    tuples: int = 100_000,
+    burst: int = 1,
+    graphs: Sequence[QoSGraph] = (THREE_POINTS,),
+    seed: int = 0,
+) -> Testbed:
+    """Gives application trees: boxes with `fanout` children each, rooted at an output (§5.1).
+
+    Every leaf reads a stream of its own, every other box one queue that its children fill. All
+    streams have the same rate, evenly spaced from a phase drawn by lot, so that the expected work
+    is `capacity` of the machine. §5.1 calls the fan-out an average; here every box has exactly so
+    many children.
+
+    Args:
+        cost_s: costs are uniform between these.
+        tuples: of all streams together; each gets its share, rounded up.
+        burst: so many tuples of a stream are gathered and delivered at once (§5.4).
+        graphs: one is drawn for each application.
+    """
+    of = "aurora"
+    whole(of, apps=apps, depth=depth, fanout=fanout, tuples=tuples, burst=burst)
+    above_zero(of, capacity=capacity, least_cost_s=cost_s[0], most_cost_s=cost_s[1])
+    demand(cost_s[0] <= cost_s[1], of, "cost_s", cost_s, "the least and the most, in this order")
+    between(of, 0.0, 1.0, selectivity=selectivity)
+    demand(len(graphs) > 0, of, "graphs", list(graphs), "one QoS graph or more")
+    costs, chosen = generator(seed, "costs"), generator(seed, "graphs")
+    streams: list[Stream] = []
+    boxes: list[Box] = []
+    paths: list[Path] = []
+    for app in range(apps):
+        first = len(streams)
+        root = f"app{app}_0"
+        level = [root]
+        numbered = 1
+        for deep in range(depth):
+            below: list[str] = []
+            for name in level:
+                if deep < depth - 1:
+                    inputs = tuple(f"app{app}_{numbered + child}" for child in range(fanout))
+                    numbered += fanout
+                    below.extend(inputs)
+                else:
+                    inputs = (f"in{len(streams)}",)
+                    streams.append(Stream(name=inputs[0], format="headgate", schema="value INT"))
+                operator = Operator(
+                    kind="map", cost_s=float(costs.uniform(*cost_s)), selectivity=selectivity
+                )
+                boxes.append(Box(name=name, operator=operator, inputs=inputs))
+            level = below
+        sql = " UNION ALL ".join(f"SELECT * FROM {stream.name}" for stream in streams[first:])
+        graph = graphs[int(chosen.integers(len(graphs)))]
+        query = Query(name=f"app{app}", sql=sql, query_class="all", qos=graph)
+        paths.append(Path(query=query, output=root))
+    classes = (QueryClass(name="all", priority=1.0),)
+    network = Network(tuple(streams), classes, tuple(paths), tuple(boxes))
+    rate_per_s = capacity / load(network, {stream.name: 1.0 for stream in streams})
+    each = -(-tuples // len(streams))
+    phases = generator(seed, "phases").random(len(streams))
+    arrivals = {
+        stream.name: gathered(rate_per_s, each, burst=burst, phase=float(phase))
+        for stream, phase in zip(streams, phases, strict=True)
+    }
+    return Testbed(
+        name="aurora trees",
+        network=network,
+        arrivals=arrivals,
+        note=f"{apps} application trees, depth {depth}, fan-out {fanout}; costs {cost_s[0]:g} to "
+        f"{cost_s[1]:g} s, selectivity {selectivity:g}; {len(streams)} streams of "
+        f"{rate_per_s:.4g} tuples/s, bursts of {burst}",
+        utilisation=capacity,
+        realised_utilisation=busy_share(arrivals, work_s(network, dict.fromkeys(arrivals, 1.0))),
+    )
+
+
+def tight_and_loose(
+    *, apps: int = 20, depth: int = 5, capacity: float = 0.7, tuples: int = 100_000, seed: int = 0
+) -> Testbed:
+    """Gives straight lines of boxes, tight or loose by lot: Figure 11 (§6.1), and 13 with 200.
+
+    §6.3 does not say which graphs its 200 applications have; they get the same two.
+    """
+    return trees(
+        apps=apps,
+        depth=depth,
+        fanout=1,
+        capacity=capacity,
+        tuples=tuples,
+        graphs=(TIGHT, LOOSE),
+        seed=seed,
+    )

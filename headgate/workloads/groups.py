@@ -1,0 +1,40 @@
+"""Evenly spaced tuples, and tuples gathered into bursts (Aurora §5.4, Sharaf §4.4.2)."""
+
+import numpy as np
+
+from headgate.model.events import Floats
+from headgate.workloads.demands import above_zero, demand, whole
+
+
+def evenly_spaced(rate_per_s: float, tuples: int, *, phase: float = 1.0) -> Floats:
+    """Gives evenly spaced times, the first after `phase` of a gap.
+
+    >>> evenly_spaced(4.0, 4).tolist()
+    [0.25, 0.5, 0.75, 1.0]
+    """
+    above_zero("evenly_spaced", rate_per_s=rate_per_s)
+    whole("evenly_spaced", tuples=tuples)
+    demand(0 <= phase <= 1, "evenly_spaced", "phase", phase, "between 0 and 1")
+    return np.asarray((np.arange(tuples) + phase) / rate_per_s, dtype=np.float64)
+
+
+def gathered(rate_per_s: float, tuples: int, *, burst: int, phase: float = 1.0) -> Floats:
+    """Gives evenly spaced tuples delivered in groups, then nothing until the next (Aurora §5.4).
+
+    Of n tuples spaced over T, all come at the beginning: "their latency clock is ticking" early.
+    The mean rate stays.
+
+    >>> gathered(4.0, 6, burst=2).tolist()
+    [0.25, 0.25, 0.75, 0.75, 1.25, 1.25]
+    """
+    return burst_together(evenly_spaced(rate_per_s, tuples, phase=phase), burst=burst)
+
+
+def burst_together(times_s: Floats, *, burst: int = 10) -> Floats:
+    """Lets every n consecutive tuples arrive with the first of them (Sharaf §4.4.2).
+
+    >>> burst_together(np.array([1.0, 2.0, 4.0, 7.0, 9.0]), burst=2).tolist()
+    [1.0, 1.0, 4.0, 4.0, 9.0]
+    """
+    whole("burst_together", burst=burst)
+    return times_s[np.arange(len(times_s)) // burst * burst]

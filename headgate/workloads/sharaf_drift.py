@@ -1,0 +1,95 @@
+"""Sharaf's drifting data: selectivities that move while the queries run (§3.8.5)."""
+
+from math import erf, sqrt
+
+import numpy as np
+
+from headgate.model.events import Floats
+from headgate.model.network import Network
+from headgate.workloads.demands import above_zero, whole
+from headgate.workloads.load import busy_share, measured_rate_per_s
+from headgate.workloads.sharaf import ONE_CLASS, PACKETS, drawn, packets
+from headgate.workloads.testbed import Testbed
+
+VALUES = 100
+"""Attributes have values up to 100."""
+
+
+def drift(
+    *,
+    deviation: float = 5.0,
+    first_mean: float = 50.0,
+    intervals: int = 100,
+    queries: int = 500,
+    utilisation: float = 0.95,
+    tuples: int = 20_000,
+    rate_per_s: float = 400.0,
+    arrivals: Floats | None = None,
+    seed: int = 0,
+) -> Testbed:
+    """Gives the testbed of Figures 32 to 34.
+
+    The run has 100 intervals; in each, values are Gaussian around a mean that begins at 50 and
+    grows by one. The operators keep the selectivity that uniform values would have, as the policies
+    that do not adapt believe it; the true ones are in `selectivities`. K follows from the true
+    expected work, so that the utilisation is as asked over the run, though not in each interval.
+
+    Departs from the thesis: its mean runs from 50 to 149 over values from 1 to 100, so that from
+    half way on hardly any tuple would pass; here values wrap around, 101 being 1 again.
+    """
+    above_zero("sharaf", deviation=deviation, utilisation=utilisation)
+    whole("sharaf", intervals=intervals)
+    traits = drawn(queries, seed)
+    times_s = packets(tuples, rate_per_s, seed) if arrivals is None else arrivals
+    rate = measured_rate_per_s(times_s)
+    interval_s = float(times_s[-1]) / intervals
+    interval = np.minimum((times_s / interval_s).astype(np.int64), intervals - 1)
+    means = first_mean + np.arange(intervals)
+    passing = {
+        percent: np.array([share_up_to(percent, mean, deviation) for mean in means])
+        for percent in sorted({each.percent for each in traits})
+    }
+    works = np.zeros(intervals)
+    for each in traits:
+        works += each.cost * (1 + passing[each.percent] + passing[each.percent] ** 2)
+    unit_s = utilisation / (rate * float(works[interval].mean()))
+    paths = [each.path(number, unit_s) for number, each in enumerate(traits)]
+    return Testbed(
+        name="sharaf drift",
+        network=Network((PACKETS,), ONE_CLASS, tuple(paths)),
+        arrivals={"packets": times_s},
+        note=f"{queries} queries of select, stored join, project; values Gaussian, mean "
+        f"{first_mean:g} and one more in each of {intervals} intervals, deviation {deviation:g}, "
+        "wrapped to 1 to 100",
+        utilisation=utilisation,
+        realised_utilisation=busy_share(
+            {"packets": times_s}, {"packets": unit_s * works[interval]}
+        ),
+        selectivities={
+            f"q{number}.{position}": passing[each.percent]
+            for number, each in enumerate(traits)
+            for position in (0, 1)
+        },
+        interval_s=interval_s,
+    )
+
+
+def share_up_to(bound: float, mean: float, deviation: float) -> float:
+    """Gives the share of Gaussian values that are in (0, bound] once wrapped to (0, 100].
+
+    >>> round(share_up_to(50, mean=50, deviation=5), 3), round(share_up_to(50, 130, 5), 3)
+    (0.5, 1.0)
+    """
+    if bound >= VALUES:
+        return 1.0
+    mean, reach = mean % VALUES, int(np.ceil(9 * deviation / VALUES)) + 1
+    turns = VALUES * np.arange(-reach, reach + 1)
+    total = sum(
+        _below((turn + bound - mean) / deviation) - _below((turn - mean) / deviation)
+        for turn in turns.tolist()
+    )
+    return min(max(total, 0.0), 1.0)
+
+
+def _below(deviations: float) -> float:
+    return 0.5 * (1.0 + erf(deviations / sqrt(2.0)))

@@ -1,0 +1,100 @@
+"""The testbed of Sharaf chapter 4: fresh results from streams of which some are bursty (§4.4.2)."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from headgate.model.events import Floats
+from headgate.model.network import Network
+from headgate.model.stream import Stream
+from headgate.workloads.demands import above_zero, between, demand, whole
+from headgate.workloads.groups import burst_together
+from headgate.workloads.load import busy_share, load, measured_rate_per_s, network_at, work_s
+from headgate.workloads.poisson import poisson
+from headgate.workloads.seeded import generator
+from headgate.workloads.sharaf import ONE_CLASS, Traits
+from headgate.workloads.testbed import Testbed
+
+
+def freshness(
+    *,
+    queries: int = 250,
+    streams: int = 10,
+    bursty: int = 5,
+    burst: int = 10,
+    tuples: int = 10_000,
+    utilisation: float = 0.95,
+    zipf: float = 0.0,
+    cost_classes: int = 3,
+    unit_s: float = 0.001,
+    arrivals: Mapping[str, Floats] | None = None,
+    seed: int = 0,
+) -> Testbed:
+    """Gives the testbed of Figures 36 to 43.
+
+    Queries of two predicates and a projection are spread over the streams by lot. Streams are
+    Poisson; in the first `bursty` of them every ten tuples arrive with the first. K is the time
+    unit (1 ms, our choice) and the rates follow: at a utilisation of 1 the mean time between
+    arrivals of a stream is the time that all queries need. Predicates test the attributes a1 and a2
+    as in chapter 3.
+
+    Args:
+        tuples: of each stream.
+        zipf: skew of the selectivities 0.1, ... 1.0 towards 1.0; 0 is uniform (Figure 41).
+        cost_classes: costs are K·2^i; 1 gives all operators one cost (Figure 41).
+        arrivals: by stream, recorded times in place of the Poisson streams (Figure 43); the rates
+            are then theirs and K follows.
+    """
+    of = "sharaf"
+    whole(of, queries=queries, streams=streams, tuples=tuples, cost_classes=cost_classes)
+    whole(of, bursty=bursty, least=0)
+    above_zero(of, utilisation=utilisation, unit_s=unit_s)
+    demand(0 <= zipf < np.inf, of, "zipf", zipf, "0 or more")
+    if arrivals is None:
+        between(of, 0, streams, bursty=bursty)
+        names = [f"s{number}" for number in range(streams)]
+    else:
+        names = list(arrivals)
+        demand(len(names) > 0, of, "arrivals", None, "of one stream or more")
+    traits = _drawn(queries, seed, zipf, cost_classes)
+    reads = generator(seed, "streams").integers(0, len(names), queries).tolist()
+
+    def network(unit_s: float) -> Network:
+        paths = [
+            each.path(number, unit_s, stream=names[stream])
+            for number, (each, stream) in enumerate(zip(traits, reads, strict=True))
+        ]
+        made = [Stream(name=name, format="headgate", schema="a1 INT, a2 INT") for name in names]
+        return Network(tuple(made), ONE_CLASS, tuple(paths))
+
+    if arrivals is None:
+        made = network(unit_s)
+        rate_per_s = utilisation / load(made, dict.fromkeys(names, 1.0))
+        times_s = {
+            name: poisson(rate_per_s, tuples, len(names) * seed + number)
+            for number, name in enumerate(names)
+        }
+        for name in names[:bursty]:
+            times_s[name] = burst_together(times_s[name], burst=burst)
+        kind = f"{streams} Poisson streams, {bursty} in bursts of {burst}"
+    else:
+        times_s, kind = dict(arrivals), f"{len(names)} streams as given"
+        rates = {name: measured_rate_per_s(each) for name, each in times_s.items()}
+        made = network_at(utilisation, network, rates)
+    return Testbed(
+        name="sharaf freshness",
+        network=made,
+        arrivals=times_s,
+        note=f"{queries} queries of two predicates and a projection over {kind}; selectivity 0.1 "
+        f"to 1.0, Zipf {zipf:g}; {cost_classes} cost classes",
+        utilisation=utilisation,
+        realised_utilisation=busy_share(times_s, work_s(made, dict.fromkeys(names, 1.0))),
+    )
+
+
+def _drawn(queries: int, seed: int, zipf: float, cost_classes: int) -> list[Traits]:
+    luck, ranks = generator(seed, "traits"), np.arange(1, 11)
+    chances = ranks**-zipf / (ranks**-zipf).sum()
+    percents = 110 - 10 * luck.choice(ranks, queries, p=chances)
+    costs = luck.integers(0, cost_classes, queries)
+    return [Traits(int(cost), int(percent)) for cost, percent in zip(costs, percents, strict=True)]
