@@ -82,11 +82,5 @@ class Measured:
 
 
 Event = (
-    TrainArrived
-    | StepStarted
-    | StepFinished
-    | UnitFailed
-    | ClockTicked
-    | QueryStopped
-    | Measured
+    TrainArrived | StepStarted | StepFinished | UnitFailed | ClockTicked | QueryStopped | Measured
 )

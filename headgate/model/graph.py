@@ -16,8 +16,8 @@ class Node:
     """A box: what it does, where its tuples come from and where they go.
 
     `streams` and `boxes` hold for each side the numbers of those it reads; a join has two sides, a
-    union one for each input, all others one. `readers` are (box, side); `queries` those whose results it gives out. Boxes
-    of the same `luck` let the same tuples pass.
+    union one for each input, all others one. `readers` are (box, side); `queries` those whose
+    results it gives out. Boxes of the same `luck` let the same tuples pass.
     """
 
     number: int

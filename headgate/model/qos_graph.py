@@ -1,6 +1,7 @@
 """QoS graphs: what a result is worth by how late it is (Aurora §2, §6)."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf, isfinite
 
 import numpy as np
@@ -30,9 +31,9 @@ class QoSGraph:
         if not points or not all(isfinite(value) for point in points for value in point):
             self._refuse("at least one point of two finite numbers, latency and utility")
         latencies, utilities = zip(*points, strict=True)
-        if latencies[0] < 0 or any(a >= b for a, b in zip(latencies, latencies[1:], strict=False)):
+        if latencies[0] < 0 or any(a >= b for a, b in pairwise(latencies)):
             self._refuse("in strictly ascending latency, from 0 seconds on")
-        if any(a < b for a, b in zip(utilities, utilities[1:], strict=False)):
+        if any(a < b for a, b in pairwise(utilities)):
             self._refuse("falling or level: a later result is never worth more")
         if not utilities[0] > 0 or utilities[-1] < 0:
             self._refuse("from a utility above 0 down to 0 or more")
@@ -57,7 +58,7 @@ class QoSGraph:
         return np.array([0.0, *(-np.diff(self.utilities) / np.diff(self.latencies_s)), 0.0])
 
     def gradient(self, latency_s: float) -> float:
-        """Gives what waiting costs at a latency; at a point, that of the piece that begins there."""
+        """Gives what a second more costs; at a point, that of the piece that begins there."""
         return float(self.gradients[np.searchsorted(self.latencies_s, latency_s, side="right")])
 
     def slack_s(self, latency_s: float) -> float:
@@ -69,7 +70,8 @@ class QoSGraph:
     @property
     def critical_s(self) -> Floats:
         """The latencies at which the slope changes."""
-        return self.latencies_s[np.diff(self.gradients) != 0]
+        bends: Floats = self.latencies_s[np.diff(self.gradients) != 0]
+        return bends
 
     def _refuse(self, expected: str) -> None:
         raise ConfigRefused(path="QoS graph", key="points", value=self.points, expected=expected)

@@ -138,10 +138,17 @@ def units_of(
         important = max(reached, key=lambda query: network.classes[classes[query]].priority)
         shapes.append(
             UnitShape(
-                number, box, side, graph.nodes[box].streams[side], tuple(fed_by[number]),
+                number,
+                box,
+                side,
+                graph.nodes[box].streams[side],
+                tuple(fed_by[number]),
                 tuple(dict.fromkeys(unit for stage in stages for unit in stage.fills)),
-                stages, segments, important, classes[important],
-            )  # fmt: skip
+                stages,
+                segments,
+                important,
+                classes[important],
+            )
         )
     return Units(network, graph, level, sharing, tuple(shapes))
 

@@ -106,17 +106,17 @@ class BalancedSlowdown(PriorityPolicy):
             return Selection(ways.scanned(figures), ways.scan_changed, ways.scan_pick)
         if self.search == "fagin-units":
             return Selection(ways.pruned(figures), ways.pruned_changed, ways.pruned_pick)
-        memory = ways.clustered(figures, self._division(len(table)))
+        memory, lists = ways.clustered(figures, self._division(len(table)))
         if self.search == "fagin":
-            return Selection(memory, ways.fagin_changed, ways.fagin_pick)
+            return Selection((memory, lists), ways.fagin_changed, ways.fagin_pick)
         return Selection(memory, ways.cluster_changed, ways.cluster_pick)
 
     def _after_a_second(self, table: UnitTable, chosen: Any) -> Floats:
         values = super()._after_a_second(table, chosen)
         return np.where((values > 0) & (values < inf), values, 0.0)
 
-    def _division(self, units: int) -> tuple[Any, ...]:
-        return compiled_clusters.division(
+    def _division(self, units: int) -> tuple[Any, Floats, Ints]:
+        return compiled_clusters.division_of(
             units,
             uniform=self.search == "uniform",
             clusters=self.clusters,
@@ -127,9 +127,9 @@ class BalancedSlowdown(PriorityPolicy):
     def _oldest_of_best_cluster_first(self, state: State, now_s: float) -> tuple[Ints, Ints]:
         """Gives the ready units, best cluster first, oldest first in it; and their clusters."""
         table, ready = state.table, state.ready
-        divided = self._division(len(table))
-        _, _, cluster_of, pseudo = divided
-        compiled_clusters.divide(self._after_a_second(table, np.arange(len(table))), *divided)
+        division, pseudo, cluster_of = self._division(len(table))
+        phi = self._after_a_second(table, np.arange(len(table)))
+        compiled_clusters.divide(phi, division, pseudo, cluster_of)
         heads_s, clusters = table["head_arrived_at_s"][ready], cluster_of[ready]
         oldest = np.lexsort((ready, heads_s, clusters))
         waiting, first = np.unique(clusters[oldest], return_index=True)

@@ -1,10 +1,9 @@
-"""A calendar queue: entries wait for an instant, and all that are due are taken at once (Aurora §6.2).
+"""A calendar queue: entries wait for an instant; all that are due are taken at once (Aurora §6.2).
 
-Days of equal length hang on the wall in a ring; an entry is in the list of its day, whatever the
-year. Looking for what is due walks the days since the last look. Insertion, deletion and taking are
-constant amortised time, since the ring has as many days as entries (within a factor of 4) and a day
-is about as long as the time between two entries that fall due, or between two looks if that is
-longer: then a look walks a day or so, and a day has an entry or so.
+Days of equal length hang in a ring; an entry is in the list of its day, whatever the year. Looking
+for what is due walks the days since the last look. Insertion, deletion and taking are constant
+amortised time: the ring has some days for every entry, and a day is about half as long as the time
+between two entries that fall due. So a look walks a few days, and most lists are empty.
 
 A queue is a tuple of arrays, so that compiled policies can keep it in their memory.
 """
@@ -12,32 +11,35 @@ A queue is a tuple of arrays, so that compiled policies can keep it in their mem
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headgate.model.events import Ints
 from headgate.policies.borrowing import borrowing
 
-ENTRY = np.dtype(
-    [("at_s", np.float64), ("before", np.int32), ("after", np.int32), ("slot", np.int32)],
-    align=True,
-)
-"""An entry, in the list of its slot of the ring; −1 where there is none. One cache line or two."""
+ENTRY = [("at_s", np.float64), ("before", np.int32), ("after", np.int32)]
+"""An entry: its instant, and its neighbours in the list of its day, −1 where there is none. The
+first of a list has −2 − slot for `before`, and an entry that does not wait −1."""
 
 FEWEST_DAYS = 16
-LONGEST_DAY = 4e18
-NOWHERE = -1
+LAST_DAY = 4e18
+NONE = -1
 
 # Of the figures: length of a day, the earliest instant left in today's list, when counting began,
 # the last look.
 DAY_S, EARLIEST_S, SINCE_S, LOOKED_S = 0, 1, 2, 3
-# Of the counts: days of the ring, entries, today's number; looks, entries taken and list entries and
-# days that were looked at since counting began.
+# Of the counts: days of the ring, entries, today's number; since counting began: looks, entries
+# taken, and days and entries that were looked at.
 DAYS, HELD, TODAY, LOOKS, TAKEN, WORK = 0, 1, 2, 3, 4, 5
 
 
-def calendar_queue(capacity: int) -> tuple[Any, ...]:
-    """Gives an empty queue for entries 0, ..., capacity − 1, each of which is in it once or not.
+def calendar_queue(entries: NDArray[Any]) -> tuple[Any, ...]:
+    """Gives an empty queue for the entries of a record array, each of which waits once or not.
 
-    >>> queue, due = calendar_queue(3), np.empty(3, dtype=np.int64)
+    Args:
+        entries: has the fields of `ENTRY` and any others: who looks at an entry has the rest of the
+            record at hand, which is one cache miss less.
+
+    >>> queue, due = calendar_queue(np.zeros(3, dtype=ENTRY)), np.empty(3, dtype=np.int64)
     >>> for entry, at_s in enumerate((2.0, 1.0, 3.0)):
     ...     insert(queue, entry, at_s)
     >>> delete(queue, 0)
@@ -45,48 +47,41 @@ def calendar_queue(capacity: int) -> tuple[Any, ...]:
     array([1])
     """
     most_days = FEWEST_DAYS
-    while most_days < capacity:
+    while most_days < 4 * len(entries):
         most_days *= 2
-    entries = np.zeros(capacity, dtype=ENTRY)
-    entries["slot"] = NOWHERE
-    heads = np.full(most_days, NOWHERE, dtype=np.int32)
+    entries["before"] = NONE
     counts = np.zeros(6, dtype=np.int64)
     counts[DAYS] = FEWEST_DAYS
+    heads = np.full(most_days, NONE, dtype=np.int32)
     return entries, heads, np.array([1.0, np.inf, 0.0, 0.0]), counts
-
-
-@borrowing
-def holds(queue: Any, entry: int) -> bool:
-    """Says whether an entry waits."""
-    return bool(queue[0][entry].slot >= 0)
 
 
 @borrowing
 def instant(queue: Any, entry: int) -> float:
     """Gives the instant that an entry waits for; ∞ where it does not wait."""
-    found = queue[0][entry]
-    return found.at_s if found.slot >= 0 else np.inf
+    entries, _, _, _ = queue
+    return entries[entry].at_s if entries[entry].before != NONE else np.inf
 
 
 @borrowing
 def insert(queue: Any, entry: int, at_s: float) -> None:
-    """Lets an entry that is not in the queue wait for an instant; a past one is due at once."""
-    entries, heads, figures, counts = queue
-    if counts[HELD] >= 2 * counts[DAYS] and counts[DAYS] < len(heads):
+    """Lets an entry that does not wait yet wait for an instant; a past one is due at once."""
+    _, heads, figures, counts = queue
+    if 2 * counts[HELD] >= counts[DAYS] and counts[DAYS] < len(heads):
         _rebuild(queue, 2 * counts[DAYS], figures[DAY_S])
-    _link(entries, heads, figures, counts, entry, at_s)
+    _link(queue, entry, at_s)
     counts[HELD] += 1
 
 
 @borrowing
 def delete(queue: Any, entry: int) -> None:
-    """Takes an entry out, if it is in."""
-    entries, heads, figures, counts = queue
-    if entries[entry].slot < 0:
+    """Takes an entry out, if it waits."""
+    entries, _, figures, counts = queue
+    if entries[entry].before == NONE:
         return
-    _unlink(entries, heads, entry)
+    _unlink(queue, entry)
     counts[HELD] -= 1
-    if 4 * counts[HELD] < counts[DAYS] and counts[DAYS] > FEWEST_DAYS:
+    if _has_too_many_days(counts):
         _rebuild(queue, counts[DAYS] // 2, figures[DAY_S])
 
 
@@ -113,11 +108,11 @@ def take_due(queue: Any, now_s: float, due: Ints) -> int:
             seen += 1
             after = entries[entry].after
             if entries[entry].at_s <= now_s:
-                _unlink(entries, heads, entry)
+                _unlink(queue, entry)
                 due[taken] = entry
                 taken += 1
             else:
-                # Entries of later years count too: their day begins before their instant.
+                # Entries of later years count too: they are only looked at once too often.
                 earliest_s = min(earliest_s, entries[entry].at_s)
             entry = after
     figures[EARLIEST_S], counts[TODAY] = earliest_s, day
@@ -133,55 +128,59 @@ def _adapt(queue: Any, now_s: float) -> None:
     """Sets the length of a day anew when enough was counted, or when looks cost too much.
 
     A day as long as the time between two looks is safe, however instants cluster: a look then sees
-    one list, and all lists together are seen once in as many looks as there are days. Longer days
-    are cheaper where few entries fall due. So where work has grown out of proportion, the safe
-    length is taken. A rebuilding costs as much as was done since the last one.
+    one list, and all lists together are seen once in as many looks as there are days. Other lengths
+    are cheaper where instants are spread. So where work has grown out of proportion, the safe length
+    is taken. A rebuilding costs no more than was done since the last one.
     """
     _, _, figures, counts = queue
     looks, taken, days = counts[LOOKS], counts[TAKEN], counts[DAYS]
-    too_much = counts[WORK] > 8 * (looks + taken) + 2 * days
-    few = 4 * counts[HELD] < days and days > FEWEST_DAYS
-    if not (too_much or few or looks > 4 * days):
+    too_much = counts[WORK] > 16 * (looks + taken) + 2 * days
+    too_many = _has_too_many_days(counts)
+    if not (too_much or too_many or looks > 2 * days):
         return
     passed_s, day_s = now_s - figures[SINCE_S], figures[DAY_S]
     if passed_s > 0.0:
-        day_s = passed_s / (looks if too_much else max(1, min(looks, taken)))
+        day_s = passed_s / (looks if too_much else max(1, min(8 * looks, 2 * taken)))
     figures[SINCE_S] = now_s
     counts[LOOKS] = counts[TAKEN] = counts[WORK] = 0
-    while few and 2 * counts[HELD] < days and days > FEWEST_DAYS:
-        days //= 2
-    if few or not 0.25 < day_s / figures[DAY_S] < 4.0:
+    if too_many or not 0.4 < day_s / figures[DAY_S] < 2.5:
         # Days are counted from time 0, so that their number must fit into an integer.
-        _rebuild(queue, days, max(day_s, 1e-12 * (1.0 + abs(now_s))))
+        day_s = max(day_s, 1e-12 * (1.0 + abs(now_s)))
+        _rebuild(queue, days // 2 if too_many else days, day_s)
+
+
+@borrowing
+def _has_too_many_days(counts: Ints) -> bool:
+    return bool(16 * counts[HELD] < counts[DAYS] and counts[DAYS] > FEWEST_DAYS)
 
 
 @borrowing
 def _rebuild(queue: Any, days: int, day_s: float) -> None:
     """Hangs all entries into a ring of so many days of that length."""
     entries, heads, figures, counts = queue
-    chain = NOWHERE
+    chain = NONE
     for slot in range(counts[DAYS]):
         entry = heads[slot]
         while entry >= 0:
             after = entries[entry].after
             entries[entry].after = chain
             chain, entry = entry, after
-        heads[slot] = NOWHERE
+        heads[slot] = NONE
     counts[DAYS], counts[TODAY] = days, _day(figures[LOOKED_S], day_s)
     figures[DAY_S], figures[EARLIEST_S] = day_s, np.inf
     while chain >= 0:
         after = entries[chain].after
-        _link(entries, heads, figures, counts, chain, entries[chain].at_s)
+        _link(queue, chain, entries[chain].at_s)
         chain = after
 
 
 @borrowing
-def _link(entries: Any, heads: Any, figures: Any, counts: Any, entry: int, at_s: float) -> None:
+def _link(queue: Any, entry: int, at_s: float) -> None:
+    entries, heads, figures, counts = queue
     day = max(_day(at_s, figures[DAY_S]), counts[TODAY])
     slot = day & (counts[DAYS] - 1)
     head = heads[slot]
-    entries[entry].at_s, entries[entry].slot = at_s, slot
-    entries[entry].before, entries[entry].after = NOWHERE, head
+    entries[entry].at_s, entries[entry].before, entries[entry].after = at_s, -2 - slot, head
     if head >= 0:
         entries[head].before = entry
     heads[slot] = entry
@@ -190,18 +189,19 @@ def _link(entries: Any, heads: Any, figures: Any, counts: Any, entry: int, at_s:
 
 
 @borrowing
-def _unlink(entries: Any, heads: Any, entry: int) -> None:
+def _unlink(queue: Any, entry: int) -> None:
+    entries, heads, _, _ = queue
     before, after = entries[entry].before, entries[entry].after
     if before >= 0:
         entries[before].after = after
     else:
-        heads[entries[entry].slot] = after
+        heads[-2 - before] = after
     if after >= 0:
         entries[after].before = before
-    entries[entry].slot = NOWHERE
+    entries[entry].before = NONE
 
 
 @borrowing
 def _day(at_s: float, day_s: float) -> int:
     """Gives the number of the day of an instant; never a smaller one for a later instant."""
-    return int(min(max(at_s / day_s, 0.0), LONGEST_DAY))
+    return int(min(max(at_s / day_s, 0.0), LAST_DAY))

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from headgate.compiled import compiled
 from headgate.model.events import Floats, Ints
+from headgate.policies.lean import lean
 
 NOWHERE = -1
 HELD, LOOKS = 0, 1
@@ -23,8 +23,11 @@ def two_lists(by_weight: Ints) -> tuple[Any, ...]:
         by_weight: the items in descending order of weight.
     """
     count = len(by_weight)
+    ranks = np.empty(count, dtype=np.int64)
+    ranks[by_weight] = np.arange(count)
     return (
         by_weight.astype(np.int64),
+        ranks,
         np.zeros(count, dtype=np.int64),
         np.full(count, NOWHERE, dtype=np.int64),
         np.full(count, np.inf),
@@ -33,10 +36,26 @@ def two_lists(by_weight: Ints) -> tuple[Any, ...]:
     )
 
 
-@compiled
+@lean
+def weigh(lists: Any, item: int, weights: Floats) -> None:
+    """Moves an item whose weight has changed to its place in the list of weights."""
+    by_weight, ranks = lists[0], lists[1]
+    at, weight = ranks[item], weights[item]
+    while at > 0 and weights[by_weight[at - 1]] < weight:
+        by_weight[at] = by_weight[at - 1]
+        ranks[by_weight[at]] = at
+        at -= 1
+    while at + 1 < len(by_weight) and weights[by_weight[at + 1]] > weight:
+        by_weight[at] = by_weight[at + 1]
+        ranks[by_weight[at]] = at
+        at += 1
+    by_weight[at], ranks[item] = item, at
+
+
+@lean
 def seat(lists: Any, item: int, head_s: float) -> None:
     """Moves an item to its place in the list of waits; a head at ∞ takes it out."""
-    _, by_wait, seats, heads_s, _, counts = lists
+    _, _, by_wait, seats, heads_s, _, counts = lists
     at = seats[item]
     if at == NOWHERE:
         if head_s == np.inf:
@@ -58,14 +77,14 @@ def seat(lists: Any, item: int, head_s: float) -> None:
         seats[item] = NOWHERE
 
 
-@compiled
-def best(lists: Any, weights: Floats, units: Ints, now_s: float) -> tuple[int, int]:
+@lean
+def best(lists: Any, weights: Floats, queues: Any, now_s: float) -> tuple[int, int]:
     """Gives the item of the largest weight × wait and how many were computed; −1 if none waits.
 
-    Ties go to the item of the smaller number in `units`. So it reads on while an item that was not
+    Ties go to the item of the smaller `front`. So it reads on while an item that was not
     yet seen might be worth as much as the best.
     """
-    by_weight, by_wait, seats, heads_s, seen, counts = lists
+    by_weight, _, by_wait, seats, heads_s, seen, counts = lists
     counts[LOOKS] += 1
     look = counts[LOOKS]
     chosen, largest, examined, place, met = NOWHERE, 0.0, 0, 0, False
@@ -75,13 +94,13 @@ def best(lists: Any, weights: Floats, units: Ints, now_s: float) -> tuple[int, i
         heaviest, oldest = by_weight[place], by_wait[depth]
         place += 1
         for item in (heaviest, oldest):
-            if seen[item] == look:
+            if seen[item] == look:  # the other list has shown it already
                 met = True
                 continue
             seen[item] = look
             value = weights[item] * (now_s - heads_s[item])
             examined += 1
-            tie = value == largest and units[item] < units[chosen]
+            tie = value == largest and queues[item].front < queues[chosen].front
             if chosen == NOWHERE or value > largest or tie:
                 chosen, largest = item, value
         if met and weights[heaviest] * (now_s - heads_s[oldest]) < largest:

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from headgate.compiled import compiled
+from headgate.policies.lean import lean
 
 NONE = -1
-OUT = -1
 
 NODE = np.dtype(
     [
@@ -19,8 +18,9 @@ NODE = np.dtype(
         ("next", np.int32),  # in a list, or the next sibling in a heap
         ("prev", np.int32),  # in a list; in a heap the sibling before, or the parent of the first
         ("child", np.int32),  # the first one
-        ("place", np.int32),  # the list or heap it is in, by its owner's numbers
-        ("queue", np.int32),  # the owner's queue it is in, or was in
+        ("place", np.int32),  # what it is in, by its owner's numbers
+        ("queue", np.int32),  # which of the owner's queues it is in, or was in
+        ("home", np.int32),  # which it is put into
     ],
     align=True,
 )
@@ -28,7 +28,7 @@ NODE = np.dtype(
 
 
 def nodes_of(count: int) -> Any:
-    """Gives units that are nowhere.
+    """Gives units that are in no heap.
 
     >>> nodes, top = nodes_of(3), NONE
     >>> nodes["key"] = [2.0, 1.0, 1.0]
@@ -39,18 +39,17 @@ def nodes_of(count: int) -> Any:
     """
     nodes = np.zeros(count, dtype=NODE)
     nodes["next"] = nodes["prev"] = nodes["child"] = NONE
-    nodes["place"] = OUT
     return nodes
 
 
-@compiled
+@lean
 def comes_before(nodes: Any, unit: int, other: int) -> bool:
     """Says whether a unit has the smaller key, or the same and the smaller number."""
     key, others = nodes[unit].key, nodes[other].key
     return key < others or (key == others and unit < other)
 
 
-@compiled
+@lean
 def joined(nodes: Any, heap: int, other: int) -> int:
     """Gives the heap of all units of two."""
     if heap < 0:
@@ -67,7 +66,7 @@ def joined(nodes: Any, heap: int, other: int) -> int:
     return heap
 
 
-@compiled
+@lean
 def without(nodes: Any, heap: int, unit: int) -> int:
     """Gives the heap that is left when a unit has gone; logarithmic amortised time."""
     if unit == heap:
@@ -82,7 +81,7 @@ def without(nodes: Any, heap: int, unit: int) -> int:
     return joined(nodes, heap, _without_top(nodes, unit))
 
 
-@compiled
+@lean
 def _without_top(nodes: Any, top: int) -> int:
     """Joins what was below, in pairs from the left and then all from the right."""
     unit, pairs = nodes[top].child, NONE

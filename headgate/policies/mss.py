@@ -19,6 +19,7 @@ class Foreseeing(Policy):
     """Ranks units by what is known of each of their pending tuples."""
 
     tuples_a_step = ALL
+    foresees = True
 
     def __init__(self) -> None:
         self._feeds: list[tuple[int, ...]] = []

@@ -1,226 +1,219 @@
 """Queues of units, the oldest head first: what a cluster's input queue is (Sharaf §3.3.2.1).
 
 A queue has three parts, by the arrival of a unit's oldest tuple. Near: a run in its order, and a
-heap of strays that came too late for their place in the run. Then days, unsorted, of equal length.
-Beyond: all that is later. When nothing is near, the next day is; when all days are over, those of
-beyond that are earlier than twice the mean get days of their own, as many as there are units.
+heap of strays that came too late for their place in the run. Then days of equal length, and beyond
+them all that is later, in the order of coming. When nothing is near, the next day is; when all days
+are over, what lies beyond, up to twice its mean, gets days of its own. A list that has come in order,
+as the heads of one stream do, becomes the run as it is.
 
-So each unit is moved three times, however many there are, and heads that arrive in order are never
-compared with more than one other. A calendar queue would need the length of its days to be known.
+So a unit is moved twice at the most, however many there are. A calendar queue would have to know
+how long its days should be; these are set anew each time.
 """
 
 from typing import Any
 
 import numpy as np
 
-from headgate.compiled import compiled
 from headgate.model.events import Ints
-from headgate.policies.heaps import NONE, OUT, comes_before, joined, nodes_of, without
+from headgate.policies.heaps import NONE, comes_before, joined, nodes_of, without
+from headgate.policies.lean import lean
 
-STRAY = -2
+OUT, LISTED, STRAY = 0, 1, 2
+UNITS_A_DAY = 4
 
 QUEUE = np.dtype(
     [
-        ("first_day", np.int64),  # of its days among those of all queues
+        ("front", np.int64),  # the first unit, −1 where the queue is empty
+        ("front_s", np.float64),  # when its oldest tuple arrived
+        ("strays", np.int64),
+        ("run", np.int64),  # where the lists of the run, of beyond and of the first day begin
+        ("beyond", np.int64),
+        ("first_day", np.int64),
         ("most_days", np.int64),
         ("days", np.int64),  # in use
         ("day", np.int64),  # days up to this one are near
         ("begins_s", np.float64),
         ("days_per_s", np.float64),
         ("ends_s", np.float64),  # later heads are beyond
-        ("strays", np.int64),
     ]
 )
 
 
-def oldest_first(units: int, queues: int) -> tuple[Any, ...]:
-    """Gives empty queues for units, each of which is in one of them or in none.
+def oldest_first(units: int, queues: int) -> tuple[Any, Any]:
+    """Gives empty queues, and units of which each is in one of them or in none.
 
-    Of the arrays, `fronts` and `fronts_s` are for the reader: the first unit of each queue, −1 where
-    it is empty, and the arrival of its oldest tuple.
+    Behind the units are the beginnings of lists. A list is a ring, so that it can be cut and joined
+    without the units that are in it; `child` of its beginning says whether it came in order.
 
     >>> memory = oldest_first(3, 1)
     >>> for unit, head_s in enumerate((2.0, 1.0, 1.0)):
-    ...     put(memory, unit, 0, head_s)
+    ...     put(memory, unit, head_s)
     >>> take(memory, 1)
-    >>> _, _, _, fronts, fronts_s = memory
-    >>> int(fronts[0]), float(fronts_s[0])
-    (2, 1.0)
+    >>> memory[1]["front"].tolist(), memory[1]["front_s"].tolist()
+    ([2], [1.0])
     """
-    links = np.full((2 * queues + units + queues, 2), NONE, dtype=np.int32)
-    memory = (
-        nodes_of(units),
-        links,
-        np.zeros(queues, dtype=QUEUE),
-        np.full(queues, NONE, dtype=np.int64),
-        np.zeros(queues),
-    )
-    clear(memory, np.full(queues, units // queues, dtype=np.int64))
+    memory = nodes_of(units + 3 * queues + units // UNITS_A_DAY), np.zeros(queues, dtype=QUEUE)
+    clear(memory, np.arange(units) % queues)
     return memory
 
 
-@compiled
-def clear(memory: Any, members: Ints) -> None:
-    """Empties all queues; `members` says how many units are to be expected in each."""
-    nodes, links, queues, fronts, _ = memory
-    first = 2 * len(queues)
+@lean
+def clear(memory: Any, queue_of: Ints) -> None:
+    """Empties all queues; `queue_of` says which one each unit is put into from now on.
+
+    What a unit was in is still written there: the caller puts it in again, or takes it as out.
+    """
+    nodes, queues = memory
     for queue in range(len(queues)):
-        queues[queue].first_day, queues[queue].most_days = first, members[queue] + 1
-        first += members[queue] + 1
-        queues[queue].days = queues[queue].day = 0
-        queues[queue].ends_s = -np.inf
-        queues[queue].strays = fronts[queue] = NONE
-    for place in range(len(links)):
-        links[place, 0] = links[place, 1] = NONE
-    for unit in range(len(nodes)):
-        nodes[unit].place = OUT
-        nodes[unit].next = nodes[unit].prev = nodes[unit].child = NONE
+        queues[queue].most_days = 0
+    for unit in range(len(queue_of)):
+        nodes[unit].home, nodes[unit].child = queue_of[unit], NONE
+        queues[queue_of[unit]].most_days += 1
+    ring = len(queue_of)
+    for queue in range(len(queues)):
+        of = queues[queue]
+        of.most_days = of.most_days // UNITS_A_DAY + 1
+        of.run, of.beyond, of.first_day = ring, ring + 1, ring + 2
+        ring += 2 + of.most_days
+        of.days = of.day = 0
+        of.front = of.strays = NONE
+    for each in range(len(queue_of), len(nodes)):
+        nodes[each].next = nodes[each].prev = each
+        nodes[each].child = True
 
 
-@compiled
-def put(memory: Any, unit: int, queue: int, head_s: float) -> None:
-    """Puts a unit that is in no queue into one."""
-    nodes, links, queues, fronts, fronts_s = memory
-    node, of = nodes[unit], queues[queue]
-    node.key, node.queue = head_s, queue
-    front = fronts[queue]
-    if front < 0:
+@lean
+def put(memory: Any, unit: int, head_s: float) -> None:
+    """Puts a unit that is in no queue into its own."""
+    nodes, queues = memory
+    node, of = nodes[unit], queues[nodes[unit].home]
+    node.key, node.queue = head_s, node.home
+    if of.front < 0:
         of.ends_s, of.days, of.day = head_s, 0, 0
-        _append(nodes, links, queue, unit)
+        _append(nodes, of.run, unit)
     elif head_s > of.ends_s:
-        _append(nodes, links, len(queues) + queue, unit)
+        _append(nodes, of.beyond, unit)
     else:
         day = _day(of, head_s)
         if day > of.day:
-            _append(nodes, links, of.first_day + day - 1, unit)
+            _append(nodes, of.first_day + day - 1, unit)
         else:
-            _near(memory, unit, queue)
-    if front < 0 or comes_before(nodes, unit, front):
-        fronts[queue], fronts_s[queue] = unit, head_s
+            _draw_near(nodes, of, unit)
+    if of.front < 0 or comes_before(nodes, unit, of.front):
+        of.front, of.front_s = unit, head_s
 
 
-@compiled
+@lean
 def take(memory: Any, unit: int) -> None:
     """Takes a unit out of its queue."""
-    nodes, links, queues, fronts, _ = memory
-    node = nodes[unit]
-    queue = node.queue
+    nodes, queues = memory
+    node, of = nodes[unit], queues[nodes[unit].queue]
     if node.place == STRAY:
-        queues[queue].strays = without(nodes, queues[queue].strays, unit)
+        of.strays = without(nodes, of.strays, unit)
     else:
-        _unlink(nodes, links, unit)
+        nodes[node.prev].next, nodes[node.next].prev = node.next, node.prev
     node.place = OUT
-    if fronts[queue] == unit:
-        _settle(memory, queue)
+    if of.front == unit:
+        _settle(nodes, of)
 
 
-@compiled
-def _settle(memory: Any, queue: int) -> None:
+@lean
+def _settle(nodes: Any, of: Any) -> None:
     """Finds the first unit of a queue; opens days until there is one."""
-    nodes, links, queues, fronts, fronts_s = memory
-    of = queues[queue]
     while True:
-        front, stray = links[queue, 0], of.strays
-        if front < 0 or (stray >= 0 and comes_before(nodes, stray, front)):
+        front, stray = nodes[of.run].next, of.strays
+        if front == of.run or (stray >= 0 and comes_before(nodes, stray, front)):
             front = stray
         if front >= 0:
-            fronts[queue], fronts_s[queue] = front, nodes[front].key
+            of.front, of.front_s = front, nodes[front].key
             return
-        while of.day < of.days and links[of.first_day + of.day, 0] < 0:
+        while of.day < of.days and nodes[of.first_day + of.day].next == of.first_day + of.day:
             of.day += 1
         if of.day < of.days:
-            place = of.first_day + of.day
             of.day += 1
-            _empty_into_near(memory, place, queue)
-        elif links[len(queues) + queue, 0] >= 0:
-            _share_out(memory, queue)
-        else:
-            fronts[queue] = NONE
+            _become_run(nodes, of, of.first_day + of.day - 1)
+        elif nodes[of.beyond].next == of.beyond:
+            of.front = NONE
             return
+        elif nodes[of.beyond].child:
+            of.days = of.day = 0
+            of.ends_s = nodes[nodes[of.beyond].prev].key
+            _become_run(nodes, of, of.beyond)
+        else:
+            _share_out(nodes, of)
 
 
-@compiled
-def _share_out(memory: Any, queue: int) -> None:
+@lean
+def _share_out(nodes: Any, of: Any) -> None:
     """Gives days to what lies beyond, up to twice the mean: so to at least half of it."""
-    nodes, links, queues, _, _ = memory
-    of, beyond = queues[queue], len(queues) + queue
     earliest_s, latest_s, total_s, count = np.inf, -np.inf, 0.0, 0
-    unit, before_s = links[beyond, 0], of.ends_s
-    while unit >= 0:
+    unit = nodes[of.beyond].next
+    while unit != of.beyond:
         key = nodes[unit].key
         earliest_s, latest_s = min(earliest_s, key), max(latest_s, key)
         if key < np.inf:
-            total_s += key - before_s
+            total_s += key - of.ends_s
             count += 1
         unit = nodes[unit].next
-    of.days = of.day = 0
-    of.ends_s = latest_s
-    if earliest_s == latest_s:
-        _empty_into_near(memory, beyond, queue)
-        return
-    mean_s = max(0.0, total_s / count - (earliest_s - before_s))
-    ends_s = min(latest_s, earliest_s + 2.0 * mean_s)
-    of.begins_s, of.ends_s = earliest_s, ends_s
-    of.days = max(1, min(of.most_days, count))
-    of.days_per_s = of.days / max(ends_s - earliest_s, 1e-300)
-    unit = links[beyond, 0]
-    while unit >= 0:
+    of.begins_s, of.days_per_s = earliest_s, 0.0
+    of.days, of.day = min(of.most_days, count // UNITS_A_DAY + 1), 0
+    mean_s = 0.0
+    if count > 0:
+        mean_s = max(0.0, total_s / count - (earliest_s - of.ends_s))
+    of.ends_s = min(latest_s, earliest_s + 2.0 * mean_s)
+    if of.ends_s > earliest_s and of.ends_s < np.inf:
+        of.days_per_s = of.days / (of.ends_s - earliest_s)
+    unit = nodes[of.beyond].next
+    nodes[of.beyond].next = nodes[of.beyond].prev = of.beyond
+    while unit != of.beyond:
         after, key = nodes[unit].next, nodes[unit].key
-        if key <= ends_s:
-            _unlink(nodes, links, unit)
-            _append(nodes, links, of.first_day + _day(of, key) - 1, unit)
+        if key <= of.ends_s:
+            _append(nodes, of.first_day + _day(of, key) - 1, unit)
+        else:
+            _append(nodes, of.beyond, unit)
         unit = after
 
 
-@compiled
+@lean
 def _day(of: Any, head_s: float) -> int:
     """Gives the number of a head's day, from 1; never a smaller one for a later head."""
     day = (head_s - of.begins_s) * of.days_per_s
     return min(int(day) + 1, of.days) if day > 0.0 else min(1, of.days)
 
 
-@compiled
-def _empty_into_near(memory: Any, place: int, queue: int) -> None:
-    nodes, links, _, _, _ = memory
-    unit = links[place, 0]
-    links[place, 0] = links[place, 1] = NONE
-    while unit >= 0:
+@lean
+def _become_run(nodes: Any, of: Any, ring: int) -> None:
+    """Brings a list near, where nothing is; one in order becomes the run without being walked."""
+    first, last = nodes[ring].next, nodes[ring].prev
+    nodes[ring].next = nodes[ring].prev = ring
+    if nodes[ring].child:
+        nodes[of.run].next, nodes[of.run].prev = first, last
+        nodes[first].prev = nodes[last].next = of.run
+        return
+    unit = first
+    while unit != ring:
         after = nodes[unit].next
-        _near(memory, unit, queue)
+        _draw_near(nodes, of, unit)
         unit = after
 
 
-@compiled
-def _near(memory: Any, unit: int, queue: int) -> None:
-    nodes, links, queues, _, _ = memory
-    last = links[queue, 1]
-    if last < 0 or comes_before(nodes, last, unit):
-        _append(nodes, links, queue, unit)
+@lean
+def _draw_near(nodes: Any, of: Any, unit: int) -> None:
+    last = nodes[of.run].prev
+    if last == of.run or comes_before(nodes, last, unit):
+        _append(nodes, of.run, unit)
     else:
         nodes[unit].place = STRAY
         nodes[unit].next = nodes[unit].prev = NONE
-        queues[queue].strays = joined(nodes, queues[queue].strays, unit)
+        of.strays = joined(nodes, of.strays, unit)
 
 
-@compiled
-def _append(nodes: Any, links: Any, place: int, unit: int) -> None:
-    last = links[place, 1]
-    nodes[unit].place, nodes[unit].prev, nodes[unit].next = place, last, NONE
-    if last >= 0:
-        nodes[last].next = unit
-    else:
-        links[place, 0] = unit
-    links[place, 1] = unit
-
-
-@compiled
-def _unlink(nodes: Any, links: Any, unit: int) -> None:
-    node = nodes[unit]
-    if node.prev >= 0:
-        nodes[node.prev].next = node.next
-    else:
-        links[node.place, 0] = node.next
-    if node.next >= 0:
-        nodes[node.next].prev = node.prev
-    else:
-        links[node.place, 1] = node.prev
+@lean
+def _append(nodes: Any, ring: int, unit: int) -> None:
+    last = nodes[ring].prev
+    if last == ring:
+        nodes[ring].child = True
+    elif nodes[ring].child and not comes_before(nodes, last, unit):
+        nodes[ring].child = False
+    nodes[unit].place, nodes[unit].prev, nodes[unit].next = LISTED, last, ring
+    nodes[last].next = nodes[ring].prev = unit

@@ -32,6 +32,7 @@ def priority(
     starves: bool = True,
     changes: Changes = "time",
     tuples_a_step: int = 1,
+    foresees: bool = False,
     engines: tuple[Engine, ...] = ("simulation", "spark"),
     aliases: tuple[str, ...] = (),
     use: str = "",
@@ -51,7 +52,7 @@ def priority(
 
     def enter(function: PriorityFunction) -> PriorityFunction:
         def make() -> Policy:
-            return PriorityPolicy(function, changes, tuples_a_step)
+            return PriorityPolicy(function, changes, tuples_a_step, foresees)
 
         rule = (function.__doc__ or "").strip()
         register(
@@ -76,8 +77,15 @@ class PriorityPolicy(Policy):
     Shared units have the value of their segments together (Sharaf §3.6).
     """
 
-    def __init__(self, function: Any, changes: Changes = "time", tuples_a_step: int = 1) -> None:
-        self._python, self.changes, self.tuples_a_step = function, changes, tuples_a_step
+    def __init__(
+        self,
+        function: Any,
+        changes: Changes = "time",
+        tuples_a_step: int = 1,
+        foresees: bool = False,
+    ) -> None:
+        self._python, self.changes = function, changes
+        self.tuples_a_step, self.foresees = tuples_a_step, foresees
         self._shared: tuple[int, ...] = ()
         self._units: Units | None = None
 

@@ -210,18 +210,8 @@ def _memory(ranges: LatencyRanges) -> tuple[Any, ...]:
     return (utility, due_at_s, *bits, *place, *constants, *scalars)
 
 
-@compiled
-def qos_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
-    _update(memory, table, unit, now_s)
-
-
-@compiled
-def qos_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
-    return _pick(memory, now_s)
-
-
 @borrowing
-def _update(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
+def qos_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
     """Computes the p-tuple of a unit and when it changes."""
     utility, due_at_s, _, _, born_s, at, first, last, from_s, values, earliest_s, ready = memory
     ready[0] -= utility[unit] >= 0.0
@@ -236,7 +226,7 @@ def _update(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
 
 
 @borrowing
-def _pick(memory: Any, now_s: float) -> tuple[int, int, int]:
+def qos_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     """Compares all units, after those have moved on whose instant has come."""
     utility, due_at_s, gain, due, born_s, at, _, last, from_s, values, earliest_s, ready = memory
     if earliest_s[0] <= now_s:

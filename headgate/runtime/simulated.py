@@ -60,15 +60,15 @@ def simulate(
         level: a decision for every query, or for every operator (Sharaf §3.3).
         sharing: what shared operators run with and are worth (Sharaf §3.6).
         overhead_s: seconds of every call, where statistics do not say.
-        train_tuples: tuples a call takes at the most; left out, as many as the policy's paper takes.
+        train_tuples: tuples a call takes at the most; left out, as many as in the policy's paper.
         trigger_s: by stream, how often its source is asked; without it a tuple is seen at once.
         together: results leave at the end of a call, as from a Spark job.
         switches: queries that come and go.
         shedder: drops tuples in overload.
         options: see `headgate.simulation.build.Setting`.
 
-    Runs that fuse calls, ask sources now and then or have listeners go through the same loop as a run
-    on Spark; all others through the compiled kernel.
+    Runs that fuse calls, ask sources now and then or have listeners go through the same loop as a
+    run on Spark; all others through the compiled kernel.
     """
     known = dict(statistics or {})
     network = replace(network, paths=tuple(_as_known(path, known) for path in network.paths))

@@ -12,7 +12,7 @@ from headgate.model.units import Units
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What the shedder is told: tuples by stream so far, tuples waiting by unit, and the workers."""
+    """What the shedder is told: tuples by stream so far, those waiting by unit, the workers."""
 
     at_s: float
     arrived: Ints
@@ -25,8 +25,8 @@ class Shedder:
 
     Overload is when the work that arrives a second, or what already waits, is more than the workers
     can do. Then it drops where the QoS lost per second saved is least, S w / C̄ with w the query's
-    weight, until the rest fits; never from a query that does not allow it. Drops by value take first
-    the tuples that the query's first box would drop anyway, which lose nothing.
+    weight, until the rest fits; never from a query that does not allow it. Drops by value take
+    first the tuples that the query's first box would drop anyway, which lose nothing.
 
     Args:
         period_s: how often it looks.

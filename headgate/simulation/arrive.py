@@ -2,13 +2,13 @@
 
 from headgate.compiled import compiled
 from headgate.simulation.execute import foresee
+from headgate.simulation.pointer import World
 from headgate.simulation.queues import append, join_queue, new_entry, refresh, sheds
-from headgate.simulation.world import World
 
 
 @compiled
 def admit(world: World) -> bool:
-    """Lets in every tuple that has arrived by now; gives False when the pool is too small for it."""
+    """Lets in every tuple that has arrived by now; gives False when the pool is too small."""
     clock, settings = world.clock[0], world.settings[0]
     while clock.next_arrival < len(world.order):
         at_s = world.order_at_s[clock.next_arrival]

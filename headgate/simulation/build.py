@@ -13,7 +13,6 @@ from headgate.model.events import Floats
 from headgate.model.plan import ALL
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
-from headgate.simulation.handle import Handle
 from headgate.simulation.queues import append, new_entry
 from headgate.simulation.world import (
     AGGREGATE,
@@ -44,8 +43,8 @@ class Setting:
     """How a world behaves.
 
     Args:
-        train_tuples, train_fraction, train_cost_s, train_bytes, train_spread_s: what a call takes at
-            the most: tuples, part of its queue, expected seconds, bytes, or seconds between the
+        train_tuples, train_fraction, train_cost_s, train_bytes, train_spread_s: what a call takes
+            at the most: tuples, part of its queue, expected seconds, bytes, or seconds between the
             arrivals of its first and last tuple (Aurora §4.2).
         storage_s: seconds of every access to the storage manager, one a call, one a superbox.
         decision_s, examine_s: seconds of a decision, and of every priority computed for it.
@@ -194,7 +193,6 @@ def grown(world: World) -> World:
 def preload(world: World, units: Units, setting: Setting) -> None:
     """Puts the tuples that wait at the start into the queues of their boxes."""
     by_name = {units.graph.nodes[shape.box].name: shape.number for shape in units.shapes}
-    handle = Handle(world)
     for name, count in setting.preloaded.items():
         if name not in by_name:
             expected = "the name of a box with a queue"
@@ -202,7 +200,7 @@ def preload(world: World, units: Units, setting: Setting) -> None:
                 path="simulation, preloaded", key="name", value=name, expected=expected
             )
         for number in range(count):
-            wait(handle, by_name[name], number)
+            wait(world, by_name[name], number)
 
 
 @compiled
@@ -257,9 +255,7 @@ def _figures(
 ) -> tuple[dict[tuple[int, int], int], "np.typing.NDArray[np.void]"]:
     """Gives a place for what is measured of every side of every box, and the units it concerns."""
     graph = units.graph
-    number_of = {
-        (node.number, side): 0 for node in graph.nodes for side in range(node.sides)
-    }
+    number_of = {(node.number, side): 0 for node in graph.nodes for side in range(node.sides)}
     for number, key in enumerate(number_of):
         number_of[key] = number
     figures = np.zeros(len(number_of), dtype=FIGURE)
@@ -308,7 +304,9 @@ def _stages(
         for name in getattr(setting, key):
             if name not in names:
                 expected = "the name of a box or a query"
-                raise ConfigRefused(path=f"simulation, {key}", key="name", value=name, expected=expected)
+                raise ConfigRefused(
+                    path=f"simulation, {key}", key="name", value=name, expected=expected
+                )
     at = 0
     place_of: dict[str, int] = {}
 

@@ -8,8 +8,9 @@ import numpy as np
 from headgate.compiled import compiled
 from headgate.simulation.arrive import admit
 from headgate.simulation.execute import deliver, most_made, start, take
+from headgate.simulation.pointer import World
 from headgate.simulation.queues import open_merges
-from headgate.simulation.world import NONE, World
+from headgate.simulation.world import NONE
 
 DONE, UNTIL, GROW, MORE, DECIDE = range(5)
 """Why the loop returned: nothing is left; the instant has come; an array is too small; it has run

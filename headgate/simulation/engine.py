@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from headgate.errors import ConfigRefused
-from headgate.model.graph import LONGEST_PATH
 from headgate.model.events import ClockTicked, Event, Floats, StepFinished, TrainArrived
+from headgate.model.graph import LONGEST_PATH
 from headgate.model.network import Network
 from headgate.model.plan import BoxCall
 from headgate.model.unit_table import UnitTable

@@ -5,8 +5,9 @@ import numpy as np
 from headgate.compiled import compiled
 from headgate.simulation.learn import learn
 from headgate.simulation.outputs import finish_in_pane, output
+from headgate.simulation.pointer import World
 from headgate.simulation.queues import append, free_entry, new_entry, refresh, step_over
-from headgate.simulation.world import AGGREGATE, JOIN, NONE, World
+from headgate.simulation.world import AGGREGATE, JOIN, NONE
 from headgate.workloads.luck import chance, mixed
 
 
@@ -48,7 +49,7 @@ def foresee(world: World, unit: int, number: int, arrived_at_s: float) -> tuple[
 
 @compiled
 def take(world: World, unit: int, asked: int) -> int:
-    """Gives how many tuples a call takes: what is asked, within the limits of a train (Aurora §4.2)."""
+    """Gives how many tuples a call takes: as asked, within a train's limits (Aurora §4.2)."""
     settings, row, queue = world.settings[0], world.table[unit], world.queues[unit]
     tuples = min(min(asked, settings.train_tuples), row.pending)
     if settings.train_fraction < 1.0:

@@ -1,8 +1,8 @@
 """Selectivities measured while a simulation runs, compiled (Sharaf §3.3.3)."""
 
 from headgate.compiled import compiled
+from headgate.simulation.pointer import World
 from headgate.simulation.queues import touch
-from headgate.simulation.world import World
 
 
 @compiled
@@ -36,7 +36,9 @@ def _follow(world: World, unit: int) -> None:
         reach *= figure.selectivity
     whole = row.box_cost_s == row.tuple_cost_s
     row.selectivity, row.tuple_cost_s = reach, cost_s
-    row.box_selectivity = reach if whole else world.figures[world.links[queue.first_figure]].selectivity
+    row.box_selectivity = (
+        reach if whole else world.figures[world.links[queue.first_figure]].selectivity
+    )
     if whole:
         row.box_cost_s = cost_s
     taken = min(max(row.pending, 1), world.settings[0].train_tuples)

@@ -4,7 +4,7 @@ import numpy as np
 
 from headgate.compiled import compiled
 from headgate.metrics.tally import BINS, SMALLEST, STEP
-from headgate.simulation.world import World
+from headgate.simulation.pointer import World
 
 A_BIN = 1.0 / np.log(STEP)
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 from headgate.compiled import compiled
-from headgate.simulation.world import NONE, World
+from headgate.simulation.pointer import World
+from headgate.simulation.world import NONE
 from headgate.workloads.luck import chance
 
 SHED_LUCK = 2**50
@@ -156,8 +157,8 @@ def open_merges(world: World) -> None:
     """Says which inputs of ordered unions may go on (BZ §4.1).
 
     A tuple may pass when no other input can still bring an older one. What an empty input can still
-    bring is asked for on demand: the oldest tuple on its way, or else the present instant. With idle
-    waiting it is the last that came.
+    bring is asked for on demand: the oldest tuple on its way, or else the present instant. With
+    idle waiting it is the last that came.
     """
     settings = world.settings[0]
     for link in range(settings.merge_first, settings.merge_end):

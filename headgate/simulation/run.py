@@ -1,7 +1,7 @@
 """A run in virtual time: the compiled loop, or Python's plans where a policy is not compiled."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
 
@@ -18,13 +18,10 @@ from headgate.scheduler.shedder import Load, Shedder
 from headgate.simulation import drive
 from headgate.simulation.build import Setting, build, grown, preload
 from headgate.simulation.execute import foresee
-from headgate.simulation.handle import Handle
+from headgate.simulation.pointer import World
 from headgate.simulation.queues import free_entry, refresh
-from headgate.simulation.world import NONE, World
+from headgate.simulation.world import NONE
 from headgate.simulation.worth import Worth
-
-A_WHILE = 500_000
-"""Decisions between two reports of progress."""
 
 NOTHING = np.zeros(0)
 
@@ -47,6 +44,9 @@ class Simulation:
         shedder: drops tuples in overload, from queries that allow it.
     """
 
+    decisions_a_report = 500_000
+    """Decisions between two reports of progress; with 1, every decision can be looked at."""
+
     def __init__(
         self,
         units: Units,
@@ -62,7 +62,6 @@ class Simulation:
         self.units, self.policy, self.setting = units, policy, setting
         self._train_tuples = train_tuples
         self.world: World = build(units, table, arrivals, setting)
-        self.handle = Handle(self.world)
         self._switches = sorted(switches, key=lambda each: each.at_s)
         self._shedder = shedder
         self._shed_at_s = inf
@@ -73,13 +72,14 @@ class Simulation:
         policy.prepare(units)
         preload(self.world, units, setting)
         for unit in range(len(units)):
-            refresh(self.handle, unit)
+            refresh(self.world, unit)
         self._begin_switches()
         if shedder is not None:
             self._shed_at_s = 0.0
             ends_s = float(self.world.order_at_s[-1]) if len(self.world.order_at_s) else 0.0
             epochs = int(ends_s / shedder.period_s) + 2
-            self._replace(shed=np.zeros((len(units), epochs)))
+            self.world = replace(self.world, shed=np.zeros((len(units), epochs)))
+            self._worth.world = self.world
             self.world.settings["shed_s"] = shedder.period_s
             self.world.queues["shed_value"] = shedder.by_value
 
@@ -89,19 +89,24 @@ class Simulation:
 
     def run(self, progress: Callable[[float], None] = lambda now_s: None) -> None:
         """Runs until every tuple has left, or nothing can move any more."""
+        self.run_until(inf, progress)
+
+    def run_until(
+        self, at_s: float, progress: Callable[[float], None] = lambda now_s: None
+    ) -> None:
+        """Runs until an instant: what ends then has ended, what begins then has begun."""
         while True:
-            until_s = self._meet()
+            until_s = min(self._meet(), at_s)
             why = self._go_on(until_s)
             progress(self.now_s)
             if why == drive.GROW:
                 self.world = grown(self.world)
-                self.handle = Handle(self.world)
                 self._worth.world = self.world
             elif why == drive.DONE:
                 if not self._switches:
                     break
                 self.world.clock["now_s"] = max(self.now_s, self._switches[0].at_s)
-            elif why == drive.UNTIL and until_s == inf:
+            elif why == drive.UNTIL and until_s >= at_s:
                 break
         self._finish_calls()
 
@@ -127,12 +132,12 @@ class Simulation:
             asked = inner.tuples_a_step if self._train_tuples is None else self._train_tuples
             self.world.settings["train_tuples"] = min(asked, ALL)
             for unit in range(len(self.units)):
-                refresh(self.handle, unit)
+                refresh(self.world, unit)
         selection = self._selection(inner)
         if selection is None:
             return self._plan_until(inner, until_s)
         parts = selection.memory, selection.changed, selection.pick
-        return int(drive.run(self.handle, *parts, until_s, A_WHILE))
+        return int(drive.run(self.world, *parts, until_s, self.decisions_a_report))
 
     def _selection(self, inner: Policy) -> Selection | None:
         if id(inner) not in self._selections:
@@ -147,9 +152,9 @@ class Simulation:
 
     def _plan_until(self, policy: Policy, until_s: float) -> int:
         world, table = self.world, self.world.table
-        foresight = Foreseen(self.handle, world) if self.setting.foresight else None
-        for _ in range(A_WHILE // 100):
-            why = int(drive.run_to_decision(self.handle, until_s))
+        foresight = Foreseen(world) if self.setting.foresight else None
+        for _ in range(max(1, self.decisions_a_report // 100)):
+            why = int(drive.run_to_decision(self.world, until_s))
             self._finish_calls()
             if why != drive.DECIDE:
                 return why
@@ -165,29 +170,29 @@ class Simulation:
                 raise PlanRejected(policy=policy.name, unit=step.unit, reason=reason)
             settings = self.setting
             decided_s = settings.decision_s + settings.examine_s * len(ready)
-            number, worker = int(clock["calls"]), int(drive.free_worker(self.handle))
-            clock["decisions"] += not step.continues
+            number, worker = int(clock["calls"]), int(drive.free_worker(self.world))
             begun = drive.begin(
-                self.handle, step.unit, step.tuples, -1.0 if step.continues else decided_s
+                self.world, step.unit, step.tuples, -1.0 if step.continues else decided_s
             )
-            tuples = int(world.workers["tuples"][worker]) if begun else 1
+            if not begun:
+                clock["chosen"] = NONE  # asked again when there is room: nothing has changed
+                return drive.GROW
+            clock["decisions"] += not step.continues
+            tuples = int(world.workers["tuples"][worker])
             call = BoxCall(number, (step.unit,), int(table["stream"][step.unit]), 0, tuples, tuples)
             self._running[worker] = (call, now_s)
             self.policy.hear(StepStarted(now_s, call))
-            if not begun:
-                return drive.GROW
         return drive.MORE
 
     def _finish_calls(self) -> None:
-        """Tells the policy of calls that have ended since it was asked last."""
-        for worker, (call, begun_s) in list(self._running.items()):
-            row = self.world.workers[worker]
-            if row["unit"] == NONE or row["call"] != call.number:
-                ended_s = float(row["ended_at_s"])
-                out = (int(row["known_outputs"]),)
-                del self._running[worker]
-                event = StepFinished(ended_s, call, ended_s - begun_s, out, (NOTHING,))
-                self.policy.hear(event)
+        """Tells the policy of calls that have ended since it was asked last, as they ended."""
+        rows = self.world.workers
+        ended = [worker for worker in self._running if rows["unit"][worker] == NONE]
+        for worker in sorted(ended, key=lambda each: float(rows["ended_at_s"][each])):
+            call, begun_s = self._running.pop(worker)
+            ended_s, out = float(rows["ended_at_s"][worker]), int(rows["known_outputs"][worker])
+            event = StepFinished(ended_s, call, ended_s - begun_s, (out,), (NOTHING,))
+            self.policy.hear(event)
 
     def _begin_switches(self) -> None:
         names = {path.query.name for path in self.units.network.paths}
@@ -213,9 +218,9 @@ class Simulation:
             present = not names <= self._absent
             queue = self.world.queues[shape.number]
             if queue["active"] and not present:
-                clear(self.handle, shape.number)
+                clear(self.world, shape.number)
             queue["active"] = present
-            refresh(self.handle, shape.number)
+            refresh(self.world, shape.number)
 
     def _shed(self) -> None:
         shedder, world, now_s = self._shedder, self.world, self.now_s
@@ -232,21 +237,17 @@ class Simulation:
             world.shed[:, epoch] = rates
         self._shed_at_s = (epoch + 1) * shedder.period_s
 
-    def _replace(self, *, shed: Floats) -> None:
-        self.world.shed = shed
-        self.handle = Handle(self.world)
-
 
 class Foreseen:
     """What will become of the tuples that wait."""
 
-    def __init__(self, handle: Handle, world: World) -> None:
-        self._handle, self._world = handle, world
+    def __init__(self, world: World) -> None:
+        self._world = world
 
     def waiting(self, unit: int) -> tuple[Floats, Floats]:
         count = int(self._world.table["pending"][unit])
         seconds, outputs = np.empty(count), np.empty(count)
-        _look(self._handle, unit, seconds, outputs)
+        _look(self._world, unit, seconds, outputs)
         return seconds, outputs
 
 

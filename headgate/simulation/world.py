@@ -287,10 +287,16 @@ FIELDS = {
 }
 """Every array of a world, its items and its dimensions."""
 
+WORDS = 3
+"""Words a field has at `World.address`: where it is, and its length in one or two dimensions."""
+
 
 @dataclass
 class World:
-    """Everything the kernel knows; its functions see the same names."""
+    """Everything the kernel knows; its functions see the same names.
+
+    Its arrays stay in their places: one that must grow makes a new world (`dataclasses.replace`).
+    """
 
     settings: Records
     clock: Records
@@ -320,3 +326,16 @@ class World:
     slowdown_bins: Counts
     kept: Floats
     stack: Records
+
+    def __post_init__(self) -> None:
+        self._words = np.zeros(WORDS * len(FIELDS), dtype=np.int64)
+        for number, name in enumerate(FIELDS):
+            array = getattr(self, name)
+            at = WORDS * number
+            self._words[at] = array.ctypes.data
+            self._words[at + 1 : at + 1 + array.ndim] = array.shape
+
+    @property
+    def address(self) -> int:
+        """Where compiled code finds the addresses and lengths of the arrays."""
+        return int(self._words.ctypes.data)

@@ -137,7 +137,9 @@ class _Lines:
         judged = int(rows["outputs"][graphs].sum())
         weights, span_s = self._weights[chosen], self._seconds or nan
         stale = rows["stale_s"] / span_s
-        area = float(world.clock["pending_area"][0]) if whole else float(queues["pending_area"].sum())
+        area = (
+            float(world.clock["pending_area"][0]) if whole else float(queues["pending_area"].sum())
+        )
         return Line(
             name=name,
             tuples_in=int(queues["tuples_in"].sum()),
@@ -163,7 +165,9 @@ def _samples(world: World) -> tuple[tuple[float, ...], ...]:
         if row["seen"] or row["outputs"]:
             count = int(row["outputs"])
             means = [float(row[key]) / count if count else nan for key in _SUMS]
-            rows.append((number * sample_s, float(row["pending"]), float(row["bytes"]), count, *means))
+            rows.append(
+                (number * sample_s, float(row["pending"]), float(row["bytes"]), count, *means)
+            )
     return tuple(rows)
 
 

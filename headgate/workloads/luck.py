@@ -27,4 +27,4 @@ def mixed(first: int, second: int) -> int:
     word ^= word >> np.uint64(32)
     word *= np.uint64(0xD6E8FEB86659FD93)
     word ^= word >> np.uint64(32)
-    return np.int64(word >> np.uint64(2))
+    return int(word >> np.uint64(2))
