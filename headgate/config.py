@@ -8,6 +8,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from headgate.errors import ConfigRefused
+from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import Query, QueryStatistics, Sink
 from headgate.model.stream import Stream
 from headgate.workloads.arrivals import Bursts
@@ -74,10 +75,18 @@ class QueryConfig(_Strict):
     class_: str = Field(alias="class", description="one of the classes")
     sink: SinkConfig = Field(default_factory=SinkConfig, description="where results go")
     weight: float = Field(
-        1.0, ge=0, description="the query's own weight; no present policy looks at it"
+        1.0, ge=0, description="how much its freshness counts (fas) and its results (shedding)"
     )
     deadline_s: float | None = Field(
-        None, gt=0, description="when a result is due after arrival; no present policy looks at it"
+        None, gt=0, description="when a result is due after arrival (policies edf, edf-hr)"
+    )
+    qos: list[tuple[float, float]] | None = Field(
+        None,
+        description="QoS graph: points of latency in seconds and utility, falling (policies qos, "
+        "qos-bucketed), as [[0, 1], [2, 1], [5, 0]]",
+    )
+    allows_shedding: bool = Field(
+        False, description="whether tuples may be dropped in overload; the simulation does"
     )
     statistics: StatisticsConfig | None = Field(None, description="for simulation without a run")
 
@@ -150,6 +159,8 @@ class Pipeline(_Strict):
                 sink=Sink(format=each.sink.format, path=each.sink.path),
                 weight=each.weight,
                 deadline_s=each.deadline_s,
+                qos=QoSGraph(tuple(each.qos)) if each.qos else None,
+                allows_shedding=each.allows_shedding,
                 statistics=QueryStatistics(**each.statistics.model_dump())
                 if each.statistics
                 else None,

@@ -9,7 +9,7 @@ import yaml
 from headgate.config import Pipeline, read_pipeline
 from headgate.errors import ConfigRefused, HeadgateError
 from headgate.model.query import QueryStatistics, Sink
-from headgate.runtime.simulated import policy_of
+from headgate.runtime.pipeline import policy_of
 from headgate.workloads.arrivals import Bursts
 
 GOOD: dict[str, Any] = {

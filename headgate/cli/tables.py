@@ -1,21 +1,17 @@
-"""Tables: how reports, policies and settings look on a screen."""
+"""Tables: how the reports of runs and settings look on a screen."""
 
-import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from math import isnan
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from headgate.config import Pipeline
 from headgate.metrics.report import Report
 from headgate.metrics.run import Line
-from headgate.policies import PolicyEntry
 
-out = Console(width=None if sys.stdout.isatty() else 120)
+out = Console(width=None if sys.stdout.isatty() else 100)
 
 
 def show_reports(reports: Sequence[Report]) -> None:
@@ -57,26 +53,6 @@ def live_table(report: Report, policy: str) -> Table:
     return table
 
 
-def show_policies(entries: Sequence[PolicyEntry], *, only: str | None, as_json: bool) -> None:
-    """Prints the list of policies, or one with its rule and parameters."""
-    if as_json:
-        chosen = [entry for entry in entries if only in (None, entry.name)]
-        print(json.dumps([_policy(entry) for entry in chosen], ensure_ascii=False))
-        return
-    if only is None:
-        table = _empty_table("", "policy", "objective", "paper", "starves", "parameters")
-        for entry in entries:
-            parameters = ", ".join(f"{key}={value}" for key, value in entry.parameters.items())
-            starves = "may" if entry.starves else "nobody"
-            table.add_row(entry.name, entry.objective, entry.paper, starves, parameters)
-        out.print(table)
-        return
-    entry = next(entry for entry in entries if entry.name == only)
-    out.print(f"{entry.name}: {entry.objective} ({entry.paper})\n\n{entry.rule}", markup=False)
-    for key, value in entry.parameters.items():
-        out.print(f"\n{key} = {value}", markup=False)
-
-
 def show_settings(pipeline: Pipeline) -> None:
     """Prints every top-level value and where it comes from."""
     for name, field in type(pipeline).model_fields.items():
@@ -84,24 +60,6 @@ def show_settings(pipeline: Pipeline) -> None:
         shown = f"{len(value)} of them" if name in ("streams", "queries") else value
         origin = pipeline.origins.get(name, "default")
         out.print(f"{name} = {shown}  ({origin}): {field.description}", markup=False)
-
-
-@contextmanager
-def progress(total_s: float) -> Iterator[Callable[[int], Callable[[float], None]]]:
-    """Shows a bar over virtual time; gives what makes the callback of the n-th policy."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task("simulating", total=total_s)
-
-        def advance(position: int) -> Callable[[float], None]:
-            return lambda now_s: bar.update(
-                task, completed=min(total_s, position * total_s + now_s)
-            )
-
-        yield advance
 
 
 _TIMES = ("mean s", "p95 s", "max s", "ℓ2 s")
@@ -137,16 +95,9 @@ def _cells(line: Line, policy: str) -> list[str]:
 
 def _empty_table(title: str, *columns: str) -> Table:
     table = Table(title=title or None, title_justify="left")
-    texts = ("class", "policy", "objective", "paper", "starves", "parameters")
     for column in columns:
-        table.add_column(column, justify="left" if column in texts else "right")
+        table.add_column(column, justify="left" if column in ("class", "policy") else "right")
     return table
-
-
-def _policy(entry: PolicyEntry) -> dict[str, object]:
-    names = ("name", "objective", "paper", "starves", "rule")
-    parameters = {key: str(value) for key, value in entry.parameters.items()}
-    return {**{name: getattr(entry, name) for name in names}, "parameters": parameters}
 
 
 def _s(value: float) -> str:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -19,13 +20,19 @@ from headgate.cli import tables
 from headgate.config import Pipeline
 from headgate.errors import RecoveryRefused
 from headgate.metrics.report import Report
-from headgate.runtime import Headgate, load
+from headgate.runtime import Headgate, Spelled, load
 
 DRAIN_S = 120.0
 talk = Console(stderr=True)
 
 
-def run_each(file: str, state: Path, names: Sequence[str], seconds: float | None) -> list[Report]:
+def run_each(
+    file: str,
+    state: Path,
+    policies: Sequence[Spelled],
+    seconds: float | None,
+    modules: Sequence[str],
+) -> list[Report]:
     """Runs policies one after the other, each in a process, and so a JVM, of its own.
 
     In one JVM the second would find it warmed up by the first, and look faster for it.
@@ -34,8 +41,10 @@ def run_each(file: str, state: Path, names: Sequence[str], seconds: float | None
         KeyboardInterrupt: a run was stopped before its time.
     """
     reports = []
-    for name in names:
-        words = ["run", file, "--policy", name, "--state", str(state / name), "--fresh", "--json"]
+    for policy in policies:
+        folder = str(state / policy.folder)
+        words = ["run", file, "--policy", policy.text, "--state", folder, "--fresh", "--json"]
+        words += [word for module in modules for word in ("--module", module)]
         if seconds is not None:
             words += ["--seconds", str(seconds)]
         command = [sys.executable, "-m", "headgate.cli", *words]
@@ -50,13 +59,13 @@ def run_each(file: str, state: Path, names: Sequence[str], seconds: float | None
     return reports
 
 
-def run_one(pipeline: Pipeline, name: str, *, seconds: float | None, fresh: bool) -> Report:
+def run_one(pipeline: Pipeline, policy: Spelled, *, seconds: float | None, fresh: bool) -> Report:
     """Runs one policy until its time is up or Ctrl-C comes, and gives its report.
 
     Raises:
         KeyboardInterrupt: after a clean stop, when it was asked for before the time was up.
     """
-    state = Path(pipeline.state)
+    state, name = Path(pipeline.state), policy.text
     if fresh:
         _empty(state)
     state.mkdir(parents=True, exist_ok=True)
@@ -78,7 +87,7 @@ def run_one(pipeline: Pipeline, name: str, *, seconds: float | None, fresh: bool
     if stopped.is_set():
         talk.print(f"{name}: stopped; what is committed is kept, a new start resumes")
         raise KeyboardInterrupt
-    return report
+    return replace(report, policy=name)
 
 
 def _start(headgate: Headgate, name: str, stopped: threading.Event) -> None:

@@ -64,6 +64,7 @@ class Report:
             pending_over_time=tuple(metrics.pending_over_time.rows),
             errors=tuple(str(error) for error in errors),
             decisions=metrics.calls,
+            over_time=metrics.results_over_time.rows(),
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from math import nan
 
 import numpy as np
 
+from headgate.metrics.over_time import ResultsOverTime
 from headgate.metrics.tally import Summary, Tally
 from headgate.model.events import Event, Ints, StepFinished, TrainArrived, UnitFailed
 from headgate.model.network import Network
@@ -86,6 +87,7 @@ class RunMetrics:
         self.calls = 0
         self.overhead_s = 0.0
         self.pending_over_time = PendingOverTime()
+        self.results_over_time = ResultsOverTime()
         self.errors: list[Exception] = []
 
     def hear(self, event: Event) -> None:
@@ -99,7 +101,9 @@ class RunMetrics:
             case UnitFailed():
                 self.errors.append(event.error)
                 self._failed.add(event.unit)
-        self.pending_over_time.see(self.seconds, self._by_class())
+        by_class = self._by_class()
+        self.pending_over_time.see(self.seconds, by_class)
+        self.results_over_time.see(self.seconds, int(by_class.sum()))
 
     @property
     def seconds(self) -> float:
@@ -146,8 +150,10 @@ class RunMetrics:
         self.calls += 1
         self.overhead_s += float(self._table["overhead_s"][list(call.units)].max())
         for unit, responses_s in zip(call.units, event.responses_s, strict=True):
+            slowdowns = responses_s / self._table["ideal_s"][unit]
             self._responses[unit].add(responses_s)
-            self._slowdowns[unit].add(responses_s / self._table["ideal_s"][unit])
+            self._slowdowns[unit].add(slowdowns)
+            self.results_over_time.add(self.seconds, responses_s, slowdowns)
         units = [unit for unit in call.units if unit not in self._failed]
         self._tuples_in[units] += call.tuples
         self._pending[units] -= call.tuples

@@ -22,7 +22,7 @@ class TrainArrived:
     head_arrived_at_s: Floats
     mean_arrived_at_s: Floats
     more_follow: bool = False
-    """Other streams' trains of the same instant come next; no decision falls between."""
+    """Something else of the same instant comes next; no decision falls between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class StepFinished:
     seconds: float
     tuples_out: tuple[int, ...]
     responses_s: tuple[Floats, ...]
+    more_follow: bool = False
+    """As of trains: another call ends at the same instant."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from headgate.model.plan import Step
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 from headgate.policies import clusters as compiled_clusters
+from headgate.policies.fagin import two_lists
 from headgate.policies.interface import Selection, State
 from headgate.policies.priority import PriorityPolicy
 from headgate.policies.registry import register
@@ -33,7 +34,7 @@ class BalancedSlowdown(PriorityPolicy):
     The thesis says that it avoids starvation. So it does once the load falls below what the machine
     can do; while an overload lasts, all waits grow alike and a small S / (C̄ T²) stays behind.
 
-    The priority is Φ W, and only W changes. `exact` computes it for every unit that waits. `log` and
+    The priority is Φ W, and only W changes. `exact` computes it for all units that wait. `log` and
     `uniform` put units of similar Φ into clusters: a cluster has one pseudo priority, the lower end
     of its range of Φ over the smallest Φ, and the W of its oldest tuple. The cluster of the largest
     product runs the unit with its oldest tuple (§3.3.2.1). The thesis gives ε^i, the lower end, for
@@ -47,9 +48,8 @@ class BalancedSlowdown(PriorityPolicy):
         clusters: m. The thesis finds 12 best.
         epsilon: ε, instead of their number, for logarithmic clusters: there are log Δ / log ε, Δ
             being the largest Φ over the smallest, and at most 1024.
-        clustered: once a cluster is chosen, all its units that wait on the same tuple run, one after
-            the other, before the next decision (§3.3.2.3). Tuples that arrived at the same instant
-            count as the same.
+        clustered: once a cluster is chosen, all its units that wait on the same tuple run before
+            the next decision (§3.3.2.3). Tuples of the same instant count as the same.
     """
 
     def __init__(
@@ -106,30 +106,41 @@ class BalancedSlowdown(PriorityPolicy):
             return Selection(ways.scanned(figures), ways.scan_changed, ways.scan_pick)
         if self.search == "fagin-units":
             return Selection(ways.pruned(figures), ways.pruned_changed, ways.pruned_pick)
-        memory, lists = ways.clustered(figures, self._division(len(table)))
-        if self.search == "fagin":
-            return Selection((memory, lists), ways.fagin_changed, ways.fagin_pick)
-        return Selection(memory, ways.cluster_changed, ways.cluster_pick)
+        division, begins, cluster_of = self._divided(phi)
+        memory = ways.clustered(division, begins, cluster_of)
+        learning = figures, begins, cluster_of
+        if self.search != "fagin":
+            if not learns:
+                return Selection(memory, ways.cluster_changed, ways.cluster_pick)
+            changed, pick = ways.learning_cluster_changed, ways.learning_cluster_pick
+            return Selection((memory, learning), changed, pick)
+        pruned = memory, two_lists(np.arange(len(begins))[::-1])
+        if not learns:
+            return Selection(pruned, ways.fagin_changed, ways.fagin_pick)
+        changed, pick = ways.learning_fagin_changed, ways.learning_fagin_pick
+        return Selection((pruned, learning), changed, pick)
 
     def _after_a_second(self, table: UnitTable, chosen: Any) -> Floats:
         values = super()._after_a_second(table, chosen)
         return np.where((values > 0) & (values < inf), values, 0.0)
 
-    def _division(self, units: int) -> tuple[Any, Floats, Ints]:
-        return compiled_clusters.division_of(
-            units,
+    def _divided(self, phi: Floats) -> tuple[Any, Floats, Ints]:
+        """Gives the division into clusters, where each begins, and the cluster of each unit."""
+        division, begins, cluster_of = compiled_clusters.division_of(
+            len(phi),
             uniform=self.search == "uniform",
             clusters=self.clusters,
             epsilon=nan if self.epsilon is None else self.epsilon,
             together=self.clustered,
         )
+        compiled_clusters.divide(phi, division, begins, cluster_of)
+        return division, begins, cluster_of
 
     def _oldest_of_best_cluster_first(self, state: State, now_s: float) -> tuple[Ints, Ints]:
         """Gives the ready units, best cluster first, oldest first in it; and their clusters."""
         table, ready = state.table, state.ready
-        division, pseudo, cluster_of = self._division(len(table))
         phi = self._after_a_second(table, np.arange(len(table)))
-        compiled_clusters.divide(phi, division, pseudo, cluster_of)
+        _, pseudo, cluster_of = self._divided(phi)
         heads_s, clusters = table["head_arrived_at_s"][ready], cluster_of[ready]
         oldest = np.lexsort((ready, heads_s, clusters))
         waiting, first = np.unique(clusters[oldest], return_index=True)

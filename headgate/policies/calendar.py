@@ -140,7 +140,7 @@ def _adapt(queue: Any, now_s: float) -> None:
         return
     passed_s, day_s = now_s - figures[SINCE_S], figures[DAY_S]
     if passed_s > 0.0:
-        day_s = passed_s / (looks if too_much else max(1, min(8 * looks, 2 * taken)))
+        day_s = passed_s / (looks if too_much else max(1, min(8 * looks, taken)))
     figures[SINCE_S] = now_s
     counts[LOOKS] = counts[TAKEN] = counts[WORK] = 0
     if too_many or not 0.4 < day_s / figures[DAY_S] < 2.5:

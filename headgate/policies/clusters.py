@@ -16,6 +16,7 @@ from headgate.policies.oldest_first import OUT, clear, oldest_first, put, take
 from headgate.policies.selection import NOBODY, wait_changed, wait_pick, waiting
 
 MOST_CLUSTERS = 1024
+LARGEST_RATIO = 1e300
 IN_SET = 3
 
 DIVISION = np.dtype(
@@ -39,7 +40,7 @@ DIVISION = np.dtype(
 def edges(largest: float, uniform: bool, clusters: int, epsilon: float, found: Floats) -> int:
     """Fills in where clusters of the domain [1, Δ] begin, and then Δ; gives their number m.
 
-    Logarithmic cluster i covers [ε^i, ε^(i+1)], and m is log Δ / log ε; where m is given, ε follows.
+    Logarithmic cluster i covers [ε^i, ε^(i+1)] and m is log Δ / log ε; where m is given, ε follows.
     Uniform ones have equal ranges of [0, Δ], the first from 1 on.
 
     Args:
@@ -68,14 +69,14 @@ def edges(largest: float, uniform: bool, clusters: int, epsilon: float, found: F
 
 
 @lean
-def cluster(division: Any, pseudo: Floats, value: float) -> int:
+def cluster(division: Any, begins: Floats, value: float) -> int:
     """Gives the cluster of a Φ: the last that begins at or below it."""
     if not value > 0.0:
         return 0
     relative, low, high = value / division[0].smallest, 1, division[0].used
     while high - low > 1:
         middle = (low + high) >> 1
-        if pseudo[middle] <= relative:
+        if begins[middle] <= relative:
             low = middle
         else:
             high = middle
@@ -83,27 +84,27 @@ def cluster(division: Any, pseudo: Floats, value: float) -> int:
 
 
 @lean
-def divide(phi: Floats, division: Any, pseudo: Floats, cluster_of: Ints) -> None:
+def divide(phi: Floats, division: Any, begins: Floats, cluster_of: Ints) -> None:
     """Divides units into clusters by Φ over the smallest Φ (Sharaf §3.3.2.1).
 
-    A cluster's pseudo priority is where it begins; cluster 0 is that of the units with Φ = 0.
+    A cluster's pseudo priority is where it begins; that of cluster 0 is 0.
     """
     smallest, largest = np.inf, 0.0
     for value in phi:
         if value > 0.0:
             smallest, largest = min(smallest, value), max(largest, value)
-    ratio = largest / smallest if largest > 0.0 else 1.0
+    ratio = min(largest / smallest, LARGEST_RATIO) if largest > 0.0 else 1.0
     to = division[0]
     to.smallest, to.largest, to.stale = smallest, largest, False
-    to.used = edges(ratio, to.uniform, to.clusters, to.epsilon, pseudo[1:]) + 1
+    to.used = edges(ratio, to.uniform, to.clusters, to.epsilon, begins[1:]) + 1
     for unit in range(len(phi)):
-        cluster_of[unit] = cluster(division, pseudo, phi[unit])
+        cluster_of[unit] = cluster(division, begins, phi[unit])
 
 
 def division_of(
     units: int, *, uniform: bool, clusters: int, epsilon: float, together: bool
 ) -> tuple[Any, Floats, Ints]:
-    """Gives room for a division: what it is, the pseudo priorities, the cluster of each unit."""
+    """Gives room for a division: what it is, where clusters begin, the cluster of each unit."""
     division = np.zeros(1, dtype=DIVISION)
     division["uniform"], division["clusters"], division["epsilon"] = uniform, clusters, epsilon
     division["together"] = together
@@ -153,61 +154,53 @@ def scan_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, in
 def pruned(figures: tuple[Any, ...]) -> tuple[Any, ...]:
     """Gives the memory of Fagin's algorithm over single units."""
     by_weight = np.argsort(-figures[0], kind="stable")
-    numbers = np.zeros(len(by_weight), dtype=[("front", np.int64)])
-    numbers["front"] = np.arange(len(by_weight))
-    return figures, fagin.two_lists(by_weight), numbers
+    items = np.zeros(len(by_weight), dtype=[("front", np.int64), ("weight", np.float64)])
+    items["front"], items["weight"] = np.arange(len(by_weight)), figures[0]
+    return figures, fagin.two_lists(by_weight), items
 
 
 @lean
 def pruned_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
-    figures, lists, _ = memory
+    figures, lists, items = memory
     if measure(figures, table, unit):
-        fagin.weigh(lists, unit, figures[0])
+        items[unit].weight = figures[0][unit]
+        fagin.weigh(lists, items, unit)
     fagin.seat(lists, unit, table[unit].head_arrived_at_s if table[unit].ready else np.inf)
 
 
 @lean
 def pruned_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
-    figures, lists, numbers = memory
-    unit, examined = fagin.best(lists, figures[0], numbers, now_s)
+    _, lists, items = memory
+    unit, examined = fagin.best(lists, items, now_s)
     return unit, ALL, examined
 
 
-def clustered(
-    figures: tuple[Any, ...], divided: tuple[Any, Floats, Ints]
-) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Gives the memory of clusters, each with its queue, and lists of them for Fagin's algorithm."""
-    units, room = len(figures[0]), len(divided[1])
-    memory = figures, divided, oldest_first(units, room), np.zeros(units, dtype=np.int64)
-    _divide_anew(memory)
-    return memory, fagin.two_lists(np.arange(room)[::-1])
+def clustered(division: Any, begins: Floats, cluster_of: Ints) -> tuple[Any, ...]:
+    """Gives the memory of clusters, each with its queue; the division; the units of a set."""
+    memory = oldest_first(cluster_of, len(begins)), division, np.zeros_like(cluster_of)
+    _rebuild(memory, begins, cluster_of)
+    return memory
 
 
 @lean
-def _divide_anew(memory: Any) -> None:
-    """Divides, and puts every unit into the queue of its new cluster; a set goes on as it was."""
-    figures, (division, pseudo, cluster_of), queued, _ = memory
-    divide(figures[0], division, pseudo, cluster_of)
+def _rebuild(memory: Any, begins: Floats, cluster_of: Ints) -> None:
+    """Puts every unit into the queue of its new cluster; a set that was begun goes on as it was."""
+    queued, _, _ = memory
+    nodes, node_of, queues = queued
     clear(queued, cluster_of)
-    nodes = queued[0]
-    for unit in range(len(cluster_of)):
-        if nodes[unit].place != OUT and nodes[unit].place != IN_SET:
-            put(queued, unit, nodes[unit].key)
+    for number in range(len(queues)):
+        queues[number].weight = begins[number]
+    for unit in range(len(node_of)):
+        node = nodes[node_of[unit]]
+        if node.place != OUT and node.place != IN_SET:
+            put(queued, unit, node.key)
 
 
 @lean
 def cluster_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
-    figures, (division, pseudo, _), queued, _ = memory
-    node, row = queued[0][unit], table[unit]
-    before = figures[0][unit]
-    if measure(figures, table, unit):
-        value, of = figures[0][unit], division[0]
-        if before == of.smallest or before == of.largest:
-            of.stale = True
-        elif value > 0.0 and not of.smallest <= value <= of.largest:
-            of.stale = True
-        else:
-            node.home = cluster(division, pseudo, value)
+    queued, _, _ = memory
+    nodes, node_of, _ = queued
+    node, row = nodes[node_of[unit]], table[unit]
     if not row.ready:
         if node.place != OUT and node.place != IN_SET:
             take(queued, unit)
@@ -224,64 +217,29 @@ def cluster_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> N
 
 @lean
 def cluster_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
-    _, (division, pseudo, _), (_, queues), _ = memory
+    (_, _, queues), division, _ = memory
     unit = _next_of_set(memory)
     if unit >= 0:
         return unit, ALL, 0
-    if division[0].stale:
-        _divide_anew(memory)
     chosen, largest, examined = NOBODY, 0.0, 0
     for number in range(division[0].used):
         if queues[number].front >= 0:
-            value = pseudo[number] * (now_s - queues[number].front_s)
+            value = queues[number].weight * (now_s - queues[number].front_s)
             examined += 1
             if chosen < 0 or value > largest:
                 chosen, largest = number, value
             elif value == largest and queues[number].front < queues[chosen].front:
                 chosen = number
-    return (_first_of_set(memory, chosen), ALL, examined) if chosen >= 0 else (NOBODY, 0, examined)
-
-
-@lean
-def fagin_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
-    inner, _ = memory
-    nodes = inner[2][0]
-    before = nodes[unit].queue
-    cluster_changed(inner, table, unit, now_s)
-    _seat(memory, before)
-    _seat(memory, nodes[unit].queue)
-
-
-@lean
-def fagin_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
-    inner, lists = memory
-    _, (division, pseudo, _), (_, queues), _ = inner
-    unit = _next_of_set(inner)
-    if unit >= 0:
-        return unit, ALL, 0
-    if division[0].stale:
-        _divide_anew(inner)
-        for number in range(len(pseudo)):
-            _seat(memory, number)
-    chosen, examined = fagin.best(lists, pseudo, queues, now_s)
     if chosen < 0:
         return NOBODY, 0, examined
-    unit = _first_of_set(inner, chosen)
-    _seat(memory, chosen)
-    return unit, ALL, examined
-
-
-@lean
-def _seat(memory: Any, number: int) -> None:
-    (_, _, (_, queues), _), lists = memory
-    fagin.seat(lists, number, queues[number].front_s if queues[number].front >= 0 else np.inf)
+    return _first_of_set(memory, chosen), ALL, examined
 
 
 @lean
 def _first_of_set(memory: Any, number: int) -> int:
     """Gives the first unit of a cluster; all that wait on the same tuple follow (§3.3.2.3)."""
-    _, (division, _, _), queued, members = memory
-    nodes, queues = queued
+    queued, division, members = memory
+    nodes, node_of, queues = queued
     of, queue = division[0], queues[number]
     if not of.together:
         return queue.front
@@ -289,24 +247,115 @@ def _first_of_set(memory: Any, number: int) -> int:
     while queue.front >= 0 and queue.front_s == of.head_of_set_s:
         unit = queue.front
         take(queued, unit)
-        nodes[unit].place = IN_SET
+        nodes[node_of[unit]].place = IN_SET
         members[count] = unit
         count += 1
     of.next_of_set, of.end_of_set = 1, count
-    nodes[members[0]].place = OUT
+    nodes[node_of[members[0]]].place = OUT
     return members[0]
 
 
 @lean
 def _next_of_set(memory: Any) -> int:
     """Gives the next unit of the set that still waits on the set's tuple, −1 if there is none."""
-    _, (division, _, _), (nodes, _), members = memory
+    (nodes, node_of, _), division, members = memory
     of = division[0]
     for place in range(of.next_of_set, of.end_of_set):
-        unit = members[place]
-        if nodes[unit].place != OUT and nodes[unit].key == of.head_of_set_s:
+        node = nodes[node_of[members[place]]]
+        if node.place != OUT and node.key == of.head_of_set_s:
             of.next_of_set = place + 1
-            if nodes[unit].place == IN_SET:
-                nodes[unit].place = OUT
-            return unit
+            if node.place == IN_SET:
+                node.place = OUT
+            return members[place]
     return NOBODY
+
+
+@lean
+def fagin_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
+    inner, lists = memory
+    (nodes, node_of, queues), _, _ = inner
+    node = nodes[node_of[unit]]
+    before = node.queue
+    cluster_changed(inner, table, unit, now_s)
+    _seat(queues, lists, before)
+    if node.queue != before:
+        _seat(queues, lists, node.queue)
+
+
+@lean
+def fagin_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
+    inner, lists = memory
+    queues = inner[0][2]
+    unit = _next_of_set(inner)
+    if unit >= 0:
+        return unit, ALL, 0
+    chosen, examined = fagin.best(lists, queues, now_s)
+    if chosen < 0:
+        return NOBODY, 0, examined
+    unit = _first_of_set(inner, chosen)
+    _seat(queues, lists, chosen)
+    return unit, ALL, examined
+
+
+@lean
+def _seat(queues: Any, lists: Any, number: int) -> None:
+    front_s = queues[number].front_s if queues[number].front >= 0 else np.inf
+    fagin.seat(lists, number, front_s)
+
+
+@lean
+def _learn(memory: Any, learning: Any, table: UnitTable, unit: int) -> None:
+    """Brings Φ and the cluster of a unit up to date; the division, when its ends have moved."""
+    figures, begins, _ = learning
+    (nodes, node_of, _), division, _ = memory
+    before, of = figures[0][unit], division[0]
+    if not measure(figures, table, unit):
+        return
+    value = figures[0][unit]
+    within = value == 0.0 or of.smallest <= value <= of.largest
+    if within and before != of.smallest and before != of.largest:
+        nodes[node_of[unit]].home = cluster(division, begins, value)
+    else:
+        of.stale = True
+
+
+@lean
+def _divide_if_stale(memory: Any, learning: Any) -> bool:
+    (phi, _, _, _), begins, cluster_of = learning
+    division = memory[1]
+    if not division[0].stale:
+        return False
+    divide(phi, division, begins, cluster_of)
+    _rebuild(memory, begins, cluster_of)
+    return True
+
+
+@lean
+def learning_cluster_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
+    inner, learning = memory
+    _learn(inner, learning, table, unit)
+    cluster_changed(inner, table, unit, now_s)
+
+
+@lean
+def learning_cluster_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
+    inner, learning = memory
+    _divide_if_stale(inner, learning)
+    return cluster_pick(inner, table, now_s)
+
+
+@lean
+def learning_fagin_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
+    inner, learning = memory
+    _learn(inner[0], learning, table, unit)
+    fagin_changed(inner, table, unit, now_s)
+
+
+@lean
+def learning_fagin_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
+    inner, learning = memory
+    queues = inner[0][0][2]
+    if _divide_if_stale(inner[0], learning):
+        for number in range(len(queues)):
+            _seat(queues, inner[1], number)
+    return fagin_pick(inner, table, now_s)

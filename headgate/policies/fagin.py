@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headgate.model.events import Floats, Ints
+from headgate.model.events import Ints
 from headgate.policies.lean import lean
 
 NOWHERE = -1
@@ -37,15 +37,15 @@ def two_lists(by_weight: Ints) -> tuple[Any, ...]:
 
 
 @lean
-def weigh(lists: Any, item: int, weights: Floats) -> None:
+def weigh(lists: Any, items: Any, item: int) -> None:
     """Moves an item whose weight has changed to its place in the list of weights."""
     by_weight, ranks = lists[0], lists[1]
-    at, weight = ranks[item], weights[item]
-    while at > 0 and weights[by_weight[at - 1]] < weight:
+    at, weight = ranks[item], items[item].weight
+    while at > 0 and items[by_weight[at - 1]].weight < weight:
         by_weight[at] = by_weight[at - 1]
         ranks[by_weight[at]] = at
         at -= 1
-    while at + 1 < len(by_weight) and weights[by_weight[at + 1]] > weight:
+    while at + 1 < len(by_weight) and items[by_weight[at + 1]].weight > weight:
         by_weight[at] = by_weight[at + 1]
         ranks[by_weight[at]] = at
         at += 1
@@ -78,7 +78,7 @@ def seat(lists: Any, item: int, head_s: float) -> None:
 
 
 @lean
-def best(lists: Any, weights: Floats, queues: Any, now_s: float) -> tuple[int, int]:
+def best(lists: Any, items: Any, now_s: float) -> tuple[int, int]:
     """Gives the item of the largest weight × wait and how many were computed; −1 if none waits.
 
     Ties go to the item of the smaller `front`. So it reads on while an item that was not
@@ -98,11 +98,11 @@ def best(lists: Any, weights: Floats, queues: Any, now_s: float) -> tuple[int, i
                 met = True
                 continue
             seen[item] = look
-            value = weights[item] * (now_s - heads_s[item])
+            value = items[item].weight * (now_s - heads_s[item])
             examined += 1
-            tie = value == largest and queues[item].front < queues[chosen].front
+            tie = value == largest and items[item].front < items[chosen].front
             if chosen == NOWHERE or value > largest or tie:
                 chosen, largest = item, value
-        if met and weights[heaviest] * (now_s - heads_s[oldest]) < largest:
+        if met and items[heaviest].weight * (now_s - heads_s[oldest]) < largest:
             break
     return chosen, examined

@@ -1,13 +1,14 @@
 """Pairing heaps of units: the smallest key on top, the smaller unit number on a tie.
 
-A heap is the number of its topmost unit, −1 where it is empty. Units are linked in place, each in
-one heap or list at a time, so that any number of heaps share one array and never grow.
+A heap is the number of its topmost node, −1 where it is empty. The nodes of units are linked in
+place, each in one heap or list at a time, so that all heaps share one array and never grow.
 """
 
 from typing import Any
 
 import numpy as np
 
+from headgate.model.events import Ints
 from headgate.policies.lean import lean
 
 NONE = -1
@@ -21,37 +22,39 @@ NODE = np.dtype(
         ("place", np.int32),  # what it is in, by its owner's numbers
         ("queue", np.int32),  # which of the owner's queues it is in, or was in
         ("home", np.int32),  # which it is put into
+        ("unit", np.int32),
     ],
     align=True,
 )
-"""A unit's links: half a cache line, since memory is what queues of many units wait for."""
+"""A unit's links, in little room: memory is what queues of many units wait for."""
 
 
-def nodes_of(count: int) -> Any:
-    """Gives units that are in no heap.
+def nodes_of(units: Ints) -> Any:
+    """Gives the nodes of some units, which are in no heap.
 
-    >>> nodes, top = nodes_of(3), NONE
+    >>> nodes, top = nodes_of(np.arange(3)), NONE
     >>> nodes["key"] = [2.0, 1.0, 1.0]
-    >>> for unit in range(3):
-    ...     top = joined(nodes, top, unit)
+    >>> for node in range(3):
+    ...     top = joined(nodes, top, node)
     >>> top, without(nodes, top, 1)
     (1, 2)
     """
-    nodes = np.zeros(count, dtype=NODE)
+    nodes = np.zeros(len(units), dtype=NODE)
+    nodes["unit"] = units
     nodes["next"] = nodes["prev"] = nodes["child"] = NONE
     return nodes
 
 
 @lean
-def comes_before(nodes: Any, unit: int, other: int) -> bool:
-    """Says whether a unit has the smaller key, or the same and the smaller number."""
-    key, others = nodes[unit].key, nodes[other].key
-    return key < others or (key == others and unit < other)
+def comes_before(nodes: Any, node: int, other: int) -> bool:
+    """Says whether a node has the smaller key, or the same and the smaller unit number."""
+    key, others = nodes[node].key, nodes[other].key
+    return key < others or (key == others and nodes[node].unit < nodes[other].unit)
 
 
 @lean
 def joined(nodes: Any, heap: int, other: int) -> int:
-    """Gives the heap of all units of two."""
+    """Gives the heap of all nodes of two."""
     if heap < 0:
         return other
     if other < 0:
@@ -67,33 +70,33 @@ def joined(nodes: Any, heap: int, other: int) -> int:
 
 
 @lean
-def without(nodes: Any, heap: int, unit: int) -> int:
-    """Gives the heap that is left when a unit has gone; logarithmic amortised time."""
-    if unit == heap:
-        return _without_top(nodes, unit)
-    before, after = nodes[unit].prev, nodes[unit].next
-    if nodes[before].child == unit:
+def without(nodes: Any, heap: int, node: int) -> int:
+    """Gives the heap that is left when a node has gone; logarithmic amortised time."""
+    if node == heap:
+        return _without_top(nodes, node)
+    before, after = nodes[node].prev, nodes[node].next
+    if nodes[before].child == node:
         nodes[before].child = after
     else:
         nodes[before].next = after
     if after >= 0:
         nodes[after].prev = before
-    return joined(nodes, heap, _without_top(nodes, unit))
+    return joined(nodes, heap, _without_top(nodes, node))
 
 
 @lean
 def _without_top(nodes: Any, top: int) -> int:
     """Joins what was below, in pairs from the left and then all from the right."""
-    unit, pairs = nodes[top].child, NONE
+    node, pairs = nodes[top].child, NONE
     nodes[top].child = NONE
-    while unit >= 0:
-        second = nodes[unit].next
+    while node >= 0:
+        second = nodes[node].next
         rest = NONE
         if second >= 0:
             rest = nodes[second].next
-        pair = joined(nodes, unit, second)
+        pair = joined(nodes, node, second)
         nodes[pair].next = pairs
-        pairs, unit = pair, rest
+        pairs, node = pair, rest
     heap = NONE
     while pairs >= 0:
         rest = nodes[pairs].next

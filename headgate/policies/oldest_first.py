@@ -3,8 +3,8 @@
 A queue has three parts, by the arrival of a unit's oldest tuple. Near: a run in its order, and a
 heap of strays that came too late for their place in the run. Then days of equal length, and beyond
 them all that is later, in the order of coming. When nothing is near, the next day is; when all days
-are over, what lies beyond, up to twice its mean, gets days of its own. A list that has come in order,
-as the heads of one stream do, becomes the run as it is.
+are over, what lies beyond, up to twice its mean, gets days of its own. A list that has come in
+order, as the heads of one stream do, becomes the run as it is.
 
 So a unit is moved twice at the most, however many there are. A calendar queue would have to know
 how long its days should be; these are set anew each time.
@@ -25,6 +25,7 @@ QUEUE = np.dtype(
     [
         ("front", np.int64),  # the first unit, −1 where the queue is empty
         ("front_s", np.float64),  # when its oldest tuple arrived
+        ("weight", np.float64),  # the owner's
         ("strays", np.int64),
         ("run", np.int64),  # where the lists of the run, of beyond and of the first day begin
         ("beyond", np.int64),
@@ -39,21 +40,31 @@ QUEUE = np.dtype(
 )
 
 
-def oldest_first(units: int, queues: int) -> tuple[Any, Any]:
-    """Gives empty queues, and units of which each is in one of them or in none.
+def oldest_first(queue_of: Ints, queues: int) -> tuple[Any, Ints, Any]:
+    """Gives nodes, the node of each unit, and empty queues.
 
-    Behind the units are the beginnings of lists. A list is a ring, so that it can be cut and joined
-    without the units that are in it; `child` of its beginning says whether it came in order.
+    Units of one queue have their nodes side by side, so that those that follow each other in it are
+    read in order. Behind them are the beginnings of lists. A list is a ring, so that it can be cut
+    and joined without its units; `child` of its beginning says whether it came in order.
 
-    >>> memory = oldest_first(3, 1)
+    Args:
+        queue_of: which queue each unit is put into.
+
+    >>> memory = oldest_first(np.zeros(3, dtype=np.int64), 1)
     >>> for unit, head_s in enumerate((2.0, 1.0, 1.0)):
     ...     put(memory, unit, head_s)
     >>> take(memory, 1)
-    >>> memory[1]["front"].tolist(), memory[1]["front_s"].tolist()
+    >>> memory[2]["front"].tolist(), memory[2]["front_s"].tolist()
     ([2], [1.0])
     """
-    memory = nodes_of(units + 3 * queues + units // UNITS_A_DAY), np.zeros(queues, dtype=QUEUE)
-    clear(memory, np.arange(units) % queues)
+    units = len(queue_of)
+    order = np.argsort(queue_of, kind="stable")
+    node_of = np.empty(units, dtype=np.int32)
+    node_of[order] = np.arange(units)
+    rings = np.full(3 * queues + units // UNITS_A_DAY, NONE)
+    nodes = nodes_of(np.concatenate([order, rings]))
+    memory = nodes, node_of, np.zeros(queues, dtype=QUEUE)
+    clear(memory, queue_of)
     return memory
 
 
@@ -63,11 +74,12 @@ def clear(memory: Any, queue_of: Ints) -> None:
 
     What a unit was in is still written there: the caller puts it in again, or takes it as out.
     """
-    nodes, queues = memory
+    nodes, node_of, queues = memory
     for queue in range(len(queues)):
         queues[queue].most_days = 0
     for unit in range(len(queue_of)):
-        nodes[unit].home, nodes[unit].child = queue_of[unit], NONE
+        node = nodes[node_of[unit]]
+        node.home, node.child = queue_of[unit], NONE
         queues[queue_of[unit]].most_days += 1
     ring = len(queue_of)
     for queue in range(len(queues)):
@@ -85,31 +97,33 @@ def clear(memory: Any, queue_of: Ints) -> None:
 @lean
 def put(memory: Any, unit: int, head_s: float) -> None:
     """Puts a unit that is in no queue into its own."""
-    nodes, queues = memory
-    node, of = nodes[unit], queues[nodes[unit].home]
+    nodes, node_of, queues = memory
+    at = node_of[unit]
+    node, of = nodes[at], queues[nodes[at].home]
     node.key, node.queue = head_s, node.home
     if of.front < 0:
         of.ends_s, of.days, of.day = head_s, 0, 0
-        _append(nodes, of.run, unit)
+        _append(nodes, of.run, at)
     elif head_s > of.ends_s:
-        _append(nodes, of.beyond, unit)
+        _append(nodes, of.beyond, at)
     else:
         day = _day(of, head_s)
         if day > of.day:
-            _append(nodes, of.first_day + day - 1, unit)
+            _append(nodes, of.first_day + day - 1, at)
         else:
-            _draw_near(nodes, of, unit)
-    if of.front < 0 or comes_before(nodes, unit, of.front):
+            _draw_near(nodes, of, at)
+    if of.front < 0 or head_s < of.front_s or (head_s == of.front_s and unit < of.front):
         of.front, of.front_s = unit, head_s
 
 
 @lean
 def take(memory: Any, unit: int) -> None:
     """Takes a unit out of its queue."""
-    nodes, queues = memory
-    node, of = nodes[unit], queues[nodes[unit].queue]
+    nodes, node_of, queues = memory
+    at = node_of[unit]
+    node, of = nodes[at], queues[nodes[at].queue]
     if node.place == STRAY:
-        of.strays = without(nodes, of.strays, unit)
+        of.strays = without(nodes, of.strays, at)
     else:
         nodes[node.prev].next, nodes[node.next].prev = node.next, node.prev
     node.place = OUT
@@ -125,7 +139,7 @@ def _settle(nodes: Any, of: Any) -> None:
         if front == of.run or (stray >= 0 and comes_before(nodes, stray, front)):
             front = stray
         if front >= 0:
-            of.front, of.front_s = front, nodes[front].key
+            of.front, of.front_s = nodes[front].unit, nodes[front].key
             return
         while of.day < of.days and nodes[of.first_day + of.day].next == of.first_day + of.day:
             of.day += 1
@@ -147,31 +161,31 @@ def _settle(nodes: Any, of: Any) -> None:
 def _share_out(nodes: Any, of: Any) -> None:
     """Gives days to what lies beyond, up to twice the mean: so to at least half of it."""
     earliest_s, latest_s, total_s, count = np.inf, -np.inf, 0.0, 0
-    unit = nodes[of.beyond].next
-    while unit != of.beyond:
-        key = nodes[unit].key
+    node = nodes[of.beyond].next
+    while node != of.beyond:
+        key = nodes[node].key
         earliest_s, latest_s = min(earliest_s, key), max(latest_s, key)
         if key < np.inf:
             total_s += key - of.ends_s
             count += 1
-        unit = nodes[unit].next
+        node = nodes[node].next
     of.begins_s, of.days_per_s = earliest_s, 0.0
     of.days, of.day = min(of.most_days, count // UNITS_A_DAY + 1), 0
     mean_s = 0.0
     if count > 0:
         mean_s = max(0.0, total_s / count - (earliest_s - of.ends_s))
     of.ends_s = min(latest_s, earliest_s + 2.0 * mean_s)
-    if of.ends_s > earliest_s and of.ends_s < np.inf:
+    if of.ends_s > earliest_s:
         of.days_per_s = of.days / (of.ends_s - earliest_s)
-    unit = nodes[of.beyond].next
+    node = nodes[of.beyond].next
     nodes[of.beyond].next = nodes[of.beyond].prev = of.beyond
-    while unit != of.beyond:
-        after, key = nodes[unit].next, nodes[unit].key
+    while node != of.beyond:
+        after, key = nodes[node].next, nodes[node].key
         if key <= of.ends_s:
-            _append(nodes, of.first_day + _day(of, key) - 1, unit)
+            _append(nodes, of.first_day + _day(of, key) - 1, node)
         else:
-            _append(nodes, of.beyond, unit)
-        unit = after
+            _append(nodes, of.beyond, node)
+        node = after
 
 
 @lean
@@ -190,30 +204,30 @@ def _become_run(nodes: Any, of: Any, ring: int) -> None:
         nodes[of.run].next, nodes[of.run].prev = first, last
         nodes[first].prev = nodes[last].next = of.run
         return
-    unit = first
-    while unit != ring:
-        after = nodes[unit].next
-        _draw_near(nodes, of, unit)
-        unit = after
+    node = first
+    while node != ring:
+        after = nodes[node].next
+        _draw_near(nodes, of, node)
+        node = after
 
 
 @lean
-def _draw_near(nodes: Any, of: Any, unit: int) -> None:
+def _draw_near(nodes: Any, of: Any, node: int) -> None:
     last = nodes[of.run].prev
-    if last == of.run or comes_before(nodes, last, unit):
-        _append(nodes, of.run, unit)
+    if last == of.run or comes_before(nodes, last, node):
+        _append(nodes, of.run, node)
     else:
-        nodes[unit].place = STRAY
-        nodes[unit].next = nodes[unit].prev = NONE
-        of.strays = joined(nodes, of.strays, unit)
+        nodes[node].place = STRAY
+        nodes[node].next = nodes[node].prev = NONE
+        of.strays = joined(nodes, of.strays, node)
 
 
 @lean
-def _append(nodes: Any, ring: int, unit: int) -> None:
+def _append(nodes: Any, ring: int, node: int) -> None:
     last = nodes[ring].prev
     if last == ring:
         nodes[ring].child = True
-    elif nodes[ring].child and not comes_before(nodes, last, unit):
+    elif nodes[ring].child and not comes_before(nodes, last, node):
         nodes[ring].child = False
-    nodes[unit].place, nodes[unit].prev, nodes[unit].next = LISTED, last, ring
-    nodes[last].next = nodes[ring].prev = unit
+    nodes[node].place, nodes[node].prev, nodes[node].next = LISTED, last, ring
+    nodes[last].next = nodes[ring].prev = node

@@ -47,7 +47,7 @@ def balanced_response(unit: Unit, now_s: float) -> float:
 
 
 def balanced_slowdown(unit: Unit, now_s: float) -> float:
-    """Normalised rate times the present slowdown: S W / (C̄ T²), the `bsd` policy (Sharaf eq 3.7)."""
+    """Normalised rate times the present slowdown: S W / (C̄ T²), for `bsd` (Sharaf eq 3.7)."""
     return (unit.selectivity / (unit.cost_s * unit.ideal_s)) * (
         (now_s - unit.head_arrived_at_s) / unit.ideal_s
     )

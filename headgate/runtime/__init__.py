@@ -3,7 +3,29 @@
 In: streams, queries, pipelines. Out: running Headgates, simulations, reports. Never: a screen.
 """
 
+from headgate.runtime.comparison import Comparison, compare
 from headgate.runtime.headgate import Headgate, load
-from headgate.runtime.simulated import simulate, simulate_pipeline
+from headgate.runtime.modules import load_module
+from headgate.runtime.simulated import simulate
+from headgate.runtime.spelling import Spelled, spelled, value_of
+from headgate.runtime.traces import Trace
+from headgate.runtime.workload import Workload, workload
+from headgate.workloads.named import TESTBEDS, Family, Variant
 
-__all__ = ["Headgate", "load", "simulate", "simulate_pipeline"]
+__all__ = [
+    "TESTBEDS",
+    "Comparison",
+    "Family",
+    "Headgate",
+    "Spelled",
+    "Trace",
+    "Variant",
+    "Workload",
+    "compare",
+    "load",
+    "load_module",
+    "simulate",
+    "spelled",
+    "value_of",
+    "workload",
+]

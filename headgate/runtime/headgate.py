@@ -22,9 +22,9 @@ from headgate.model.units import units_of
 from headgate.policies import Policy, policy_named
 from headgate.runtime.handle import QueryHandle
 from headgate.runtime.observed import Listener, Observed
+from headgate.runtime.pipeline import policy_of, refuse_off_spark
 from headgate.runtime.recorded import record_statistics, recorded_statistics
 from headgate.runtime.registration import registered
-from headgate.runtime.simulated import policy_of
 from headgate.scheduler.engine import Engine
 from headgate.scheduler.loop import run
 from headgate.scheduler.scheduler import Scheduler
@@ -75,6 +75,7 @@ class Headgate:
         self._room = room
         self.state = File(state).absolute()
         self.policy = policy_named(policy) if isinstance(policy, str) else policy
+        refuse_off_spark(self.policy)
         self.classes = tuple(
             QueryClass(name=name, priority=priority)
             for name, priority in (classes or {"default": 1.0}).items()

@@ -1,27 +1,22 @@
-"""Networks and pipelines in virtual time."""
+"""Networks in virtual time."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from pathlib import Path as File
 from typing import Any
 
 import numpy as np
 
-from headgate.config import Pipeline
-from headgate.errors import ConfigRefused, StatisticsMissing, UnknownName
-from headgate.language.parse import path_of
+from headgate.errors import ConfigRefused, UnknownName
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
 from headgate.model.events import Floats
 from headgate.model.network import Network, Path
 from headgate.model.operator import Operator
-from headgate.model.plan import ALL
-from headgate.model.query import QueryClass, QueryStatistics
+from headgate.model.query import QueryStatistics
 from headgate.model.unit_table import unit_table
 from headgate.model.units import Level, Sharing, units_of
 from headgate.policies import Policy, policies, policy_named
 from headgate.runtime.observed import Listener, Observed
-from headgate.runtime.recorded import recorded_statistics
 from headgate.scheduler.loop import run
 from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.shedder import Shedder
@@ -140,47 +135,6 @@ def simulation_of(
     )  # fmt: skip
 
 
-def simulate_pipeline(
-    pipeline: Pipeline,
-    *,
-    policy: str,
-    seconds: float,
-    seed: int = 0,
-    progress: Callable[[float], None] = lambda now_s: None,
-) -> Report:
-    """Runs a pipeline in virtual time, at the costs that a run has recorded or the file gives.
-
-    Raises:
-        StatisticsMissing: a query's figures are in neither.
-        ConfigRefused: a stream's arrivals are not known.
-    """
-    streams = pipeline.stream_models()
-    columns: dict[str, Sequence[str]] = {stream.name: () for stream in streams}
-    paths = tuple(path_of(query, columns) for query in pipeline.query_models())
-    classes = tuple(
-        QueryClass(name=name, priority=priority) for name, priority in pipeline.classes.items()
-    )
-    network = Network(streams, classes, paths)
-    known = _known_statistics(pipeline, paths)
-    arrivals = {}
-    for stream in streams:
-        bursts = pipeline.arrivals_of(stream.name)
-        arrivals[stream.name] = bursts.times_s(0, bursts.count_by(seconds))
-    return simulate(
-        network, arrivals, policy=policy_of(pipeline, policy), statistics=known, seed=seed,
-        workers=pipeline.workers, train_tuples=pipeline.train_tuples or ALL,
-        most_fused=pipeline.most_fused, together=True, progress=progress,
-        trigger_s={stream.name: stream.trigger_s for stream in streams},
-    )  # fmt: skip
-
-
-def policy_of(pipeline: Pipeline, name: str | None = None) -> Policy:
-    """Gives the file's policy with its parameters, or another by name."""
-    if name is None or name == pipeline.policy.name:
-        return policy_named(pipeline.policy.name, **pipeline.policy.parameters)
-    return policy_named(name)
-
-
 def _as_known(path: Path, known: Mapping[str, QueryStatistics]) -> Path:
     """Gives a path as one box of the figures that are known of it; as it is where none are."""
     figures = known.get(path.query.name)
@@ -188,20 +142,3 @@ def _as_known(path: Path, known: Mapping[str, QueryStatistics]) -> Path:
         return path
     box = Operator(kind="select", cost_s=figures.cost_s, selectivity=figures.selectivity)
     return replace(path, operators=(box,))
-
-
-def _known_statistics(pipeline: Pipeline, paths: Iterable[Path]) -> dict[str, QueryStatistics]:
-    state = File(pipeline.state)
-    recorded: dict[str, QueryStatistics] = {}
-    for folder in [*sorted(state.glob("*/")), state]:
-        recorded.update(recorded_statistics(folder))
-    known, missing = {}, []
-    for path in paths:
-        figures = recorded.get(path.query.name, path.query.statistics)
-        if figures is None:
-            missing.append(path.query.name)
-        else:
-            known[path.query.name] = figures
-    if missing:
-        raise StatisticsMissing(queries=missing, looked_in=str(state))
-    return known

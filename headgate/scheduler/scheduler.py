@@ -1,6 +1,7 @@
 """The scheduler's state: unit table, cursors, what runs; and the question to the policy."""
 
 from collections.abc import Sequence
+from math import inf
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from headgate.model.unit_table import UnitTable
 from headgate.model.units import units_of
 from headgate.policies.interface import Policy, State
 from headgate.scheduler.fusion import fuse
+from headgate.scheduler.monitor import Monitor
 from headgate.scheduler.queues import StreamBuffer
 from headgate.scheduler.statistics import Statistics
 
@@ -55,7 +57,7 @@ class Scheduler:
         self.cursors = np.zeros(len(table), dtype=np.int64) if cursors is None else cursors
         firsts = first_trains or [0] * len(network.streams)
         self.buffers = [StreamBuffer(first) for first in firsts]
-        self.wake_at_s = float("inf")
+        self._monitor = Monitor(network, table) if policy.wake_at_s < inf else None
         self._units_of_stream = [
             np.flatnonzero(table["stream"] == number) for number in range(len(network.streams))
         ]
@@ -67,8 +69,15 @@ class Scheduler:
         self._figures = 0
         policy.prepare(units_of(network))
 
+    @property
+    def wake_at_s(self) -> float:
+        """When the policy wants to be asked again, whatever happens."""
+        return self.policy.wake_at_s
+
     def hear(self, event: Event) -> None:
         """Takes in what happened."""
+        if self._monitor is not None:
+            self._monitor.hear(event)
         match event:
             case TrainArrived():
                 self.buffers[event.stream].append(event)
@@ -76,6 +85,7 @@ class Scheduler:
                 self._more_follow = event.more_follow
             case StepFinished():
                 self._finish(event)
+                self._more_follow = event.more_follow
             case UnitFailed() | QueryStopped():
                 # It stays where it stands and busy, so that no plan sees it again.
                 self._out.add(event.unit)
@@ -83,6 +93,8 @@ class Scheduler:
 
     def plan(self, now_s: float) -> list[BoxCall]:
         """Gives the calls to start now: as many as there are free workers with something to do."""
+        if self._monitor is not None and now_s >= self.policy.wake_at_s:
+            self.policy.hear(self._monitor.measured(now_s))
         calls: list[BoxCall] = []
         while self._running < self.workers and not self._more_follow:
             call = self._next_call(now_s)
@@ -172,7 +184,10 @@ class Scheduler:
         pending = buffer.pending(cursors)
         table["pending"][units] = table["amount"][units] = pending
         table["ready"][units] = self._idle[units] & (pending > 0)
-        table["head_arrived_at_s"][units] = buffer.head_arrived_at_s(cursors)
+        heads_s = buffer.head_arrived_at_s(cursors)
+        table["head_arrived_at_s"][units] = heads_s
+        table["deadline_at_s"][units] = heads_s + table["deadline_s"][units]
+        table["due"][units] = pending
         table["mean_arrived_at_s"][units] = buffer.mean_arrived_at_s(cursors)
         taken = np.clip(pending, 1, self.train_tuples)
         table["cost_s"][units] = table["overhead_s"][units] / taken + table["tuple_cost_s"][units]

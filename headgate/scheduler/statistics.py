@@ -87,3 +87,5 @@ class Statistics:
         table["overhead_s"] = self._estimate[0]
         table["tuple_cost_s"] = self._estimate[1:]
         table["ideal_s"] = table["overhead_s"] + table["tuple_cost_s"]
+        table["remaining_s"], table["box_cost_s"] = table["ideal_s"], table["tuple_cost_s"]
+        table["box_selectivity"] = table["selectivity"]

@@ -48,6 +48,8 @@ class Setting:
             arrivals of its first and last tuple (Aurora §4.2).
         storage_s: seconds of every access to the storage manager, one a call, one a superbox.
         decision_s, examine_s: seconds of a decision, and of every priority computed for it.
+        switch_s: seconds for each box there is, paid when a call is of another box than the last:
+            with round robin over boxes, what a thread a box costs (Aurora §3).
         fluid: a tuple is never dropped but becomes lighter: s of it goes on, at s of the cost.
         learns: selectivities are measured while it runs; else those of the network are true.
         smoothing, window_tuples: α and the window of that (Sharaf §3.8.5).
@@ -69,6 +71,7 @@ class Setting:
     storage_s: float = 0.0
     decision_s: float = 0.0
     examine_s: float = 0.0
+    switch_s: float = 0.0
     fluid: bool = False
     learns: bool = False
     smoothing: float = 0.175
@@ -89,7 +92,7 @@ class Setting:
         self._check("smoothing", 0 <= self.smoothing <= 1, "between 0 and 1")
         for key in ("train_cost_s", "train_bytes", "interval_s"):
             self._check(key, getattr(self, key) > 0, "above 0")
-        for key in ("storage_s", "decision_s", "examine_s", "train_spread_s"):
+        for key in ("storage_s", "decision_s", "examine_s", "switch_s", "train_spread_s"):
             self._check(key, getattr(self, key) >= 0, "0 or more")
 
     def _check(self, key: str, holds: bool, expected: str) -> None:
@@ -121,6 +124,7 @@ def build(
     network, links = units.network, Links()
     times = [arrivals.get(stream.name, np.zeros(0)) for stream in network.streams]
     _check_arrivals(units, arrivals, times)
+    _check_single_tuples(units, setting, times)
     ends_s = max([float(each[-1]) for each in times if len(each)], default=0.0)
     floats: list[Floats] = []
     figure_of, figures = _figures(units, links)
@@ -226,6 +230,21 @@ def _check_arrivals(units: Units, arrivals: Mapping[str, Floats], times: list[Fl
         if len(times_s) > 1 and np.any(np.diff(times_s) < 0):
             expected = "in ascending order of time"
             raise ConfigRefused(path=where, key="arrivals", value=None, expected=expected)
+
+
+def _check_single_tuples(units: Units, setting: Setting, times: list[Floats]) -> None:
+    """Refuses costs or outcomes of single tuples that are fewer than the tuples."""
+    network, most = units.network, max(map(len, times), default=0)
+    plain = {path.query.name: path.stream for path in network.paths if path.output is None}
+    for key, given in (("fates", setting.fates), ("tuple_costs", setting.tuple_costs)):
+        for name, values in given.items():
+            stream = plain.get(name.split(".")[0])
+            offered = most if stream is None else len(times[network.stream_number(stream)])
+            if len(values) < offered:
+                expected = f"one for each of the {offered} tuples"
+                raise ConfigRefused(
+                    path=f"query '{name}'", key=key, value=len(values), expected=expected
+                )
 
 
 def _order(times: list[Floats]) -> tuple["np.typing.NDArray[np.int32]", Floats]:

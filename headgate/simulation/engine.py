@@ -124,11 +124,14 @@ class SimulationEngine:
             return ClockTicked(wake_at_s)
         if arrives_at_s <= ends_at_s:
             busy = len(self._ends) >= self._workers
-            event = self._arrive(stream, ends_at_s if busy else arrives_at_s)
-            return replace(event, more_follow=self._next_arrival()[1] <= event.at_s)
+            event = self._arrive(stream, min(ends_at_s, wake_at_s) if busy else arrives_at_s)
+            next_s = min(self._next_arrival()[1], ends_at_s)
+            return replace(event, more_follow=next_s <= event.at_s)
         self._now_s = ends_at_s
         self._progress(ends_at_s)
-        return heapq.heappop(self._ends)[2]
+        finished = heapq.heappop(self._ends)[2]
+        more_follow = bool(self._ends) and self._ends[0][0] <= ends_at_s
+        return replace(finished, more_follow=more_follow) if more_follow else finished
 
     def _next_arrival(self) -> tuple[int, float]:
         stream, at_s = -1, np.inf

@@ -100,7 +100,9 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
     queue, row, worker = world.queues[unit], world.table[unit], world.workers[worker_number]
     storage_s = settings.storage_s if decided_s >= 0.0 else 0.0
     decided_s = max(decided_s, 0.0)
-    before_s = decided_s + storage_s + row.overhead_s
+    switch_s = settings.switch_s * len(world.table) if unit != clock.last else 0.0
+    clock.last = unit
+    before_s = decided_s + storage_s + (row.overhead_s + switch_s)
     begun_s, spent_s = clock.now_s, 0.0
     queue.running = True
     row.ready = False
@@ -152,7 +154,7 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
     worker.known_outputs = clock.outputs - outputs_before
     worker.ends_at_s = begun_s + seconds
     clock.calls += 1
-    clock.overhead_s += row.overhead_s
+    clock.overhead_s += row.overhead_s + switch_s
     clock.storage_s += storage_s
     clock.scheduler_s += decided_s
     clock.busy_s += seconds

@@ -117,7 +117,7 @@ class Simulation:
             self._switch(self._switches.pop(0))
         if self._shedder is not None and self._shed_at_s <= now_s:
             self._shed()
-        if self.policy.wake_at_s <= now_s:
+        if self.policy.wake_at_s <= now_s and drive.catch_up(self.world):
             self.policy.hear(self._worth.measured(now_s))
         switch_s = self._switches[0].at_s if self._switches else inf
         waiting = self.world.clock["pending"][0] > 0

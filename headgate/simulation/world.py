@@ -30,6 +30,7 @@ SETTINGS = np.dtype(
         ("storage_s", np.float64),  # of one access to the storage manager, paid by every call
         ("decision_s", np.float64),  # of one decision, and of each priority computed for it
         ("examine_s", np.float64),
+        ("switch_s", np.float64),
         ("fluid", np.bool_),
         ("foresight", np.bool_),
         ("learns", np.bool_),
@@ -77,6 +78,7 @@ CLOCK = np.dtype(
         ("shared_bytes_area", np.float64),
         ("shed", np.int64),
         ("figures", np.int64),
+        ("last", np.int64),  # the unit of the last call
         ("chosen", np.int64),  # a unit that was picked when there was no room to run it
         ("chosen_tuples", np.int64),
         ("chosen_s", np.float64),

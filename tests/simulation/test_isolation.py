@@ -46,7 +46,8 @@ def mean_of_h(
         gaps_s = np.random.default_rng((seed, number)).exponential(gap_s, int(6 / gap_s))
         arrivals[f"s{name}"] = np.cumsum(gaps_s)
     parameters = {"period_s": 0.1} if policy == "cqc" else {}
-    report = simulate(network(costs_s), arrivals, policy=policy_named(policy, **parameters))
+    chosen = policy_named(policy, **parameters)
+    report = simulate(network(costs_s), arrivals, policy=chosen, train_tuples=1)
     return report.classes[0].response_s.mean
 
 

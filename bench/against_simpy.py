@@ -1,0 +1,88 @@
+"""The kernel against the same model in SimPy: the same tuples leave at the same instants, sooner."""
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import simpy_model
+import speed
+from bars import Measurement
+
+from headgate.model.events import Floats
+
+TIMES = 100.0
+"""What the kernel must be faster by."""
+POLICIES = ("hr", "bsd")
+FULL = ((100, 400), (500, 100))
+QUICK = ((20, 100),)
+TOLERANCE_S = 1e-9
+
+
+def measurements(sizes: tuple[tuple[int, int], ...], whole: speed.Size) -> Iterator[Measurement]:
+    """Gives how many times more box calls a second the kernel makes, by policy and size.
+
+    SimPy's calls take the same time however many tuples there are; so the last line of a policy has
+    the kernel at full size over SimPy at the largest size that it ran.
+    """
+    for policy in POLICIES:
+        for queries, tuples in sizes:
+            theirs = best_in_simpy(policy, queries, tuples, whole.repeats)
+            speed.simulation(policy, 20, 50).run()
+            ours = _several(policy, queries, tuples, whole.repeats)
+            yield _ratio(f"{policy}, {queries} queries × {tuples} tuples", ours, theirs)
+        ours = speed.best_of(policy, whole)
+        yield _ratio(f"{policy}, kernel at {whole.queries} × {whole.tuples}", ours, theirs)
+
+
+def _ratio(what: str, ours: speed.Timed, theirs: speed.Timed) -> Measurement:
+    return Measurement(
+        what=f"times SimPy: {what}",
+        measured=ours.box_calls_per_s / theirs.box_calls_per_s,
+        unit="times",
+        bar=TIMES,
+        figures={"kernel": ours.figures(), "simpy": theirs.figures()},
+    )
+
+
+def best_in_simpy(policy: str, queries: int, tuples: int, repeats: int) -> speed.Timed:
+    """Gives the fastest of some runs in SimPy, all of which must agree with the kernel.
+
+    Raises:
+        AssertionError: a tuple left elsewhere or at another instant.
+    """
+    bed = speed.testbed(queries, tuples)
+    model = simpy_model.model_of(bed.network, bed.arrivals["packets"], speed.SEED)
+    runs = []
+    for _ in range(repeats):
+        began_cpu_s, began_s = time.process_time(), time.perf_counter()
+        left = simpy_model.run(model, policy)
+        seconds, cpu_s = time.perf_counter() - began_s, time.process_time() - began_cpu_s
+        calls = queries * tuples
+        runs.append(speed.Timed(seconds, cpu_s, model.box_calls, calls, calls, 0))
+    arrived_at_s = np.array(model.times_s)
+    queries_left, numbers, at_s = np.array(left).reshape(-1, 3).T
+    found = np.column_stack([queries_left, arrived_at_s[numbers.astype(np.int64)], at_s])
+    assert_same(found, left_in_kernel(policy, queries, tuples))
+    return min(runs, key=lambda run: run.seconds)
+
+
+def left_in_kernel(policy: str, queries: int, tuples: int) -> Floats:
+    """Gives query, arrival and departure of all that left in the kernel."""
+    made = speed.simulation(policy, queries, tuples, keep=True)
+    made.run()
+    count = int(made.world.clock["kept"][0])
+    found: Floats = made.world.kept[: 3 * count].reshape(-1, 3)
+    return found
+
+
+def assert_same(some: Floats, others: Floats) -> None:
+    """Compares what left, whatever the order in which it is listed."""
+    assert some.shape == others.shape, f"{len(some)} and {len(others)} tuples left"
+    ordered = [each[np.lexsort(each.T[::-1])] for each in (some, others)]
+    apart_s = float(np.abs(ordered[0] - ordered[1]).max(initial=0.0))
+    assert apart_s <= TOLERANCE_S, f"departures lie {apart_s} s apart"
+
+
+def _several(policy: str, queries: int, tuples: int, repeats: int) -> speed.Timed:
+    runs = [speed.timed(speed.simulation(policy, queries, tuples)) for _ in range(3 * repeats)]
+    return min(runs, key=lambda run: run.seconds)

@@ -1,0 +1,106 @@
+"""Measures the simulation: how fast it is, how decisions grow with the boxes, what AMoS costs.
+
+    python bench/simulation.py
+    python bench/simulation.py --quick --only growth
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import against_simpy
+import amos_cost
+import growth
+import numba
+import numpy
+import simpy
+import speed
+from bars import Measurement, table
+from machine import cpu_clock, facts
+
+RESULTS = Path(__file__).parent / "results" / "simulation.json"
+Part = Callable[[bool], Iterator[Measurement]]
+
+
+def _speed(quick: bool) -> Iterator[Measurement]:
+    return speed.measurements(speed.QUICK if quick else speed.FULL)
+
+
+def _simpy(quick: bool) -> Iterator[Measurement]:
+    sizes = against_simpy.QUICK if quick else against_simpy.FULL
+    return against_simpy.measurements(sizes, speed.QUICK if quick else speed.FULL)
+
+
+def _growth(quick: bool) -> Iterator[Measurement]:
+    return growth.measurements(*((growth.QUICK, 1) if quick else (growth.FULL, 3)))
+
+
+def _amos(quick: bool) -> Iterator[Measurement]:
+    return amos_cost.measurements(speed.Size(500, 8_000, 1) if quick else speed.FULL)
+
+
+PARTS: dict[str, Part] = {"speed": _speed, "simpy": _simpy, "growth": _growth, "amos": _amos}
+
+
+def main() -> int:
+    arguments = _arguments()
+    found: list[Measurement] = []
+    parts: dict[str, Any] = {}
+    for name in arguments.only or PARTS:
+        before = cpu_clock(os.getpgrp(), time.time())
+        measured = list(PARTS[name](arguments.quick))
+        conditions = cpu_clock(os.getpgrp(), time.time()).since(before)
+        parts[name] = {"conditions": conditions, "rows": [each.to_dict() for each in measured]}
+        found += measured
+    print(table(found))
+    print()
+    for name, part in parts.items():
+        of = part["conditions"]
+        print(
+            f"{name}: used {of['side_cores']:.2f} cores, others {of['other_cores']:.2f},"
+            f" the host {of['stolen_cores']:.2f}"
+        )
+    if not arguments.only or arguments.results != RESULTS:
+        answer = {"machine": _machine(), "quick": arguments.quick, **_settings(), "parts": parts}
+        arguments.results.parent.mkdir(parents=True, exist_ok=True)
+        arguments.results.write_text(json.dumps(answer, indent=1, ensure_ascii=False) + "\n")
+    missed = [each for each in found if each.verdict == "miss"]
+    print(f"{len(missed)} of {sum(each.bar is not None for each in found)} bars missed")
+    return 1 if missed else 0
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        **facts(),
+        "numba": numba.__version__,
+        "numpy": numpy.__version__,
+        "simpy": simpy.__version__,
+        "load_average": list(os.getloadavg()),
+    }
+
+
+def _settings() -> dict[str, Any]:
+    return {
+        "testbed": f"Sharaf, single stream, utilisation {speed.UTILISATION}, trains of one tuple",
+        "seeds": {"testbed": speed.SEED, "growth": growth.SEED},
+    }
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description="Measures the simulation against its bars; exits with 1 where one is missed.",
+        epilog="example: python bench/simulation.py --quick --only growth",
+    )
+    parser.add_argument("--quick", action="store_true", help="small runs, once each")
+    parser.add_argument("--only", nargs="+", choices=list(PARTS), help="some parts; writes no file")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

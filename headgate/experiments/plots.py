@@ -1,0 +1,103 @@
+"""Plots: one self-contained HTML page for a set of runs, or for a comparison."""
+
+from collections.abc import Sequence
+from math import isnan
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from headgate.metrics.report import Report
+from headgate.runtime.comparison import Comparison
+
+PANELS = (
+    ("queue size", "pending tuples", 1),
+    ("response time", "mean response (s)", 4),
+    ("slowdown", "mean slowdown", 5),
+    ("QoS", "mean utility", 6),
+)
+"""Title, axis with its unit, and the column of `Report.over_time`."""
+
+COLOURS = (
+    "#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#e377c2",
+    "#7f7f7f", "#bcbd22",
+)  # fmt: skip
+DASHES = ("solid", "dash", "dot", "dashdot")
+"""Two of ten colours and four dashes: forty policies can be told apart."""
+
+PANEL_PIXELS = 300
+ROW_PIXELS = 26
+
+
+def over_time_page(reports: Sequence[Report], title: str) -> str:
+    """Gives a page: queue size, response time, slowdown and QoS over time, one line a policy.
+
+    A panel that no run has values for is left out: QoS where no query has a graph.
+    """
+    panels = [panel for panel in PANELS if any(_values(each, panel[2]) for each in reports)]
+    figure = make_subplots(
+        rows=max(1, len(panels)), cols=1, shared_xaxes=True, vertical_spacing=0.07,
+        subplot_titles=[name for name, _, _ in panels],
+    )  # fmt: skip
+    for number, report in enumerate(reports):
+        for row, (_, _, column) in enumerate(panels, start=1):
+            points = _values(report, column)
+            figure.add_trace(
+                go.Scatter(
+                    x=[at_s for at_s, _ in points],
+                    y=[value for _, value in points],
+                    name=report.policy,
+                    legendgroup=report.policy,
+                    showlegend=row == 1,
+                    mode="lines",
+                    line={"color": COLOURS[number % 10], "dash": DASHES[number // 10 % 4]},
+                ),
+                row=row,
+                col=1,
+            )
+    for row, (_, axis, _) in enumerate(panels, start=1):
+        figure.update_yaxes(title_text=axis, rangemode="tozero", row=row, col=1)
+    figure.update_xaxes(title_text="time (s)", row=max(1, len(panels)), col=1)
+    figure.update_layout(height=120 + PANEL_PIXELS * max(1, len(panels)), hovermode="x unified")
+    return _page(figure, title)
+
+
+def comparison_page(comparison: Comparison) -> str:
+    """Gives a page with a bar for each policy: the mean over seeds, and a line from least to most.
+
+    The best is on top; hollow bars are policies that only a simulation can have.
+    """
+    shown = comparison.standings[::-1]
+    bars = go.Bar(
+        x=[each.mean for each in shown],
+        y=[each.policy for each in shown],
+        orientation="h",
+        marker={
+            "color": [COLOURS[0] if each.runs_on_spark else "white" for each in shown],
+            "line": {"color": COLOURS[0], "width": 1},
+        },
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [each.most - each.mean for each in shown],
+            "arrayminus": [each.mean - each.least for each in shown],
+            "color": "#444",
+        },
+    )
+    figure = go.Figure(bars)
+    figure.update_xaxes(title_text=f"{comparison.label}, mean of {len(comparison.seeds)} seeds")
+    figure.update_yaxes(title_text="policy", automargin=True)
+    figure.update_layout(height=200 + ROW_PIXELS * len(shown), showlegend=False)
+    return _page(figure, f"{comparison.workload}<br><sup>{comparison.verdict}</sup>")
+
+
+def _values(report: Report, column: int) -> list[tuple[float, float]]:
+    """Gives instants and values of a column, as far as there are some."""
+    if column == 6 and isnan(report.total.qos):
+        return []
+    return [(row[0], row[column]) for row in report.over_time if not isnan(row[column])]
+
+
+def _page(figure: go.Figure, title: str) -> str:
+    figure.update_layout(title={"text": title, "x": 0.02}, template="plotly_white")
+    page: str = figure.to_html(include_plotlyjs=True, full_html=True)
+    return page

@@ -1,0 +1,129 @@
+"""Deadlines: earliest first, and the hybrid with output rate for what is late (Sharaf §3.5)."""
+
+from collections.abc import Sequence
+from math import inf, isnan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headgate.compiled import compiled
+from headgate.model.events import Floats
+from headgate.model.plan import ALL, Step
+from headgate.model.unit_table import Unit, UnitTable
+from headgate.model.units import Units
+from headgate.policies.interface import Policy, Selection, State
+from headgate.policies.priority import PriorityPolicy
+from headgate.policies.rate import highest_rate
+from headgate.policies.registry import register
+from headgate.policies.selection import NOBODY
+
+NOT_MEASURED = -1.0
+
+
+def earliest_deadline(unit: Unit, now_s: float) -> float:
+    """The deadline of the oldest tuple's result, the earliest first: −D (Sharaf §3.5.1)."""
+    return -unit.deadline_at_s
+
+
+@register(
+    "edf",
+    objective="tardiness while the load is low",
+    paper="Sharaf §3.5.1",
+    use="Results have deadlines and the machine can meet all of them.",
+    avoid="The machine is overloaded: it serves what is late already and makes the rest late too.",
+)
+class EarliestDeadline(PriorityPolicy):
+    """Earliest deadline first (Sharaf §3.5.1); a query without a deadline waits for all others."""
+
+    def __init__(self) -> None:
+        super().__init__(earliest_deadline, "queue")
+
+    def value(self, selectivity: float, cost_s: float, ideal_s: float) -> float:
+        return selectivity / cost_s
+
+
+@register(
+    "edf-hr",
+    objective="tardiness",
+    paper="Sharaf §3.5.2",
+    use="Results have deadlines, window slides say, and the load comes and goes.",
+    avoid="Queries have no deadlines: then it is hr.",
+)
+class EarliestDeadlineOrRate(Policy):
+    """Two lists: by deadline what can still be in time, by output rate what cannot (Sharaf §3.5.2).
+
+    A query is in the first list while t + C ≤ D, C being the time for its tuples that arrived
+    before the deadline D. The head of the second list runs iff it is done before the deadline of the head
+    of the first, t + C < D. A query without a deadline, which the thesis does not have, is in the
+    second list: it has nothing to miss, and runs by its rate where no deadline is in danger.
+    """
+
+    def __init__(self) -> None:
+        self._by_rate = PriorityPolicy(highest_rate, "never")
+
+    def prepare(self, units: Units) -> None:
+        self._by_rate.prepare(units)
+
+    def plan(self, state: State, now_s: float) -> Sequence[Step]:
+        ready, rows = state.ready, state.table[state.ready]
+        deadlines_s, done_s = rows["deadline_at_s"], now_s + rows["due"] * rows["cost_s"]
+        in_time = (done_s <= deadlines_s) & (deadlines_s < inf)
+        rates = np.nan_to_num(self._by_rate.values(state.table, ready, now_s), nan=NOT_MEASURED)
+        first, second = np.flatnonzero(in_time), np.flatnonzero(~in_time)
+        by_deadline = first[np.argsort(deadlines_s[first], kind="stable")]
+        by_rate = second[np.argsort(-rates[second], kind="stable")]
+        order = _merged(by_deadline, by_rate, deadlines_s, done_s)
+        return [Step(int(ready[position])) for position in order]
+
+    def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
+        everybody = np.arange(len(table))
+        rates = np.nan_to_num(self._by_rate.values(table, everybody, 0.0), nan=NOT_MEASURED)
+        changes = np.full(len(table), learns)
+        shared = [shape.number for shape in units.shapes if len(shape.segments) > 1]
+        changes[shared] = False
+        ready = np.zeros(len(table), dtype=np.bool_)
+        memory = rates, changes, ready, self._by_rate.function
+        return Selection(memory, hybrid_changed, hybrid_pick)
+
+
+def _merged(
+    by_deadline: NDArray[np.intp], by_rate: NDArray[np.intp], deadlines_s: Floats, done_s: Floats
+) -> list[int]:
+    """Takes the head of one list or the other, by the rule, until both are empty."""
+    order: list[int] = []
+    first, second = by_deadline.tolist()[::-1], by_rate.tolist()[::-1]
+    while first and second:
+        late_runs = done_s[second[-1]] < deadlines_s[first[-1]]
+        order.append((second if late_runs else first).pop())
+    return order + first[::-1] + second[::-1]
+
+
+@compiled
+def hybrid_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
+    rates, changes, ready, function = memory
+    ready[unit] = table[unit].ready
+    if changes[unit]:
+        rate = function(table[unit], now_s)
+        rates[unit] = NOT_MEASURED if isnan(rate) else rate
+
+
+@compiled
+def hybrid_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
+    rates, _, ready, _ = memory
+    urgent, late, examined = NOBODY, NOBODY, 0
+    for unit in range(len(ready)):
+        if not ready[unit]:
+            continue
+        examined += 1
+        deadline_s = table[unit].deadline_at_s
+        done_s = now_s + table[unit].due * table[unit].cost_s
+        if done_s <= deadline_s and deadline_s < inf:
+            if urgent < 0 or deadline_s < table[urgent].deadline_at_s:
+                urgent = unit
+        elif late < 0 or rates[unit] > rates[late]:
+            late = unit
+    if urgent < 0 or late < 0:
+        return max(urgent, late), ALL, examined
+    done_s = now_s + table[late].due * table[late].cost_s
+    return late if done_s < table[urgent].deadline_at_s else urgent, ALL, examined

@@ -1,0 +1,206 @@
+"""Path capacity, and its hybrid with Chain for when queues grow (AMoS §6)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numba
+import numpy as np
+
+from headgate.model.events import Ints, Measured, StepFinished, StepStarted
+from headgate.model.plan import ALL, Step
+from headgate.model.unit_table import UnitTable
+from headgate.model.units import Units
+from headgate.policies.interface import Policy, Selection, State
+from headgate.policies.lean import lean
+from headgate.policies.registry import policy_named, register
+from headgate.policies.selection import NOBODY, rank_changed, rank_pick, ranked
+
+
+@register(
+    "path-capacity",
+    objective="mean response time when selectivities are equal",
+    paper="AMoS §6",
+    use="Paths differ in cost and results should come early.",
+    avoid="Memory is short: tuples pile up in front of costly paths.",
+)
+class PathCapacity(Policy):
+    """Tuples that a whole path takes in a second: 1 / C̄, from its stream to its output (AMoS §6).
+
+    C̄ is that of a call on one tuple, so that a capacity is the same however long the queue. At
+    operator level all units of a path have its capacity, and a tuple is brought through before the
+    next: among them the one nearest the output runs first. A unit of several paths has the largest.
+    """
+
+    def __init__(self) -> None:
+        self._begins = self._entries = self._depth = np.zeros(0, dtype=np.int64)
+
+    def prepare(self, units: Units) -> None:
+        self._begins, self._entries, self._depth = paths_of(units)
+
+    def plan(self, state: State, now_s: float) -> Sequence[Step]:
+        rank = self._ranks(state.table)
+        return [Step(int(unit)) for unit in state.ready[np.argsort(rank[state.ready])]]
+
+    def value(self, selectivity: float, cost_s: float, ideal_s: float) -> float:
+        return 1.0 / cost_s
+
+    def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
+        begins, entries, depth = paths_of(units)
+        if learns:
+            ready = np.zeros(len(table), dtype=np.bool_)
+            return Selection((begins, entries, depth, ready), path_changed, path_pick)
+        self._begins, self._entries, self._depth = begins, entries, depth
+        return Selection(ranked(-self._ranks(table).astype(np.float64)), rank_changed, rank_pick)
+
+    def _ranks(self, table: UnitTable) -> Ints:
+        """Gives the place of each unit in the order of all."""
+        capacities, firsts = np.empty(len(table)), np.empty(len(table), dtype=np.int64)
+        for unit in range(len(table)):
+            capacities[unit], firsts[unit] = capacity(table, self._begins, self._entries, unit)
+        order = np.lexsort((-self._depth, firsts, -capacities))
+        rank = np.empty(len(table), dtype=np.int64)
+        rank[order] = np.arange(len(table))
+        return rank
+
+
+def paths_of(units: Units) -> tuple[Ints, Ints, Ints]:
+    """Gives the units at the beginning of each unit's paths, from `begins[unit]` on, and its depth.
+
+    At query level a unit is a path of its own.
+    """
+    found: list[set[int]] = [set() for _ in units.shapes]
+    depth = np.zeros(len(units.shapes), dtype=np.int64)
+    waiting = [(shape.number, shape.number, 0) for shape in units.shapes if shape.streams]
+    if units.level == "query":
+        waiting = [(shape.number, shape.number, 0) for shape in units.shapes]
+    while waiting:
+        unit, entry, steps = waiting.pop()
+        if entry in found[unit] and steps <= depth[unit]:
+            continue
+        found[unit].add(entry)
+        depth[unit] = max(depth[unit], steps)
+        if units.level == "operator":
+            waiting += [(fed, entry, steps + 1) for fed in units.shapes[unit].feeds]
+    begins = np.cumsum([0, *(len(entries) for entries in found)])
+    entries = np.array([entry for each in found for entry in sorted(each)], dtype=np.int64)
+    return begins, entries, depth
+
+
+@lean
+def capacity(table: UnitTable, begins: Ints, entries: Ints, unit: int) -> tuple[float, int]:
+    """Gives the largest capacity of a unit's paths and where that path begins; −1 if unmeasured."""
+    largest, first = -1.0, unit
+    for place in range(begins[unit], begins[unit + 1]):
+        row = table[entries[place]]
+        cost_s = row.overhead_s + row.tuple_cost_s
+        if cost_s > 0.0 and 1.0 / cost_s > largest:
+            largest, first = 1.0 / cost_s, entries[place]
+    return largest, first
+
+
+@lean
+def path_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
+    memory[3][unit] = table[unit].ready
+
+
+@lean
+def path_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
+    begins, entries, depth, ready = memory
+    chosen, largest, first, examined = NOBODY, -1.0, -1, 0
+    for unit in range(len(ready)):
+        if not ready[unit]:
+            continue
+        value, begin = capacity(table, begins, entries, unit)
+        examined += 1
+        same = chosen >= 0 and value == largest
+        nearer = same and begin == first and depth[unit] > depth[chosen]
+        if chosen < 0 or value > largest or (same and begin < first) or nearer:
+            chosen, largest, first = unit, value, begin
+    return chosen, ALL, examined
+
+
+@register(
+    "threshold",
+    objective="mean response time while memory suffices, memory when it does not",
+    paper="AMoS §6",
+    use="Results should come early, but queues must not overflow in a burst.",
+    avoid="Queues are long all the time: then it is chain.",
+)
+class Threshold(Policy):
+    """Path capacity while few tuples wait, Chain above a threshold (AMoS §6).
+
+    AMoS names the hybrid and leaves it to another paper; here the total queue size decides, at each
+    step anew.
+
+    Args:
+        threshold_tuples: how many may wait, in all queues together, before `above` takes over.
+        below, above: the two policies, by name or themselves.
+    """
+
+    def __init__(
+        self,
+        threshold_tuples: int = 1000,
+        below: str | Policy = "path-capacity",
+        above: str | Policy = "chain",
+    ) -> None:
+        if not threshold_tuples >= 0:
+            raise ValueError("threshold_tuples of 0 or more")
+        self.threshold_tuples = threshold_tuples
+        self.below = policy_named(below) if isinstance(below, str) else below
+        self.above = policy_named(above) if isinstance(above, str) else above
+        for key, inner in (("below", self.below), ("above", self.above)):
+            if not isinstance(inner, Policy):
+                raise ValueError(f"{key}: the name of a policy, or a policy")
+        self._now = self.below
+
+    def prepare(self, units: Units) -> None:
+        self.below.prepare(units)
+        self.above.prepare(units)
+
+    def plan(self, state: State, now_s: float) -> Sequence[Step]:
+        crowded = state.table["pending"].sum() > self.threshold_tuples
+        self._now = self.above if crowded else self.below
+        return self._now.plan(state, now_s)
+
+    def hear(self, event: StepStarted | StepFinished | Measured) -> None:
+        self.below.hear(event)
+        self.above.hear(event)
+
+    def may_fuse(self, table: UnitTable, unit: int, other: int) -> bool:
+        return self._now.may_fuse(table, unit, other)
+
+    def value(self, selectivity: float, cost_s: float, ideal_s: float) -> float:
+        return self.below.value(selectivity, cost_s, ideal_s)
+
+    def in_charge(self, now_s: float) -> Policy:
+        return self._now.in_charge(now_s)
+
+    def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
+        below = self.below.selection(units, table, learns=learns)
+        above = self.above.selection(units, table, learns=learns)
+        if below is None or above is None:
+            return None
+        memory = (
+            (below.memory, below.changed, below.pick),
+            (above.memory, above.changed, above.pick),
+            np.zeros(len(table), dtype=np.int64),
+            np.array([0, self.threshold_tuples], dtype=np.int64),
+        )
+        return Selection(memory, hybrid_changed, hybrid_pick)
+
+
+@numba.njit
+def hybrid_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
+    below, above, pending, counts = memory
+    counts[0] += table[unit].pending - pending[unit]
+    pending[unit] = table[unit].pending
+    below[1](below[0], table, unit, now_s)
+    above[1](above[0], table, unit, now_s)
+
+
+@numba.njit
+def hybrid_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
+    below, above, _, counts = memory
+    if counts[0] > counts[1]:
+        return above[2](above[0], table, now_s)
+    return below[2](below[0], table, now_s)

@@ -1,0 +1,82 @@
+"""The QoS monitor: what the run was worth since the last look, for policies that ask (AMoS §3.3)."""
+
+from math import nan
+
+import numpy as np
+
+from headgate.model.events import Event, Floats, Measured, StepFinished, TrainArrived
+from headgate.model.network import Network
+from headgate.model.unit_table import UnitTable
+
+
+class Monitor:
+    """Folds arrivals and finished calls into the metrics of a performance specification.
+
+    What it cannot know from them, such as staleness, it leaves out.
+    """
+
+    def __init__(self, network: Network, table: UnitTable) -> None:
+        self._table = table
+        self._graphs = [path.query.qos for path in network.paths]
+        self._readers = np.bincount(
+            table["stream"][table["stream"] >= 0], minlength=len(network.streams)
+        )
+        self._at_s: float | None = None
+        self._looked_at_s = 0.0
+        self._pending = 0
+        self._forget()
+
+    def hear(self, event: Event) -> None:
+        """Takes in one event."""
+        if isinstance(event, TrainArrived):
+            self._pass(event.at_s)
+            readers = int(self._readers[event.stream])
+            self._pending += int(event.tuples.sum()) * readers
+        elif isinstance(event, StepFinished):
+            self._pass(event.at_s)
+            self._pending -= event.call.tuples * len(event.call.units)
+            for unit, responses_s in zip(event.call.units, event.responses_s, strict=True):
+                self._count(unit, responses_s)
+
+    def measured(self, at_s: float) -> Measured:
+        """Gives what happened since the last time, and begins anew."""
+        self._pass(at_s)
+        seconds = at_s - self._looked_at_s
+        responses_s = np.concatenate(self._responses) if self._responses else np.zeros(0)
+        slowdowns = np.concatenate(self._slowdowns) if self._slowdowns else np.zeros(0)
+        any_output = len(responses_s) > 0
+        values = {
+            "mean_response_s": float(responses_s.mean()) if any_output else nan,
+            "max_response_s": float(responses_s.max()) if any_output else nan,
+            "p95_response_s": float(np.quantile(responses_s, 0.95)) if any_output else nan,
+            "norm_response_s": float(np.sqrt(responses_s @ responses_s)),
+            "mean_slowdown": float(slowdowns.mean()) if any_output else nan,
+            "max_slowdown": float(slowdowns.max()) if any_output else nan,
+            "norm_slowdown": float(np.sqrt(slowdowns @ slowdowns)),
+            "output_per_s": len(responses_s) / seconds if seconds > 0 else nan,
+            "pending": self._area / seconds if seconds > 0 else nan,
+            "qos": self._worth / self._judged if self._judged else nan,
+        }
+        self._looked_at_s = at_s
+        self._forget()
+        return Measured(at_s, seconds, values)
+
+    def _forget(self) -> None:
+        self._responses: list[Floats] = []
+        self._slowdowns: list[Floats] = []
+        self._area = self._worth = 0.0
+        self._judged = 0
+
+    def _count(self, unit: int, responses_s: Floats) -> None:
+        self._responses.append(responses_s)
+        self._slowdowns.append(responses_s / self._table["ideal_s"][unit])
+        graph = self._graphs[int(self._table["query"][unit])]
+        if graph is not None:
+            self._worth += float(np.interp(responses_s, graph.latencies_s, graph.utilities).sum())
+            self._judged += len(responses_s)
+
+    def _pass(self, at_s: float) -> None:
+        if self._at_s is None:
+            self._at_s = self._looked_at_s = at_s
+        self._area += self._pending * max(0.0, at_s - self._at_s)
+        self._at_s = max(self._at_s, at_s)

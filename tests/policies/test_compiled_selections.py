@@ -1,0 +1,164 @@
+"""The compiled form of a policy decides as its plan does, whatever happens to the units."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headgate.model.events import StepStarted
+from headgate.model.network import Network, Path
+from headgate.model.operator import Operator
+from headgate.model.plan import BoxCall
+from headgate.model.query import Query, QueryClass
+from headgate.model.stream import Stream
+from headgate.model.unit_table import UnitTable, unit_table
+from headgate.model.units import Level, Units, units_of
+from headgate.policies import State, policy_named
+
+BSD: list[dict[str, Any]] = [
+    {"search": "exact"},
+    {"search": "uniform", "clusters": 3},
+    {"search": "log"},
+    {"search": "log", "epsilon": 1.5},
+    {"search": "log", "clusters": 2, "clustered": True},
+    {"search": "uniform", "clusters": 2, "clustered": True},
+    {"search": "fagin"},
+    {"search": "fagin", "epsilon": 2.0},
+    {"search": "fagin", "clusters": 2, "clustered": True},
+    {"search": "fagin-units"},
+]
+CASES = [("bsd", parameters) for parameters in BSD] + [
+    ("fas", {}),
+    ("fas", {"beta": 0.0}),
+    ("fas", {"beta": 0.5}),
+    ("edf", {}),
+    ("edf-hr", {}),
+    ("hr-o", {}),
+    ("hnr-o", {}),
+    ("path-capacity", {}),
+    ("threshold", {"threshold_tuples": 5}),
+]
+MAY_LEARN = [case for case in CASES if case[0] != "threshold"]
+
+few = st.sampled_from([0.0, 0.25, 0.5, 1.0])
+any_share = st.floats(0.0, 1.0) | few
+any_cost_s = st.floats(1e-6, 10.0) | st.sampled_from([0.5, 1.0])
+
+
+def network_of(figures: list[list[tuple[float, float]]]) -> Network:
+    return Network(
+        tuple(Stream(name=f"s{number}", format="rate") for number in range(2)),
+        (QueryClass(name="only", priority=1.0),),
+        tuple(
+            Path(
+                query=Query(name=f"q{number}", sql="SELECT 1", query_class="only"),
+                stream=f"s{number % 2}",
+                operators=tuple(
+                    Operator(kind="select", cost_s=cost_s, selectivity=selectivity)
+                    for cost_s, selectivity in operators
+                ),
+            )
+            for number, operators in enumerate(figures)
+        ),
+    )
+
+
+class Twins:
+    """A policy that plans and its compiled form, told the same."""
+
+    def __init__(self, name: str, parameters: dict[str, Any], units: Units, learns: bool) -> None:
+        self.table: UnitTable = unit_table(units)
+        self.policy, twin = policy_named(name, **parameters), policy_named(name, **parameters)
+        self.policy.prepare(units)
+        twin.prepare(units)
+        selection = twin.selection(units, self.table, learns=learns)
+        assert selection is not None
+        self.memory, self.changed, self.pick = selection.memory, selection.changed, selection.pick
+        self.figures, self.now_s = 0, 0.0
+
+    def tell(self, unit: int, **row: Any) -> None:
+        for column, value in row.items():
+            self.table[column][unit] = value
+        self.changed(self.memory, self.table, unit, self.now_s)
+
+    def decide(self) -> int:
+        """Lets both decide, holds them to the same unit, and starts it."""
+        ready = np.flatnonzero(self.table["ready"])
+        steps = self.policy.plan(State(self.table, ready, self.figures), self.now_s)
+        planned = steps[0].unit if steps else -1
+        picked, tuples, examined = self.pick(self.memory, self.table, self.now_s)
+        assert picked == planned
+        assert examined >= 0
+        if steps:
+            assert tuples == steps[0].tuples
+            self.policy.hear(StepStarted(self.now_s, BoxCall(0, (planned,), 0, 0, 1, 1)))
+        return planned
+
+
+def live(twins: Twins, draw: Any, learns: bool) -> None:
+    """Lets things happen: tuples come, calls start and end, figures are measured."""
+    units = st.integers(0, len(twins.table) - 1)
+    for _ in range(draw(st.integers(1, 12))):
+        twins.now_s += draw(st.sampled_from([0.0, 0.5, 1.0]) | st.floats(0.0, 3.0))
+        for unit in draw(st.lists(units, max_size=8)):
+            pending = draw(st.integers(0, 4))
+            waits_s = draw(st.sampled_from([0.0, 0.5, 1.0]) | st.floats(0.0, 5.0))
+            row: dict[str, Any] = {"pending": pending, "ready": pending > 0}
+            row["head_arrived_at_s"] = twins.now_s - waits_s if pending else np.inf
+            row["deadline_at_s"] = draw(
+                st.sampled_from([np.inf, twins.now_s, twins.now_s + 2]) | st.floats(0.0, 20.0)
+            )
+            row["due"] = draw(st.integers(0, pending))
+            row["pending_outputs"] = draw(st.sampled_from([np.nan, 0.0, 1.0, 2.0]))
+            row["pending_s"] = draw(st.sampled_from([np.nan, 0.0, 1.0, 2.5]))
+            if learns and draw(st.booleans()):
+                cost_s = draw(any_cost_s | st.just(np.nan))
+                row["selectivity"] = draw(any_share | st.just(np.nan))
+                row["tuple_cost_s"] = row["cost_s"] = cost_s
+                twins.figures += 1
+            twins.tell(unit, **row)
+        started = twins.decide()
+        if started >= 0 and draw(st.booleans()):
+            twins.tell(started, ready=False)
+            twins.decide()
+            twins.tell(started, ready=bool(twins.table["pending"][started]))
+        elif started >= 0:
+            left = int(twins.table["pending"][started]) - 1
+            later_s = float(twins.table["head_arrived_at_s"][started])
+            later_s = min(twins.now_s, later_s + draw(st.sampled_from([0.0, 0.5, 1.0])))
+            head_s = later_s if left else np.inf
+            twins.tell(started, pending=left, ready=left > 0, head_arrived_at_s=head_s)
+
+
+def named(case: tuple[str, dict[str, Any]]) -> str:
+    return " ".join([case[0], *(f"{key}={value}" for key, value in case[1].items())])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=named)
+@settings(deadline=None, max_examples=25)
+@given(data=st.data())
+def test_a_compiled_policy_decides_as_its_plan(
+    case: tuple[str, dict[str, Any]], data: st.DataObject
+) -> None:
+    operators = st.lists(st.tuples(any_cost_s, any_share), min_size=1, max_size=2)
+    figures = data.draw(st.lists(operators, min_size=1, max_size=7))
+    levels: list[Level] = ["query"] if case[0].endswith("-o") else ["query", "operator"]
+    units = units_of(network_of(figures), data.draw(st.sampled_from(levels)))
+    live(Twins(*case, units, learns=False), data.draw, learns=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", MAY_LEARN, ids=named)
+@settings(deadline=None, max_examples=25)
+@given(data=st.data())
+def test_a_compiled_policy_follows_figures_that_are_measured_while_it_runs(
+    case: tuple[str, dict[str, Any]], data: st.DataObject
+) -> None:
+    operators = st.lists(st.tuples(any_cost_s, any_share), min_size=1, max_size=2)
+    figures = data.draw(st.lists(operators, min_size=1, max_size=7))
+    levels: list[Level] = ["query"] if case[0].endswith("-o") else ["query", "operator"]
+    units = units_of(network_of(figures), data.draw(st.sampled_from(levels)))
+    live(Twins(*case, units, learns=True), data.draw, learns=True)

@@ -1,0 +1,248 @@
+"""One world, three drivers: the compiled kernel, the kernel led by plans, and the plain loop."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headgate import simulate
+from headgate.model.events import Event, Floats, Measured, StepFinished, StepStarted
+from headgate.model.network import Box, Network, Path
+from headgate.model.operator import Operator
+from headgate.model.plan import ALL, Step
+from headgate.model.query import Query, QueryClass
+from headgate.model.stream import Stream
+from headgate.model.unit_table import UnitTable
+from headgate.model.units import Units
+from headgate.policies import Policy, Selection, State, policies, policy_named
+from headgate.runtime.simulated import simulation_of
+from headgate.simulation.run import Simulation
+from headgate.simulation.world import NONE
+
+CLASSES = (
+    QueryClass(name="H", priority=6.0),
+    QueryClass(name="C", priority=3.0),
+    QueryClass(name="N", priority=1.0),
+)
+LOOPED = [
+    name
+    for name, entry in policies().items()
+    # The loop runs whole queries, knows nothing ahead, and rings no alarms.
+    if "query" in entry.levels
+    and not policy_named(name).foresees
+    and policy_named(name).wake_at_s == inf
+]
+BOTH_LEVELS = [(name, level) for name, entry in policies().items() for level in entry.levels]
+
+Decision = tuple[int, int, float]
+"""unit, tuples, when it was made"""
+
+
+@dataclass(frozen=True)
+class Case:
+    network: Network
+    arrivals: dict[str, Floats]
+    options: dict[str, Any]
+
+
+@dataclass
+class Seen:
+    """What a run decided and put out: decisions in order, and (query, arrived, left) by query."""
+
+    decisions: list[Decision]
+    outputs: list[tuple[int, float, float]]
+
+    def __init__(self) -> None:
+        self.decisions, self.outputs = [], []
+
+
+class ByPlan(Policy):
+    """Another policy without its compiled form: every decision is one of its plans."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy, self.name = policy, policy.name
+        self.tuples_a_step, self.foresees = policy.tuples_a_step, policy.foresees
+
+    @property
+    def wake_at_s(self) -> float:  # type: ignore[override]  # it is the other's, at any time
+        return self.policy.wake_at_s
+
+    def prepare(self, units: Units) -> None:
+        self.policy.prepare(units)
+
+    def plan(self, state: State, now_s: float) -> Sequence[Step]:
+        return self.policy.plan(state, now_s)
+
+    def hear(self, event: StepStarted | StepFinished | Measured) -> None:
+        self.policy.hear(event)
+
+    def value(self, selectivity: float, cost_s: float, ideal_s: float) -> float:
+        return self.policy.value(selectivity, cost_s, ideal_s)
+
+    def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
+        return None
+
+
+def by_kernel(case: Case, policy: Policy, **options: Any) -> tuple[Seen, Simulation]:
+    """Runs in the kernel and looks at it after every decision."""
+    simulation = simulation_of(
+        case.network, case.arrivals, policy, keep=True, **{**case.options, **options}
+    )
+    simulation.decisions_a_report = 1
+    seen, calls = Seen(), 0
+
+    def look(now_s: float) -> None:
+        nonlocal calls
+        world = simulation.world
+        begun = [row for row in world.workers if row["unit"] != NONE and row["call"] >= calls]
+        for row in sorted(begun, key=lambda each: int(each["call"])):
+            decided_at_s = float(world.clock["met_at_s"][0])
+            seen.decisions.append((int(row["unit"]), int(row["tuples"]), decided_at_s))
+        calls = int(world.clock["calls"][0])
+
+    simulation.run(look)
+    kept = simulation.world.kept[: 3 * int(simulation.world.clock["kept"][0])].reshape(-1, 3)
+    seen.outputs = sorted((int(query), *when) for query, *when in kept.tolist())
+    assert len(seen.decisions) == calls
+    return seen, simulation
+
+
+def by_loop(case: Case, policy: Policy) -> tuple[list[Decision], list[list[float]], Any]:
+    """Runs in the plain loop; gives decisions, the responses of each query, and the report."""
+    decisions: list[Decision] = []
+    responses: list[list[float]] = [[] for _ in case.network.paths]
+
+    def hear(event: Event) -> None:
+        if isinstance(event, StepFinished):
+            responses[event.call.units[0]] += event.responses_s[0].tolist()
+            begun_s = event.at_s - event.seconds
+            decisions.append((event.call.number, event.call.units[0], event.call.tuples, begun_s))
+
+    report = simulate(case.network, case.arrivals, policy=policy, listeners=[hear], **case.options)
+    return [decision[1:] for decision in sorted(decisions)], responses, report
+
+
+def seconds(most: int) -> st.SearchStrategy[float]:
+    """Draws a cost: of a coarse grain, so that sums are exact and ties happen, or any."""
+    return st.integers(1, most).map(lambda n: n / 64) | st.floats(0.001, most / 64)
+
+
+operators = st.builds(
+    Operator,
+    kind=st.just("select"),
+    cost_s=seconds(16),
+    selectivity=st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0]),
+    attribute=st.none() | st.integers(0, 1),
+)
+instants = st.lists(
+    st.integers(0, 6).map(lambda n: n / 8) | st.floats(0.0, 0.5), min_size=1, max_size=12
+).map(lambda gaps_s: np.cumsum(gaps_s))
+
+
+@st.composite
+def queries(draw: st.DrawFn, number: int) -> Query:
+    return Query(
+        name=f"q{number}", sql="SELECT 1", query_class=draw(st.sampled_from("HCN")),
+        weight=draw(st.sampled_from([0.5, 1.0, 2.0])),
+        deadline_s=draw(st.none() | st.integers(1, 8).map(lambda n: n / 4)),
+    )  # fmt: skip
+
+
+@st.composite
+def plain_cases(draw: st.DrawFn) -> Case:
+    """Draws queries of one stream each, and how they run."""
+    streams = draw(st.integers(1, 3))
+    paths = tuple(
+        Path(
+            query=draw(queries(number)),
+            stream=f"s{draw(st.integers(0, streams - 1))}",
+            operators=tuple(draw(st.lists(operators, min_size=1, max_size=3))),
+        )
+        for number in range(draw(st.integers(1, 8)))
+    )
+    network = Network(
+        tuple(Stream(name=f"s{number}", format="rate") for number in range(streams)), CLASSES, paths
+    )
+    options = {
+        "overhead_s": draw(st.sampled_from([0.0, 1 / 64, 0.1])),
+        "train_tuples": draw(st.sampled_from([1, 3, ALL])),
+        "workers": draw(st.integers(1, 3)),
+        "seed": draw(st.integers(0, 2**31)),
+    }
+    return Case(network, {stream.name: draw(instants) for stream in network.streams}, options)
+
+
+@st.composite
+def woven_cases(draw: st.DrawFn) -> Case:
+    """Draws trees, forks, shared boxes, unions and joins beside plain paths."""
+    streams = ["s0", "s1"]
+    boxes: list[Box] = []
+    for number in range(draw(st.integers(1, 6))):
+        names = streams + [box.name for box in boxes]
+        kind = draw(st.sampled_from(["select", "select", "map", "union", "join"]))
+        count = {"select": 1, "map": draw(st.integers(1, 2)), "union": 2, "join": 2}[kind]
+        inputs = draw(st.lists(st.sampled_from(names), min_size=count, max_size=count, unique=True))
+        selectivities = [0.3, 1.0, 1.5] if kind == "map" else [0.0, 0.25, 0.6, 1.0]
+        operator = Operator(
+            kind=kind,
+            cost_s=draw(seconds(16)),
+            selectivity=1.0 if kind == "union" else draw(st.sampled_from(selectivities)),
+            window_s=draw(st.sampled_from([0.25, 1.0])) if kind == "join" else None,
+        )
+        boxes.append(Box(name=f"b{number}", operator=operator, inputs=tuple(inputs)))
+    read = {name for box in boxes for name in box.inputs}
+    ends = [box.name for box in boxes if box.name not in read or draw(st.booleans())]
+    paths = [
+        Path(query=draw(queries(number)), output=name)
+        for number, name in enumerate(ends)
+    ]
+    for number in range(len(ends), len(ends) + draw(st.integers(0, 2))):
+        own = tuple(draw(st.lists(operators, min_size=1, max_size=3)))
+        paths.append(Path(query=draw(queries(number)), stream="s0", operators=own))
+    network = Network(
+        tuple(Stream(name=name, format="rate") for name in streams),
+        CLASSES, tuple(paths), tuple(boxes),
+    )  # fmt: skip
+    options = {
+        "overhead_s": draw(st.sampled_from([0.0, 1 / 64, 0.1])),
+        "train_tuples": draw(st.sampled_from([None, 1, 3, ALL])),
+        "sharing": draw(st.sampled_from(["max", "sum", "pdt"])),
+        "workers": draw(st.integers(1, 2)),
+        "seed": draw(st.integers(0, 2**31)),
+    }
+    return Case(network, {name: draw(instants) for name in streams}, options)
+
+
+def same_decisions(found: list[Decision], expected: list[Decision]) -> None:
+    assert [each[:2] for each in found] == [each[:2] for each in expected]
+    assert [each[2] for each in found] == pytest.approx([each[2] for each in expected], rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LOOPED)
+@settings(deadline=None, max_examples=25)
+@given(case=plain_cases())
+def test_the_kernel_decides_as_the_plain_loop_does(name: str, case: Case) -> None:
+    decisions, responses, report = by_loop(case, policy_named(name))
+    seen, simulation = by_kernel(case, policy_named(name))
+    same_decisions(seen.decisions, decisions)
+    assert int(simulation.world.clock["calls"][0]) == report.calls
+    for query, expected_s in enumerate(responses):
+        found_s = [left_s - arrived_s for each, arrived_s, left_s in seen.outputs if each == query]
+        assert sorted(found_s) == pytest.approx(sorted(expected_s), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "level"), BOTH_LEVELS)
+@settings(deadline=None, max_examples=25)
+@given(case=woven_cases())
+def test_the_compiled_selection_decides_as_the_plans_do(name: str, level: str, case: Case) -> None:
+    seen, compiled = by_kernel(case, policy_named(name), level=level)
+    planned, led = by_kernel(case, ByPlan(policy_named(name)), level=level)
+    assert seen.decisions == planned.decisions
+    assert seen.outputs == planned.outputs
