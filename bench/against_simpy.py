@@ -1,13 +1,13 @@
-"""The kernel against the same model in SimPy: the same tuples leave at the same instants, sooner."""
+"""The kernel against the same model in SimPy: the same tuples leave at the same instants."""
 
 import time
 from collections.abc import Iterator
 
 import numpy as np
+
 import simpy_model
 import speed
 from bars import Measurement
-
 from headgate.model.events import Floats
 
 TIMES = 100.0

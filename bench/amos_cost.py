@@ -1,4 +1,4 @@
-"""What AMoS itself costs: the share of a run that goes into scoring and choosing, with ten policies.
+"""What AMoS itself costs: the share of a run that it takes to score and choose, with ten policies.
 
 Sharaf's testbed, one choice a second of virtual time, which is the default. Timed from outside, in
 CPU seconds: what AMoS hears and answers, measuring what it hears, and apart from that what changing
@@ -14,7 +14,6 @@ from typing import Any
 
 import speed
 from bars import Measurement
-
 from headgate.policies import policy_named
 from headgate.simulation import drive
 

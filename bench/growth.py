@@ -18,8 +18,8 @@ from typing import Any
 
 import numba
 import numpy as np
-from bars import Measurement
 
+from bars import Measurement
 from headgate.model.events import Floats, Ints
 from headgate.model.network import Network, Path
 from headgate.model.operator import Operator

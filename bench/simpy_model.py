@@ -1,10 +1,10 @@
 """Sharaf's testbed at query level in SimPy, written for speed: what the kernel is compared with.
 
-It has the kernel's data structures: a cursor a query into the one stream, static priorities as ranks
-with a bit for each query that waits, and Φ W over arrays for `bsd`. The bits are one integer, so that
-an arrival, which makes every query ready, costs one assignment; a call is one timeout. Nothing is
-counted while it runs but what left and when. What becomes of a tuple is looked up: its luck was
-drawn beforehand, and drawing it is not timed.
+It has the kernel's data structures: a cursor a query into the one stream, static priorities as
+ranks with a bit for each query that waits, and Φ W over arrays for `bsd`. The bits are one integer,
+so that an arrival, which makes every query ready, costs one assignment; a call is one timeout.
+Nothing is counted while it runs but what left and when. What becomes of a tuple is looked up: its
+luck was drawn beforehand, and drawing it is not timed.
 """
 
 from collections.abc import Generator
@@ -184,7 +184,7 @@ def _fates(
     drops[-1] = True
     for position, operator in enumerate(operators):
         selectivity = operator.selectivity
-        assert selectivity is not None and selectivity <= 1.0
+        assert selectivity is not None
         if selectivity < 1.0:
             assert operator.attribute is not None, "predicates of the testbed test attributes"
             luck = -1 - operator.attribute

@@ -1,5 +1,7 @@
 """Measures the simulation: how fast it is, how decisions grow with the boxes, what AMoS costs.
 
+Exits with 1 where a bar is missed; run it on a machine that does nothing else.
+
     python bench/simulation.py
     python bench/simulation.py --quick --only growth
 """
@@ -13,12 +15,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import against_simpy
-import amos_cost
-import growth
 import numba
 import numpy
 import simpy
+
+import against_simpy
+import amos_cost
+import growth
 import speed
 from bars import Measurement, table
 from machine import cpu_clock, facts

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from bars import Measurement
-
 from headgate.model.network import Network
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.unit_table import unit_table
@@ -48,7 +47,7 @@ QUICK = Size(500, 1_000, 1)
 
 @dataclass(frozen=True)
 class Timed:
-    """The best of some runs, each in a fresh world: seconds of the clock, CPU seconds of that run."""
+    """A run: seconds of the clock, CPU seconds, and what was counted."""
 
     seconds: float
     cpu_s: float
@@ -104,7 +103,7 @@ def measurements(size: Size, only: frozenset[str] = frozenset()) -> Iterator[Mea
 
 
 def kind_of(name: str) -> str:
-    """Says how a policy finds the next unit: by a static order, among all, in another way, in Python.
+    """Says how a policy finds a unit: by a static order, among all, in another way, or in Python.
 
     A static priority never changes while costs and selectivities stay. An exact one is computed for
     every unit that waits, or compared with that of every other.
@@ -151,9 +150,7 @@ def simulation(
 
 @cache
 def testbed(queries: int, tuples: int) -> Testbed:
-    return sharaf.single_stream(
-        queries=queries, tuples=tuples, utilisation=UTILISATION, seed=SEED
-    )
+    return sharaf.single_stream(queries=queries, tuples=tuples, utilisation=UTILISATION, seed=SEED)
 
 
 def demanding(network: Network) -> Network:

@@ -5,7 +5,7 @@ from headgate.metrics.report import Report
 from headgate.model.query import Query, Sink
 from headgate.model.stream import Stream
 from headgate.policies import Policy, policy_named, priority
-from headgate.runtime import Headgate, load, simulate
+from headgate.runtime import Headgate, Workload, compare, load, simulate
 
 __version__ = "0.1.0"
 
@@ -17,7 +17,9 @@ __all__ = [
     "Report",
     "Sink",
     "Stream",
+    "Workload",
     "__version__",
+    "compare",
     "load",
     "policy_named",
     "priority",

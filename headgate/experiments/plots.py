@@ -24,6 +24,9 @@ COLOURS = (
 DASHES = ("solid", "dash", "dot", "dashdot")
 """Two of ten colours and four dashes: forty policies can be told apart."""
 
+FAR_APART = 30.0
+"""From here on a comparison has a logarithmic axis."""
+
 PANEL_PIXELS = 300
 ROW_PIXELS = 26
 
@@ -84,10 +87,20 @@ def comparison_page(comparison: Comparison) -> str:
         },
     )
     figure = go.Figure(bars)
-    figure.update_xaxes(title_text=f"{comparison.label}, mean of {len(comparison.seeds)} seeds")
+    axis = f"{comparison.label}, mean of {len(comparison.seeds)} seeds"
+    if not all(each.runs_on_spark for each in shown):
+        axis += "; hollow: in a simulation only"
+    figure.update_xaxes(title_text=axis, type="log" if _far_apart(comparison) else "linear")
     figure.update_yaxes(title_text="policy", automargin=True)
     figure.update_layout(height=200 + ROW_PIXELS * len(shown), showlegend=False)
     return _page(figure, f"{comparison.workload}<br><sup>{comparison.verdict}</sup>")
+
+
+def _far_apart(comparison: Comparison) -> bool:
+    """Says whether the best would be too short a bar to be seen beside the worst."""
+    means = [each.mean for each in comparison.standings]
+    least = min(each.least for each in comparison.standings)
+    return least > 0 and max(means) > FAR_APART * min(means)
 
 
 def _values(report: Report, column: int) -> list[tuple[float, float]]:

@@ -21,6 +21,7 @@ ENTRY = [("at_s", np.float64), ("before", np.int32), ("after", np.int32)]
 first of a list has −2 − slot for `before`, and an entry that does not wait −1."""
 
 FEWEST_DAYS = 16
+DAYS_AHEAD = 16
 LAST_DAY = 4e18
 NONE = -1
 
@@ -28,8 +29,8 @@ NONE = -1
 # the last look.
 DAY_S, EARLIEST_S, SINCE_S, LOOKED_S = 0, 1, 2, 3
 # Of the counts: days of the ring, entries, today's number; since counting began: looks, entries
-# taken, and days and entries that were looked at.
-DAYS, HELD, TODAY, LOOKS, TAKEN, WORK = 0, 1, 2, 3, 4, 5
+# taken, and days and entries that were looked at. The last is written only: see `take_due`.
+DAYS, HELD, TODAY, LOOKS, TAKEN, WORK, TOUCHED = 0, 1, 2, 3, 4, 5, 6
 
 
 def calendar_queue(entries: NDArray[Any]) -> tuple[Any, ...]:
@@ -50,7 +51,7 @@ def calendar_queue(entries: NDArray[Any]) -> tuple[Any, ...]:
     while most_days < 4 * len(entries):
         most_days *= 2
     entries["before"] = NONE
-    counts = np.zeros(6, dtype=np.int64)
+    counts = np.zeros(7, dtype=np.int64)
     counts[DAYS] = FEWEST_DAYS
     heads = np.full(most_days, NONE, dtype=np.int32)
     return entries, heads, np.array([1.0, np.inf, 0.0, 0.0]), counts
@@ -103,18 +104,23 @@ def take_due(queue: Any, now_s: float, due: Ints) -> int:
     taken, seen, earliest_s = 0, 0, np.inf
     first = max(today, day - days + 1)
     for each in range(first, day + 1):
-        entry, earliest_s = heads[each & (days - 1)], np.inf
+        slot, earliest_s = each & (days - 1), np.inf
+        entry, heads[slot] = heads[slot], NONE
         while entry >= 0:
             seen += 1
             after = entries[entry].after
             if entries[entry].at_s <= now_s:
-                _unlink(queue, entry)
+                entries[entry].before = NONE
                 due[taken] = entry
                 taken += 1
             else:
                 # Entries of later years count too: they are only looked at once too often.
                 earliest_s = min(earliest_s, entries[entry].at_s)
+                _push(entries, heads, slot, entry)
             entry = after
+        # Who will be due soon is fetched into the cache meanwhile: of 100 000 entries none is there.
+        soon = heads[(each + DAYS_AHEAD) & (days - 1)]
+        counts[TOUCHED] = entries[max(soon, 0)].after
     figures[EARLIEST_S], counts[TODAY] = earliest_s, day
     counts[HELD] -= taken
     counts[TAKEN] += taken
@@ -179,13 +185,20 @@ def _link(queue: Any, entry: int, at_s: float) -> None:
     entries, heads, figures, counts = queue
     day = max(_day(at_s, figures[DAY_S]), counts[TODAY])
     slot = day & (counts[DAYS] - 1)
+    entries[entry].at_s = at_s
+    _push(entries, heads, slot, entry)
+    if day == counts[TODAY]:
+        figures[EARLIEST_S] = min(figures[EARLIEST_S], at_s)
+
+
+@borrowing
+def _push(entries: Any, heads: Any, slot: int, entry: int) -> None:
+    """Puts an entry before all others of a list."""
     head = heads[slot]
-    entries[entry].at_s, entries[entry].before, entries[entry].after = at_s, -2 - slot, head
+    entries[entry].before, entries[entry].after = -2 - slot, head
     if head >= 0:
         entries[head].before = entry
     heads[slot] = entry
-    if day == counts[TODAY]:
-        figures[EARLIEST_S] = min(figures[EARLIEST_S], at_s)
 
 
 @borrowing

@@ -54,9 +54,9 @@ class EarliestDeadlineOrRate(Policy):
     """Two lists: by deadline what can still be in time, by output rate what cannot (Sharaf §3.5.2).
 
     A query is in the first list while t + C ≤ D, C being the time for its tuples that arrived
-    before the deadline D. The head of the second list runs iff it is done before the deadline of the head
-    of the first, t + C < D. A query without a deadline, which the thesis does not have, is in the
-    second list: it has nothing to miss, and runs by its rate where no deadline is in danger.
+    before the deadline D. The head of the second list runs iff it is done before the deadline of
+    the head of the first, t + C < D. A query without a deadline, which the thesis does not have, is
+    in the second list: it has nothing to miss, and runs by its rate while no deadline is in danger.
     """
 
     def __init__(self) -> None:

@@ -170,7 +170,7 @@ def _memory(ranges: LatencyRanges, buckets: int) -> tuple[Any, ...]:
     last[ranges.first] = ranges.last
     own = boxes, ranges.from_s, last, ranges.values.astype(np.int32), np.full(buckets, NOBODY)
     sets = *bit_sets(buckets, len(boxes)), *bit_sets(1, buckets)
-    due, moves = np.zeros(len(boxes), dtype=np.int64), np.zeros(1, dtype=np.int64)
+    due, moves = np.zeros(len(boxes), dtype=np.int64), np.zeros(2, dtype=np.int64)
     return (*own, *sets, due, moves, calendar_queue(boxes))
 
 
@@ -207,7 +207,7 @@ def bucket_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> No
 @borrowing
 def bucket_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     """Takes the next box of the best bucket, after those have moved on whose instant has come."""
-    _, _, _, _, served_last, members, levels, occupied, top, due, moves, calendar = memory
+    boxes, _, _, _, served_last, members, levels, occupied, top, due, moves, calendar = memory
     for place in range(take_due(calendar, now_s, due)):
         _leave(memory, due[place], now_s)
     bucket = following(occupied, top, 0, 0)
@@ -218,6 +218,9 @@ def bucket_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, 
     if unit < 0:
         unit = following(members, levels, bucket, 0)
     served_last[bucket] = unit
+    # Whose turn is next is fetched into the cache meanwhile: of 100 000 boxes none is there.
+    soon = max(following(members, levels, bucket, unit + 1), 0)
+    moves[1] = boxes[soon].at + table[soon].pending + int(table[soon].remaining_s > 0.0)
     return unit, ALL, examined
 
 

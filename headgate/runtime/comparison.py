@@ -71,22 +71,26 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Names the winner, by how much it is ahead of the next, and how sure that is."""
+        """Names the winner, how far behind the next is, and how sure that is."""
         equal = [each.policy for each in self.standings if each.values == self.winner.values]
         says = f"{equal[0]} is best" + (f" (and equal: {', '.join(equal[1:])})" * (len(equal) > 1))
         behind = [each for each in self.standings if each.policy not in equal]
-        return says + (f", {self._ahead_of(behind[0])}." if behind else ".")
+        says += f"; {self._next(behind[0])}." if behind else "."
+        usable = [each for each in self.standings if each.runs_on_spark]
+        if not self.winner.runs_on_spark and usable:
+            says += f" It foresees tuples; of those that Spark can run, {usable[0].policy} is best."
+        return says
 
-    def _ahead_of(self, other: Standing) -> str:
+    def _next(self, other: Standing) -> str:
         first = self.winner
         pairs = list(zip(first.values, other.values, strict=True))
         ahead = sum(a > b if self.more_is_better else a < b for a, b in pairs)
-        by = abs(other.ratio - 1)
-        margin = (
-            f"{by:.1%} ahead of {other.policy}" if not isnan(by) else f"ahead of {other.policy}"
-        )
+        ratio = "" if isnan(other.ratio) else f" with {other.ratio:.3g} times its value"
         ranges = "overlap" if first.overlaps(other) else "do not overlap"
-        return f"{margin}, better in {ahead} of {len(pairs)} seeds; their ranges {ranges}"
+        return (
+            f"next is {other.policy}{ratio}, behind it in {ahead} of {len(pairs)} seeds;"
+            f" the ranges of the two over seeds {ranges}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Gives plain data for JSON."""
@@ -252,7 +256,7 @@ def _patient(
     def watch(now_s: float) -> None:
         share = min(1.0, now_s / ends_at_s) if ends_at_s else 0.0
         until_s.append(time.monotonic() + patience_s)
-        if time.monotonic() > until_s[0]:
+        if time.monotonic() > until_s[0] and share < 1:
             raise OutOfPatience(f"took more than {patience_s:g} s for {share:.0%} of one run")
         tell(share)
 

@@ -135,7 +135,7 @@ def build(
     order, order_at_s = _order(times)
     drift = _drift(units, stages, setting)
     rows = int(results["row"].max()) + 1 if len(results) else 1
-    sample_s = max(ends_s, 1e-9) / SAMPLES
+    sample_s = max(ends_s, _work_s(units, table, times) / setting.workers, 1e-9) / SAMPLES
     settings = _settings(setting, merges, sample_s)
     waiting = sum(setting.preloaded.values())
     pool = np.zeros(1024 + 4 * len(units) + waiting, dtype=ENTRY)
@@ -245,6 +245,13 @@ def _check_single_tuples(units: Units, setting: Setting, times: list[Floats]) ->
                 raise ConfigRefused(
                     path=f"query '{name}'", key=key, value=len(values), expected=expected
                 )
+
+
+def _work_s(units: Units, table: UnitTable, times: list[Floats]) -> float:
+    """Gives the expected work of all tuples: a run lasts as long, though all may come at once."""
+    costs_s = np.nan_to_num(table["cost_s"])
+    streams = [(shape.number, stream) for shape in units.shapes for stream in shape.streams]
+    return float(sum(costs_s[unit] * len(times[stream]) for unit, stream in streams))
 
 
 def _order(times: list[Floats]) -> tuple["np.typing.NDArray[np.int32]", Floats]:
@@ -394,14 +401,15 @@ def _results(
                 count = int(ends_s / float(row["slide_s"])) + 2
                 row["pane_first"], row["pane_end"] = panes, panes + count
                 panes += count
+    place = sum(map(len, floats))
     for number, path in enumerate(network.paths):
         row = results[number]
         row["query_class"] = network.class_number(path.query.query_class)
         row["row"] = number if len(results) <= MOST_ROWS else row["query_class"]
         if path.query.qos is not None:
-            row["qos_first"] = sum(map(len, floats))
             floats.append(np.array(path.query.qos.points).ravel())
-            row["qos_end"] = sum(map(len, floats))
+            row["qos_first"], row["qos_end"] = place, place + len(floats[-1])
+            place += len(floats[-1])
     return results, np.zeros(panes + 1, dtype=np.int32)
 
 

@@ -55,6 +55,13 @@ def refresh(world: World, unit: int) -> None:
 
 
 @compiled
+def refresh_all(world: World) -> None:
+    """Brings every row up to date, and has every unit looked at before the next decision."""
+    for unit in range(len(world.table)):
+        refresh(world, unit)
+
+
+@compiled
 def _due(world: World, unit: int, deadline_s: float) -> int:
     """Counts the pending tuples that arrived before a deadline."""
     queue, row = world.queues[unit], world.table[unit]

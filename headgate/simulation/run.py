@@ -19,7 +19,7 @@ from headgate.simulation import drive
 from headgate.simulation.build import Setting, build, grown, preload
 from headgate.simulation.execute import foresee
 from headgate.simulation.pointer import World
-from headgate.simulation.queues import free_entry, refresh
+from headgate.simulation.queues import free_entry, refresh, refresh_all
 from headgate.simulation.world import NONE
 from headgate.simulation.worth import Worth
 
@@ -71,8 +71,7 @@ class Simulation:
         self._running: dict[int, tuple[BoxCall, float]] = {}
         policy.prepare(units)
         preload(self.world, units, setting)
-        for unit in range(len(units)):
-            refresh(self.world, unit)
+        refresh_all(self.world)
         self._begin_switches()
         if shedder is not None:
             self._shed_at_s = 0.0
@@ -131,8 +130,7 @@ class Simulation:
             self._in_charge = inner
             asked = inner.tuples_a_step if self._train_tuples is None else self._train_tuples
             self.world.settings["train_tuples"] = min(asked, ALL)
-            for unit in range(len(self.units)):
-                refresh(self.world, unit)
+            refresh_all(self.world)
         selection = self._selection(inner)
         if selection is None:
             return self._plan_until(inner, until_s)

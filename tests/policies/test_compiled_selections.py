@@ -1,5 +1,6 @@
 """The compiled form of a policy decides as its plan does, whatever happens to the units."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 from headgate.model.unit_table import UnitTable, unit_table
 from headgate.model.units import Level, Units, units_of
-from headgate.policies import State, policy_named
+from headgate.policies import Policy, State, policy_named
+
+Case = tuple[str, dict[str, Any]]
 
 BSD: list[dict[str, Any]] = [
     {"search": "exact"},
@@ -29,7 +32,8 @@ BSD: list[dict[str, Any]] = [
     {"search": "fagin", "clusters": 2, "clustered": True},
     {"search": "fagin-units"},
 ]
-CASES = [("bsd", parameters) for parameters in BSD] + [
+CASES: list[Case] = [
+    *(("bsd", parameters) for parameters in BSD),
     ("fas", {}),
     ("fas", {"beta": 0.0}),
     ("fas", {"beta": 0.5}),
@@ -41,6 +45,11 @@ CASES = [("bsd", parameters) for parameters in BSD] + [
     ("threshold", {"threshold_tuples": 5}),
 ]
 MAY_LEARN = [case for case in CASES if case[0] != "threshold"]
+
+
+def named(case: Case) -> str:
+    return " ".join([case[0], *(f"{key}={value}" for key, value in case[1].items())])
+
 
 few = st.sampled_from([0.0, 0.25, 0.5, 1.0])
 any_share = st.floats(0.0, 1.0) | few
@@ -65,15 +74,21 @@ def network_of(figures: list[list[tuple[float, float]]]) -> Network:
     )
 
 
+@cache
+def policy_of(case: str) -> Policy:
+    """Gives the policy of a case, made once: making it compiles its formula."""
+    name, parameters = next(each for each in CASES if named(each) == case)
+    return policy_named(name, **parameters)
+
+
 class Twins:
     """A policy that plans and its compiled form, told the same."""
 
-    def __init__(self, name: str, parameters: dict[str, Any], units: Units, learns: bool) -> None:
+    def __init__(self, case: Case, units: Units, learns: bool) -> None:
         self.table: UnitTable = unit_table(units)
-        self.policy, twin = policy_named(name, **parameters), policy_named(name, **parameters)
+        self.policy = policy_of(named(case))
         self.policy.prepare(units)
-        twin.prepare(units)
-        selection = twin.selection(units, self.table, learns=learns)
+        selection = self.policy.selection(units, self.table, learns=learns)
         assert selection is not None
         self.memory, self.changed, self.pick = selection.memory, selection.changed, selection.pick
         self.figures, self.now_s = 0, 0.0
@@ -120,34 +135,31 @@ def live(twins: Twins, draw: Any, learns: bool) -> None:
                 twins.figures += 1
             twins.tell(unit, **row)
         started = twins.decide()
-        if started >= 0 and draw(st.booleans()):
+        if started >= 0:
             twins.tell(started, ready=False)
-            twins.decide()
-            twins.tell(started, ready=bool(twins.table["pending"][started]))
-        elif started >= 0:
-            left = int(twins.table["pending"][started]) - 1
-            later_s = float(twins.table["head_arrived_at_s"][started])
-            later_s = min(twins.now_s, later_s + draw(st.sampled_from([0.0, 0.5, 1.0])))
-            head_s = later_s if left else np.inf
-            twins.tell(started, pending=left, ready=left > 0, head_arrived_at_s=head_s)
+            other = twins.decide() if draw(st.booleans()) else -1
+            for unit in {started, other} - {-1}:
+                finish(twins, unit, draw(st.sampled_from([0.0, 0.5, 1.0])))
 
 
-def named(case: tuple[str, dict[str, Any]]) -> str:
-    return " ".join([case[0], *(f"{key}={value}" for key, value in case[1].items())])
+def finish(twins: Twins, unit: int, later_s: float) -> None:
+    """Ends the call of a unit: one tuple less, and the next came so much later."""
+    left = int(twins.table["pending"][unit]) - 1
+    next_s = min(twins.now_s, float(twins.table["head_arrived_at_s"][unit]) + later_s)
+    head_s = next_s if left else np.inf
+    twins.tell(unit, pending=left, ready=left > 0, head_arrived_at_s=head_s)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=named)
 @settings(deadline=None, max_examples=25)
 @given(data=st.data())
-def test_a_compiled_policy_decides_as_its_plan(
-    case: tuple[str, dict[str, Any]], data: st.DataObject
-) -> None:
+def test_a_compiled_policy_decides_as_its_plan(case: Case, data: st.DataObject) -> None:
     operators = st.lists(st.tuples(any_cost_s, any_share), min_size=1, max_size=2)
     figures = data.draw(st.lists(operators, min_size=1, max_size=7))
     levels: list[Level] = ["query"] if case[0].endswith("-o") else ["query", "operator"]
     units = units_of(network_of(figures), data.draw(st.sampled_from(levels)))
-    live(Twins(*case, units, learns=False), data.draw, learns=False)
+    live(Twins(case, units, learns=False), data.draw, learns=False)
 
 
 @pytest.mark.slow
@@ -155,10 +167,10 @@ def test_a_compiled_policy_decides_as_its_plan(
 @settings(deadline=None, max_examples=25)
 @given(data=st.data())
 def test_a_compiled_policy_follows_figures_that_are_measured_while_it_runs(
-    case: tuple[str, dict[str, Any]], data: st.DataObject
+    case: Case, data: st.DataObject
 ) -> None:
     operators = st.lists(st.tuples(any_cost_s, any_share), min_size=1, max_size=2)
     figures = data.draw(st.lists(operators, min_size=1, max_size=7))
     levels: list[Level] = ["query"] if case[0].endswith("-o") else ["query", "operator"]
     units = units_of(network_of(figures), data.draw(st.sampled_from(levels)))
-    live(Twins(*case, units, learns=True), data.draw, learns=True)
+    live(Twins(case, units, learns=True), data.draw, learns=True)

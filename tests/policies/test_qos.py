@@ -160,7 +160,10 @@ events = st.lists(
         st.sampled_from([0.0, 0.0, 0.25, 0.001, 1.5, 20.0]),  # time that passes
         st.lists(  # rows that change: which, ready, mean wait, time ahead
             st.tuples(
-                st.integers(0, 99), st.integers(0, 3), seconds, st.sampled_from([0.0, 0.25, 0.1, nan])
+                st.integers(0, 99),
+                st.integers(0, 3),
+                seconds,
+                st.sampled_from([0.0, 0.25, 0.1, nan]),
             ),
             max_size=4,
         ),

@@ -67,6 +67,7 @@ class ByPlan(Policy):
     def __init__(self, policy: Policy) -> None:
         self.policy, self.name = policy, policy.name
         self.tuples_a_step, self.foresees = policy.tuples_a_step, policy.foresees
+        self._by_policy: dict[Policy, ByPlan] = {}
 
     @property
     def wake_at_s(self) -> float:  # type: ignore[override]  # it is the other's, at any time
@@ -83,6 +84,10 @@ class ByPlan(Policy):
 
     def value(self, selectivity: float, cost_s: float, ideal_s: float) -> float:
         return self.policy.value(selectivity, cost_s, ideal_s)
+
+    def in_charge(self, now_s: float) -> Policy:
+        inner = self.policy.in_charge(now_s)
+        return self if inner is self.policy else self._by_policy.setdefault(inner, ByPlan(inner))
 
     def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
         return None
