@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 
-.PHONY: help demo test test-long check bench-native docs clean
+.PHONY: help demo test test-long check bench-native bench-simulation docs clean
 
 help:  ## say what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -30,6 +30,9 @@ bench-native: .venv/ready  ## Headgate against native Structured Streaming at 6,
 	  .venv/bin/python bench/native.py --queries $$queries --json > bench/results/native-$$queries.json || exit 1; \
 	done
 	@.venv/bin/python bench/readme_table.py
+
+bench-simulation: .venv/ready  ## how fast the simulation is, also against SimPy and with 100 000 boxes
+	@.venv/bin/python bench/simulation.py
 
 docs: .venv/ready  ## write docs/reference.md from the program
 	@.venv/bin/python docs/write_reference.py

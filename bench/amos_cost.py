@@ -19,6 +19,7 @@ from headgate.simulation import drive
 
 LIBRARY = "rr,fcfs,mtiq,chain,hr,hnr,bsd,lsf,brt,srpt"
 MOST_SHARE = 0.01
+QUICK = speed.Size(500, 8_000, 1)
 
 
 def measurements(size: speed.Size) -> Iterator[Measurement]:

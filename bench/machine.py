@@ -20,6 +20,7 @@ def facts() -> dict[str, str | int | float]:
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cpu": _cpu_name(),
         "cores": os.cpu_count() or 0,
         "memory_gb": round(pages / 1e9, 1),
         "system": platform.platform(),
@@ -28,6 +29,13 @@ def facts() -> dict[str, str | int | float]:
         "java": (java.stderr.splitlines() or ["none"])[0],
         "headgate": headgate.__version__,
     }
+
+
+def _cpu_name() -> str:
+    """Gives what the processor calls itself."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
 
 
 @dataclass(frozen=True)

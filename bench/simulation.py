@@ -24,27 +24,28 @@ import amos_cost
 import growth
 import speed
 from bars import Measurement, table
+from headgate.policies import policy_entry
 from machine import cpu_clock, facts
 
 RESULTS = Path(__file__).parent / "results" / "simulation.json"
-Part = Callable[[bool], Iterator[Measurement]]
+Part = Callable[[argparse.Namespace], Iterator[Measurement]]
 
 
-def _speed(quick: bool) -> Iterator[Measurement]:
-    return speed.measurements(speed.QUICK if quick else speed.FULL)
+def _speed(asked: argparse.Namespace) -> Iterator[Measurement]:
+    return speed.measurements(speed.QUICK if asked.quick else speed.FULL, asked.policies)
 
 
-def _simpy(quick: bool) -> Iterator[Measurement]:
-    sizes = against_simpy.QUICK if quick else against_simpy.FULL
-    return against_simpy.measurements(sizes, speed.QUICK if quick else speed.FULL)
+def _simpy(asked: argparse.Namespace) -> Iterator[Measurement]:
+    sizes = against_simpy.QUICK if asked.quick else against_simpy.FULL
+    return against_simpy.measurements(sizes, speed.QUICK if asked.quick else speed.FULL)
 
 
-def _growth(quick: bool) -> Iterator[Measurement]:
-    return growth.measurements(*((growth.QUICK, 1) if quick else (growth.FULL, 3)))
+def _growth(asked: argparse.Namespace) -> Iterator[Measurement]:
+    return growth.measurements(*((growth.QUICK, 1) if asked.quick else (growth.FULL, 3)))
 
 
-def _amos(quick: bool) -> Iterator[Measurement]:
-    return amos_cost.measurements(speed.Size(500, 8_000, 1) if quick else speed.FULL)
+def _amos(asked: argparse.Namespace) -> Iterator[Measurement]:
+    return amos_cost.measurements(amos_cost.QUICK if asked.quick else speed.FULL)
 
 
 PARTS: dict[str, Part] = {"speed": _speed, "simpy": _simpy, "growth": _growth, "amos": _amos}
@@ -56,7 +57,7 @@ def main() -> int:
     parts: dict[str, Any] = {}
     for name in arguments.only or PARTS:
         before = cpu_clock(os.getpgrp(), time.time())
-        measured = list(PARTS[name](arguments.quick))
+        measured = list(PARTS[name](arguments))
         conditions = cpu_clock(os.getpgrp(), time.time()).since(before)
         parts[name] = {"conditions": conditions, "rows": [each.to_dict() for each in measured]}
         found += measured
@@ -68,7 +69,7 @@ def main() -> int:
             f"{name}: used {of['side_cores']:.2f} cores, others {of['other_cores']:.2f},"
             f" the host {of['stolen_cores']:.2f}"
         )
-    if not arguments.only or arguments.results != RESULTS:
+    if arguments.results != RESULTS or not (arguments.only or arguments.policies):
         answer = {"machine": _machine(), "quick": arguments.quick, **_settings(), "parts": parts}
         arguments.results.parent.mkdir(parents=True, exist_ok=True)
         arguments.results.write_text(json.dumps(answer, indent=1, ensure_ascii=False) + "\n")
@@ -94,13 +95,20 @@ def _settings() -> dict[str, Any]:
     }
 
 
+def _names(text: str) -> frozenset[str]:
+    return frozenset(policy_entry(name).name for name in text.split(","))
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description="Measures the simulation against its bars; exits with 1 where one is missed.",
         epilog="example: python bench/simulation.py --quick --only growth",
     )
     parser.add_argument("--quick", action="store_true", help="small runs, once each")
-    parser.add_argument("--only", nargs="+", choices=list(PARTS), help="some parts; writes no file")
+    parser.add_argument(
+        "--only", nargs="+", choices=list(PARTS), help="some parts, for the eye: no file"
+    )
+    parser.add_argument("--policies", type=_names, default=frozenset(), help="of the speed part")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write")
     return parser.parse_args()
 

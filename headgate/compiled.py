@@ -1,7 +1,7 @@
-"""How Headgate compiles: Numba, kept on disk under a key made of all our sources.
+"""How Headgate compiles: Numba, kept on disk under a key made of all sources that take part.
 
 Numba's own cache looks only at the file of a function, so a change in a function that it calls from
-another file would go unnoticed. Here any change of any file of ours makes a new folder.
+another file would go unnoticed. Here a change in any of these rooms makes a new folder.
 """
 
 import hashlib
@@ -16,6 +16,8 @@ from numba.core import config as numba_config
 from numba.misc import appdirs
 
 A_DAY_S = 86_400.0
+ROOMS = ("metrics", "model", "policies", "simulation", "workloads")
+"""Where compiled functions are, or what they take from."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -26,8 +28,10 @@ caches: Any = appdirs.user_cache_dir
 def _folder() -> str:
     ours = Path(__file__).parent
     digest = hashlib.sha256()
-    for file in sorted(ours.rglob("*.py")):
-        digest.update(f"{file.relative_to(ours)} {file.stat().st_mtime_ns}\n".encode())
+    for room in ROOMS:
+        for file in sorted((ours / room).rglob("*.py")):
+            digest.update(f"{file.relative_to(ours)}\n".encode() + file.read_bytes())
+    digest.update(Path(__file__).read_bytes())
     place = hashlib.sha256(str(ours).encode()).hexdigest()[:8]
     kept = Path(caches("headgate", appauthor=False)) / "compiled" / place
     folder = kept / digest.hexdigest()[:16]

@@ -119,9 +119,10 @@ class Graph:
     def mean_cost_s(self, box: int, side: int = 0) -> float:
         """Gives C̄ of all that follows from one tuple at a side, shared boxes counted once."""
         if (box, side) not in self._mean_cost:
-            after = sum(self.mean_cost_s(*reader) for reader in self.nodes[box].readers)
+            readers = [reader for reader in self.nodes[box].readers if self.ways(*reader)]
+            after = sum(self.mean_cost_s(*reader) for reader in readers)
             cost_s = self.nodes[box].cost_s
-            if self.nodes[box].readers:
+            if readers:
                 cost_s += self.selectivity(box, side) * after
             self._mean_cost[box, side] = cost_s
         return self._mean_cost[box, side]

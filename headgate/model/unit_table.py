@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from headgate.errors import ConfigRefused
 from headgate.model.query import QueryStatistics
 from headgate.model.units import Units, UnitShape
 
@@ -84,6 +85,9 @@ def unit_table(
     boxes once, and T is such that S / T is the sum of the S_i / T_i (eq 3.9). A unit without
     figures has NaN and is probed first by whoever runs.
     """
+    if not 0 <= overhead_s < np.inf:
+        expected = "0 or more seconds"
+        raise ConfigRefused(path="units", key="overhead_s", value=overhead_s, expected=expected)
     network, graph = units.network, units.graph
     table = np.zeros(len(units), dtype=UNIT)
     for shape in units.shapes:
@@ -112,15 +116,18 @@ def unit_table(
 def _from_boxes(row: Any, units: Units, shape: UnitShape) -> None:
     ways = shape.segments
     row["box_selectivity"], row["box_cost_s"] = units.figures(shape.number)
+    call_s = float(row["overhead_s"])
+    ideals_s = [way.ideal_s + call_s * units.calls_of(way.query) for way in ways]
     if len(ways) == 1:
+        calls = sum(key in units.entries for key in units.way_of(shape.number))
         row["selectivity"], row["tuple_cost_s"] = ways[0].selectivity, ways[0].cost_s
-        row["ideal_s"], row["remaining_s"] = ways[0].ideal_s, ways[0].remaining_s
+        row["ideal_s"], row["remaining_s"] = ideals_s[0], ways[0].remaining_s + call_s * calls
         return
     selectivity = sum(way.selectivity for way in ways)
     row["selectivity"] = selectivity
-    row["remaining_s"] = max(way.remaining_s for way in ways)
-    weighted = sum(way.selectivity / way.ideal_s for way in ways)
-    row["ideal_s"] = selectivity / weighted if weighted > 0 else max(w.ideal_s for w in ways)
+    row["remaining_s"] = max(way.remaining_s for way in ways) + call_s
+    weighted = sum(way.selectivity / ideal_s for way, ideal_s in zip(ways, ideals_s, strict=True))
+    row["ideal_s"] = selectivity / weighted if weighted > 0 else max(ideals_s)
     row["tuple_cost_s"] = units.cost_s(shape.number)
 
 

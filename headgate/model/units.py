@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -93,6 +94,44 @@ class Units:
                 selectivity += going
         return selectivity, cost_s
 
+    def calls_of(self, query: int) -> int:
+        """Gives how many calls a result of a query takes, with nobody else about."""
+        return self._calls[query]
+
+    @cached_property
+    def entries(self) -> frozenset[tuple[int, int]]:
+        """The (box, side) at which calls begin."""
+        return frozenset((shape.box, shape.side) for shape in self.shapes)
+
+    @cached_property
+    def _calls(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+
+        def calls(box: int) -> int:
+            if box not in found:
+                node = self.graph.nodes[box]
+                sides = [
+                    max([calls(each) for each in boxes], default=0) + ((box, side) in self.entries)
+                    for side, boxes in enumerate(node.boxes)
+                ]
+                found[box] = sum(sides) if node.operator.kind == "join" else max(sides)
+            return found[box]
+
+        return {query: calls(node.number) for node in self.graph.nodes for query in node.queries}
+
+    def way_of(self, unit: int) -> list[tuple[int, int]]:
+        """Gives the boxes from a unit to its output, where there is one way only; else nothing."""
+        shape, graph = self.shapes[unit], self.graph
+        if len(shape.segments) != 1:
+            return []
+        way, at = [], (shape.box, shape.side)
+        while True:
+            way.append(at)
+            onward = [reader for reader in graph.nodes[at[0]].readers if graph.ways(*reader)]
+            if not onward:
+                return way
+            at = onward[0]
+
     def cost_s(self, unit: int) -> float:
         """Gives C̄ of the segments that define a unit's priority, shared boxes counted once."""
         shape = self.shapes[unit]
@@ -180,7 +219,7 @@ def _entries(graph: Graph, level: Level, sharing: Sharing, value: Value) -> list
             reader
             for box, side in found
             for reader in graph.nodes[box].readers
-            if reader not in _tree(graph, box, side, value)
+            if graph.ways(*reader) and reader not in _tree(graph, box, side, value)
         ]
         found = sorted({*found, *cut})
     return found
@@ -193,11 +232,12 @@ def _tree(graph: Graph, box: int, side: int, value: Value) -> list[tuple[int, in
     set, since the thesis stops at the first that does not help.
     """
     node = graph.nodes[box]
-    if len(node.readers) < 2:
-        return node.readers
+    readers = [reader for reader in node.readers if graph.ways(*reader)]
+    if len(readers) < 2:
+        return readers
     own = graph.selectivity(box, side)
     branches = []
-    for reader in node.readers:
+    for reader in readers:
         after = graph.mean_cost_s(*reader)
         ways = tuple(
             Way(

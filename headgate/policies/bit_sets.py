@@ -1,6 +1,6 @@
 """Sets of small numbers as bits: put in, take out and find the next, without looking at the others.
 
-A row is a set. Its words stand in levels: 64 numbers a word, and above each level one that has a bit
+A row is a set. Its words stand in levels: 64 numbers a word, and above each level one with a bit
 for every word below that is not empty, up to a single word. So 262 144 numbers need three levels.
 """
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from headgate.compiled import borrowing
 from headgate.model.events import Ints
-from headgate.policies.borrowing import borrowing
 
 NONE = -1
 DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
@@ -82,5 +82,5 @@ def following(words: Any, levels: Ints, row: int, number: int) -> int:
 
 @borrowing
 def _lowest(word: int) -> int:
-    """Gives the place of the lowest bit: x & −x leaves it alone, the product tells 64 of them apart."""
+    """Gives the place of the lowest bit: x & −x leaves it alone, the product tells which it is."""
     return BIT_OF[((word & (~word + np.uint64(1))) * DE_BRUIJN) >> np.uint64(58)]

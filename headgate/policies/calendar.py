@@ -2,7 +2,7 @@
 
 Days of equal length hang in a ring; an entry is in the list of its day, whatever the year. Looking
 for what is due walks the days since the last look. Insertion, deletion and taking are constant
-amortised time: the ring has some days for every entry, and a day is about half as long as the time
+amortised time: the ring has some days for every entry, and a day is about as long as the time
 between two entries that fall due. So a look walks a few days, and most lists are empty.
 
 A queue is a tuple of arrays, so that compiled policies can keep it in their memory.
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headgate.compiled import borrowing
 from headgate.model.events import Ints
-from headgate.policies.borrowing import borrowing
 
 ENTRY = [("at_s", np.float64), ("before", np.int32), ("after", np.int32)]
 """An entry: its instant, and its neighbours in the list of its day, −1 where there is none. The
@@ -118,7 +118,7 @@ def take_due(queue: Any, now_s: float, due: Ints) -> int:
                 earliest_s = min(earliest_s, entries[entry].at_s)
                 _push(entries, heads, slot, entry)
             entry = after
-        # Who will be due soon is fetched into the cache meanwhile: of 100 000 entries none is there.
+        # Who will be due soon is fetched into the cache meanwhile: few of 100 000 are there.
         soon = heads[(each + DAYS_AHEAD) & (days - 1)]
         counts[TOUCHED] = entries[max(soon, 0)].after
     figures[EARLIEST_S], counts[TODAY] = earliest_s, day
@@ -135,8 +135,8 @@ def _adapt(queue: Any, now_s: float) -> None:
 
     A day as long as the time between two looks is safe, however instants cluster: a look then sees
     one list, and all lists together are seen once in as many looks as there are days. Other lengths
-    are cheaper where instants are spread. So where work has grown out of proportion, the safe length
-    is taken. A rebuilding costs no more than was done since the last one.
+    are cheaper where instants are spread. So the safe length is taken where work has grown out of
+    proportion. A rebuilding costs no more than was done since the last one.
     """
     _, _, figures, counts = queue
     looks, taken, days = counts[LOOKS], counts[TAKEN], counts[DAYS]

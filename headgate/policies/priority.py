@@ -1,6 +1,7 @@
 """Priority policies: one decorated function of a unit and the time, compiled by Numba."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, Literal, get_args
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from headgate.errors import ConfigRefused
 from headgate.model.events import Floats
-from headgate.model.graph import Way
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import UNIT, Unit, UnitTable
 from headgate.model.units import Units, combined
@@ -97,9 +97,9 @@ class PriorityPolicy(Policy):
     def prepare(self, units: Units) -> None:
         """Compiles, so that the first decision is as quick as the next."""
         self._units = units
-        static = self.changes in ("never", "wait")
+        adds_up = self.changes in ("never", "wait") and self._is_rate()
         self._shared = tuple(
-            shape.number for shape in units.shapes if static and len(shape.segments) > 1
+            shape.number for shape in units.shapes if adds_up and len(shape.segments) > 1
         )
         ways.priorities(np.ones(1, dtype=UNIT), np.zeros(1, dtype=np.int64), 0.0, self.function)
 
@@ -115,7 +115,7 @@ class PriorityPolicy(Policy):
             waits_s = now_s - table["head_arrived_at_s"][chosen]
             values = self._after_a_second(table, chosen) * waits_s
         if self.changes == "never":
-            self._replace_shared(values, chosen)
+            self._replace_shared(values, table, chosen)
         return values
 
     def value(self, selectivity: float, cost_s: float, ideal_s: float) -> float:
@@ -126,6 +126,10 @@ class PriorityPolicy(Policy):
         row["weight"] = row["pending"] = row["due"] = 1
         return float(ways.priorities(row, np.zeros(1, dtype=np.int64), 0.0, self.function)[0])
 
+    def _is_rate(self) -> bool:
+        """Tells whether the priority is some numerator over C̄, so that segments add up."""
+        return self.value(1.0, 2.0, 1.0) == self.value(1.0, 1.0, 1.0) / 2.0
+
     def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
         everybody = np.arange(len(table))
         if self.changes == "never" and not learns:
@@ -134,6 +138,11 @@ class PriorityPolicy(Policy):
         if self.changes == "wait" and not learns:
             values = self._after_a_second(table, everybody)
             return Selection(ways.waiting(values), ways.wait_changed, ways.wait_pick)
+        if self._shared:
+            return None
+        if self.changes == "wait":
+            memory = ways.weighed(len(table), self.function)
+            return Selection(memory, ways.weight_changed, ways.weight_pick)
         memory = ways.valued(len(table), self.function)
         if self.changes in ("never", "queue"):
             return Selection(memory, ways.value_changed, ways.value_pick)
@@ -144,24 +153,34 @@ class PriorityPolicy(Policy):
         rows = table[chosen]
         rows["head_arrived_at_s"] = rows["mean_arrived_at_s"] = -1.0
         values: Floats = ways.priorities(rows, np.arange(len(rows)), 0.0, self.function)
-        self._replace_shared(values, chosen)
+        self._replace_shared(values, table, chosen)
         return values
 
-    def _replace_shared(self, values: Floats, chosen: Any) -> None:
+    def _replace_shared(self, values: Floats, table: UnitTable, chosen: Any) -> None:
         if not self._shared or self._units is None:
             return
         position_of = {int(unit): position for position, unit in enumerate(chosen)}
         for unit in self._shared:
             if unit in position_of:
-                values[position_of[unit]] = self._together(self._units, unit)
+                call_s = float(table["overhead_s"][unit])
+                values[position_of[unit]] = self._together(self._units, unit, call_s)
 
-    def _together(self, units: Units, unit: int) -> float:
-        """Gives the value of a unit that several segments leave: `max`, or eq 3.9 over all."""
-        shape = units.shapes[unit]
-        segments: tuple[Way, ...] = shape.segments
+    def _together(self, units: Units, unit: int, call_s: float) -> float:
+        """Gives the value of a unit that several segments leave: `max`, or eq 3.9 over all.
+
+        A call costs its overhead as of one tuple, so that the value stays while the queue grows.
+        """
+        segments = tuple(
+            replace(
+                way,
+                cost_s=call_s + way.cost_s,
+                ideal_s=way.ideal_s + call_s * units.calls_of(way.query),
+            )
+            for way in units.shapes[unit].segments
+        )
         if units.sharing == "max":
             return max(self.value(way.selectivity, way.cost_s, way.ideal_s) for way in segments)
-        return combined(segments, units.cost_s(unit), self.value)
+        return combined(segments, call_s + units.cost_s(unit), self.value)
 
 
 __all__ = ["ALL", "PriorityPolicy", "priority"]

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.compiled import compiled
+from headgate.compiled import borrowing, compiled
 from headgate.model.events import Floats, Ints
 from headgate.model.plan import ALL, Step
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
-from headgate.policies.borrowing import borrowing
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.registry import register
 from headgate.policies.selection import NOBODY
@@ -63,7 +62,8 @@ def joint_graph(graphs: Sequence[QoSGraph]) -> JointGraph:
 def joint_graphs_of(units: Units) -> tuple[Ints, list[JointGraph]]:
     """Gives each unit's place among the joint graphs, and these: equal ones are there once."""
     place_of: dict[tuple[Any, ...], int] = {}
-    places, graphs = np.zeros(len(units), dtype=np.int64), []
+    places = np.zeros(len(units), dtype=np.int64)
+    graphs: list[JointGraph] = []
     for shape in units.shapes:
         queries = (units.network.paths[number].query for number in shape.queries)
         asked = sorted((query.qos for query in queries if query.qos), key=lambda qos: qos.points)

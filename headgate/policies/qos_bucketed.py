@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headgate.compiled import borrowing
 from headgate.model.events import Floats, Ints, Measured, StepFinished, StepStarted
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 from headgate.policies.bit_sets import bit_sets, following, is_empty, put, take
-from headgate.policies.borrowing import borrowing
 from headgate.policies.calendar import ENTRY, calendar_queue, delete, insert, instant, take_due
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.qos import (
@@ -218,7 +218,7 @@ def bucket_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, 
     if unit < 0:
         unit = following(members, levels, bucket, 0)
     served_last[bucket] = unit
-    # Whose turn is next is fetched into the cache meanwhile: of 100 000 boxes none is there.
+    # Whose turn is next is fetched into the cache meanwhile: few of 100 000 are there.
     soon = max(following(members, levels, bucket, unit + 1), 0)
     moves[1] = boxes[soon].at + table[soon].pending + int(table[soon].remaining_s > 0.0)
     return unit, ALL, examined
@@ -227,7 +227,7 @@ def bucket_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, 
 @borrowing
 def _leave(memory: Any, unit: int, now_s: float) -> None:
     """Moves a box whose calendar entry is due on to the bucket that it is in by now."""
-    boxes, from_s, last, _, _, _, _, _, _, _, _, calendar = memory
+    boxes, from_s, _, _, _, _, _, _, _, _, _, calendar = memory
     at, born_s = boxes[unit].at, boxes[unit].born_s
     if at == OUT:
         return

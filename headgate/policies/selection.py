@@ -116,6 +116,29 @@ def _largest_product(phi: Floats, heads_s: Floats, now_s: float) -> int:
     return best
 
 
+def weighed(count: int, function: Any) -> tuple[Any, ...]:
+    """Gives the memory of priorities Φ W whose Φ changes: as `waiting`, and a row to find Φ with."""
+    phi = np.full(count, -1.0), np.full(count, -1e300)
+    return (*phi, np.zeros(1, dtype=UNIT), function)
+
+
+@compiled
+def weight_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
+    phi, heads_s, row, function = memory
+    if table[unit].ready:
+        row[0] = table[unit]
+        row[0].head_arrived_at_s = row[0].mean_arrived_at_s = -1.0
+        phi[unit], heads_s[unit] = function(row[0], 0.0), table[unit].head_arrived_at_s
+    else:
+        phi[unit], heads_s[unit] = -1.0, -1e300
+
+
+@compiled
+def weight_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
+    phi, heads_s, _, _ = memory
+    return wait_pick((phi, phi, heads_s), table, now_s)
+
+
 def valued(count: int, function: Any) -> tuple[Any, ...]:
     """Gives the memory of priorities that change with the queue only: their present values."""
     return np.full(count, -np.inf), np.zeros(count, dtype=np.bool_), function

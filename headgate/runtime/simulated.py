@@ -22,6 +22,7 @@ from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.shedder import Shedder
 from headgate.simulation.build import Setting
 from headgate.simulation.engine import SimulationEngine
+from headgate.simulation.refusals import check_figures
 from headgate.simulation.run import Simulation, Switch
 from headgate.simulation.worth import report_of
 
@@ -77,7 +78,12 @@ def simulate(
             if given:
                 expected = "left out where calls are fused or heard"
                 raise ConfigRefused(path="simulation", key=key, value=given, expected=expected)
+        if level != "query" or any(path.output is not None for path in network.paths):
+            expected = "query, of lines of boxes, where calls are fused or heard"
+            raise ConfigRefused(path="simulation", key="level", value=level, expected=expected)
+        Setting(workers=workers)  # refuses what the compiled kernel refuses
         units = units_of(network)
+        check_figures(units)
         table = unit_table(units, known, overhead_s)
         asked = chosen.tuples_a_step if train_tuples is None else train_tuples
         engine = SimulationEngine(

@@ -43,10 +43,11 @@ class Shedder:
         patience_s: float = 1.0,
         by_value: bool = False,
     ) -> None:
-        if not period_s > 0 or not patience_s > 0:
-            raise ConfigRefused(
-                path="shedder", key="period_s", value=period_s, expected="above 0 seconds"
-            )
+        for key, value in (("period_s", period_s), ("patience_s", patience_s)):
+            if not value > 0:
+                raise ConfigRefused(
+                    path="shedder", key=key, value=value, expected="above 0 seconds"
+                )
         if not 0 < headroom <= 1:
             raise ConfigRefused(
                 path="shedder", key="headroom", value=headroom, expected="above 0 and at most 1"
@@ -71,8 +72,8 @@ class Shedder:
         if excess <= 0:
             return rates
         pieces = self._pieces(units, table, per_s)
-        for _, unit, part in sorted(pieces):
-            saved = part * per_s[unit] * cost_s[unit]
+        for _, unit, part, each_s in sorted(pieces):
+            saved = part * per_s[unit] * each_s
             taken = min(saved, excess)
             if saved > 0:
                 rates[unit] += part * taken / saved
@@ -81,8 +82,12 @@ class Shedder:
 
     def _pieces(
         self, units: Units, table: UnitTable, per_s: Floats
-    ) -> list[tuple[float, int, float]]:
-        """Gives what may be dropped, as (QoS lost per second saved, unit, part of its tuples)."""
+    ) -> list[tuple[float, int, float, float]]:
+        """Gives what may be dropped: QoS lost per second saved, unit, part of its tuples, seconds.
+
+        A tuple that the first box drops anyway saves the cost of that box; the others share what
+        else is expected of a tuple.
+        """
         found = []
         for shape in units.shapes:
             queries = [units.network.paths[query].query for query in shape.queries]
@@ -92,8 +97,12 @@ class Shedder:
             weight = sum(query.weight for query in queries)
             first = units.graph.selectivity(shape.box, shape.side)
             useless = max(0.0, 1.0 - first) if self.by_value and first < 1.0 else 0.0
+            first_s = units.graph.nodes[shape.box].cost_s
             if useless:
-                found.append((0.0, shape.number, useless))
-            lost = weight * float(row["selectivity"]) / float(row["tuple_cost_s"])
-            found.append((lost / (1.0 - useless), shape.number, 1.0 - useless))
+                found.append((0.0, shape.number, useless, first_s))
+            if useless < 1.0:
+                saved_s = float(row["tuple_cost_s"]) - useless * first_s
+                lost = weight * float(row["selectivity"]) / saved_s
+                each_s = saved_s / (1.0 - useless)
+                found.append((lost, shape.number, 1.0 - useless, each_s))
         return found

@@ -24,17 +24,15 @@ def admit(world: World) -> bool:
         for link in range(stream.reader_first, stream.reader_end):
             unit = world.links[link]
             queue, row = world.queues[unit], world.table[unit]
-            if not queue.active:
-                continue
-            if settings.shed_s > 0.0 and sheds(world, unit, number, at_s):
+            dropped = settings.shed_s > 0.0 and queue.active and sheds(world, unit, number, at_s)
+            if dropped:
                 queue.shed += 1
                 clock.shed += 1
+            if dropped or not queue.active:
+                if queue.cursor == number:  # a running call has taken all before it
+                    queue.cursor = number + 1
                 continue
             holders += 1
-            if queue.pane_query >= 0:
-                result = world.results[queue.pane_query]
-                pane = result.pane_first + int(at_s / queue.slide_s)
-                world.panes[min(pane, result.pane_end - 1)] += 1
             if queue.stream >= 0:
                 if row.pending == 0:
                     queue.cursor = number

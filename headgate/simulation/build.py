@@ -14,6 +14,7 @@ from headgate.model.plan import ALL
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 from headgate.simulation.queues import append, new_entry
+from headgate.simulation.refusals import check_aggregates, check_figures, check_setting
 from headgate.simulation.world import (
     AGGREGATE,
     CLOCK,
@@ -119,17 +120,24 @@ def build(
     """Gives the world before its first instant.
 
     Raises:
-        ConfigRefused: arrivals are out of order, or a name in the setting is unknown.
+        ConfigRefused: arrivals are out of order, a name in the setting is unknown, a box has no
+            cost, or windows close where the simulation cannot follow.
     """
     network, links = units.network, Links()
     times = [arrivals.get(stream.name, np.zeros(0)) for stream in network.streams]
     _check_arrivals(units, arrivals, times)
+    check_figures(units)
+    check_aggregates(units)
+    check_setting(
+        units, selectivities=setting.selectivities, tuple_costs=setting.tuple_costs,
+        fates=setting.fates, preloaded=setting.preloaded,
+    )  # fmt: skip
     _check_single_tuples(units, setting, times)
     ends_s = max([float(each[-1]) for each in times if len(each)], default=0.0)
     floats: list[Floats] = []
     figure_of, figures = _figures(units, links)
     stages, windows = _stages(units, links, setting, floats, figure_of)
-    results, panes = _results(units, table, setting, floats, ends_s)
+    results, late_s = _results(units, table, setting, floats, ends_s)
     queues = _queues(units, links, table, results, stages, figure_of)
     merges = links.add([u for u in range(len(units)) if queues["merge_end"][u] > 0])
     order, order_at_s = _order(times)
@@ -168,7 +176,7 @@ def build(
         order=order,
         order_at_s=order_at_s,
         holders=np.zeros(sum(map(len, times)) + 1, dtype=np.int32),
-        panes=panes,
+        late_s=late_s,
         floats=np.concatenate([*floats, np.zeros(1)]),
         drift=drift,
         shed=np.zeros((1, 1)),
@@ -203,6 +211,7 @@ def preload(world: World, units: Units, setting: Setting) -> None:
             raise ConfigRefused(
                 path="simulation, preloaded", key="name", value=name, expected=expected
             )
+        world.queues["stream"][by_name[name]] = NONE  # a list holds them, not a cursor
         for number in range(count):
             wait(world, by_name[name], number)
 
@@ -215,7 +224,10 @@ def wait(world: World, unit: int, number: int) -> None:
     slot.arrived_at_s = slot.ideal_at_s = slot.queued_at_s = 0.0
     slot.number, slot.mass, slot.owner, slot.holders = number, 1.0, entry, 1
     slot.bytes = world.table[unit].bytes_in
-    world.clock[0].shared += 1
+    clock = world.clock[0]
+    clock.shared += 1
+    clock.shared_max = max(clock.shared_max, clock.shared)
+    clock.shared_bytes += slot.bytes
     append(world, unit, entry)
 
 
@@ -287,27 +299,13 @@ def _figures(
     figures = np.zeros(len(number_of), dtype=FIGURE)
     concerned: list[list[int]] = [[] for _ in number_of]
     for shape in units.shapes:
-        for key in way_of(units, shape.number):
+        for key in units.way_of(shape.number):
             concerned[number_of[key]].append(shape.number)
     for key, number in number_of.items():
         figures["cost_s"][number] = graph.nodes[key[0]].cost_s
         figures["selectivity"][number] = graph.selectivity(*key)
         figures["unit_first"][number], figures["unit_end"][number] = links.add(concerned[number])
     return number_of, figures
-
-
-def way_of(units: Units, unit: int) -> list[tuple[int, int]]:
-    """Gives the boxes from a unit to its output, where there is one way only; else nothing."""
-    shape, graph = units.shapes[unit], units.graph
-    if len(shape.segments) != 1:
-        return []
-    way, at = [], (shape.box, shape.side)
-    while True:
-        way.append(at)
-        onward = [reader for reader in graph.nodes[at[0]].readers if graph.ways(*reader)]
-        if not onward:
-            return way
-        at = onward[0]
 
 
 def _stages(
@@ -325,14 +323,6 @@ def _stages(
         windows[key] = NONE
     for number, box in enumerate(joins):
         windows["window_s"][number] = graph.nodes[box].operator.window_s
-    names = {node.name for node in graph.nodes} | {path.query.name for path in network.paths}
-    for key in ("tuple_costs", "fates", "selectivities", "preloaded"):
-        for name in getattr(setting, key):
-            if name not in names:
-                expected = "the name of a box or a query"
-                raise ConfigRefused(
-                    path=f"simulation, {key}", key="name", value=name, expected=expected
-                )
     at = 0
     place_of: dict[str, int] = {}
 
@@ -345,7 +335,7 @@ def _stages(
     for shape in units.shapes:
         first = at
         query = network.paths[shape.query].query.name
-        for position, stage in enumerate(shape.stages):
+        for stage in shape.stages:
             node, row = graph.nodes[stage.box], stages[at]
             kind = node.operator.kind
             row["kind"] = {"join": JOIN, "aggregate": AGGREGATE}.get(kind, SELECT)
@@ -360,11 +350,12 @@ def _stages(
             for name in (node.name, query):
                 if name in setting.tuple_costs and (name == node.name or len(shape.stages) == 1):
                     row["costs"] = kept(f"cost {name}", setting.tuple_costs[name])
-            if query in setting.fates:
+            if node.name.split(".")[0] in setting.fates:  # a box of the query's own
                 row["selectivity"] = 1.0
-                if position == len(shape.stages) - 1:
-                    fates = np.asarray(setting.fates[query], dtype=np.float64)
-                    row["fates"] = kept(f"fate {query}", fates)
+            for told in (network.paths[number].query.name for number in stage.queries):
+                if told in setting.fates:
+                    fates = np.asarray(setting.fates[told], dtype=np.float64)
+                    row["selectivity"], row["fates"] = 1.0, kept(f"fate {told}", fates)
             row["query_first"], row["query_end"] = links.add(list(stage.queries))
             row["fill_first"], row["fill_end"] = links.add(list(stage.fills))
             row["bytes_out"] = node.operator.bytes_out
@@ -386,11 +377,11 @@ def _append_child(stages: "np.typing.NDArray[np.void]", parent: int, child: int)
 
 def _results(
     units: Units, table: UnitTable, setting: Setting, floats: list[Floats], ends_s: float
-) -> tuple["np.typing.NDArray[np.void]", "np.typing.NDArray[np.int32]"]:
+) -> tuple["np.typing.NDArray[np.void]", Floats]:
     network, graph = units.network, units.graph
     results = np.zeros(len(network.paths), dtype=RESULT)
-    results["stale_until_s"] = -np.inf
-    panes = 0
+    results["stale_until_s"] = results["since_s"] = -np.inf
+    windows = 0
     overheads = {(s.box, s.side): float(table["overhead_s"][s.number]) for s in units.shapes}
     for node in graph.nodes:
         for query in node.queries:
@@ -398,9 +389,11 @@ def _results(
             row["ideal_s"] = _ideal_s(units, overheads, node.number)
             if node.operator.kind == "aggregate":
                 row["slide_s"] = node.operator.slide_s
-                count = int(ends_s / float(row["slide_s"])) + 2
-                row["pane_first"], row["pane_end"] = panes, panes + count
-                panes += count
+                row["range_s"] = node.operator.range_s
+                latest_s = ends_s + float(row["range_s"]) + float(row["slide_s"])
+                row["pane_first"] = windows
+                windows += int(latest_s / float(row["slide_s"])) + 1
+                row["pane_end"] = windows
     place = sum(map(len, floats))
     for number, path in enumerate(network.paths):
         row = results[number]
@@ -410,7 +403,7 @@ def _results(
             floats.append(np.array(path.query.qos.points).ravel())
             row["qos_first"], row["qos_end"] = place, place + len(floats[-1])
             place += len(floats[-1])
-    return results, np.zeros(panes + 1, dtype=np.int32)
+    return results, np.zeros(windows + 1)
 
 
 def _ideal_s(units: Units, overheads: Mapping[tuple[int, int], float], box: int) -> float:
@@ -447,32 +440,24 @@ def _queues(
         silent = np.all(inside["query_end"] == inside["query_first"])
         silent = silent and np.all(inside["fill_end"] == inside["fill_first"])
         row["line"] = straight and plain and silent and not np.any(inside["kind"] == AGGREGATE)
+        inputs = [(join, side) for join, side in zip(own["join"], own["side"], strict=True)]
+        row["meets_itself"] = any((join, 1 - side) in inputs for join, side in inputs if join >= 0)
         row["luck"] = own["luck"][0]
-        way = way_of(units, shape.number)
+        way = units.way_of(shape.number)
         row["first_figure"], end = links.add([figure_of[key] for key in way])
         row["figures"] = end - row["first_figure"]
-        _aggregate(units, shape.number, row, results, way)
+        _aggregate(units, shape.number, row, results)
         row["merge_first"], row["merge_end"] = _merge_inputs(units, links, shape.number)
         at += count
     return queues
 
 
 def _aggregate(
-    units: Units, unit: int, row: np.void, results: "np.typing.NDArray[np.void]",
-    way: list[tuple[int, int]],
-) -> None:  # fmt: skip
-    shape, graph = units.shapes[unit], units.graph
-    for segment in shape.segments:
-        if results["slide_s"][segment.query] == 0.0:
-            continue
-        name = units.network.paths[segment.query].query.name
-        last = graph.nodes[way[-1][0]].operator.kind if way else ""
-        if last != "aggregate" or any(graph.nodes[b].operator.kind == "join" for b, _ in way):
-            expected = "the last box of a plain line of boxes, from one stream"
-            raise ConfigRefused(
-                path=f"query '{name}'", key="aggregate", value=None, expected=expected
-            )
-        row["pane_query"], row["slide_s"] = segment.query, results["slide_s"][segment.query]
+    units: Units, unit: int, row: np.void, results: "np.typing.NDArray[np.void]"
+) -> None:
+    for segment in units.shapes[unit].segments:
+        if results["slide_s"][segment.query] > 0.0:
+            row["pane_query"], row["slide_s"] = segment.query, results["slide_s"][segment.query]
 
 
 def _merge_inputs(units: Units, links: Links, unit: int) -> tuple[int, int]:

@@ -69,11 +69,11 @@ def advance(world: World, until_s: float) -> int:
     # While every worker is busy no decision can fall: arrivals wait for the next end of a call.
     if free and clock.next_arrival < len(world.order):
         next_s = min(next_s, world.order_at_s[clock.next_arrival])
+    if next_s == np.inf:
+        return DONE  # nothing can move any more, whatever somebody has planned for later
     if next_s > until_s:
         clock.now_s = max(clock.now_s, until_s)
         return UNTIL
-    if next_s == np.inf:
-        return DONE
     clock.now_s = max(clock.now_s, next_s)
     return MORE
 
@@ -81,10 +81,10 @@ def advance(world: World, until_s: float) -> int:
 @compiled
 def has_room(world: World, unit: int, tuples: int) -> bool:
     """Tells whether the pool, the stack and the list of responses can take what a call makes."""
-    clock, made = world.clock[0], most_made(world, unit, tuples)
-    room = clock.entries + made <= len(world.pool)
-    room = room and 4 * (made + 8) <= len(world.stack)
-    return room and (not world.settings[0].keep or 3 * (clock.kept + made) <= len(world.kept))
+    clock = world.clock[0]
+    entries, results, stacked = most_made(world, unit, tuples)
+    room = clock.entries + entries <= len(world.pool) and stacked + 8 <= len(world.stack)
+    return room and (not world.settings[0].keep or 3 * (clock.kept + results) <= len(world.kept))
 
 
 @compiled
@@ -108,10 +108,12 @@ def run(
     clock, settings = world.clock[0], world.settings[0]
     decisions = 0
     while True:
-        if clock.chosen != NONE and not begin(
-            world, clock.chosen, clock.chosen_tuples, clock.chosen_s
-        ):
-            return GROW
+        chosen = clock.chosen
+        if chosen != NONE:
+            if not begin(world, chosen, clock.chosen_tuples, clock.chosen_s):
+                return GROW
+            changed(memory, world.table, chosen, clock.now_s)
+            decisions += 1
         if not catch_up(world):
             return GROW
         while free_worker(world) != NONE:

@@ -6,9 +6,19 @@ from headgate.compiled import compiled
 from headgate.simulation.learn import learn
 from headgate.simulation.outputs import finish_in_pane, output
 from headgate.simulation.pointer import World
-from headgate.simulation.queues import append, free_entry, new_entry, refresh, step_over
+from headgate.simulation.queues import (
+    append,
+    free_entry,
+    may_pass,
+    new_entry,
+    refresh,
+    step_over,
+)
 from headgate.simulation.world import AGGREGATE, JOIN, NONE
 from headgate.workloads.luck import chance, mixed
+
+BELOW, ABOVE = 1.0 - 1e-12, 1.0 + 1e-12
+"""So that 0.3 s are three times 0.1 s, and 0.55 of 100 tuples are 55, in floats too."""
 
 
 @compiled
@@ -53,12 +63,12 @@ def take(world: World, unit: int, asked: int) -> int:
     settings, row, queue = world.settings[0], world.table[unit], world.queues[unit]
     tuples = min(min(asked, settings.train_tuples), row.pending)
     if settings.train_fraction < 1.0:
-        tuples = min(tuples, int(np.ceil(settings.train_fraction * row.pending)))
+        tuples = min(tuples, int(np.ceil(settings.train_fraction * row.pending * BELOW)))
     if settings.train_cost_s < np.inf:
-        tuples = min(tuples, int(settings.train_cost_s / row.box_cost_s))
+        tuples = min(tuples, int(settings.train_cost_s / row.box_cost_s * ABOVE))
     if settings.train_bytes < np.inf and row.bytes_in > 0.0:
         tuples = min(tuples, int(settings.train_bytes / row.bytes_in))
-    if settings.train_spread_s < np.inf:
+    if settings.train_spread_s < np.inf or queue.merge_end > queue.merge_first:
         latest_s, count, entry = row.head_arrived_at_s + settings.train_spread_s, 0, queue.head
         first = world.streams[queue.stream].first + queue.cursor if queue.stream >= 0 else 0
         while count < tuples:
@@ -66,7 +76,7 @@ def take(world: World, unit: int, asked: int) -> int:
                 at_s = world.arrivals[first + count]
             else:
                 at_s, entry = world.pool[entry].arrived_at_s, world.pool[entry].next
-            if at_s > latest_s:
+            if at_s > latest_s or not may_pass(world, unit, at_s):
                 break
             count += 1
         tuples = count
@@ -74,20 +84,38 @@ def take(world: World, unit: int, asked: int) -> int:
 
 
 @compiled
-def most_made(world: World, unit: int, tuples: int) -> int:
-    """Gives how many entries a call can make at the most, matches of joins included."""
+def most_made(world: World, unit: int, tuples: int) -> tuple[int, int, int]:
+    """Gives how many entries and results a call can make at the most, and what one tuple of it can
+    have on the stack."""
     queue = world.queues[unit]
-    made, alive = 0.0, float(tuples)
-    for position in range(queue.first_stage, queue.first_stage + queue.stages):
+    first, end = queue.first_stage, queue.first_stage + queue.stages
+    if queue.line:
+        stage = world.stages[end - 1]
+        entries = tuples * (stage.fill_end - stage.fill_first)
+        return entries, tuples * (stage.query_end - stage.query_first), 0
+    # What a call puts into one side of a join, its later tuples meet on the other. Each round
+    # settles at least one join, those further up first.
+    for _ in range(queue.stages if queue.meets_itself else 1):
+        for position in range(first, end):
+            stage = world.stages[position]
+            stage.most_in = 1.0 if stage.parent == NONE else world.stages[stage.parent].most_out
+            copies = max(1.0, np.ceil(stage.selectivity))
+            if stage.kind == JOIN:
+                window = world.windows[stage.join]
+                copies = float(window.right if stage.side == 0 else window.left)
+                for other in range(first, end if queue.meets_itself else first):
+                    facing = world.stages[other]
+                    if facing.join == stage.join and facing.side != stage.side:
+                        copies += tuples * facing.most_in
+            stage.most_out = stage.most_in * copies
+    entries, results, stacked = 0.0, 0.0, 0.0
+    for position in range(first, end):
         stage = world.stages[position]
-        made += alive * (stage.fill_end - stage.fill_first + stage.query_end - stage.query_first)
-        if stage.kind == JOIN:
-            window = world.windows[stage.join]
-            made += alive
-            alive *= 1.0 + (window.right if stage.side == 0 else window.left)
-        elif stage.selectivity > 1.0:
-            alive *= stage.selectivity + 1.0
-    return int(made + alive)
+        entries += stage.most_out * (stage.fill_end - stage.fill_first)
+        entries += stage.most_in if stage.kind == JOIN else 0.0
+        results += stage.most_out * (stage.query_end - stage.query_first)
+        stacked += stage.most_in + stage.most_out
+    return int(tuples * entries), int(tuples * results), int(stacked)
 
 
 @compiled
@@ -111,7 +139,7 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
     worker.arrived_sum_s = worker.mass = worker.released_bytes = 0.0
     worker.known_s = worker.known_outputs = 0.0
     worker.released = 0
-    outputs_before = clock.outputs
+    outputs_before, queued_sum_s = clock.outputs, 0.0
     place = queue.cursor
     for _ in range(tuples):
         if queue.stream >= 0:
@@ -141,13 +169,14 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
                 world, worker_number, unit, arrived_at_s, ideal_at_s + row.overhead_s, number, mass,
                 begun_s, before_s, spent_s,
             )  # fmt: skip
-        left_at_s = begun_s + (spent_s + before_s)
         worker.arrived_sum_s += arrived_at_s
         worker.mass += mass
         worker.known_s += spent_s - earlier_s
-        queue.pending_area += left_at_s - queued_at_s
-        clock.bytes_area += (left_at_s - queued_at_s) * row.bytes_in
+        queued_sum_s += queued_at_s
     seconds = before_s + spent_s
+    held_s = tuples * (begun_s + seconds) - queued_sum_s  # they are pending until the call ends
+    queue.pending_area += held_s
+    clock.bytes_area += held_s * row.bytes_in
     queue.cursor = place
     queue.tuples_in += tuples
     queue.busy_s += seconds
@@ -196,6 +225,40 @@ def _free(world: World, worker_number: int, held_s: float, size_bytes: float) ->
     clock.shared_bytes_area += held_s * size_bytes
     worker.released += 1
     worker.released_bytes += size_bytes
+
+
+@compiled
+def drop(world: World, entry: int) -> None:
+    """Takes an entry out of memory that no call will ever take: its query has gone."""
+    clock, slot = world.clock[0], world.pool[entry]
+    owner = slot.owner
+    if owner <= -2:
+        drop_source(world, slot.target, -2 - owner)
+        free_entry(world, entry)
+        return
+    world.pool[owner].holders -= 1
+    if world.pool[owner].holders == 0:
+        clock.shared -= 1
+        clock.shared_bytes -= world.pool[owner].bytes
+        held_s = clock.now_s - world.pool[owner].queued_at_s
+        clock.shared_area += held_s
+        clock.shared_bytes_area += held_s * world.pool[owner].bytes
+        free_entry(world, owner)
+    if owner != entry:
+        free_entry(world, entry)
+
+
+@compiled
+def drop_source(world: World, stream: int, number: int) -> None:
+    """Counts one holder of a source tuple less, outside of any call."""
+    clock, place = world.clock[0], world.streams[stream].first + number
+    world.holders[place] -= 1
+    if world.holders[place] == 0:
+        held_s = clock.now_s - world.arrivals[place]
+        clock.shared -= 1
+        clock.shared_bytes -= world.streams[stream].bytes
+        clock.shared_area += held_s
+        clock.shared_bytes_area += held_s * world.streams[stream].bytes
 
 
 @compiled
@@ -456,5 +519,7 @@ def deliver(world: World, worker_number: int) -> None:
         if world.queues[target].active:
             append(world, target, entry)
             refresh(world, target)
+        else:
+            drop(world, entry)
         entry = following
     refresh(world, unit)

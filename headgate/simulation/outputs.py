@@ -38,9 +38,12 @@ def output(
 
     Slowdown is 1 + (D_actual − D_ideal) / T, which is R / T where a tuple comes from one stream
     (Sharaf §3.4.1). An output stream is stale from the arrival of a tuple that will be output until
-    it is (§4.1).
+    it is (§4.1). A query that shares its boxes with others has no part in what arrived before it
+    came or after it has gone.
     """
     result, clock, settings = world.results[query], world.clock[0], world.settings[0]
+    if arrived_at_s <= result.since_s:
+        return
     response_s = left_at_s - arrived_at_s
     slowdown = 1.0 + (left_at_s - ideal_at_s) / result.ideal_s
     result.outputs += 1
@@ -76,18 +79,24 @@ def output(
 
 @compiled
 def finish_in_pane(world: World, query: int, arrived_at_s: float, done_at_s: float) -> None:
-    """Takes a tuple off its pane; the last one of a window that is due makes its result late.
+    """Ends a tuple's way into its windows; each that was due before is late by it.
 
-    The result of a window is given out at the end of its slide, or when the last tuple that arrived
-    before is done (Sharaf §3.5). Windows that are done in time are counted at the end of the run.
+    The result of a window is given out at the end of its slide, or when the last of its tuples is
+    done (Sharaf §3.5): those that arrived within RANGE before. Windows that are done in time are
+    counted at the end of the run.
     """
     result = world.results[query]
     number = int(arrived_at_s / result.slide_s)
-    pane = min(result.pane_first + number, result.pane_end - 1)
-    world.panes[pane] -= 1
-    due_at_s = (number + 1) * result.slide_s
-    if world.panes[pane] == 0 and done_at_s > due_at_s:
-        tardy_s = done_at_s - due_at_s
-        result.late += 1
-        result.tardy_sum += tardy_s
-        result.tardy_max = max(result.tardy_max, tardy_s)
+    while True:
+        due_at_s = (number + 1) * result.slide_s
+        window = result.pane_first + number
+        ahead = due_at_s - result.range_s > arrived_at_s
+        if ahead or done_at_s <= due_at_s or window >= result.pane_end:
+            return
+        more_s = done_at_s - due_at_s - world.late_s[window]
+        if more_s > 0.0:
+            result.late += world.late_s[window] == 0.0
+            result.tardy_sum += more_s
+            world.late_s[window] = done_at_s - due_at_s
+            result.tardy_max = max(result.tardy_max, world.late_s[window])
+        number += 1

@@ -88,8 +88,13 @@ def sheds(world: World, unit: int, number: int, at_s: float) -> bool:
     By value it drops what the first box is the least likely to let pass; else by luck alone.
     """
     settings, queue = world.settings[0], world.queues[unit]
-    epoch = min(int(at_s / settings.shed_s), world.shed.shape[1] - 1)
-    rate = world.shed[unit, epoch]
+    epoch = int(at_s / settings.shed_s)
+    # A tuple of the instant of a look may have been let in before it: it is the last epoch's.
+    if at_s <= epoch * settings.shed_s:
+        epoch -= 1
+    elif at_s > (epoch + 1) * settings.shed_s:
+        epoch += 1
+    rate = world.shed[unit, max(0, min(epoch, world.shed.shape[1] - 1))]
     if rate <= 0.0:
         return False
     if queue.shed_value:
@@ -160,35 +165,43 @@ def join_queue(world: World, unit: int, arrived_at_s: float, mass: float) -> Non
 
 
 @compiled
-def open_merges(world: World) -> None:
-    """Says which inputs of ordered unions may go on (BZ §4.1).
+def may_pass(world: World, unit: int, arrived_at_s: float) -> bool:
+    """Tells whether a tuple of an input of an ordered union may go on (BZ §4.1).
 
-    A tuple may pass when no other input can still bring an older one. What an empty input can still
-    bring is asked for on demand: the oldest tuple on its way, or else the present instant. With
-    idle waiting it is the last that came.
+    It may when no other input can still bring an older one. What an empty input can still bring is
+    asked for on demand: the oldest tuple on its way, or else the present instant. With idle waiting
+    it is the last that came.
     """
+    queue = world.queues[unit]
+    place = queue.merge_first
+    while place < queue.merge_end:
+        other, ahead = world.links[place], world.links[place + 1]
+        bound_s = world.table[other].head_arrived_at_s
+        if world.table[other].pending == 0:
+            if world.settings[0].idle_waiting:
+                bound_s = world.queues[other].seen_s
+            else:
+                bound_s = world.clock[0].now_s
+                for up in range(place + 2, place + 2 + ahead):
+                    bound_s = min(bound_s, world.table[world.links[up]].head_arrived_at_s)
+        if arrived_at_s > bound_s:
+            return False
+        if arrived_at_s == bound_s and other < unit and world.table[other].pending > 0:
+            return False
+        place += 2 + ahead
+    return True
+
+
+@compiled
+def open_merges(world: World) -> None:
+    """Says which inputs of ordered unions may go on."""
     settings = world.settings[0]
     for link in range(settings.merge_first, settings.merge_end):
         unit = world.links[link]
         queue, row = world.queues[unit], world.table[unit]
         if row.pending == 0:
             continue
-        open_now, place = True, queue.merge_first
-        while place < queue.merge_end:
-            other, ahead = world.links[place], world.links[place + 1]
-            bound_s = world.table[other].head_arrived_at_s
-            if world.table[other].pending == 0:
-                bound_s = world.clock[0].now_s
-                if settings.idle_waiting:
-                    bound_s = world.queues[other].seen_s
-                else:
-                    for up in range(place + 2, place + 2 + ahead):
-                        bound_s = min(bound_s, world.table[world.links[up]].head_arrived_at_s)
-            later = row.head_arrived_at_s > bound_s
-            tie = row.head_arrived_at_s == bound_s and other < unit and world.table[other].pending
-            open_now = open_now and not later and not tie
-            place += 2 + ahead
-        ready = open_now and queue.active and not queue.running
+        ready = queue.active and not queue.running and may_pass(world, unit, row.head_arrived_at_s)
         if ready != row.ready:
             row.ready = ready
             touch(world, unit)

@@ -17,9 +17,9 @@ from headgate.policies.interface import Policy, Selection, State
 from headgate.scheduler.shedder import Load, Shedder
 from headgate.simulation import drive
 from headgate.simulation.build import Setting, build, grown, preload
-from headgate.simulation.execute import foresee
+from headgate.simulation.execute import drop, drop_source, foresee
 from headgate.simulation.pointer import World
-from headgate.simulation.queues import free_entry, refresh, refresh_all
+from headgate.simulation.queues import refresh, refresh_all, step_over
 from headgate.simulation.world import NONE
 from headgate.simulation.worth import Worth
 
@@ -101,28 +101,31 @@ class Simulation:
             if why == drive.GROW:
                 self.world = grown(self.world)
                 self._worth.world = self.world
-            elif why == drive.DONE:
-                if not self._switches:
-                    break
-                self.world.clock["now_s"] = max(self.now_s, self._switches[0].at_s)
-            elif why == drive.UNTIL and until_s >= at_s:
+            elif why == drive.DONE or (why == drive.UNTIL and until_s >= at_s):
                 break
         self._finish_calls()
 
     def _meet(self) -> float:
         """Does what is due at this instant; gives the next one at which something is."""
         now_s = self.now_s
+        # While all workers are busy arrivals are not looked at: now they are, so that a query that
+        # comes does not get them. Where there is no room for them, the loop asks for it at once.
+        if self._next_s() <= now_s and not drive.catch_up(self.world):
+            return now_s
         while self._switches and self._switches[0].at_s <= now_s:
             self._switch(self._switches.pop(0))
         if self._shedder is not None and self._shed_at_s <= now_s:
             self._shed()
-        if self.policy.wake_at_s <= now_s and drive.catch_up(self.world):
+        if self.policy.wake_at_s <= now_s:
             self.policy.hear(self._worth.measured(now_s))
+        world = self.world
+        working = bool((world.workers["unit"] != NONE).any()) or bool(world.table["ready"].any())
+        more = working or world.clock["next_arrival"][0] < len(world.order)
+        return self._next_s() if more else inf
+
+    def _next_s(self) -> float:
         switch_s = self._switches[0].at_s if self._switches else inf
-        waiting = self.world.clock["pending"][0] > 0
-        more = waiting or self.world.clock["next_arrival"][0] < len(self.world.order)
-        alarm_s = min(self.policy.wake_at_s, self._shed_at_s) if more else inf
-        return min(switch_s, alarm_s)
+        return min(switch_s, self.policy.wake_at_s, self._shed_at_s)
 
     def _go_on(self, until_s: float) -> int:
         inner = self.policy.in_charge(self.now_s)
@@ -219,6 +222,12 @@ class Simulation:
                 clear(self.world, shape.number)
             queue["active"] = present
             refresh(self.world, shape.number)
+        for number, path in enumerate(paths):
+            row = self.world.results[number]
+            if path.query.name in self._absent:
+                row["since_s"] = inf
+            elif row["since_s"] == inf:
+                row["since_s"] = self.now_s
 
     def _shed(self) -> None:
         shedder, world, now_s = self._shedder, self.world, self.now_s
@@ -257,7 +266,7 @@ def _look(world: World, unit: int, seconds: Floats, outputs: Floats) -> None:
         if queue.stream >= 0:
             at_s = world.arrivals[world.streams[queue.stream].first + place]
             seconds[number], outputs[number] = foresee(world, unit, place, at_s)
-            place += 1
+            place = step_over(world, unit, place + 1)
         else:
             slot = world.pool[entry]
             seconds[number], outputs[number] = foresee(world, unit, slot.number, slot.arrived_at_s)
@@ -266,15 +275,34 @@ def _look(world: World, unit: int, seconds: Floats, outputs: Floats) -> None:
 
 @compiled
 def clear(world: World, unit: int) -> None:
-    """Empties the queue of a unit whose queries are gone."""
+    """Empties the queue of a unit whose queries are gone; a call that runs is let run out."""
     queue, row, clock = world.queues[unit], world.table[unit], world.clock[0]
-    clock.pending -= row.pending
-    clock.bytes -= row.pending * row.bytes_in
-    world.class_pending[row.query_class] -= row.pending
-    if queue.stream < 0:
-        while queue.head != NONE:
-            entry = queue.head
-            queue.head = world.pool[entry].next
-            free_entry(world, entry)
-        queue.tail = NONE
-    row.pending = 0
+    running, mass, arrived_sum_s, known_s, known = 0, 0.0, 0.0, 0.0, 0.0
+    for number in range(len(world.workers)):
+        worker = world.workers[number]
+        if worker.unit == unit:
+            running, mass, arrived_sum_s = worker.tuples, worker.mass, worker.arrived_sum_s
+            known_s, known = worker.known_s, worker.known_outputs
+    gone, held_s = row.pending - running, 0.0
+    if queue.stream >= 0:
+        stream, place = world.streams[queue.stream], queue.cursor
+        for _ in range(gone):
+            held_s += clock.now_s - world.arrivals[stream.first + place]
+            drop_source(world, queue.stream, place)
+            place = step_over(world, unit, place + 1)
+        queue.cursor = stream.arrived
+    while queue.head != NONE:
+        entry = queue.head
+        queue.head = world.pool[entry].next
+        held_s += clock.now_s - world.pool[entry].queued_at_s
+        drop(world, entry)
+    queue.tail = NONE
+    queue.pending_area += held_s
+    clock.bytes_area += held_s * row.bytes_in
+    clock.pending -= gone
+    clock.bytes -= gone * row.bytes_in
+    world.class_pending[row.query_class] -= gone
+    row.pending, row.due = running, min(row.due, running)
+    row.amount, queue.arrived_sum_s = mass, arrived_sum_s
+    if world.settings[0].foresight:
+        row.pending_s, row.pending_outputs = known_s, known

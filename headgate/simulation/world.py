@@ -99,6 +99,7 @@ QUEUE = np.dtype(
         ("first_stage", np.int64),
         ("stages", np.int64),
         ("line", np.bool_),  # a plain line of selections: the fast way
+        ("meets_itself", np.bool_),  # both inputs of a join lie in one call
         ("pane_query", np.int64),  # the query whose panes its tuples belong to, or NONE
         ("slide_s", np.float64),
         ("first_figure", np.int64),  # its way to the output, for what is learned
@@ -138,6 +139,8 @@ STAGE = np.dtype(
         ("fill_first", np.int64),
         ("fill_end", np.int64),
         ("bytes_out", np.float64),
+        ("most_in", np.float64),  # tuples that come and go at the most, for one of the unit
+        ("most_out", np.float64),
     ],
     align=True,
 )
@@ -217,9 +220,10 @@ RESULT = np.dtype(
         ("instants", np.int64),
         ("late", np.int64),
         ("slide_s", np.float64),
-        ("pane_first", np.int64),  # its panes in `panes`
+        ("range_s", np.float64),
+        ("pane_first", np.int64),  # its windows in `late_s`
         ("pane_end", np.int64),
-        ("next_pane", np.int64),
+        ("since_s", np.float64),  # it takes tuples that arrived later; ∞ while it is absent
     ],
     align=True,
 )
@@ -278,7 +282,7 @@ FIELDS = {
     "order": (np.int32, 1),  # streams in the order of all arrivals
     "order_at_s": (np.float64, 1),
     "holders": (np.int32, 1),  # how many queues still hold a source tuple
-    "panes": (np.int32, 1),
+    "late_s": (np.float64, 1),  # how late each window is, by what is known of its tuples
     "floats": (np.float64, 1),  # costs and fates of single tuples, QoS points
     "drift": (np.float64, 2),
     "shed": (np.float64, 2),
@@ -320,7 +324,7 @@ class World:
     order: Counts
     order_at_s: Floats
     holders: Counts
-    panes: Counts
+    late_s: Floats
     floats: Floats
     drift: Floats
     shed: Floats

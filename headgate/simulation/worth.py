@@ -39,7 +39,8 @@ class Worth:
         )  # fmt: skip
         graphs = results["qos_end"] > results["qos_first"]
         judged = int((results["outputs"] - before["outputs"])[graphs].sum())
-        late = int(results["late"].sum() - before["late"].sum())
+        slides_s = results["slide_s"][results["slide_s"] > 0]
+        windows = int((now_s // slides_s - self._at_s // slides_s).sum())
         values = {
             "mean_response_s": since("response_sum") / outputs if outputs else nan,
             "max_response_s": self._largest("response_max") if outputs else nan,
@@ -53,7 +54,7 @@ class Worth:
             "pending_bytes": float(clock["bytes"]),
             "qos": since("qos_sum") / judged if judged else nan,
             "staleness": since("stale_s") / (seconds * len(results)) if seconds else nan,
-            "tardiness_s": since("tardy_sum") / late if late else 0.0,
+            "tardiness_s": since("tardy_sum") / windows if windows else 0.0,
         }
         self._response_max = max(self._response_max, float(results["response_max"].max()))
         self._slowdown_max = max(self._slowdown_max, float(results["slowdown_max"].max()))

@@ -27,4 +27,6 @@ def mixed(first: int, second: int) -> int:
     word ^= word >> np.uint64(32)
     word *= np.uint64(0xD6E8FEB86659FD93)
     word ^= word >> np.uint64(32)
-    return int(word >> np.uint64(2))
+    # int() would leave it unsigned; Numba then makes a float of it beside a signed number.
+    number: int = np.int64(word >> np.uint64(2))  # type: ignore[assignment]  # is one to Numba
+    return number

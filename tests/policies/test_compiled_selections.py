@@ -20,22 +20,15 @@ from headgate.policies import Policy, State, policy_named
 
 Case = tuple[str, dict[str, Any]]
 
-BSD: list[dict[str, Any]] = [
-    {"search": "exact"},
-    {"search": "uniform", "clusters": 3},
-    {"search": "log"},
-    {"search": "log", "epsilon": 1.5},
-    {"search": "log", "clusters": 2, "clustered": True},
-    {"search": "uniform", "clusters": 2, "clustered": True},
-    {"search": "fagin"},
-    {"search": "fagin", "epsilon": 2.0},
-    {"search": "fagin", "clusters": 2, "clustered": True},
-    {"search": "fagin-units"},
-]
 CASES: list[Case] = [
-    *(("bsd", parameters) for parameters in BSD),
+    ("bsd", {"search": "exact"}),
+    ("bsd", {"search": "uniform", "clusters": 3}),
+    ("bsd", {"search": "log"}),
+    ("bsd", {"search": "log", "epsilon": 1.5, "clustered": True}),
+    ("bsd", {"search": "fagin"}),
+    ("bsd", {"search": "fagin", "clusters": 2, "clustered": True}),
+    ("bsd", {"search": "fagin-units"}),
     ("fas", {}),
-    ("fas", {"beta": 0.0}),
     ("fas", {"beta": 0.5}),
     ("edf", {}),
     ("edf-hr", {}),
@@ -44,7 +37,8 @@ CASES: list[Case] = [
     ("path-capacity", {}),
     ("threshold", {"threshold_tuples": 5}),
 ]
-MAY_LEARN = [case for case in CASES if case[0] != "threshold"]
+ONLY_GIVEN_FIGURES = {"threshold"}
+"""Chain has no compiled form for figures that change, so the hybrid with it has none either."""
 
 
 def named(case: Case) -> str:
@@ -152,25 +146,12 @@ def finish(twins: Twins, unit: int, later_s: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=named)
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=30)
 @given(data=st.data())
 def test_a_compiled_policy_decides_as_its_plan(case: Case, data: st.DataObject) -> None:
     operators = st.lists(st.tuples(any_cost_s, any_share), min_size=1, max_size=2)
     figures = data.draw(st.lists(operators, min_size=1, max_size=7))
     levels: list[Level] = ["query"] if case[0].endswith("-o") else ["query", "operator"]
     units = units_of(network_of(figures), data.draw(st.sampled_from(levels)))
-    live(Twins(case, units, learns=False), data.draw, learns=False)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", MAY_LEARN, ids=named)
-@settings(deadline=None, max_examples=25)
-@given(data=st.data())
-def test_a_compiled_policy_follows_figures_that_are_measured_while_it_runs(
-    case: Case, data: st.DataObject
-) -> None:
-    operators = st.lists(st.tuples(any_cost_s, any_share), min_size=1, max_size=2)
-    figures = data.draw(st.lists(operators, min_size=1, max_size=7))
-    levels: list[Level] = ["query"] if case[0].endswith("-o") else ["query", "operator"]
-    units = units_of(network_of(figures), data.draw(st.sampled_from(levels)))
-    live(Twins(case, units, learns=True), data.draw, learns=True)
+    learns = case[0] not in ONLY_GIVEN_FIGURES and data.draw(st.booleans())
+    live(Twins(case, units, learns), data.draw, learns)

@@ -173,7 +173,7 @@ changes = st.tuples(
 """A row that changes: which, how many tuples wait, for how long on average, the time ahead."""
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(
     graphs=some_graphs,
     shared=st.booleans(),

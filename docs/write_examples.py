@@ -1,0 +1,39 @@
+"""Fills in what the commands of README and docs print. `make docs`.
+
+A block of kind `console` begins with a command, `$ headgate ...`; what follows is its output. A
+Python block whose first line is a comment with a file's name is that file.
+"""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("README.md", "docs/policies.md")
+BLOCK = re.compile(r"```console\n\$ headgate (.*?)\n(?:.*?)```", re.DOTALL)
+FILE = re.compile(r"```python\n# (\w+\.py)\n(.*?)```", re.DOTALL)
+
+
+def filled(text: str) -> str:
+    """Gives a page with the output of its commands as it is now."""
+    with TemporaryDirectory() as folder:
+        for name, code in FILE.findall(text):
+            (Path(folder) / name).write_text(code)
+        return BLOCK.sub(lambda block: _run(block.group(1), folder), text)
+
+
+def _run(words: str, folder: str) -> str:
+    command = [sys.executable, "-m", "headgate.cli", *shlex.split(words)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"headgate {words}: {done.stderr}")
+    printed = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+    return f"```console\n$ headgate {words}\n{printed}```"
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        (ROOT / page).write_text(filled((ROOT / page).read_text()))

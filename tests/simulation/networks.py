@@ -1,0 +1,115 @@
+"""Small networks in a few words, and simulations of them that can be looked into."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from headgate.metrics.report import Report
+from headgate.model.network import Box, Network, Path
+from headgate.model.operator import Operator
+from headgate.model.plan import Step
+from headgate.model.query import Query, QueryClass
+from headgate.model.stream import Stream
+from headgate.model.unit_table import UnitTable
+from headgate.policies import Policy, State, policy_named
+from headgate.runtime.simulated import simulation_of
+from headgate.simulation.run import Simulation
+from headgate.simulation.worth import report_of
+
+
+def select(cost_s: float, selectivity: float = 1.0, **more: Any) -> Operator:
+    return Operator(kind="select", cost_s=cost_s, selectivity=selectivity, **more)
+
+
+def box(name: str, operator: Operator, *inputs: str) -> Box:
+    return Box(name=name, operator=operator, inputs=inputs)
+
+
+def query(name: str, query_class: str = "only", **more: Any) -> Query:
+    return Query(name=name, sql="SELECT 1", query_class=query_class, **more)
+
+
+def line(name: str, *operators: Operator, stream: str = "s", **more: Any) -> Path:
+    """Gives a query of boxes of its own, one behind the other."""
+    return Path(query=query(name, **more), stream=stream, operators=operators)
+
+
+def results_of(name: str, output: str, **more: Any) -> Path:
+    """Gives a query whose results are what a box gives out."""
+    return Path(query=query(name, **more), output=output)
+
+
+def network(
+    *paths: Path,
+    boxes: Sequence[Box] = (),
+    streams: Sequence[str | Stream] = ("s",),
+    classes: Mapping[str, float] | None = None,
+) -> Network:
+    return Network(
+        tuple(
+            each if isinstance(each, Stream) else Stream(name=each, format="rate")
+            for each in streams
+        ),
+        tuple(QueryClass(name=k, priority=v) for k, v in (classes or {"only": 1.0}).items()),
+        paths,
+        tuple(boxes),
+    )
+
+
+class Watched(Policy):
+    """Runs the oldest tuple's unit, and keeps the table of every decision."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[float, UnitTable]] = []
+
+    def plan(self, state: State, now_s: float) -> Sequence[Step]:
+        self.seen.append((now_s, state.table.copy()))
+        heads_s = state.table["head_arrived_at_s"][state.ready]
+        return [Step(int(unit)) for unit in state.ready[np.argsort(heads_s, kind="stable")]]
+
+
+def made(
+    network: Network,
+    arrivals: Mapping[str, Sequence[float]],
+    policy: str | Policy = "fcfs",
+    **options: Any,
+) -> Simulation:
+    """Gives a simulation before its first instant; it keeps every result."""
+    chosen = policy_named(policy) if isinstance(policy, str) else policy
+    times = {name: np.array(each, dtype=np.float64) for name, each in arrivals.items()}
+    return simulation_of(network, times, chosen, **{"keep": True, **options})
+
+
+def ran(
+    network: Network,
+    arrivals: Mapping[str, Sequence[float]],
+    policy: str | Policy = "fcfs",
+    **options: Any,
+) -> Simulation:
+    """Gives a simulation behind its last instant."""
+    simulation = made(network, arrivals, policy, **options)
+    simulation.run()
+    return simulation
+
+
+def results(simulation: Simulation) -> list[tuple[str, float, float]]:
+    """Gives (query, arrived, departed) of every result, in the order of departure."""
+    count = int(simulation.world.clock["kept"][0])
+    rows = simulation.world.kept[: 3 * count].reshape(count, 3)
+    paths = simulation.units.network.paths
+    found = [(paths[int(q)].query.name, float(a), float(d)) for q, a, d in rows]
+    return sorted(found, key=lambda each: each[2])
+
+
+def departures(simulation: Simulation, name: str) -> list[float]:
+    return [departed for query, _, departed in results(simulation) if query == name]
+
+
+def arrivals_out(simulation: Simulation, name: str) -> list[float]:
+    """Gives when the tuples had arrived that a query put out, in the order of departure."""
+    return [arrived for query, arrived, _ in results(simulation) if query == name]
+
+
+def report(simulation: Simulation) -> Report:
+    return report_of("tested", simulation.world, simulation.units)

@@ -1,0 +1,132 @@
+"""Trains: how many tuples a call takes, and that it pays its overhead once (Aurora §4.2)."""
+
+from math import ceil
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from networks import Watched, departures, line, network, ran, report, select
+
+from headgate.model.plan import ALL
+from headgate.model.stream import Stream
+
+ONE = network(line("q", select(1.0)))
+AT_ONCE = [0.0] * 5
+
+
+def train_sizes(**options: object) -> list[int]:
+    """Gives the tuples of each call on five that wait: a call begins with 1 s of overhead."""
+    done = departures(ran(ONE, {"s": AT_ONCE}, overhead_s=1.0, **options), "q")
+    gaps_s = np.diff([0.0, *done])
+    starts = [number for number, gap_s in enumerate(gaps_s) if gap_s > 1.5]
+    return np.diff([*starts, len(done)]).astype(int).tolist()
+
+
+def test_a_call_takes_at_most_so_many_tuples() -> None:
+    assert train_sizes(train_tuples=2) == [2, 2, 1]
+    assert train_sizes(train_tuples=1) == [1] * 5
+    assert train_sizes(train_tuples=ALL) == [5]
+
+
+def test_left_to_the_policy_a_call_takes_as_many_as_its_paper_does() -> None:
+    assert train_sizes(policy="fcfs") == [1] * 5
+    assert train_sizes(policy="cqc") == [5]
+
+
+def test_results_leave_a_train_one_by_one() -> None:
+    # 0.5 overhead, then a second each: two tuples, two, one.
+    ended = ran(ONE, {"s": AT_ONCE}, overhead_s=0.5, train_tuples=2)
+    assert departures(ended, "q") == [1.5, 2.5, 4.0, 5.0, 6.5]
+
+
+def test_a_call_takes_at_most_a_part_of_its_queue_rounded_up() -> None:
+    assert train_sizes(train_tuples=ALL, train_fraction=0.5) == [3, 1, 1]
+    assert train_sizes(train_tuples=ALL, train_fraction=0.01) == [1] * 5
+
+
+def test_a_call_takes_at_most_so_many_expected_seconds() -> None:
+    assert train_sizes(train_tuples=ALL, train_cost_s=2.5) == [2, 2, 1]
+
+
+def test_a_limit_in_seconds_is_used_up_where_it_is_a_multiple_of_the_cost() -> None:
+    # 0.3 / 0.1 is 2.9999999999999996 in floats.
+    tenths = network(line("q", select(0.1)))
+    ended = ran(tenths, {"s": [0.0] * 6}, train_tuples=ALL, train_cost_s=0.3)
+    assert report(ended).calls == 2
+
+
+def test_a_part_of_the_queue_is_not_rounded_up_by_an_error_of_floats() -> None:
+    # 0.55 × 100 is 55.00000000000001 in floats: 55, then 25 of 45, 11 of 20, 5 of 9, ...
+    ended = ran(ONE, {"s": [0.0] * 100}, train_tuples=ALL, train_fraction=0.55, overhead_s=1.0)
+    assert np.diff(departures(ended, "q")).tolist().index(2.0) == 54
+
+
+def test_a_tuple_that_costs_more_than_the_limit_runs_alone() -> None:
+    assert train_sizes(train_tuples=ALL, train_cost_s=0.25) == [1] * 5
+
+
+def test_the_limit_in_seconds_counts_what_is_expected_of_a_tuple() -> None:
+    # c̄ = 1 + 0.5 × 2 = 2, though a tuple that passes takes 3: two tuples in 5 s.
+    two = network(line("q", select(1.0, 0.5), select(2.0)))
+    assert report(ran(two, {"s": [0.0] * 8}, train_tuples=ALL, train_cost_s=5.0)).calls == 4
+
+
+def test_a_call_takes_at_most_so_many_bytes() -> None:
+    stream = Stream(name="s", format="rate", tuple_bytes=100.0)
+    heavy = network(line("q", select(1.0)), streams=[stream])
+    assert report(ran(heavy, {"s": AT_ONCE}, train_tuples=ALL, train_bytes=250.0)).calls == 3
+
+
+def test_tuples_of_a_train_arrived_at_most_so_far_apart() -> None:
+    # The other query keeps the worker until 20; then 1, 2, 3 wait together, 9 comes later.
+    both = network(line("q", select(1.0)), line("other", select(20.0), stream="t"), streams="st")
+    ended = ran(
+        both, {"s": [1.0, 2.0, 3.0, 9.0], "t": [0.0]}, overhead_s=1.0, train_tuples=ALL,
+        train_spread_s=2.0,
+    )  # fmt: skip
+    assert departures(ended, "q") == [23.0, 24.0, 25.0, 27.0]
+
+
+def test_the_spread_limits_trains_behind_other_boxes_too() -> None:
+    two = network(
+        line("q", select(1.0), select(1.0)), line("z", select(9.0), stream="t"), streams="st"
+    )
+    ended = ran(
+        two, {"s": [1.0, 2.0, 5.0], "t": [0.0]}, level="operator", train_tuples=ALL, overhead_s=1.0,
+        train_spread_s=1.5,
+    )  # fmt: skip
+    # 10: z is done. First box 1, 2 until 13; then the oldest: second box 1, 2 at 15, 16; then 5.
+    assert departures(ended, "q") == [15.0, 16.0, 20.0]
+
+
+def test_the_tightest_limit_rules() -> None:
+    limits = {"train_tuples": 4, "train_fraction": 0.9, "train_cost_s": 3.5, "train_bytes": 2.0}
+    assert train_sizes(**limits) == [2, 2, 1]
+
+
+@settings(max_examples=30)
+@given(tuples=st.integers(1, 40), size=st.integers(1, 12))
+def test_overhead_is_paid_once_a_call_however_many_tuples_it_takes(tuples: int, size: int) -> None:
+    ended = ran(ONE, {"s": [0.0] * tuples}, overhead_s=0.5, train_tuples=size)
+    found, calls = report(ended), ceil(tuples / size)
+    assert found.calls == calls
+    assert found.overhead_s == 0.5 * calls
+    assert found.seconds == tuples * 1.0 + 0.5 * calls
+
+
+def test_at_operator_level_every_box_pays_for_its_own_calls() -> None:
+    two = network(line("q", select(1.0), select(1.0)))
+    whole = report(ran(two, {"s": [0.0] * 3}, level="operator", train_tuples=ALL, overhead_s=0.5))
+    single = report(ran(two, {"s": [0.0] * 3}, level="operator", train_tuples=1, overhead_s=0.5))
+    assert (whole.calls, whole.overhead_s, whole.seconds) == (2, 1.0, 7.0)
+    assert (single.calls, single.overhead_s, single.seconds) == (6, 3.0, 9.0)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_the_cost_in_the_table_shares_the_overhead_among_the_tuples_of_a_train(size: int) -> None:
+
+    watched = Watched()
+    ran(ONE, {"s": AT_ONCE}, watched, overhead_s=1.0, train_tuples=size)
+    _, first = watched.seen[0]
+    assert first["cost_s"][0] == 1.0 + 1.0 / min(size, 5)
