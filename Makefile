@@ -34,8 +34,9 @@ bench-native: .venv/ready  ## Headgate against native Structured Streaming at 6,
 bench-simulation: .venv/ready  ## how fast the simulation is, also against SimPy and with 100 000 boxes
 	@.venv/bin/python bench/simulation.py
 
-docs: .venv/ready  ## write docs/reference.md from the program
+docs: .venv/ready  ## write docs/reference.md, and what commands in README and docs print, from the program
 	@.venv/bin/python docs/write_reference.py
+	@.venv/bin/python docs/write_examples.py
 
 clean:  ## remove everything that was installed or produced
 	rm -rf .venv state .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -12,8 +12,12 @@ from typer.testing import CliRunner
 
 from headgate import config
 from headgate.cli.app import app
+from headgate.cli.catalogue import testbeds_as_data, word_of
+from headgate.metrics.measures import MEASURES
 from headgate.policies import policies
+from headgate.runtime import TESTBEDS
 
+VERBS = ("run", "check", "simulate", "compare", "policies", "testbeds")
 MODELS = (
     config.Pipeline,
     config.PolicyConfig,
@@ -37,7 +41,14 @@ def reference() -> str:
         *map(_table, MODELS),
         "## The command line",
         "Exit codes: 0 done, 1 the work failed, 2 the request was wrong, 130 interrupted.",
-        *map(_help, ((), ("run",), ("check",), ("simulate",), ("policies",))),
+        *map(_help, ((), *((verb,) for verb in VERBS))),
+        "## The measures",
+        "What `headgate simulate` prints and `headgate compare --objective` takes; those marked may"
+        " be of a class or a query: `p95_response:class=H`.",
+        _measures(),
+        "## The testbeds",
+        "The workloads of the papers' experiments; the first variant is the usual one.",
+        _testbeds(),
         "## The policies",
         _policies(),
     ]
@@ -69,12 +80,38 @@ def _help(words: tuple[str, ...]) -> str:
     return f"### `{' '.join(('headgate', *words))}`\n\n```text\n{text}\n```"
 
 
+def _measures() -> str:
+    rows = ["| measure | is | unit | better | class, query |", "| --- | --- | --- | --- | --- |"]
+    for each in MEASURES.values():
+        better = "more" if each.more_is_better else "less"
+        part = "no" if each.of_line is None else "yes"
+        rows.append(f"| `{each.name}` | {each.title} | {each.unit} | {better} | {part} |")
+    return "\n".join(rows)
+
+
+def _testbeds() -> str:
+    rows = ["| testbed | variant | level | options and defaults |", "| --- | --- | --- | --- |"]
+    for family in testbeds_as_data(list(TESTBEDS)):
+        for word, variant in family["variants"].items():
+            options = ", ".join(f"`{key}={word_of(v)}`" for key, v in variant["options"].items())
+            chosen = f"`{family['chosen_by']}={word}`"
+            rows.append(f"| `{family['name']}` | {chosen} | {variant['level']} | {options} |")
+    return "\n".join(rows)
+
+
 def _policies() -> str:
-    rows = ["| policy | rule | objective | paper | starves |", "| --- | --- | --- | --- | --- |"]
+    rows = [
+        "| policy | rule | objective | paper | parameters | levels | engines | starves |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
     for entry in policies().values():
-        rule = entry.rule.splitlines()[0]
-        starves = "may" if entry.starves else "nobody"
-        rows.append(f"| `{entry.name}` | {rule} | {entry.objective} | {entry.paper} | {starves} |")
+        names = " ".join(f"`{name}`" for name in (entry.name, *entry.aliases))
+        parameters = ", ".join(f"`{key}={word_of(v)}`" for key, v in entry.parameters.items())
+        cells = (
+            names, entry.rule.splitlines()[0], entry.objective, entry.paper, parameters,
+            ", ".join(entry.levels), ", ".join(entry.engines), "may" if entry.starves else "nobody",
+        )  # fmt: skip
+        rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
 
 

@@ -94,7 +94,7 @@ def _list(entries: list[PolicyEntry]) -> Table:
 
 def _shortly(parameters: Mapping[str, Any]) -> str:
     """Gives parameters one a line, a long value cut short: the policy's own page has all of it."""
-    texts = [f"{key}={_word(value)}" for key, value in parameters.items()]
+    texts = [f"{key}={word_of(value)}" for key, value in parameters.items()]
     return "\n".join(text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…" for text in texts)
 
 
@@ -120,18 +120,18 @@ def _plain(entry: PolicyEntry) -> dict[str, object]:
         "name", "objective", "paper", "starves", "rule", "use", "avoid", "levels", "engines",
         "aliases",
     )  # fmt: skip
-    parameters = {key: _word(value) for key, value in entry.parameters.items()}
+    parameters = {key: word_of(value) for key, value in entry.parameters.items()}
     return {**{name: getattr(entry, name) for name in names}, "parameters": parameters}
 
 
 def _parameters(parameters: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key}={_word(value)}" for key, value in parameters.items())
+    return ", ".join(f"{key}={word_of(value)}" for key, value in parameters.items())
 
 
-def _word(value: Any) -> str:
+def word_of(value: Any) -> str:
     """Gives a value as it is written on the command line."""
     if isinstance(value, tuple):
-        return "+".join(map(_word, value))
+        return "+".join(map(word_of, value))
     if value is None or isinstance(value, bool):
         return str(value).lower()
     return str(value).replace(",", "+")
@@ -139,7 +139,7 @@ def _word(value: Any) -> str:
 
 def _flag(key: str, value: Any) -> str:
     flag = "--" + key.replace("_", "-")
-    return flag if value is False else f"{flag} {_word(value)}"
+    return flag if value is False else f"{flag} {word_of(value)}"
 
 
 def _either(words: tuple[str, ...]) -> str:

@@ -40,7 +40,7 @@ QUEUE = np.dtype(
 )
 
 
-def oldest_first(queue_of: Ints, queues: int) -> tuple[Any, Ints, Any]:
+def oldest_first(queue_of: Ints, queues: int) -> tuple[Any, Any, Any]:
     """Gives nodes, the node of each unit, and empty queues.
 
     Units of one queue have their nodes side by side, so that those that follow each other in it are
