@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -55,6 +57,95 @@ def test_a_policy_is_explained_with_its_rule() -> None:
     assert "S / (C̄ T)" in result.stdout
 
 
+@pytest.mark.parametrize(
+    "says", ["mean slowdown", "Sharaf eq 3.4", "use it when:", "not when:", "levels:", "engines:"]
+)
+def test_a_policy_is_explained_with_paper_levels_and_when_to_use_it(says: str) -> None:
+    assert says in CliRunner().invoke(app, ["policies", "hnr"]).stdout
+
+
+def test_another_name_of_a_policy_is_explained_too() -> None:
+    assert "also called:  fifo" in CliRunner().invoke(app, ["policies", "fifo"]).stdout
+
+
+def test_testbeds_are_listed_with_variants_options_and_defaults() -> None:
+    printed = CliRunner().invoke(app, ["testbeds", "cqc"]).stdout
+    assert "--workload A|B|C (else A), operator level" in printed
+    assert "--load 0.95" in printed
+    listed = json.loads(CliRunner().invoke(app, ["testbeds", "--json"]).stdout)
+    assert [each["name"] for each in listed] == ["sharaf", "aurora", "cqc", "amos", "bz"]
+
+
+def test_a_testbed_is_simulated_with_options_of_its_own() -> None:
+    words = ["simulate", "--testbed", "sharaf", "--queries", "7", "--tuples=90", "--by-class"]
+    result = CliRunner().invoke(app, [*words, "--policy", "hr,bsd(search=log)", "--json"])
+    reports = json.loads(result.stdout)
+    assert [report["policy"] for report in reports] == ["hr", "bsd(search=log)"]
+    assert reports[0]["total"]["tuples_in"] == 7 * 90
+    assert len(reports[0]["classes"]) > 1
+
+
+def test_settings_of_the_run_change_it() -> None:
+    words = ["simulate", "--testbed", "aurora", "--depth", "2", "--tuples", "300", "--json"]
+    usual, *changed = (
+        json.loads(CliRunner().invoke(app, [*words, *more]).stdout)[0]
+        for more in ([], ["--overhead-s", "0.001"], ["--level", "query"], ["--workers", "2"])
+    )
+    assert usual["overhead_s"] == 0
+    assert changed[0]["overhead_s"] == pytest.approx(0.001 * usual["box_calls"])
+    assert changed[1]["decisions"] < usual["decisions"]
+    assert changed[2]["utilisation"] < usual["utilisation"]
+
+
+def test_measures_are_rows_and_policies_columns_within_100_columns(tmp_path: Path) -> None:
+    words = ["simulate", "--testbed", "cqc", "--tuples", "30", "--overhead-s", "0.00001"]
+    many = "hr,rr,bsd(search=log,clusters=12),cqc(inner=hnr),fcfs,mtiq,lsf"
+    printed = CliRunner().invoke(app, [*words, "--policy", many]).stdout
+    assert all(len(line) <= 100 for line in printed.splitlines())
+    for row in (
+        "response, mean (s)", "slowdown, ℓ2 norm", "queue size, mean (bytes)", "staleness",
+        "tardiness, mean (s)", "overhead of box calls (s)", "memory, maximum (tuples)",
+        "utilisation", "H: response, 95 % (s)",
+    ):  # fmt: skip
+        assert row in printed
+    assert "QoS" not in printed  # no query has a graph
+    assert "overhead of decisions" not in printed  # nobody has any
+
+
+def test_policies_are_compared_and_the_winner_is_named(tmp_path: Path) -> None:
+    words = ["compare", "--testbed", "sharaf", "--queries", "10", "--tuples", "100", "--seeds", "2"]
+    words += ["--objective", "mean_response", "--policy", "rr,hr"]
+    printed = CliRunner().invoke(app, words).stdout
+    assert "hr is best; next is rr" in printed
+    assert "of 2 seeds; the ranges of the two over seeds" in " ".join(printed.split())
+    page = tmp_path / "page.html"
+    found = json.loads(CliRunner().invoke(app, [*words, "--json", "--plot", str(page)]).stdout)
+    assert [each["policy"] for each in found["standings"]] == ["hr", "rr"]
+    assert len(found["standings"][0]["values"]) == 2
+    assert "hr is best" in page.read_text()
+
+
+def test_recorded_arrivals_take_the_place_of_a_streams_own(tmp_path: Path) -> None:
+    file = tmp_path / "trace.parquet"
+    pq.write_table(pa.table({"ts": [0.0, 1.0, 1.5, 4.0]}), file)
+    words = ["simulate", "--testbed", "sharaf", "--queries", "3", "--trace", str(file), "--json"]
+    report = json.loads(CliRunner().invoke(app, words).stdout)[0]
+    assert report["total"]["tuples_in"] == 3 * 4
+    assert report["seconds"] == pytest.approx(4.0, abs=1.5)
+
+
+def test_a_policy_of_the_users_own_module_is_known_by_name(tmp_path: Path) -> None:
+    module = tmp_path / "own_policies.py"
+    module.write_text(
+        "import headgate as hg\n\n@hg.priority('dearest', changes='never')\n"
+        "def dearest(unit, now_s):\n    return unit.ideal_s\n"
+    )
+    words = ["simulate", "--testbed", "sharaf", "--queries", "3", "--tuples", "20", "--json"]
+    done = _headgate(*words, "--policy", "dearest", "--module", str(module))
+    assert json.loads(done.stdout)[0]["policy"] == "dearest", done.stderr
+    assert done.stderr == ""  # no bar off a terminal
+
+
 def test_a_pipeline_is_simulated_at_the_costs_of_the_file(tmp_path: Path) -> None:
     queries = {name: {**query, "statistics": KNOWN} for name, query in QUERIES.items()}
     file = _pipeline(tmp_path, queries=queries)
@@ -82,6 +173,27 @@ def test_a_simulation_uses_what_a_run_has_recorded(tmp_path: Path) -> None:
         (("simulate", "{file}"), "cost and selectivity are not known for: all, hot"),
         (("simulate", "{file}", "--policy", "hnrr"), "Did you mean 'hnr'?"),
         (("policies", "cqq"), "there is no policy 'cqq'. Did you mean 'cqc'?"),
+        (("testbeds", "sharraf"), "there is no testbed 'sharraf'. Did you mean 'sharaf'?"),
+        (("simulate",), "FILE must be one pipeline file, or --testbed NAME"),
+        (("simulate", "{file}", "--testbed", "bz"), "must be one pipeline file, or --testbed NAME"),
+        (("simulate", "{file}", "--polcy", "hr"), "no option '--polcy'. Did you mean '--policy'?"),
+        (
+            ("simulate", "--testbed", "bz", "--polcy", "hr"),
+            "there is no option '--polcy'. Did you mean '--policy'?",
+        ),
+        (
+            ("simulate", "--testbed", "sharaf", "--querries", "3"),
+            "testbed 'sharaf': there is no option '--querries'. Did you mean '--queries'?",
+        ),
+        (("simulate", "--testbed", "bz", "--level", "box"), "must be query or operator"),
+        (("simulate", "--testbed", "bz", "--policy", "bsd(searc=log)"), "Did you mean 'search'?"),
+        (("simulate", "--testbed", "bz", "--module", "nowhere.py"), "there is none of that name"),
+        (("simulate", "--testbed", "bz", "--plot", "no/such/folder.html"), "must be writable"),
+        (
+            ("compare", "--testbed", "bz", "--objective", "mean_respons"),
+            "there is no measure 'mean_respons'. Did you mean 'mean_response'?",
+        ),
+        (("run", "{file}", "--policy", "mss"), "one that runs on Spark"),
         (("run", "missing.yaml"), "missing.yaml: the file must be a readable file"),
     ],
 )

@@ -10,7 +10,8 @@ from headgate.model.events import Floats, Ints, Measured, StepFinished, StepStar
 from headgate.model.plan import Step
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
-from headgate.policies import clusters as compiled_clusters
+from headgate.policies import clusters as ways
+from headgate.policies import single_units
 from headgate.policies.fagin import two_lists
 from headgate.policies.interface import Selection, State
 from headgate.policies.priority import PriorityPolicy
@@ -45,9 +46,9 @@ class BalancedSlowdown(PriorityPolicy):
 
     Args:
         search: how the unit is found.
-        clusters: m. The thesis finds 12 best.
+        clusters: m, at most 1024. The thesis finds 12 best.
         epsilon: ε, instead of their number, for logarithmic clusters: there are log Δ / log ε, Δ
-            being the largest Φ over the smallest, and at most 1024.
+            being the largest Φ over the smallest, and again at most 1024.
         clustered: once a cluster is chosen, all its units that wait on the same tuple run before
             the next decision (§3.3.2.3). Tuples of the same instant count as the same.
     """
@@ -61,8 +62,8 @@ class BalancedSlowdown(PriorityPolicy):
     ) -> None:
         if search not in get_args(Search):
             raise ValueError("search: one of " + ", ".join(get_args(Search)))
-        if isinstance(clusters, bool) or not isinstance(clusters, int) or clusters < 1:
-            raise ValueError("clusters of 1 or more")
+        if not isinstance(clusters, int) or not 1 <= clusters <= ways.MOST_CLUSTERS:
+            raise ValueError(f"clusters from 1 to {ways.MOST_CLUSTERS}")
         if epsilon is not None and not 1.0 < epsilon < inf:
             raise ValueError("epsilon above 1")
         if epsilon is not None and search not in ("log", "fagin"):
@@ -100,12 +101,13 @@ class BalancedSlowdown(PriorityPolicy):
         phi = self._after_a_second(table, np.arange(len(table)))
         changes = np.full(len(table), learns)
         changes[list(self._shared)] = False
-        figures = compiled_clusters.measured(phi, changes, self.function)
-        ways = compiled_clusters
+        figures = single_units.measured(phi, changes, self.function)
         if self.search == "exact":
-            return Selection(ways.scanned(figures), ways.scan_changed, ways.scan_pick)
+            memory = single_units.scanned(figures)
+            return Selection(memory, single_units.scan_changed, single_units.scan_pick)
         if self.search == "fagin-units":
-            return Selection(ways.pruned(figures), ways.pruned_changed, ways.pruned_pick)
+            memory = single_units.pruned(figures)
+            return Selection(memory, single_units.pruned_changed, single_units.pruned_pick)
         division, begins, cluster_of = self._divided(phi)
         memory = ways.clustered(division, begins, cluster_of)
         learning = figures, begins, cluster_of
@@ -126,14 +128,14 @@ class BalancedSlowdown(PriorityPolicy):
 
     def _divided(self, phi: Floats) -> tuple[Any, Floats, Ints]:
         """Gives the division into clusters, where each begins, and the cluster of each unit."""
-        division, begins, cluster_of = compiled_clusters.division_of(
+        division, begins, cluster_of = ways.division_of(
             len(phi),
             uniform=self.search == "uniform",
             clusters=self.clusters,
             epsilon=nan if self.epsilon is None else self.epsilon,
             together=self.clustered,
         )
-        compiled_clusters.divide(phi, division, begins, cluster_of)
+        ways.divide(phi, division, begins, cluster_of)
         return division, begins, cluster_of
 
     def _oldest_of_best_cluster_first(self, state: State, now_s: float) -> tuple[Ints, Ints]:

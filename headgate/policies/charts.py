@@ -16,7 +16,7 @@ from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units, UnitShape
 from headgate.policies.envelope import lower_envelope, slope_of
 from headgate.policies.interface import Policy, Selection, State
-from headgate.policies.selection import rank_changed, rank_pick, ranked
+from headgate.policies.selection import earliest, ordered, rank_changed, rank_pick, ranked
 
 Readers = tuple[int, ...]
 """Units that read the same tuples from one buffer."""
@@ -237,7 +237,8 @@ class ChartPolicy(Policy):
             return Selection(memory, rank_changed, rank_pick)
         by_place = np.argsort(order.place)
         ends = np.searchsorted(order.turn[by_place], order.turn[by_place], side="right")
-        return Selection((*memory, ends), turn_changed, turn_pick)
+        heads_s = np.full(len(units), np.inf)  # by place, so that a partition lies together
+        return Selection((*memory, ends, heads_s), turn_changed, turn_pick)
 
     def _present(self, state: State) -> Order:
         if self._order is None or self._order[0] != state.figures:
@@ -249,21 +250,21 @@ class ChartPolicy(Policy):
 
 @compiled
 def turn_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
-    rank, order, bits, first, _ = memory
+    rank, order, bits, first, _, heads_s = memory
     rank_changed((rank, order, bits, first), table, unit, now_s)
+    row = table[unit]
+    heads_s[rank[unit]] = row.head_arrived_at_s if row.ready else np.inf
 
 
 @compiled
 def turn_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
-    rank, order, bits, first, ends = memory
+    rank, order, bits, first, ends, heads_s = memory
     chosen, tuples, examined = rank_pick((rank, order, bits, first), table, now_s)
     if chosen < 0:
         return chosen, tuples, examined
     place = rank[chosen]
-    for later in range(place + 1, ends[place]):
-        unit = order[later]
-        if table[unit].ready:
-            examined += 1
-            if table[unit].head_arrived_at_s < table[chosen].head_arrived_at_s:
-                chosen = unit
-    return chosen, tuples, examined
+    end = ends[place]
+    oldest = earliest(heads_s[place:end])
+    while ordered(heads_s[place]) != oldest:
+        place += 1
+    return order[place], tuples, end - rank[chosen]

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from headgate.compiled import borrowing
 from headgate.model.events import Floats, Ints
 from headgate.model.plan import ALL
-from headgate.model.unit_table import UNIT, UnitTable
+from headgate.model.unit_table import UnitTable
 from headgate.policies import fagin
-from headgate.policies.lean import lean
 from headgate.policies.oldest_first import OUT, clear, oldest_first, put, take
-from headgate.policies.selection import NOBODY, wait_changed, wait_pick, waiting
+from headgate.policies.selection import NOBODY
+from headgate.policies.single_units import measure
 
 MOST_CLUSTERS = 1024
 LARGEST_RATIO = 1e300
@@ -36,7 +37,7 @@ DIVISION = np.dtype(
 )
 
 
-@lean
+@borrowing
 def edges(largest: float, uniform: bool, clusters: int, epsilon: float, found: Floats) -> int:
     """Fills in where clusters of the domain [1, Δ] begin, and then Δ; gives their number m.
 
@@ -68,7 +69,7 @@ def edges(largest: float, uniform: bool, clusters: int, epsilon: float, found: F
     return count
 
 
-@lean
+@borrowing
 def cluster(division: Any, begins: Floats, value: float) -> int:
     """Gives the cluster of a Φ: the last that begins at or below it."""
     if not value > 0.0:
@@ -83,7 +84,7 @@ def cluster(division: Any, begins: Floats, value: float) -> int:
     return low
 
 
-@lean
+@borrowing
 def divide(phi: Floats, division: Any, begins: Floats, cluster_of: Ints) -> None:
     """Divides units into clusters by Φ over the smallest Φ (Sharaf §3.3.2.1).
 
@@ -112,69 +113,6 @@ def division_of(
     return division, np.zeros(room), np.zeros(units, dtype=np.int64)
 
 
-def measured(phi: Floats, changes: Any, function: Any) -> tuple[Any, ...]:
-    """Gives Φ of all units, which of them are measured anew, and what that needs."""
-    return phi.astype(np.float64), changes.astype(np.bool_), np.zeros(1, dtype=UNIT), function
-
-
-@lean
-def measure(figures: Any, table: UnitTable, unit: int) -> bool:
-    """Brings Φ of a unit up to date: its priority after a wait of 1 s. Says whether it changed."""
-    phi, changes, row, function = figures
-    if not changes[unit]:
-        return False
-    row[0] = table[unit]
-    row[0].head_arrived_at_s = row[0].mean_arrived_at_s = -1.0
-    value = function(row[0], 0.0)
-    if not 0.0 < value < np.inf:
-        value = 0.0
-    before, phi[unit] = phi[unit], value
-    return bool(before != value)
-
-
-def scanned(figures: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Gives the memory of a scan of all units."""
-    _, ready_phi, heads_s = waiting(figures[0])
-    return figures, ready_phi, heads_s
-
-
-@lean
-def scan_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
-    figures, ready_phi, heads_s = memory
-    measure(figures, table, unit)
-    wait_changed((figures[0], ready_phi, heads_s), table, unit, now_s)
-
-
-@lean
-def scan_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
-    figures, ready_phi, heads_s = memory
-    return wait_pick((figures[0], ready_phi, heads_s), table, now_s)
-
-
-def pruned(figures: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Gives the memory of Fagin's algorithm over single units."""
-    by_weight = np.argsort(-figures[0], kind="stable")
-    items = np.zeros(len(by_weight), dtype=[("front", np.int64), ("weight", np.float64)])
-    items["front"], items["weight"] = np.arange(len(by_weight)), figures[0]
-    return figures, fagin.two_lists(by_weight), items
-
-
-@lean
-def pruned_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
-    figures, lists, items = memory
-    if measure(figures, table, unit):
-        items[unit].weight = figures[0][unit]
-        fagin.weigh(lists, items, unit)
-    fagin.seat(lists, unit, table[unit].head_arrived_at_s if table[unit].ready else np.inf)
-
-
-@lean
-def pruned_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
-    _, lists, items = memory
-    unit, examined = fagin.best(lists, items, now_s)
-    return unit, ALL, examined
-
-
 def clustered(division: Any, begins: Floats, cluster_of: Ints) -> tuple[Any, ...]:
     """Gives the memory of clusters, each with its queue; the division; the units of a set."""
     memory = oldest_first(cluster_of, len(begins)), division, np.zeros_like(cluster_of)
@@ -182,7 +120,7 @@ def clustered(division: Any, begins: Floats, cluster_of: Ints) -> tuple[Any, ...
     return memory
 
 
-@lean
+@borrowing
 def _rebuild(memory: Any, begins: Floats, cluster_of: Ints) -> None:
     """Puts every unit into the queue of its new cluster; a set that was begun goes on as it was."""
     queued, _, _ = memory
@@ -196,7 +134,7 @@ def _rebuild(memory: Any, begins: Floats, cluster_of: Ints) -> None:
             put(queued, unit, node.key)
 
 
-@lean
+@borrowing
 def cluster_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
     queued, _, _ = memory
     nodes, node_of, _ = queued
@@ -215,7 +153,7 @@ def cluster_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> N
     put(queued, unit, row.head_arrived_at_s)
 
 
-@lean
+@borrowing
 def cluster_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     (_, _, queues), division, _ = memory
     unit = _next_of_set(memory)
@@ -235,7 +173,7 @@ def cluster_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int,
     return _first_of_set(memory, chosen), ALL, examined
 
 
-@lean
+@borrowing
 def _first_of_set(memory: Any, number: int) -> int:
     """Gives the first unit of a cluster; all that wait on the same tuple follow (§3.3.2.3)."""
     queued, division, members = memory
@@ -255,7 +193,7 @@ def _first_of_set(memory: Any, number: int) -> int:
     return members[0]
 
 
-@lean
+@borrowing
 def _next_of_set(memory: Any) -> int:
     """Gives the next unit of the set that still waits on the set's tuple, −1 if there is none."""
     (nodes, node_of, _), division, members = memory
@@ -270,7 +208,7 @@ def _next_of_set(memory: Any) -> int:
     return NOBODY
 
 
-@lean
+@borrowing
 def fagin_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
     inner, lists = memory
     (nodes, node_of, queues), _, _ = inner
@@ -282,7 +220,7 @@ def fagin_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> Non
         _seat(queues, lists, node.queue)
 
 
-@lean
+@borrowing
 def fagin_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     inner, lists = memory
     queues = inner[0][2]
@@ -297,13 +235,13 @@ def fagin_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, i
     return unit, ALL, examined
 
 
-@lean
+@borrowing
 def _seat(queues: Any, lists: Any, number: int) -> None:
     front_s = queues[number].front_s if queues[number].front >= 0 else np.inf
     fagin.seat(lists, number, front_s)
 
 
-@lean
+@borrowing
 def _learn(memory: Any, learning: Any, table: UnitTable, unit: int) -> None:
     """Brings Φ and the cluster of a unit up to date; the division, when its ends have moved."""
     figures, begins, _ = learning
@@ -319,7 +257,7 @@ def _learn(memory: Any, learning: Any, table: UnitTable, unit: int) -> None:
         of.stale = True
 
 
-@lean
+@borrowing
 def _divide_if_stale(memory: Any, learning: Any) -> bool:
     (phi, _, _, _), begins, cluster_of = learning
     division = memory[1]
@@ -330,28 +268,28 @@ def _divide_if_stale(memory: Any, learning: Any) -> bool:
     return True
 
 
-@lean
+@borrowing
 def learning_cluster_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
     inner, learning = memory
     _learn(inner, learning, table, unit)
     cluster_changed(inner, table, unit, now_s)
 
 
-@lean
+@borrowing
 def learning_cluster_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     inner, learning = memory
     _divide_if_stale(inner, learning)
     return cluster_pick(inner, table, now_s)
 
 
-@lean
+@borrowing
 def learning_fagin_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
     inner, learning = memory
     _learn(inner[0], learning, table, unit)
     fagin_changed(inner, table, unit, now_s)
 
 
-@lean
+@borrowing
 def learning_fagin_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     inner, learning = memory
     queues = inner[0][0][2]

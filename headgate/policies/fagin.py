@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from headgate.compiled import borrowing
 from headgate.model.events import Ints
-from headgate.policies.lean import lean
 
 NOWHERE = -1
 
@@ -38,7 +38,7 @@ def two_lists(by_weight: Ints) -> tuple[Any, Ints]:
     return places, np.zeros(2, dtype=np.int64)
 
 
-@lean
+@borrowing
 def weigh(lists: Any, items: Any, item: int) -> None:
     """Moves an item whose weight has changed to its place in the list of weights."""
     places, _ = lists
@@ -54,7 +54,7 @@ def weigh(lists: Any, items: Any, item: int) -> None:
     places[at].heaviest, places[item].rank = item, at
 
 
-@lean
+@borrowing
 def seat(lists: Any, item: int, head_s: float) -> None:
     """Moves an item to its place in the list of waits; a head at ∞ takes it out."""
     places, counts = lists
@@ -81,7 +81,7 @@ def seat(lists: Any, item: int, head_s: float) -> None:
         places[item].seat = NOWHERE
 
 
-@lean
+@borrowing
 def best(lists: Any, items: Any, now_s: float) -> tuple[int, int]:
     """Gives the item of the largest weight × wait and how many were computed; −1 if none waits.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from headgate.compiled import borrowing
 from headgate.model.events import Floats, Ints
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import Unit, UnitTable
@@ -13,7 +14,6 @@ from headgate.model.units import Units
 from headgate.policies.bit_sets import bit_sets, following, put, take
 from headgate.policies.heaps import NONE, joined, nodes_of, without
 from headgate.policies.interface import Policy, Selection, State
-from headgate.policies.lean import lean
 from headgate.policies.registry import register
 from headgate.policies.selection import NOBODY
 
@@ -61,7 +61,7 @@ class FreshnessAware(Policy):
         return Selection(memory, class_changed, class_pick)
 
 
-@lean
+@borrowing
 def stale_chance(selectivity: float, tuples: float) -> float:
     """Gives the chance that one of some tuples passes: 1 − (1 − S)^N (Sharaf §4.2.2).
 
@@ -70,7 +70,7 @@ def stale_chance(selectivity: float, tuples: float) -> float:
     return selectivity if tuples == 1.0 else -expm1(tuples * log1p(-selectivity))
 
 
-@lean
+@borrowing
 def freshness(unit: Unit, beta: float) -> float:
     """Gives the priority α (1 − (1 − S)^(N^β)) / (N^β C̄); −1 for what was never measured."""
     tuples, selectivity = float(unit.pending) ** beta, min(unit.selectivity, 1.0)
@@ -81,13 +81,13 @@ def freshness(unit: Unit, beta: float) -> float:
     return unit.weight * stale_chance(selectivity, tuples) / (tuples * unit.cost_s)
 
 
-@lean
+@borrowing
 def fill_freshness(table: UnitTable, units: Ints, beta: float, values: Floats) -> None:
     for position in range(len(units)):
         values[position] = freshness(table[units[position]], beta)
 
 
-@lean
+@borrowing
 def priority_class(value: float) -> int:
     """Gives the bucket of a priority, 0 for the largest: 64 to a factor of two (Sharaf §4.4.1)."""
     if not value > 0.0:
@@ -97,7 +97,7 @@ def priority_class(value: float) -> int:
     return CLASSES - 1 - min(max(rank, 0), CLASSES - 1)
 
 
-@lean
+@borrowing
 def class_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
     """Moves a unit to the bucket of its present priority; nobody else's is computed."""
     nodes, roots, words, levels, beta, computed = memory
@@ -119,7 +119,7 @@ def class_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> Non
         roots[node.queue] = joined(nodes, roots[node.queue], unit)
 
 
-@lean
+@borrowing
 def class_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     """Gives the best unit of the first bucket that is not empty."""
     _, roots, words, levels, _, computed = memory

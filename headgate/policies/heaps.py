@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from headgate.compiled import borrowing
 from headgate.model.events import Ints
-from headgate.policies.lean import lean
 
 NONE = -1
 
@@ -19,14 +19,14 @@ NODE = np.dtype(
         ("next", np.int32),  # in a list, or the next sibling in a heap
         ("prev", np.int32),  # in a list; in a heap the sibling before, or the parent of the first
         ("child", np.int32),  # the first one
-        ("place", np.int32),  # what it is in, by its owner's numbers
-        ("queue", np.int32),  # which of the owner's queues it is in, or was in
-        ("home", np.int32),  # which it is put into
         ("unit", np.int32),
+        ("place", np.int16),  # what it is in, by its owner's numbers
+        ("queue", np.int16),  # which of the owner's queues it is in, or was in
+        ("home", np.int16),  # which it is put into
     ],
     align=True,
 )
-"""A unit's links, in little room: memory is what queues of many units wait for."""
+"""A unit's links: half a cache line, since memory is what queues of many units wait for."""
 
 
 def nodes_of(units: Ints) -> Any:
@@ -45,14 +45,14 @@ def nodes_of(units: Ints) -> Any:
     return nodes
 
 
-@lean
+@borrowing
 def comes_before(nodes: Any, node: int, other: int) -> bool:
     """Says whether a node has the smaller key, or the same and the smaller unit number."""
     key, others = nodes[node].key, nodes[other].key
     return key < others or (key == others and nodes[node].unit < nodes[other].unit)
 
 
-@lean
+@borrowing
 def joined(nodes: Any, heap: int, other: int) -> int:
     """Gives the heap of all nodes of two."""
     if heap < 0:
@@ -69,7 +69,7 @@ def joined(nodes: Any, heap: int, other: int) -> int:
     return heap
 
 
-@lean
+@borrowing
 def without(nodes: Any, heap: int, node: int) -> int:
     """Gives the heap that is left when a node has gone; logarithmic amortised time."""
     if node == heap:
@@ -84,7 +84,7 @@ def without(nodes: Any, heap: int, node: int) -> int:
     return joined(nodes, heap, _without_top(nodes, node))
 
 
-@lean
+@borrowing
 def _without_top(nodes: Any, top: int) -> int:
     """Joins what was below, in pairs from the left and then all from the right."""
     node, pairs = nodes[top].child, NONE

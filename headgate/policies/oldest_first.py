@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from headgate.compiled import borrowing
 from headgate.model.events import Ints
 from headgate.policies.heaps import NONE, comes_before, joined, nodes_of, without
-from headgate.policies.lean import lean
 
 OUT, LISTED, STRAY = 0, 1, 2
 UNITS_A_DAY = 4
@@ -68,7 +68,7 @@ def oldest_first(queue_of: Ints, queues: int) -> tuple[Any, Any, Any]:
     return memory
 
 
-@lean
+@borrowing
 def clear(memory: Any, queue_of: Ints) -> None:
     """Empties all queues; `queue_of` says which one each unit is put into from now on.
 
@@ -94,7 +94,7 @@ def clear(memory: Any, queue_of: Ints) -> None:
         nodes[each].child = True
 
 
-@lean
+@borrowing
 def put(memory: Any, unit: int, head_s: float) -> None:
     """Puts a unit that is in no queue into its own."""
     nodes, node_of, queues = memory
@@ -116,7 +116,7 @@ def put(memory: Any, unit: int, head_s: float) -> None:
         of.front, of.front_s = unit, head_s
 
 
-@lean
+@borrowing
 def take(memory: Any, unit: int) -> None:
     """Takes a unit out of its queue."""
     nodes, node_of, queues = memory
@@ -131,7 +131,7 @@ def take(memory: Any, unit: int) -> None:
         _settle(nodes, of)
 
 
-@lean
+@borrowing
 def _settle(nodes: Any, of: Any) -> None:
     """Finds the first unit of a queue; opens days until there is one."""
     while True:
@@ -157,7 +157,7 @@ def _settle(nodes: Any, of: Any) -> None:
             _share_out(nodes, of)
 
 
-@lean
+@borrowing
 def _share_out(nodes: Any, of: Any) -> None:
     """Gives days to what lies beyond, up to twice the mean: so to at least half of it."""
     earliest_s, latest_s, total_s, count = np.inf, -np.inf, 0.0, 0
@@ -188,14 +188,14 @@ def _share_out(nodes: Any, of: Any) -> None:
         node = after
 
 
-@lean
+@borrowing
 def _day(of: Any, head_s: float) -> int:
     """Gives the number of a head's day, from 1; never a smaller one for a later head."""
     day = (head_s - of.begins_s) * of.days_per_s
     return min(int(day) + 1, of.days) if day > 0.0 else min(1, of.days)
 
 
-@lean
+@borrowing
 def _become_run(nodes: Any, of: Any, ring: int) -> None:
     """Brings a list near, where nothing is; one in order becomes the run without being walked."""
     first, last = nodes[ring].next, nodes[ring].prev
@@ -211,7 +211,7 @@ def _become_run(nodes: Any, of: Any, ring: int) -> None:
         node = after
 
 
-@lean
+@borrowing
 def _draw_near(nodes: Any, of: Any, node: int) -> None:
     last = nodes[of.run].prev
     if last == of.run or comes_before(nodes, last, node):
@@ -222,7 +222,7 @@ def _draw_near(nodes: Any, of: Any, node: int) -> None:
         of.strays = joined(nodes, of.strays, node)
 
 
-@lean
+@borrowing
 def _append(nodes: Any, ring: int, node: int) -> None:
     last = nodes[ring].prev
     if last == ring:

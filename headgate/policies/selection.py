@@ -117,7 +117,7 @@ def _largest_product(phi: Floats, heads_s: Floats, now_s: float) -> int:
 
 
 def weighed(count: int, function: Any) -> tuple[Any, ...]:
-    """Gives the memory of priorities Φ W whose Φ changes: as `waiting`, and a row to find Φ with."""
+    """Gives the memory of priorities Φ W whose Φ changes: as `waiting`, and a row for Φ."""
     phi = np.full(count, -1.0), np.full(count, -1e300)
     return (*phi, np.zeros(1, dtype=UNIT), function)
 
@@ -173,6 +173,15 @@ def _largest(values: Floats) -> int:
     best = SMALLEST
     for unit in range(len(values)):
         best = max(best, ordered(values[unit]))
+    return best
+
+
+@numba.njit(forceinline=True)
+def earliest(instants_s: Floats) -> int:
+    """Gives the smallest value as an integer that orders as it does; see `_largest_product`."""
+    best = LARGEST
+    for place in range(len(instants_s)):
+        best = min(best, ordered(instants_s[place]))
     return best
 
 

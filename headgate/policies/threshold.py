@@ -6,12 +6,12 @@ from typing import Any
 import numba
 import numpy as np
 
+from headgate.compiled import borrowing
 from headgate.model.events import Ints, Measured, StepFinished, StepStarted
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 from headgate.policies.interface import Policy, Selection, State
-from headgate.policies.lean import lean
 from headgate.policies.registry import policy_named, register
 from headgate.policies.selection import NOBODY, rank_changed, rank_pick, ranked
 
@@ -86,7 +86,7 @@ def paths_of(units: Units) -> tuple[Ints, Ints, Ints]:
     return begins, entries, depth
 
 
-@lean
+@borrowing
 def capacity(table: UnitTable, begins: Ints, entries: Ints, unit: int) -> tuple[float, int]:
     """Gives the largest capacity of a unit's paths and where that path begins; −1 if unmeasured."""
     largest, first = -1.0, unit
@@ -98,12 +98,12 @@ def capacity(table: UnitTable, begins: Ints, entries: Ints, unit: int) -> tuple[
     return largest, first
 
 
-@lean
+@borrowing
 def path_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
     memory[3][unit] = table[unit].ready
 
 
-@lean
+@borrowing
 def path_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     begins, entries, depth, ready = memory
     chosen, largest, first, examined = NOBODY, -1.0, -1, 0

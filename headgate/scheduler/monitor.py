@@ -1,4 +1,4 @@
-"""The QoS monitor: what the run was worth since the last look, for policies that ask (AMoS §3.3)."""
+"""The QoS monitor: what the run was worth since the last look (AMoS §3.3)."""
 
 from math import nan
 

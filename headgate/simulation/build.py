@@ -180,7 +180,7 @@ def build(
         floats=np.concatenate([*floats, np.zeros(1)]),
         drift=drift,
         shed=np.zeros((1, 1)),
-        response_bins=np.zeros((rows, BINS), dtype=np.int32),
+        response_bins=np.zeros((rows + 1, BINS), dtype=np.int32),
         slowdown_bins=np.zeros((rows, BINS), dtype=np.int32),
         kept=np.zeros(3 * 4096 if setting.keep else 3),
         stack=np.zeros(256, dtype=ENTRY),

@@ -54,7 +54,9 @@ def output(
     result.slowdown_sum += slowdown
     result.slowdown_squares += slowdown * slowdown
     result.slowdown_max = max(result.slowdown_max, slowdown)
-    world.response_bins[result.row, bin_of(response_s)] += 1
+    place = bin_of(response_s)
+    world.response_bins[result.row, place] += 1
+    world.response_bins[-1, place] += 1  # of all queries, for those who ask now and then
     world.slowdown_bins[result.row, bin_of(slowdown)] += 1
     begun_s = max(arrived_at_s, result.stale_until_s)
     if left_at_s > begun_s:
@@ -70,9 +72,9 @@ def output(
     sample.slowdown_sum += slowdown
     sample.qos_sum += worth
     if settings.keep:
-        place = 3 * clock.kept
-        world.kept[place] = query
-        world.kept[place + 1], world.kept[place + 2] = arrived_at_s, left_at_s
+        end = 3 * clock.kept
+        world.kept[end] = query
+        world.kept[end + 1], world.kept[end + 2] = arrived_at_s, left_at_s
         clock.kept += 1
     clock.outputs += 1
 

@@ -8,7 +8,7 @@ import numpy as np
 from headgate.metrics.report import Report
 from headgate.metrics.run import Line
 from headgate.metrics.tally import Tally
-from headgate.model.events import Ints, Measured
+from headgate.model.events import Measured
 from headgate.model.units import Units
 from headgate.simulation.world import World
 
@@ -20,7 +20,7 @@ class Worth:
         self.world = world
         self._response_max = self._slowdown_max = 0.0
         self._before = world.results.copy()
-        self._bins_before = self._bins()
+        self._bins_before = world.response_bins[-1].copy()
         self._area_before = self._at_s = 0.0
 
     def measured(self, now_s: float) -> Measured:
@@ -32,7 +32,7 @@ class Worth:
         def since(name: str) -> float:
             return float(results[name].sum() - before[name].sum())
 
-        bins = self._bins()
+        bins = self.world.response_bins[-1].copy()
         tally = Tally.of(
             outputs, since("response_sum"), since("response_squares"), np.inf,
             bins - self._bins_before,
@@ -61,11 +61,6 @@ class Worth:
         self._before, self._bins_before = results.copy(), bins
         self._area_before, self._at_s = float(clock["pending_area"]), now_s
         return Measured(now_s, seconds, values)
-
-    def _bins(self) -> Ints:
-        """Counts the responses of all queries by bin; wider sums take three times as long."""
-        counted: Ints = self.world.response_bins.sum(axis=0, dtype=np.int32)
-        return counted
 
     def _largest(self, name: str) -> float:
         """Gives the largest value of the queries whose results have grown since the last time."""

@@ -218,8 +218,8 @@ def test_the_ways_to_search_look_at_fewer_priorities_each() -> None:
     ("parameters", "expected"),
     [
         ({"search": "binary"}, "search: one of exact"),
-        ({"search": "log", "clusters": 0}, "clusters of 1 or more"),
-        ({"search": "log", "clusters": 2.5}, "clusters of 1 or more"),
+        ({"search": "log", "clusters": 0}, "clusters from 1 to 1024"),
+        ({"search": "log", "clusters": 2.5}, "clusters from 1 to 1024"),
         ({"search": "log", "epsilon": 1.0}, "epsilon above 1"),
         ({"search": "log", "epsilon": float("nan")}, "epsilon above 1"),
         ({"search": "uniform", "epsilon": 2.0}, "epsilon only with logarithmic clusters"),

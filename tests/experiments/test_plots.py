@@ -1,0 +1,97 @@
+"""Pages with plots: every policy is a line or a bar, axes have units, nothing is loaded."""
+
+import json
+import re
+from math import nan
+from typing import Any
+
+import pytest
+
+from headgate.experiments import comparison_page, over_time_page
+from headgate.metrics.report import Report
+from headgate.runtime import workload
+from headgate.runtime.comparison import Comparison, Standing
+
+
+def figure_of(page: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Gives the traces and the layout that a page hands to plotly."""
+    after = page[page.rindex("Plotly.newPlot(") :]
+    decoder = json.JSONDecoder()
+    traces, end = decoder.raw_decode(after, after.index("["))
+    layout, _ = decoder.raw_decode(after, after.index("{", end))
+    return traces, layout
+
+
+def reports(name: str, policies: tuple[str, ...], **options: object) -> list[Report]:
+    made = workload(name, **options)
+    return [made.simulate(policy) for policy in policies]
+
+
+def comparison(*means: float) -> Comparison:
+    names = ("lsf", "hr", "mss")
+    standings = tuple(
+        Standing(at + 1, names[at], (mean * 0.5, mean * 1.5), mean / means[0], names[at] != "mss")
+        for at, mean in enumerate(means)
+    )
+    return Comparison("bed", "", "memory", "memory, mean (tuples)", False, (0, 1), standings)
+
+
+def test_every_policy_is_a_line_in_every_panel() -> None:
+    page = over_time_page(reports("aurora", ("rr", "hr"), depth=2, tuples=300), "trees")
+    traces, layout = figure_of(page)
+    assert [trace["name"] for trace in traces] == ["rr"] * 4 + ["hr"] * 4
+    assert [trace["showlegend"] for trace in traces[:4]] == [True, False, False, False]
+    titles = [each["text"] for each in layout["annotations"]]
+    assert titles == ["queue size", "response time", "slowdown", "QoS"]
+    axes = {
+        value["title"]["text"]
+        for key, value in layout.items()
+        if "title" in value and "axis" in key
+    }
+    assert axes == {
+        "pending tuples",
+        "mean response (s)",
+        "mean slowdown",
+        "mean utility",
+        "time (s)",
+    }
+    assert layout["title"]["text"] == "trees"
+
+
+def test_a_panel_without_values_is_left_out() -> None:
+    page = over_time_page(reports("amos", ("hr",), tuples=200), "plan")
+    titles = [each["text"] for each in figure_of(page)[1]["annotations"]]
+    assert titles == ["queue size", "response time", "slowdown"]
+
+
+def test_tuples_that_all_wait_at_the_start_have_a_time_axis_too() -> None:
+    report = reports("bz", ("mss",), tuples=50)[0]
+    waiting = [row[1] for row in report.over_time if row[1] == row[1]]
+    assert len(report.over_time) > 20
+    assert waiting == sorted(waiting, reverse=True)  # nothing arrives any more
+
+
+def test_a_page_needs_nothing_from_elsewhere() -> None:
+    page = over_time_page(reports("amos", ("hr",), tuples=50), "plan")
+    assert not re.search(r"<script[^>]+src=", page)
+    assert "Plotly.newPlot(" in page
+
+
+def test_a_comparison_is_bars_with_their_range_best_on_top() -> None:
+    traces, layout = figure_of(comparison_page(comparison(2.0, 3.0, 4.0)))
+    bars = traces[0]
+    assert bars["type"] == "bar"
+    assert bars["y"] == ["mss", "hr", "lsf"]  # plotly draws the first at the bottom
+    assert bars["x"] == [4.0, 3.0, 2.0]
+    assert bars["error_x"]["array"] == [2.0, 1.5, 1.0]
+    assert bars["marker"]["color"][0] == "white"
+    assert layout["xaxis"]["title"]["text"] == (
+        "memory, mean (tuples), mean of 2 seeds; hollow: in a simulation only"
+    )
+    assert "lsf is best" in layout["title"]["text"]
+
+
+@pytest.mark.parametrize(("worst", "axis"), [(20.0, "linear"), (200.0, "log"), (nan, "linear")])
+def test_values_far_apart_have_a_logarithmic_axis(worst: float, axis: str) -> None:
+    found = comparison(2.0, worst) if worst == worst else comparison(0.0, 100.0)
+    assert figure_of(comparison_page(found))[1]["xaxis"]["type"] == axis
