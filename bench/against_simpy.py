@@ -64,11 +64,11 @@ def in_simpy(policy: str, queries: int, tuples: int) -> tuple[Floats, speed.Time
     arrived_at_s = bed.arrivals["packets"]
     model = simpy_model.model_of(bed.network, arrived_at_s, speed.SEED)
     began_cpu_s, began_s = time.process_time(), time.perf_counter()
-    left = simpy_model.run(model, policy)
+    books = simpy_model.run(model, policy)
     seconds, cpu_s = time.perf_counter() - began_s, time.process_time() - began_cpu_s
     calls = queries * tuples
-    timed = speed.Timed(seconds, cpu_s, model.box_calls, calls, calls, 0)
-    of, numbers, at_s = np.array(left).reshape(-1, 3).T
+    timed = speed.Timed(seconds, cpu_s, books.box_calls, calls, calls, 0)
+    of, numbers, at_s = np.array(books.left).reshape(-1, 3).T
     return np.column_stack([of, arrived_at_s[numbers.astype(np.int64)], at_s]), timed
 
 

@@ -14,6 +14,7 @@ import yaml
 from typer.testing import CliRunner
 
 from headgate.cli.app import app
+from headgate.errors import HeadgateError
 
 QUERIES = {
     "hot": {"class": "H", "sql": "SELECT location, ts FROM sensors WHERE temperature > 35"},
@@ -173,6 +174,24 @@ def test_a_simulation_uses_what_a_run_has_recorded(tmp_path: Path) -> None:
         (("simulate", "{file}"), "cost and selectivity are not known for: all, hot"),
         (("simulate", "{file}", "--policy", "hnrr"), "Did you mean 'hnr'?"),
         (("policies", "cqq"), "there is no policy 'cqq'. Did you mean 'cqc'?"),
+        (("run", "{file}", "--policy", "mss"), "one that runs on Spark"),
+        (("run", "missing.yaml"), "missing.yaml: the file must be a readable file"),
+    ],
+)
+def test_a_wrong_request_is_a_sentence_and_exit_code_2(
+    tmp_path: Path, words: tuple[str, ...], says: str
+) -> None:
+    file = _pipeline(tmp_path)
+    done = _headgate(*(word.format(file=file) for word in words))
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
         (("testbeds", "sharraf"), "there is no testbed 'sharraf'. Did you mean 'sharaf'?"),
         (("simulate",), "FILE must be one pipeline file, or --testbed NAME"),
         (("simulate", "{file}", "--testbed", "bz"), "must be one pipeline file, or --testbed NAME"),
@@ -193,19 +212,17 @@ def test_a_simulation_uses_what_a_run_has_recorded(tmp_path: Path) -> None:
             ("compare", "--testbed", "bz", "--objective", "mean_respons"),
             "there is no measure 'mean_respons'. Did you mean 'mean_response'?",
         ),
-        (("run", "{file}", "--policy", "mss"), "one that runs on Spark"),
-        (("run", "missing.yaml"), "missing.yaml: the file must be a readable file"),
     ],
 )
-def test_a_wrong_request_is_a_sentence_and_exit_code_2(
+def test_a_slip_is_answered_with_the_nearest_or_what_is_expected(
     tmp_path: Path, words: tuple[str, ...], says: str
 ) -> None:
-    file = _pipeline(tmp_path)
-    done = _headgate(*(word.format(file=file) for word in words))
-    assert done.returncode == 2
-    assert says in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
+    queries = {name: {**query, "statistics": KNOWN} for name, query in QUERIES.items()}
+    file = _pipeline(tmp_path, queries=queries)
+    result = CliRunner().invoke(app, [word.format(file=file) for word in words])
+    assert isinstance(result.exception, HeadgateError), result.output
+    assert says in str(result.exception)
+    assert result.stdout == ""
 
 
 @pytest.mark.spark

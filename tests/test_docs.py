@@ -37,6 +37,26 @@ def test_the_reference_page_is_what_the_program_prints() -> None:
     assert (ROOT / "docs/reference.md").read_text() == done.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["README.md", "docs/policies.md"])
+def test_commands_print_what_the_page_says(page: str) -> None:
+    text = (ROOT / page).read_text()
+    assert "```console" in text
+    assert _module("docs/write_examples.py").filled(text) == text
+
+
+def test_every_policy_is_in_the_table_by_rows_of_the_papers() -> None:
+    page = (ROOT / "docs/policies.md").read_text()
+    rows = re.findall(r"^\| (P\d+) \| (.*?) \|", page, re.MULTILINE)
+    # In a process of its own: other tests register policies too.
+    code = "from headgate.policies import policies as known\n"
+    code += "print(*(name for each in known().values() for name in (each.name, *each.aliases)))"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert set(re.findall(r"`(.*?)`", str(rows))) == set(done.stdout.split())
+    assert {row for row, _ in rows} == {f"P{number}" for number in range(1, 24)}
+
+
 def test_figures_of_the_readme_are_those_of_the_last_comparison() -> None:
     comparison = _module("bench/readme_table.py")
     for text in (comparison.headline(), comparison.with_few(), comparison.markdown()):

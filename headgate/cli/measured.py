@@ -76,11 +76,17 @@ def _width(report: Report) -> int:
     return min(max(9, len(report.policy)), WIDEST) + 3
 
 
+def _header(report: Report) -> str:
+    """Gives a policy's name; a long one with every parameter on a line of its own."""
+    name = report.policy
+    return name if len(name) <= WIDEST else name.replace("(", "(\n").replace(",", ",\n")
+
+
 def _table(reports: Sequence[Report]) -> Table:
     table = Table()
     table.add_column("")
     for report in reports:
-        table.add_column(report.policy, justify="right", max_width=WIDEST, overflow="fold")
+        table.add_column(_header(report), justify="right", max_width=WIDEST, overflow="fold")
     totals = [report.total for report in reports]
     _add(table, "results", [float(line.response_s.count) for line in totals])
     for measure in MEASURES.values():

@@ -115,7 +115,7 @@ def asked(ctx: typer.Context) -> tuple[Any, dict[str, Any]]:
             expected=expected,
         )  # fmt: skip
     for name in options:
-        raise UnknownName(kind="option", name=_flag(name), known=own_options(ctx))
+        raise UnknownName(kind="option", name=name, known=())
     return read_pipeline(files[0], os.environ), settings
 
 

@@ -44,10 +44,11 @@ def simulate(
     Example: headgate simulate --testbed sharaf --queries 100 --tuples 5000 --policy hr,hnr,bsd
     """
     options.load_modules(module)
+    chosen = spelled(policy) if policy else []
     with options.own_options_too(ctx):
         of, settings = options.asked(ctx)
         made = workload(of, seed=seed, **settings)
-    chosen = spelled(policy or made.usual_policy)
+    chosen = chosen or spelled(made.usual_policy)
     with of_each(chosen, made.ends_at_s) as watch:
         reports = [made.simulate(each, watch(each)) for each in chosen]
     _write(plot, lambda: over_time_page(reports, made.name))

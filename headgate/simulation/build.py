@@ -149,6 +149,8 @@ def build(
     pool = np.zeros(1024 + 4 * len(units) + waiting, dtype=ENTRY)
     clock = np.zeros(1, dtype=CLOCK)
     clock["chosen"] = NONE
+    in_order = windows["left_in_order"] & windows["right_in_order"]
+    clock["forget_at"] = 1024 if np.any((windows["window_s"] > 0) & ~in_order) else 0
     pool["next"] = np.arange(1, len(pool) + 1)
     classes = len(network.classes)
     workers = np.zeros(setting.workers, dtype=WORKER)
@@ -323,6 +325,8 @@ def _stages(
         windows[key] = NONE
     for number, box in enumerate(joins):
         windows["window_s"][number] = graph.nodes[box].operator.window_s
+        windows["left_in_order"][number] = _in_order(units, box, 0)
+        windows["right_in_order"][number] = _in_order(units, box, 1)
     at = 0
     place_of: dict[str, int] = {}
 
@@ -363,6 +367,20 @@ def _stages(
                 _append_child(stages, int(row["parent"]), at)
             at += 1
     return stages, windows
+
+
+def _in_order(units: Units, box: int, side: int) -> bool:
+    """Tells whether tuples reach a side of a box in the order of their arrival, in every run."""
+    node = units.graph.nodes[box]
+    if not node.boxes[side]:
+        return True
+    if node.streams[side] or len(node.boxes[side]) > 1:
+        return False
+    before = units.graph.nodes[node.boxes[side][0]]
+    merged = before.operator.kind == "union" and units.level == "operator"
+    if before.operator.kind == "join" or (before.sides > 1 and not merged):
+        return False
+    return all(_in_order(units, before.number, each) for each in range(before.sides))
 
 
 def _append_child(stages: "np.typing.NDArray[np.void]", parent: int, child: int) -> None:

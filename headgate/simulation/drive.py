@@ -7,7 +7,7 @@ import numpy as np
 
 from headgate.compiled import compiled
 from headgate.simulation.arrive import admit
-from headgate.simulation.execute import deliver, most_made, start, take
+from headgate.simulation.execute import deliver, forget, most_made, start, take
 from headgate.simulation.pointer import World
 from headgate.simulation.queues import open_merges
 from headgate.simulation.world import NONE
@@ -31,6 +31,8 @@ def catch_up(world: World) -> bool:
     clock = world.clock[0]
     clock.pending_area += clock.pending * (clock.now_s - clock.met_at_s)
     clock.met_at_s = clock.now_s
+    if 0 < clock.forget_at <= clock.entries:
+        forget(world)
     if not admit(world):
         return False
     while True:

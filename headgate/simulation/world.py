@@ -53,6 +53,7 @@ CLOCK = np.dtype(
         ("next_arrival", np.int64),
         ("free", np.int64),  # first free entry of the pool
         ("entries", np.int64),  # entries in use
+        ("forget_at", np.int64),  # so many in use, windows are looked through; 0 where needless
         ("changed", np.int64),  # units in `changed`
         ("calls", np.int64),
         ("box_calls", np.int64),
@@ -182,6 +183,8 @@ WINDOW = np.dtype(
         ("right_head", np.int64),
         ("right_tail", np.int64),
         ("right", np.int64),
+        ("left_in_order", np.bool_),  # whether tuples come in the order of their arrival
+        ("right_in_order", np.bool_),
     ],
     align=True,
 )

@@ -2,7 +2,6 @@
 
 import json
 import re
-from math import nan
 from typing import Any
 
 import pytest
@@ -30,7 +29,7 @@ def reports(name: str, policies: tuple[str, ...], **options: object) -> list[Rep
 def comparison(*means: float) -> Comparison:
     names = ("lsf", "hr", "mss")
     standings = tuple(
-        Standing(at + 1, names[at], (mean * 0.5, mean * 1.5), mean / means[0], names[at] != "mss")
+        Standing(at + 1, names[at], (mean * 0.5, mean * 1.5), 1.0, names[at] != "mss")
         for at, mean in enumerate(means)
     )
     return Comparison("bed", "", "memory", "memory, mean (tuples)", False, (0, 1), standings)
@@ -43,18 +42,10 @@ def test_every_policy_is_a_line_in_every_panel() -> None:
     assert [trace["showlegend"] for trace in traces[:4]] == [True, False, False, False]
     titles = [each["text"] for each in layout["annotations"]]
     assert titles == ["queue size", "response time", "slowdown", "QoS"]
-    axes = {
-        value["title"]["text"]
-        for key, value in layout.items()
-        if "title" in value and "axis" in key
-    }
-    assert axes == {
-        "pending tuples",
-        "mean response (s)",
-        "mean slowdown",
-        "mean utility",
-        "time (s)",
-    }
+    axes = [value for key, value in layout.items() if key.startswith(("xaxis", "yaxis"))]
+    assert {axis["title"]["text"] for axis in axes if "title" in axis} == {
+        "pending tuples", "mean response (s)", "mean slowdown", "mean utility", "time (s)",
+    }  # fmt: skip
     assert layout["title"]["text"] == "trees"
 
 
@@ -91,7 +82,8 @@ def test_a_comparison_is_bars_with_their_range_best_on_top() -> None:
     assert "lsf is best" in layout["title"]["text"]
 
 
-@pytest.mark.parametrize(("worst", "axis"), [(20.0, "linear"), (200.0, "log"), (nan, "linear")])
-def test_values_far_apart_have_a_logarithmic_axis(worst: float, axis: str) -> None:
-    found = comparison(2.0, worst) if worst == worst else comparison(0.0, 100.0)
-    assert figure_of(comparison_page(found))[1]["xaxis"]["type"] == axis
+@pytest.mark.parametrize(
+    ("means", "axis"), [((2.0, 20.0), "linear"), ((2.0, 200.0), "log"), ((0.0, 9.0), "linear")]
+)
+def test_values_far_apart_have_a_logarithmic_axis(means: tuple[float, ...], axis: str) -> None:
+    assert figure_of(comparison_page(comparison(*means)))[1]["xaxis"]["type"] == axis

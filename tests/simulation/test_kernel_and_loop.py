@@ -132,6 +132,19 @@ def by_loop(case: Case, policy: Policy) -> tuple[list[Decision], list[list[float
     return [decision[1:] for decision in sorted(decisions)], responses, report
 
 
+MANNERS: list[dict[str, Any]] = [
+    {},
+    {"learns": True, "window_tuples": 3},
+    {"storage_s": 1 / 32, "decision_s": 1 / 64},
+    {"train_fraction": 0.5},
+    {"train_spread_s": 0.25},
+    {"train_cost_s": 0.3},
+    {"fluid": True},
+    {"idle_waiting": True},
+]
+"""How a world may behave: see `headgate.simulation.build.Setting`."""
+
+
 def seconds(most: int) -> st.SearchStrategy[float]:
     """Draws a cost: of a coarse grain, so that sums are exact and ties happen, or any."""
     return st.integers(1, most).map(lambda n: n / 64) | st.floats(0.001, most / 64)
@@ -219,6 +232,7 @@ def woven_cases(draw: st.DrawFn) -> Case:
         "sharing": draw(st.sampled_from(["max", "sum", "pdt"])),
         "workers": draw(st.integers(1, 2)),
         "seed": draw(st.integers(0, 2**31)),
+        **draw(st.sampled_from(MANNERS)),
     }
     return Case(network, {name: draw(instants) for name in streams}, options)
 
