@@ -189,7 +189,7 @@ def _of_testbed(
     arrivals = made.arrivals
     if traces and not variant.takes_arrivals:
         arrivals = replaced(name, made.network, arrivals, traces)
-    recorded = "; arrivals as recorded" if traces else ""
+    recorded = "; arrivals as recorded" if traces and "as given" not in made.note else ""
     return Workload(
         name=made.name,
         network=made.network,

@@ -93,17 +93,22 @@ class Simulation:
     def run_until(
         self, at_s: float, progress: Callable[[float], None] = lambda now_s: None
     ) -> None:
-        """Runs until an instant: what ends then has ended, what begins then has begun."""
+        """Runs until an instant: what arrives or ends then has, what begins then has begun."""
         while True:
             until_s = min(self._meet(), at_s)
             why = self._go_on(until_s)
             progress(self.now_s)
             if why == drive.GROW:
-                self.world = grown(self.world)
-                self._worth.world = self.world
+                self._grow()
             elif why == drive.DONE or (why == drive.UNTIL and until_s >= at_s):
                 break
+        while not drive.catch_up(self.world):  # busy workers have not let arrivals in
+            self._grow()
         self._finish_calls()
+
+    def _grow(self) -> None:
+        self.world = grown(self.world)
+        self._worth.world = self.world
 
     def _meet(self) -> float:
         """Does what is due at this instant; gives the next one at which something is."""

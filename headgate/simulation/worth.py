@@ -5,49 +5,58 @@ from math import nan
 
 import numpy as np
 
+from headgate.compiled import compiled
 from headgate.metrics.report import Report
 from headgate.metrics.run import Line
 from headgate.metrics.tally import Tally
-from headgate.model.events import Measured
+from headgate.model.events import Floats, Measured
 from headgate.model.units import Units
-from headgate.simulation.world import World
+from headgate.simulation.pointer import World
+from headgate.simulation.world import Records
+
+SUMMED = (
+    "outputs", "response_sum", "response_squares", "slowdown_sum", "slowdown_squares", "qos_sum",
+    "judged", "stale_s", "tardy_sum", "response_max", "slowdown_max",
+)  # fmt: skip
+"""What `_add_up` finds, in this order: sums over all queries, and the two largest values."""
+
+BEFORE = np.dtype(
+    [("outputs", np.int64), ("response_max", np.float64), ("slowdown_max", np.float64)]
+)
 
 
 class Worth:
-    """Reads what the kernel has counted."""
+    """Reads what the kernel has counted. AMoS asks often, so it is added up in compiled form."""
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self._response_max = self._slowdown_max = 0.0
-        self._before = world.results.copy()
-        self._bins_before = world.response_bins[-1].copy()
+        self._before = np.zeros(len(world.results), dtype=BEFORE)
+        self._sums_before, self._bins_before = self._add_up(), world.response_bins[-1].copy()
         self._area_before = self._at_s = 0.0
 
     def measured(self, now_s: float) -> Measured:
         """Gives what happened since the last time, by the names of a performance specification."""
-        results, before, clock = self.world.results, self._before, self.world.clock[0]
+        results, clock = self.world.results, self.world.clock[0]
         seconds = now_s - self._at_s
-        outputs = int(results["outputs"].sum() - before["outputs"].sum())
+        sums, bins = self._add_up(), self.world.response_bins[-1].copy()
 
         def since(name: str) -> float:
-            return float(results[name].sum() - before[name].sum())
+            return sums[name] - self._sums_before[name]
 
-        bins = self.world.response_bins[-1].copy()
+        outputs, judged = int(since("outputs")), int(since("judged"))
         tally = Tally.of(
             outputs, since("response_sum"), since("response_squares"), np.inf,
             bins - self._bins_before,
         )  # fmt: skip
-        graphs = results["qos_end"] > results["qos_first"]
-        judged = int((results["outputs"] - before["outputs"])[graphs].sum())
         slides_s = results["slide_s"][results["slide_s"] > 0]
         windows = int((now_s // slides_s - self._at_s // slides_s).sum())
         values = {
             "mean_response_s": since("response_sum") / outputs if outputs else nan,
-            "max_response_s": self._largest("response_max") if outputs else nan,
+            "max_response_s": sums["response_max"],
             "p95_response_s": tally.quantile(0.95),
             "norm_response_s": since("response_squares") ** 0.5,
             "mean_slowdown": since("slowdown_sum") / outputs if outputs else nan,
-            "max_slowdown": self._largest("slowdown_max") if outputs else nan,
+            "max_slowdown": sums["slowdown_max"],
             "norm_slowdown": since("slowdown_squares") ** 0.5,
             "output_per_s": outputs / seconds if seconds else nan,
             "pending": (float(clock["pending_area"]) - self._area_before) / (seconds or nan),
@@ -56,18 +65,53 @@ class Worth:
             "staleness": since("stale_s") / (seconds * len(results)) if seconds else nan,
             "tardiness_s": since("tardy_sum") / windows if windows else 0.0,
         }
-        self._response_max = max(self._response_max, float(results["response_max"].max()))
-        self._slowdown_max = max(self._slowdown_max, float(results["slowdown_max"].max()))
-        self._before, self._bins_before = results.copy(), bins
+        self._sums_before, self._bins_before = sums, bins
         self._area_before, self._at_s = float(clock["pending_area"]), now_s
         return Measured(now_s, seconds, values)
 
-    def _largest(self, name: str) -> float:
-        """Gives the largest value of the queries whose results have grown since the last time."""
-        results, before = self.world.results, self._before
-        grown = results["outputs"] > before["outputs"]
-        new = results[name][grown & (results[name] > before[name])]
-        return float(new.max()) if len(new) else float(results[name][grown].mean())
+    def _add_up(self) -> dict[str, float]:
+        found = np.zeros(len(SUMMED))
+        _add_up(self.world, self._before, found)
+        return dict(zip(SUMMED, found.tolist(), strict=True))
+
+
+@compiled
+def _add_up(world: World, before: Records, found: Floats) -> None:
+    """Fills in `SUMMED`, and what the next time compares with.
+
+    The largest value is that of the queries whose results have grown since the last time. Where
+    none of them has reached a new largest, it is the mean of theirs; NaN where nothing was output.
+    """
+    grown, response_max, slowdown_max = 0, 0.0, 0.0
+    response_maxima = slowdown_maxima = 0.0
+    for query in range(len(world.results)):
+        row, old = world.results[query], before[query]
+        for place, value in enumerate(
+            (
+                float(row.outputs), row.response_sum, row.response_squares, row.slowdown_sum,
+                row.slowdown_squares, row.qos_sum,
+                float(row.outputs) if row.qos_end > row.qos_first else 0.0,
+                row.stale_s, row.tardy_sum,
+            )
+        ):  # fmt: skip
+            found[place] += value
+        if row.outputs > old.outputs:
+            grown += 1
+            response_maxima += row.response_max
+            slowdown_maxima += row.slowdown_max
+            if row.response_max > old.response_max:
+                response_max = max(response_max, row.response_max)
+            if row.slowdown_max > old.slowdown_max:
+                slowdown_max = max(slowdown_max, row.slowdown_max)
+        old.outputs = row.outputs
+        old.response_max, old.slowdown_max = row.response_max, row.slowdown_max
+    if grown == 0:
+        response_max = slowdown_max = np.nan
+    elif response_max == 0.0:
+        response_max = response_maxima / grown
+    if grown > 0 and slowdown_max == 0.0:
+        slowdown_max = slowdown_maxima / grown
+    found[len(found) - 2], found[len(found) - 1] = response_max, slowdown_max
 
 
 def report_of(policy: str, world: World, units: Units) -> Report:
