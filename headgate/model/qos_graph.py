@@ -70,7 +70,9 @@ class QoSGraph:
     @property
     def critical_s(self) -> Floats:
         """The latencies at which the slope changes."""
-        bends: Floats = self.latencies_s[np.diff(self.gradients) != 0]
+        steepest = float(self.gradients.max())
+        # Points on one line have slopes that differ by a rounding only.
+        bends: Floats = self.latencies_s[np.abs(np.diff(self.gradients)) > 1e-9 * steepest]
         return bends
 
     def _refuse(self, expected: str) -> None:

@@ -73,7 +73,7 @@ def advance(world: World, until_s: float) -> int:
         next_s = min(next_s, world.order_at_s[clock.next_arrival])
     if next_s == np.inf:
         return DONE  # nothing can move any more, whatever somebody has planned for later
-    if next_s > until_s:
+    if next_s >= until_s:  # what is due at that instant comes before its decisions
         clock.now_s = max(clock.now_s, until_s)
         return UNTIL
     clock.now_s = max(clock.now_s, next_s)

@@ -93,7 +93,10 @@ class Simulation:
     def run_until(
         self, at_s: float, progress: Callable[[float], None] = lambda now_s: None
     ) -> None:
-        """Runs until an instant: what arrives or ends then has, what begins then has begun."""
+        """Runs until an instant: what arrives or ends then has, what begins then has yet to.
+
+        The results of a call that runs are counted already, as leaving when they will.
+        """
         while True:
             until_s = min(self._meet(), at_s)
             why = self._go_on(until_s)

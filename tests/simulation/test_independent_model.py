@@ -99,9 +99,7 @@ def batch_answer(case: Case) -> list[tuple[int, float]]:
             coming = [one for name in box.inputs for one in made[name]]
             made[box.name] = [out for one in coming for out in after(box, place, one, case.seed)]
     return sorted(
-        (query, one.arrived_at_s)
-        for query, name in enumerate(case.outputs)
-        for one in made[name]
+        (query, one.arrived_at_s) for query, name in enumerate(case.outputs) for one in made[name]
     )
 
 
@@ -270,7 +268,9 @@ class Model:
         return made
 
 
-def simulated(case: Case, policy: str, **options: Any) -> tuple[list[tuple[int, float, float]], Any]:
+def simulated(
+    case: Case, policy: str, **options: Any
+) -> tuple[list[tuple[int, float, float]], Any]:
     """Gives (query, arrived, departed) of every result in the kernel, and what it counted."""
     simulation = simulation_of(
         case.network, case.arrivals, policy_named(policy), keep=True, seed=case.seed, **options

@@ -215,10 +215,7 @@ def woven_cases(draw: st.DrawFn) -> Case:
         boxes.append(Box(name=f"b{number}", operator=operator, inputs=tuple(inputs)))
     read = {name for box in boxes for name in box.inputs}
     ends = [box.name for box in boxes if box.name not in read or draw(st.booleans())]
-    paths = [
-        Path(query=draw(queries(number)), output=name)
-        for number, name in enumerate(ends)
-    ]
+    paths = [Path(query=draw(queries(number)), output=name) for number, name in enumerate(ends)]
     for number in range(len(ends), len(ends) + draw(st.integers(0, 2))):
         own = tuple(draw(st.lists(operators, min_size=1, max_size=3)))
         paths.append(Path(query=draw(queries(number)), stream="s0", operators=own))

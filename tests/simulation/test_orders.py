@@ -49,7 +49,7 @@ VALUE: dict[str, Any] = {
     [
         ("mean response", "hr", ("hnr", "srpt", "rr", "fcfs"), 0.98),
         ("mean slowdown", "hnr", ("hr", "srpt", "rr", "fcfs", "lsf", "bsd"), 0.95),
-        ("maximum response", "fcfs", ("hr", "hnr", "srpt", "brt", "bsd", "lsf"), 0.95),
+        ("maximum response", "fcfs", ("hr", "hnr", "srpt", "brt", "bsd", "lsf"), 0.99),
         ("maximum slowdown", "lsf", ("hr", "hnr", "srpt", "brt", "bsd", "fcfs"), 0.8),
         ("ℓ2 of response", "brt", ("hr", "hnr", "srpt", "bsd", "lsf", "fcfs"), 0.98),
         ("ℓ2 of slowdown", "bsd", ("hr", "hnr", "srpt", "brt", "lsf", "fcfs"), 0.95),

@@ -113,25 +113,34 @@ def op1_to_op3(policy: str) -> Simulation:
     return made(plan, {"s": instants}, policy, level="operator", fluid=True, train_tuples=1)
 
 
+def output_by(simulation: Simulation, at_s: float) -> float:
+    """Gives how much has left: of every input tuple all that is expected of it."""
+    return sum(0.25 * 0.5 * 0.8 for _, _, departed_s in results(simulation) if departed_s <= at_s)
+
+
 @pytest.mark.parametrize(("policy", "rows"), [("fifo", FIFO), ("mtiq", MTIQ)])
 def test_amos_2_2_queue_sizes_and_output(policy: str, rows: list[tuple[float, ...]]) -> None:
     simulation = op1_to_op3(policy)
     for at_s, *expected in rows:
-        simulation.run_until(at_s + 1e-9)  # past the second tuple of the instant
-        queues = simulation.world.table["amount"]
-        output = float(simulation.world.results["mass"][0])
-        found = [*queues, queues.sum(), output]
+        seen_at_s = at_s + 1e-9  # past the second tuple of the instant
+        simulation.run_until(seen_at_s)
+        queues = simulation.world.table["amount"].tolist()
+        found = [*queues, sum(queues), output_by(simulation, seen_at_s)]
         assert found == pytest.approx(expected, abs=1e-9), f"at {at_s}"
 
 
-def test_amos_2_2_mtiq_has_no_output_by_time_4() -> None:
+def test_amos_2_2_mtiq_has_no_output_by_time_4_and_all_in_the_end() -> None:
     simulation = op1_to_op3("mtiq")
-    simulation.run_until(3.99)
-    assert float(simulation.world.results["mass"][0]) == 0.0
+    simulation.run_until(4.0)
+    assert output_by(simulation, 4.0) == 0.0
+    simulation.run()
+    assert output_by(simulation, inf) == pytest.approx(0.6)
+    assert float(simulation.world.results["mass"][0]) == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize(
-    ("policy", "departures_s", "latency_s"), [("greedy", [9, 19, 20], 48), ("mss", [10, 11, 20], 41)]
+    ("policy", "departures_s", "latency_s"),
+    [("greedy", [9, 19, 20], 48), ("mss", [10, 11, 20], 41)],
 )
 def test_bz_5_two_queues_whose_tuples_all_wait(
     policy: str, departures_s: list[float], latency_s: float
