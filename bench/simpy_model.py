@@ -1,10 +1,10 @@
 """Sharaf's testbed at query level in SimPy, written for speed: what the kernel is compared with.
 
 It is the kernel's model, with the kernel's data structures: a cursor a query into the one stream,
-static priorities as ranks with a bit for each query that waits, Φ W over arrays for `bsd`. Every box
-call is an event; luck is drawn when a box runs, by the same hash; what a report needs is counted
-when a tuple leaves. The bits are one integer, so that an arrival, which makes every query ready,
-costs one assignment.
+static priorities as ranks with a bit for each query that waits, Φ W over arrays for `bsd`. Every
+box call is an event; luck is drawn when a box runs, by the same hash; what a report needs is
+counted when a tuple leaves. The bits are one integer, so that an arrival, which makes every query
+ready, costs one assignment.
 """
 
 from collections.abc import Generator
@@ -41,7 +41,7 @@ class Model:
 
 
 class Books:
-    """What a report needs: response and slowdown with their norms and quantiles, queues, staleness."""
+    """What a report needs: response, slowdown, their norms and quantiles, queues, staleness."""
 
     def __init__(self, model: Model) -> None:
         count = len(model.boxes)

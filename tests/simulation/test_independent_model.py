@@ -3,7 +3,7 @@
 from collections import deque
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import inf
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -334,8 +334,7 @@ def told_apart(model: Model) -> bool:
     several = {model.rates[unit] for unit in model.rates if model.ways(*unit) > 1} - {Fraction(0)}
     rates = sorted(model.rates.values())
     return all(
-        float((b - a) / b) > 1e-9 if a != b else a not in several
-        for a, b in zip(rates, rates[1:], strict=False)
+        float((b - a) / b) > 1e-9 if a != b else a not in several for a, b in pairwise(rates)
     )
 
 

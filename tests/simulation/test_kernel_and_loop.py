@@ -258,7 +258,7 @@ def test_the_kernel_decides_as_the_plain_loop_does(name: str, case: Case) -> Non
 @settings(deadline=None, max_examples=25)
 @given(case=woven_cases())
 def test_the_compiled_selection_decides_as_the_plans_do(name: str, level: str, case: Case) -> None:
-    seen, compiled = by_kernel(case, policy_named(name), level=level)
-    planned, led = by_kernel(case, ByPlan(policy_named(name)), level=level)
+    seen, _ = by_kernel(case, policy_named(name), level=level)
+    planned, _ = by_kernel(case, ByPlan(policy_named(name)), level=level)
     assert seen.decisions == planned.decisions
     assert seen.outputs == planned.outputs
