@@ -13,8 +13,13 @@ help:  ## say what there is
 demo: .venv/ready  ## run the forest-fire example for about a minute under two policies
 	@.venv/bin/headgate run examples/forest.yaml --policy rr,cqc --seconds 30
 
-test: .venv/ready check  ## all tests
-	@.venv/bin/python -m pytest -q
+# Those that start Spark or whole commands run beside the others, on the second core.
+WHOLE := tests/journeys tests/spark tests/experiments tests/test_cli.py tests/test_docs.py
+
+test: .venv/ready check  ## all tests, in two processes
+	@log=$$(mktemp); .venv/bin/python -m pytest -q $(WHOLE) > $$log 2>&1 & whole=$$!; \
+	  .venv/bin/python -m pytest -q $(addprefix --ignore=,$(WHOLE)); rest=$$?; \
+	  wait $$whole; whole=$$?; cat $$log; rm -f $$log; exit $$((rest + whole))
 
 test-long: .venv/ready  ## the long forms of the property and kill tests
 	@.venv/bin/python -m pytest -q -m "long" --hypothesis-profile=long

@@ -28,7 +28,7 @@ def test_an_unknown_policy_is_answered_with_the_nearest_and_all_known() -> None:
     with pytest.raises(UnknownName) as refused:
         policy_named("fcsf")
     assert "there is no policy 'fcsf'. Did you mean 'fcfs'? Known: " in str(refused.value)
-    assert "bsd, cqc, fcfs, hnr, hr, rr" in str(refused.value)
+    assert "bsd, chain, cqc, edf, edf-hr, fas, fcfs" in str(refused.value)
 
 
 def test_an_unknown_parameter_is_answered_with_policy_and_nearest() -> None:

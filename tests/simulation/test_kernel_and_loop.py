@@ -241,7 +241,7 @@ def same_decisions(found: list[Decision], expected: list[Decision]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOOPED)
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @given(case=plain_cases())
 def test_the_kernel_decides_as_the_plain_loop_does(name: str, case: Case) -> None:
     decisions, responses, report = by_loop(case, policy_named(name))
@@ -255,7 +255,7 @@ def test_the_kernel_decides_as_the_plain_loop_does(name: str, case: Case) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "level"), BOTH_LEVELS)
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @given(case=woven_cases())
 def test_the_compiled_selection_decides_as_the_plans_do(name: str, level: str, case: Case) -> None:
     seen, _ = by_kernel(case, policy_named(name), level=level)
