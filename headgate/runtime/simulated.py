@@ -20,10 +20,10 @@ from headgate.runtime.observed import Listener, Observed
 from headgate.scheduler.loop import run
 from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.shedder import Shedder
-from headgate.simulation.build import Setting
 from headgate.simulation.engine import SimulationEngine
 from headgate.simulation.refusals import check_figures
 from headgate.simulation.run import Simulation, Switch
+from headgate.simulation.setting import Setting
 from headgate.simulation.worth import report_of
 
 
@@ -61,7 +61,7 @@ def simulate(
         together: results leave at the end of a call, as from a Spark job.
         switches: queries that come and go.
         shedder: drops tuples in overload.
-        options: see `headgate.simulation.build.Setting`.
+        options: see `headgate.simulation.setting.Setting`.
 
     Runs that fuse calls, ask sources now and then or have listeners go through the same loop as a
     run on Spark; all others through the compiled kernel.

@@ -1,7 +1,7 @@
 """Arrivals in virtual time, compiled."""
 
 from headgate.compiled import compiled
-from headgate.simulation.execute import foresee
+from headgate.simulation.fates import foresee
 from headgate.simulation.pointer import World
 from headgate.simulation.queues import append, join_queue, new_entry, refresh, sheds
 

@@ -7,9 +7,11 @@ import numpy as np
 
 from headgate.compiled import compiled
 from headgate.simulation.arrive import admit
-from headgate.simulation.execute import deliver, forget, most_made, start, take
+from headgate.simulation.execute import deliver, start
+from headgate.simulation.joins import forget
 from headgate.simulation.pointer import World
 from headgate.simulation.queues import open_merges
+from headgate.simulation.trains import most_made, take
 from headgate.simulation.world import NONE
 
 DONE, UNTIL, GROW, MORE, DECIDE = range(5)

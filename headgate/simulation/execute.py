@@ -3,119 +3,15 @@
 import numpy as np
 
 from headgate.compiled import compiled
+from headgate.simulation.fates import copies_of, cost_of
+from headgate.simulation.joins import match, push
 from headgate.simulation.learn import learn
+from headgate.simulation.memory import drop, release_entry, release_source
 from headgate.simulation.outputs import finish_in_pane, output
 from headgate.simulation.pointer import World
-from headgate.simulation.queues import (
-    append,
-    free_entry,
-    may_pass,
-    new_entry,
-    refresh,
-    step_over,
-)
+from headgate.simulation.queues import append, new_entry, refresh, step_over
 from headgate.simulation.world import AGGREGATE, JOIN, NONE
-from headgate.workloads.luck import chance, mixed
-
-BELOW, ABOVE = 1.0 - 1e-12, 1.0 + 1e-12
-"""So that 0.3 s are three times 0.1 s, and 0.55 of 100 tuples are 55, in floats too."""
-
-
-@compiled
-def cost_of(world: World, position: int, number: int) -> float:
-    """Gives c of a stage for one tuple."""
-    stage = world.stages[position]
-    return world.floats[stage.costs + number] if stage.costs >= 0 else stage.cost_s
-
-
-@compiled
-def copies_of(world: World, position: int, number: int, arrived_at_s: float) -> int:
-    """Tells how many tuples a stage makes of one: mostly none or one, by luck."""
-    stage, settings = world.stages[position], world.settings[0]
-    if stage.fates >= 0:
-        return int(world.floats[stage.fates + number])
-    selectivity = stage.selectivity
-    if stage.drift >= 0:
-        interval = min(int(arrived_at_s / settings.drift_s), world.drift.shape[1] - 1)
-        selectivity = world.drift[stage.drift, interval]
-    whole = int(selectivity)
-    if selectivity > whole and chance(settings.seed, number, stage.luck) < selectivity - whole:
-        whole += 1
-    return whole
-
-
-@compiled
-def foresee(world: World, unit: int, number: int, arrived_at_s: float) -> tuple[float, float]:
-    """Gives the seconds and the results that a tuple will cost and bring in one call of a unit."""
-    queue = world.queues[unit]
-    seconds, tuples = 0.0, 1
-    for position in range(queue.first_stage, queue.first_stage + queue.stages):
-        seconds += tuples * cost_of(world, position, number)
-        tuples *= copies_of(world, position, number, arrived_at_s)
-        if tuples == 0:
-            break
-    return seconds, float(tuples)
-
-
-@compiled
-def take(world: World, unit: int, asked: int) -> int:
-    """Gives how many tuples a call takes: as asked, within a train's limits (Aurora §4.2)."""
-    settings, row, queue = world.settings[0], world.table[unit], world.queues[unit]
-    tuples = min(min(asked, settings.train_tuples), row.pending)
-    if settings.train_fraction < 1.0:
-        tuples = min(tuples, int(np.ceil(settings.train_fraction * row.pending * BELOW)))
-    if settings.train_cost_s < np.inf:
-        tuples = min(tuples, int(settings.train_cost_s / row.box_cost_s * ABOVE))
-    if settings.train_bytes < np.inf and row.bytes_in > 0.0:
-        tuples = min(tuples, int(settings.train_bytes / row.bytes_in))
-    if settings.train_spread_s < np.inf or queue.merge_end > queue.merge_first:
-        latest_s, count, entry = row.head_arrived_at_s + settings.train_spread_s, 0, queue.head
-        first = world.streams[queue.stream].first + queue.cursor if queue.stream >= 0 else 0
-        while count < tuples:
-            if queue.stream >= 0:
-                at_s = world.arrivals[first + count]
-            else:
-                at_s, entry = world.pool[entry].arrived_at_s, world.pool[entry].next
-            if at_s > latest_s or not may_pass(world, unit, at_s):
-                break
-            count += 1
-        tuples = count
-    return max(tuples, 1)
-
-
-@compiled
-def most_made(world: World, unit: int, tuples: int) -> tuple[int, int, int]:
-    """Gives how many entries and results a call can make at the most, and what one tuple of it can
-    have on the stack."""
-    queue = world.queues[unit]
-    first, end = queue.first_stage, queue.first_stage + queue.stages
-    if queue.line:
-        stage = world.stages[end - 1]
-        entries = tuples * (stage.fill_end - stage.fill_first)
-        return entries, tuples * (stage.query_end - stage.query_first), 0
-    # What a call puts into one side of a join, its later tuples meet on the other. Each round
-    # settles at least one join, those further up first.
-    for _ in range(queue.stages if queue.meets_itself else 1):
-        for position in range(first, end):
-            stage = world.stages[position]
-            stage.most_in = 1.0 if stage.parent == NONE else world.stages[stage.parent].most_out
-            copies = max(1.0, np.ceil(stage.selectivity))
-            if stage.kind == JOIN:
-                window = world.windows[stage.join]
-                copies = float(window.right if stage.side == 0 else window.left)
-                for other in range(first, end if queue.meets_itself else first):
-                    facing = world.stages[other]
-                    if facing.join == stage.join and facing.side != stage.side:
-                        copies += tuples * facing.most_in
-            stage.most_out = stage.most_in * copies
-    entries, results, stacked = 0.0, 0.0, 0.0
-    for position in range(first, end):
-        stage = world.stages[position]
-        entries += stage.most_out * (stage.fill_end - stage.fill_first)
-        entries += stage.most_in if stage.kind == JOIN else 0.0
-        results += stage.most_out * (stage.query_end - stage.query_first)
-        stacked += stage.most_in + stage.most_out
-    return int(tuples * entries), int(tuples * results), int(stacked)
+from headgate.workloads.luck import mixed
 
 
 @compiled
@@ -146,7 +42,7 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
             stream = world.streams[queue.stream]
             number, mass = place, 1.0
             arrived_at_s = ideal_at_s = queued_at_s = world.arrivals[stream.first + place]
-            _release_source(world, worker_number, queue.stream, place, begun_s)
+            release_source(world, worker_number, queue.stream, place, begun_s)
             place = step_over(world, unit, place + 1)
         else:
             entry = queue.head
@@ -157,7 +53,7 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
             queue.head = slot.next
             if queue.head == NONE:
                 queue.tail = NONE
-            _release_entry(world, worker_number, entry, begun_s)
+            release_entry(world, worker_number, entry, begun_s)
         earlier_s = spent_s
         if queue.line:
             spent_s = _run_line(
@@ -189,76 +85,6 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
     clock.busy_s += seconds
     clock.shared_area += worker.released * seconds
     clock.shared_bytes_area += worker.released_bytes * seconds
-
-
-@compiled
-def _release_source(world: World, worker: int, stream: int, number: int, begun_s: float) -> None:
-    """Counts one holder of a source tuple less; the last one frees its memory (BZ §2)."""
-    place = world.streams[stream].first + number
-    world.holders[place] -= 1
-    if world.holders[place] == 0:
-        _free(world, worker, begun_s - world.arrivals[place], world.streams[stream].bytes)
-
-
-@compiled
-def _release_entry(world: World, worker: int, entry: int, begun_s: float) -> None:
-    slot = world.pool[entry]
-    owner = slot.owner
-    if owner <= -2:
-        _release_source(world, worker, slot.target, -2 - owner, begun_s)
-        free_entry(world, entry)
-        return
-    world.pool[owner].holders -= 1
-    if world.pool[owner].holders == 0:
-        _free(world, worker, begun_s - world.pool[owner].queued_at_s, world.pool[owner].bytes)
-        if owner != entry:
-            free_entry(world, owner)
-        free_entry(world, entry)
-    elif owner != entry:
-        free_entry(world, entry)
-
-
-@compiled
-def _free(world: World, worker_number: int, held_s: float, size_bytes: float) -> None:
-    clock, worker = world.clock[0], world.workers[worker_number]
-    clock.shared_area += held_s
-    clock.shared_bytes_area += held_s * size_bytes
-    worker.released += 1
-    worker.released_bytes += size_bytes
-
-
-@compiled
-def drop(world: World, entry: int) -> None:
-    """Takes an entry out of memory that no call will ever take: its query has gone."""
-    clock, slot = world.clock[0], world.pool[entry]
-    owner = slot.owner
-    if owner <= -2:
-        drop_source(world, slot.target, -2 - owner)
-        free_entry(world, entry)
-        return
-    world.pool[owner].holders -= 1
-    if world.pool[owner].holders == 0:
-        clock.shared -= 1
-        clock.shared_bytes -= world.pool[owner].bytes
-        held_s = clock.now_s - world.pool[owner].queued_at_s
-        clock.shared_area += held_s
-        clock.shared_bytes_area += held_s * world.pool[owner].bytes
-        free_entry(world, owner)
-    if owner != entry:
-        free_entry(world, entry)
-
-
-@compiled
-def drop_source(world: World, stream: int, number: int) -> None:
-    """Counts one holder of a source tuple less, outside of any call."""
-    clock, place = world.clock[0], world.streams[stream].first + number
-    world.holders[place] -= 1
-    if world.holders[place] == 0:
-        held_s = clock.now_s - world.arrivals[place]
-        clock.shared -= 1
-        clock.shared_bytes -= world.streams[stream].bytes
-        clock.shared_area += held_s
-        clock.shared_bytes_area += held_s * world.streams[stream].bytes
 
 
 @compiled
@@ -333,7 +159,7 @@ def _run_tree(
         world.queues[unit], world.settings[0], world.clock[0], world.stack,
     )  # fmt: skip
     top = 0
-    _push(world, top, queue.first_stage, arrived_at_s, ideal_at_s, number, mass)
+    push(world, top, queue.first_stage, arrived_at_s, ideal_at_s, number, mass)
     top += 1
     while top > 0:
         top -= 1
@@ -353,7 +179,7 @@ def _run_tree(
                 finish_in_pane(world, queue.pane_query, arrived_at_s, left_at_s)
             continue
         if stage.kind == JOIN:
-            top = _match(world, position, top, arrived_at_s, reached_at_s, number, cost_s)
+            top = match(world, position, top, arrived_at_s, reached_at_s, number, cost_s)
             if settings.learns:
                 learn(world, stage.figure, float(top - bottom))
         else:
@@ -368,7 +194,7 @@ def _run_tree(
                 finish_in_pane(world, queue.pane_query, arrived_at_s, left_at_s)
             for copy in range(copies):
                 own = number if copy == 0 else mixed(number, copy)
-                _push(world, top, position, arrived_at_s, reached_at_s + cost_s, own, mass)
+                push(world, top, position, arrived_at_s, reached_at_s + cost_s, own, mass)
                 top += 1
         # What came out stands on the stack, in order; each is handed on, and goes on to the
         # children in place of the entry, the last first, so that the first is on top.
@@ -381,16 +207,6 @@ def _run_tree(
             )  # fmt: skip
         top = _descend(world, position, bottom, made)
     return spent_s
-
-
-@compiled
-def _push(
-    world: World, top: int, position: int, arrived_at_s: float, ideal_at_s: float, number: int,
-    mass: float,
-) -> None:  # fmt: skip
-    item = world.stack[top]
-    item.target, item.number, item.mass = position, number, mass
-    item.arrived_at_s, item.ideal_at_s = arrived_at_s, ideal_at_s
 
 
 @compiled
@@ -408,136 +224,18 @@ def _descend(world: World, position: int, bottom: int, made: int) -> int:
     spare = bottom + made * children
     for k in range(made):
         out = stack[bottom + k]
-        _push(world, spare + k, 0, out.arrived_at_s, out.ideal_at_s, out.number, out.mass)
+        push(world, spare + k, 0, out.arrived_at_s, out.ideal_at_s, out.number, out.mass)
     for k in range(made):
         block = bottom + (made - 1 - k) * children
         child, offset = world.stages[position].child, children - 1
         while child != NONE:
             out = stack[spare + k]
-            _push(
+            push(
                 world, block + offset, child, out.arrived_at_s, out.ideal_at_s, out.number, out.mass
             )
             offset -= 1
             child = world.stages[child].sibling
     return spare
-
-
-@compiled
-def _match(
-    world: World, position: int, top: int, arrived_at_s: float, reached_at_s: float, number: int,
-    cost_s: float,
-) -> int:  # fmt: skip
-    """Inserts a tuple on its side of a window join and puts its matches on the stack.
-
-    Symmetric hash join (Sharaf §2.2.1): pairs at most V apart, both ends included. Tuples of the
-    other side that are older than that are pruned, if this side goes on in order. What comes from
-    another join does not, since a composite arrives with the later of its two.
-    """
-    stage, seed = world.stages[position], world.settings[0].seed
-    window, pool = world.windows[stage.join], world.pool
-    left = stage.side == 0
-    in_order = window.left_in_order if left else window.right_in_order
-    other_in_order = window.right_in_order if left else window.left_in_order
-    entry = new_entry(world)
-    slot = pool[entry]
-    slot.arrived_at_s, slot.ideal_at_s, slot.number = arrived_at_s, reached_at_s, number
-    if left:
-        if window.left_tail == NONE:
-            window.left_head = entry
-        else:
-            pool[window.left_tail].next = entry
-        window.left_tail = entry
-        window.left += 1
-    else:
-        if window.right_tail == NONE:
-            window.right_head = entry
-        else:
-            pool[window.right_tail].next = entry
-        window.right_tail = entry
-        window.right += 1
-    other = window.right_head if left else window.left_head
-    while in_order and other != NONE and pool[other].arrived_at_s < arrived_at_s - window.window_s:
-        old, other = other, pool[other].next
-        free_entry(world, old)
-        if left:
-            window.right -= 1
-        else:
-            window.left -= 1
-    if left:
-        window.right_head = other
-        if other == NONE:
-            window.right_tail = NONE
-    else:
-        window.left_head = other
-        if other == NONE:
-            window.left_tail = NONE
-    while other != NONE:
-        found = pool[other]
-        if other_in_order and found.arrived_at_s > arrived_at_s + window.window_s:
-            break
-        pair = mixed(number, found.number) if left else mixed(found.number, number)
-        near = found.arrived_at_s <= arrived_at_s + window.window_s
-        near = near and found.arrived_at_s >= arrived_at_s - window.window_s
-        if near and chance(seed, pair, stage.luck) < stage.selectivity:
-            if found.arrived_at_s <= arrived_at_s:
-                ready_s = max(found.ideal_at_s + cost_s, arrived_at_s)
-                ideal_at_s = ready_s + (reached_at_s - arrived_at_s) + cost_s
-            else:
-                ready_s = max(reached_at_s + cost_s, found.arrived_at_s)
-                ideal_at_s = ready_s + (found.ideal_at_s - found.arrived_at_s) + cost_s
-            together_s = max(arrived_at_s, found.arrived_at_s)
-            _push(world, top, position, together_s, ideal_at_s, pair, 1.0)
-            top += 1
-        other = found.next
-    return top
-
-
-@compiled
-def forget(world: World) -> None:
-    """Prunes windows by the oldest tuple that is anywhere: no composite arrives before it."""
-    clock, pool = world.clock[0], world.pool
-    oldest_s = clock.now_s
-    for unit in range(len(world.queues)):
-        queue = world.queues[unit]
-        oldest_s = min(oldest_s, _oldest(world, queue.head))
-        if queue.stream >= 0 and queue.cursor < world.streams[queue.stream].arrived:
-            first = world.streams[queue.stream].first
-            oldest_s = min(oldest_s, world.arrivals[first + queue.cursor])
-    for number in range(len(world.workers)):
-        if world.workers[number].unit != NONE:
-            oldest_s = min(oldest_s, _oldest(world, world.workers[number].head))
-    for number in range(len(world.windows)):
-        window = world.windows[number]
-        for left in (True, False):
-            entry = window.left_head if left else window.right_head
-            head, tail, count = NONE, NONE, 0
-            while entry != NONE:
-                following = pool[entry].next
-                if pool[entry].arrived_at_s < oldest_s - window.window_s:
-                    free_entry(world, entry)
-                else:
-                    if tail == NONE:
-                        head = entry
-                    else:
-                        pool[tail].next = entry
-                    tail, count = entry, count + 1
-                    pool[entry].next = NONE
-                entry = following
-            if left:
-                window.left_head, window.left_tail, window.left = head, tail, count
-            else:
-                window.right_head, window.right_tail, window.right = head, tail, count
-    clock.forget_at = max(1024, 2 * clock.entries)
-
-
-@compiled
-def _oldest(world: World, entry: int) -> float:
-    """Gives the earliest arrival in a list of entries."""
-    oldest_s = np.inf
-    while entry != NONE:
-        oldest_s = min(oldest_s, world.pool[entry].arrived_at_s)
-        entry = world.pool[entry].next
-    return oldest_s
 
 
 @compiled

@@ -16,10 +16,12 @@ from headgate.model.units import Units
 from headgate.policies.interface import Policy, Selection, State
 from headgate.scheduler.shedder import Load, Shedder
 from headgate.simulation import drive
-from headgate.simulation.build import Setting, build, grown, preload
-from headgate.simulation.execute import drop, drop_source, foresee
+from headgate.simulation.build import build, grown, preload
+from headgate.simulation.fates import foresee
+from headgate.simulation.memory import drop, drop_source
 from headgate.simulation.pointer import World
 from headgate.simulation.queues import refresh, refresh_all, step_over
+from headgate.simulation.setting import Setting
 from headgate.simulation.world import NONE
 from headgate.simulation.worth import Worth
 

@@ -11,7 +11,6 @@ from networks import Watched, box, line, made, network, ran, report, results_of,
 from headgate.errors import ConfigRefused
 from headgate.model.network import Network
 from headgate.model.operator import Operator
-from headgate.policies import policies
 
 
 def aggregate(cost_s: float, range_s: float = 10.0, slide_s: float = 10.0) -> Operator:
@@ -138,7 +137,6 @@ def test_without_windows_a_deadline_counts_from_the_oldest_arrival_and_for_all()
     assert seen == [(8.0, 3), (9.0, 2), (17.0, 1)]
 
 
-@pytest.mark.skipif("edf" not in policies(), reason="edf is not here yet")
 def test_edf_runs_the_query_whose_slide_ends_first() -> None:
     # Both wait on the tuple of 3. The second is due at 4 and done then, if it goes first.
     both = network(line("slow", aggregate(1.0)), line("fast", aggregate(1.0, 4.0, 4.0)))

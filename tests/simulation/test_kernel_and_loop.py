@@ -142,7 +142,7 @@ MANNERS: list[dict[str, Any]] = [
     {"fluid": True},
     {"idle_waiting": True},
 ]
-"""How a world may behave: see `headgate.simulation.build.Setting`."""
+"""How a world may behave: see `headgate.simulation.setting.Setting`."""
 
 
 def seconds(most: int) -> st.SearchStrategy[float]:
