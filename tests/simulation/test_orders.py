@@ -111,8 +111,9 @@ def test_the_hybrid_is_less_tardy_than_edf_and_hr(utilisation: float, seed: int)
         name: simulate(testbed.network, testbed.arrivals, policy=name, seed=seed).total.tardiness_s
         for name in ("edf", "hr", "edf-hr")
     }
-    assert tardy["edf-hr"] <= tardy["edf"]
-    assert tardy["edf-hr"] <= tardy["hr"]
+    assert tardy["edf-hr"] < tardy["edf"]
+    assert tardy["edf-hr"] < tardy["hr"]
+    assert tardy["edf"] < tardy["hr"]  # against §3.8.1.13 where the load is high: see the docs
 
 
 @pytest.mark.parametrize("seed", SEEDS)
