@@ -10,7 +10,7 @@ import numpy as np
 
 from headgate.errors import ConfigRefused
 from headgate.model.events import Floats
-from headgate.model.plan import ALL, Step
+from headgate.model.plan import Step
 from headgate.model.unit_table import UNIT, Unit, UnitTable
 from headgate.model.units import Units, combined
 from headgate.policies import selection as ways
@@ -181,6 +181,3 @@ class PriorityPolicy(Policy):
         if units.sharing == "max":
             return max(self.value(way.selectivity, way.cost_s, way.ideal_s) for way in segments)
         return combined(segments, call_s + units.cost_s(unit), self.value)
-
-
-__all__ = ["ALL", "PriorityPolicy", "priority"]

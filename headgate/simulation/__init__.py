@@ -1,4 +1,4 @@
-"""The virtual-time engine: no Spark, millions of tuples in seconds.
+"""Virtual time: an engine for the loop that Spark has too, and a compiled kernel for all networks.
 
-In: a network, arrivals, a seed. Out: the same events as the Spark engine. Never: a real clock.
+In: units, arrivals, a seed. Out: events, or the arrays of a world and its report. Never: a clock.
 """
