@@ -26,6 +26,9 @@ from headgate.simulation.run import Simulation, Switch
 from headgate.simulation.setting import Setting
 from headgate.simulation.worth import report_of
 
+CLOCK_S = 1e-6
+"""What Spark's timestamps tell apart; a rate is not measured over less."""
+
 
 def simulate(
     network: Network,
@@ -122,7 +125,7 @@ def simulation_of(
     """Gives a simulation before its first instant; see `simulate`."""
     times = {name: np.asarray(each, dtype=np.float64) for name, each in arrivals.items()}
     rates = {
-        network.stream_number(name, where="arrivals"): len(each) / float(each[-1])
+        network.stream_number(name, where="arrivals"): len(each) / max(float(each[-1]), CLOCK_S)
         for name, each in times.items()
         if len(each) and each[-1] > 0
     }

@@ -286,3 +286,12 @@ def test_nothing_to_do_is_no_error() -> None:
 def test_a_network_without_queries_is_no_error() -> None:
     report = simulate(network(), {"s": np.zeros(2)}, policy="fcfs")
     assert report.total.response_s.count == 0
+
+
+def test_arrivals_closer_than_any_clock_tells_apart_are_no_infinite_rate() -> None:
+    join = Operator(kind="join", cost_s=1.0, selectivity=0.25, window_s=0.25)
+    joined = network(
+        results_of("q", "j"), boxes=[box("j", join, "left", "right")], streams=("left", "right")
+    )
+    arrivals = {"left": np.array([0.0, 0.0]), "right": np.array([5e-324])}
+    assert simulate(joined, arrivals, policy="ml").seconds == 3.0
