@@ -49,7 +49,12 @@ class StreamConfig(_Strict):
     )
     event_time: str | None = Field(None, description="column with the time a tuple speaks of")
     arrival_time: str | None = Field(None, description="column from which response times count")
-    trigger_s: float = Field(0.2, ge=0, description="how often the source is asked")
+    trigger_s: float | None = Field(
+        None, ge=0, description="how often the source is asked; 0.03 by the driver, 0.2 by Spark"
+    )
+    ingest: Literal["auto", "spark"] = Field(
+        "auto", description="auto: the driver asks the sources it can; spark: Structured Streaming"
+    )
     arrivals: ArrivalsConfig | None = Field(None, description="arrivals in a simulation")
 
 
@@ -146,6 +151,7 @@ class Pipeline(_Strict):
                 event_time=each.event_time,
                 arrival_time=each.arrival_time,
                 trigger_s=each.trigger_s,
+                ingest=each.ingest,
             )
             for name, each in self.streams.items()
         )

@@ -80,7 +80,6 @@ class RunMetrics:
         self._pending_max = np.zeros(count, dtype=np.int64)
         self._class_max = np.zeros(len(network.classes), dtype=np.int64)
         self._total_max = 0
-        self._failed: set[int] = set()
         self._pending_area = np.zeros(count)
         self._began_s: float | None = None
         self._last_s = 0.0
@@ -100,7 +99,6 @@ class RunMetrics:
                 self._finish(event)
             case UnitFailed():
                 self.errors.append(event.error)
-                self._failed.add(event.unit)
         by_class = self._by_class()
         self.pending_over_time.see(self.seconds, by_class)
         self.results_over_time.see(self.seconds, int(by_class.sum()))
@@ -150,11 +148,13 @@ class RunMetrics:
         self.calls += 1
         self.overhead_s += float(self._table["overhead_s"][list(call.units)].max())
         for unit, responses_s in zip(call.units, event.responses_s, strict=True):
+            if not len(responses_s):
+                continue
             slowdowns = responses_s / self._table["ideal_s"][unit]
             self._responses[unit].add(responses_s)
             self._slowdowns[unit].add(slowdowns)
             self.results_over_time.add(self.seconds, responses_s, slowdowns)
-        units = [unit for unit in call.units if unit not in self._failed]
+        units = [unit for unit in call.units if unit not in event.failed]
         self._tuples_in[units] += call.tuples
         self._pending[units] -= call.tuples
         self._busy_s[list(call.units)] += event.seconds / len(call.units)

@@ -35,7 +35,10 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepFinished:
-    """A call is done and its results are committed; tuples have one entry a unit."""
+    """A call is done and its results are committed; tuples have one entry a unit.
+
+    `failed` are units of the call that have taken nothing: they stay where they stood.
+    """
 
     at_s: float
     call: BoxCall
@@ -44,6 +47,9 @@ class StepFinished:
     responses_s: tuple[Floats, ...]
     more_follow: bool = False
     """As of trains: another call ends at the same instant."""
+    failed: tuple[int, ...] = ()
+    lane: str = ""
+    """How the engine ran it, where it has several ways."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,16 @@ class UnitFailed:
     at_s: float
     unit: int
     call: BoxCall
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class UnitDelayed:
+    """A unit could not finish its call and is tried again, not before `until_s`."""
+
+    at_s: float
+    unit: int
+    until_s: float
     error: Exception
 
 
@@ -84,5 +100,12 @@ class Measured:
 
 
 Event = (
-    TrainArrived | StepStarted | StepFinished | UnitFailed | ClockTicked | QueryStopped | Measured
+    TrainArrived
+    | StepStarted
+    | StepFinished
+    | UnitFailed
+    | UnitDelayed
+    | ClockTicked
+    | QueryStopped
+    | Measured
 )

@@ -1,6 +1,10 @@
 """Plan and step: what a policy returns. Box call: what the engine is asked to do."""
 
 from dataclasses import dataclass
+from typing import Literal
+
+Lane = Literal["driver", "job"]
+"""How the Spark engine runs a call: rows through the driver, or a job."""
 
 ALL = 2**62
 """As many tuples as are pending."""

@@ -12,11 +12,12 @@ from headgate.config import Pipeline
 from headgate.errors import ConfigRefused, QueryRefused, UnknownName
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
+from headgate.model.account import Account
 from headgate.model.events import Event
 from headgate.model.network import Network, Path
-from headgate.model.plan import ALL
+from headgate.model.plan import ALL, Lane
 from headgate.model.query import Query, QueryClass, QueryStatistics, Sink
-from headgate.model.stream import Stream
+from headgate.model.stream import Rows, Stream
 from headgate.model.unit_table import unit_table
 from headgate.model.units import units_of
 from headgate.policies import Policy, policy_named
@@ -32,7 +33,6 @@ from headgate.scheduler.statistics import Statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
 
 log = logging.getLogger("headgate")
 
@@ -50,6 +50,7 @@ class Headgate:
         most_fused: queries that may share one Spark job.
         retention_s: how long trains are kept after every query has passed them.
         rehearsal_s: how long new queries may be warmed up and measured before the first tuple.
+        lane: `driver` or `job` for every call that can go this way; without it the cheaper one.
         master: which Spark to start when none is passed in, with `spark_config` as settings.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
@@ -66,6 +67,7 @@ class Headgate:
         most_fused: int = 16,
         retention_s: float = 3600.0,
         rehearsal_s: float = 12.0,
+        lane: Lane | None = None,
         master: str = "local[*]",
         spark_config: Mapping[str, str] | None = None,
         reached: Callable[[str], None] = lambda point: None,
@@ -82,13 +84,14 @@ class Headgate:
         )
         self._workers, self._train_tuples, self._most_fused = workers, train_tuples, most_fused
         self._retention_s, self._rehearsal_s = retention_s, rehearsal_s
-        self._reached = reached
+        self._reached, self._lane = reached, lane
         self._owns_session = spark is None
         self._session = spark or room.local_session(self.state, master, spark_config or {})
         room.quiet_python()
         self._analyst = room.Analyst(room.own_session(self._session))
         self._streams: list[Stream] = []
         self._schemas: dict[str, Any] = {}
+        self._rows: dict[str, Rows] = {}
         self._paths: list[Path] = []
         self._handles: dict[str, QueryHandle] = {}
         self._engine: Any = None
@@ -99,8 +102,12 @@ class Headgate:
         self._lock = threading.Lock()
         self._forget_at_s = 0.0
 
-    def add_stream(self, stream: Stream) -> None:
+    def add_stream(self, stream: Stream, rows: Rows | None = None) -> None:
         """Adds a stream; its source is opened to learn the schema.
+
+        Args:
+            rows: for a stream of format `python`: gives the tuples from the n-th on, as mappings
+                from column to value. After a restart it is asked for those that follow the log.
 
         Raises:
             ConfigRefused: Spark cannot open it, or a time column is none.
@@ -113,7 +120,14 @@ class Headgate:
                 value=stream.name,
                 expected="unique: two streams have it",
             )
+        if (rows is None) == (stream.format == "python"):
+            raise ConfigRefused(
+                path=f"stream '{stream.name}'", key="rows", value=None,
+                expected="given for format 'python', and for no other",
+            )  # fmt: skip
         schema = self._room.source_of(self._session, stream).schema
+        if rows is not None:
+            self._rows[stream.name] = rows
         self._analyst.add_stream(stream.name, schema)
         self._streams.append(stream)
         self._schemas[stream.name] = schema
@@ -166,7 +180,8 @@ class Headgate:
             raise ConfigRefused(path="queries", key="", value=None, expected="at least one query")
         self._engine = self._room.SparkEngine(
             self._session, network, self._schemas, self.state,
-            workers=self._workers, retention_s=self._retention_s, reached=self._reached,
+            rows=self._rows, workers=self._workers, retention_s=self._retention_s,
+            lane=self._lane, reached=self._reached,
         )  # fmt: skip
         try:
             self._begin(network, listeners, progress)
@@ -242,6 +257,14 @@ class Headgate:
         totals: dict[str, tuple[int, int]] = self._engine.totals()
         return totals
 
+    def accounts(self) -> dict[str, Account]:
+        """Gives what has become of every tuple, by query, over all runs.
+
+        Of every query, arrived = delivered + filtered + queued + shed + missed.
+        """
+        accounts: dict[str, Account] = self._engine.accounts()
+        return accounts
+
     @property
     def queries(self) -> tuple[QueryHandle, ...]:
         return tuple(self._handles.values())
@@ -297,12 +320,7 @@ class Headgate:
         new = [path for path in network.paths if path.query.name not in known]
         if not self._rehearsal_s:
             return known
-        parts: dict[tuple[str, str], list[Path]] = {}
-        for path in network.paths:
-            if not path.runs_whole:
-                parts.setdefault((path.stream, path.query.query_class), []).append(path)
-        groups = [tuple(paths[: self._most_fused]) for paths in parts.values()]
-        return {**self._engine.rehearse(new, groups, self._rehearsal_s, progress), **known}
+        return {**self._engine.rehearse(new, self._rehearsal_s, progress), **known}
 
     def _refuse_if_started(self) -> None:
         if self._engine is not None:

@@ -46,7 +46,7 @@ def simulated_options(pipeline: Pipeline) -> dict[str, Any]:
         "train_tuples": pipeline.train_tuples or ALL,
         "most_fused": pipeline.most_fused,
         "together": True,
-        "trigger_s": {stream.name: stream.trigger_s for stream in pipeline.stream_models()},
+        "trigger_s": {stream.name: stream.asked_every_s for stream in pipeline.stream_models()},
     }
 
 

@@ -46,18 +46,18 @@ class StreamBuffer:
 
     def pending(self, cursors: Ints) -> Ints:
         """Counts the tuples from each cursor to the end."""
-        waiting: Ints = self._start[self.end - self._dropped] - self._start[cursors - self._dropped]
+        waiting: Ints = self._start[self.end - self._dropped] - self._start[self._place(cursors)]
         return waiting
 
     def head_arrived_at_s(self, cursors: Ints) -> Floats:
         """Tells when the oldest tuple at each cursor arrived; ∞ where none waits."""
-        at = np.minimum(cursors - self._dropped, len(self._head_at_s) - 1)
+        at = np.minimum(self._place(cursors), len(self._head_at_s) - 1)
         return np.where(cursors < self.end, self._head_at_s[at], np.inf)
 
     def mean_arrived_at_s(self, cursors: Ints) -> Floats:
         """Tells the mean arrival of the tuples at each cursor; ∞ where none waits."""
         total_s = self._arrived_sum_s[self.end - self._dropped]
-        sums_s = total_s - self._arrived_sum_s[cursors - self._dropped]
+        sums_s = total_s - self._arrived_sum_s[self._place(cursors)]
         means_s = sums_s / np.maximum(1, self.pending(cursors)) + (self._base_s or 0.0)
         return np.where(cursors < self.end, means_s, np.inf)
 
@@ -78,6 +78,10 @@ class StreamBuffer:
             self._dropped = before
             if not len(self._head_at_s):
                 self._grow()
+
+    def _place(self, cursors: Ints) -> Ints:
+        """Gives where cursors stand in the arrays; one that was left behind, at the beginning."""
+        return np.maximum(cursors - self._dropped, 0)
 
     def _grow(self) -> None:
         room = max(1024, len(self._head_at_s))

@@ -13,6 +13,7 @@ from headgate.model.events import (
     StepFinished,
     StepStarted,
     TrainArrived,
+    UnitDelayed,
     UnitFailed,
 )
 from headgate.model.network import Network
@@ -63,6 +64,7 @@ class Scheduler:
         ]
         self._idle = np.ones(len(table), dtype=np.bool_)
         self._out: set[int] = set()
+        self._delayed_until_s: dict[int, float] = {}
         self._running = 0
         self._calls = 0
         self._more_follow = False
@@ -71,8 +73,8 @@ class Scheduler:
 
     @property
     def wake_at_s(self) -> float:
-        """When the policy wants to be asked again, whatever happens."""
-        return self.policy.wake_at_s
+        """When the policy wants to be asked again, or a unit tried again, whatever happens."""
+        return min([self.policy.wake_at_s, *self._delayed_until_s.values()])
 
     def hear(self, event: Event) -> None:
         """Takes in what happened."""
@@ -86,6 +88,9 @@ class Scheduler:
             case StepFinished():
                 self._finish(event)
                 self._more_follow = event.more_follow
+            case UnitDelayed():
+                self._delayed_until_s[event.unit] = event.until_s
+                self._idle[event.unit] = False
             case UnitFailed() | QueryStopped():
                 # It stays where it stands and busy, so that no plan sees it again.
                 self._out.add(event.unit)
@@ -95,6 +100,7 @@ class Scheduler:
         """Gives the calls to start now: as many as there are free workers with something to do."""
         if self._monitor is not None and now_s >= self.policy.wake_at_s:
             self.policy.hear(self._monitor.measured(now_s))
+        self._try_again(now_s)
         calls: list[BoxCall] = []
         while self._running < self.workers and not self._more_follow:
             call = self._next_call(now_s)
@@ -109,9 +115,16 @@ class Scheduler:
         return np.flatnonzero(self._idle & (self.table["pending"] > 0))
 
     def passed(self, stream: int) -> int:
-        """Gives the train that every consumer of a stream has passed."""
-        units = self._units_of_stream[stream]
-        return int(self.cursors[units].min()) if len(units) else self.buffers[stream].end
+        """Gives the train that every consumer of a stream has passed; one that failed has not."""
+        units = [unit for unit in self._units_of_stream[stream] if unit not in self._out]
+        return int(self.cursors[units].min()) if units else self.buffers[stream].end
+
+    def _try_again(self, now_s: float) -> None:
+        for unit in [unit for unit, at_s in self._delayed_until_s.items() if at_s <= now_s]:
+            del self._delayed_until_s[unit]
+            if unit not in self._out:
+                self._idle[unit] = True
+                self._refresh(np.array([unit]))
 
     def _next_call(self, now_s: float) -> BoxCall | None:
         ready = self.ready
@@ -161,9 +174,9 @@ class Scheduler:
     def _finish(self, event: StepFinished) -> None:
         call = event.call
         self._running -= 1
-        done = [unit for unit in call.units if unit not in self._out]
+        done = [unit for unit in call.units if unit not in event.failed]
         self.cursors[done] = call.end_train
-        self._idle[done] = True
+        self._idle[[unit for unit in done if unit not in self._out]] = True
         if self.statistics is not None:
             self.statistics.learn(self.table, event)
             self._figures += 1

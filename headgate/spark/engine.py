@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path as File
 from uuid import uuid4
@@ -16,7 +15,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
-from headgate.errors import HeadgateError, StepFailed, StreamFailed
+from headgate.errors import HeadgateError, RecoveryRefused, StepFailed, StreamFailed
+from headgate.model.account import Account
 from headgate.model.events import (
     ClockTicked,
     Event,
@@ -24,25 +24,38 @@ from headgate.model.events import (
     QueryStopped,
     StepFinished,
     TrainArrived,
+    UnitDelayed,
     UnitFailed,
 )
 from headgate.model.network import Network, Path
-from headgate.model.plan import BoxCall
+from headgate.model.plan import BoxCall, Lane
 from headgate.model.query import QueryStatistics
+from headgate.model.stream import Rows
 from headgate.spark.executor import Executor, Work
 from headgate.spark.files import remove
+from headgate.spark.group import Output
 from headgate.spark.ingest import start_ingest
 from headgate.spark.journal import Journal, Train
+from headgate.spark.polling import Line, Poller
 from headgate.spark.recovery import recover
 from headgate.spark.refusals import cause_of
 from headgate.spark.rehearsal import FEW, MANY, invent, rehearse, warm_up
 from headgate.spark.session import own_session
 from headgate.spark.sinks import FileSink
+from headgate.spark.sources import polled_source
 from headgate.spark.stream_log import StreamLog
+from headgate.spark.train_cache import TrainCache
 
 log = logging.getLogger("headgate.spark")
 
 NOTHING: Floats = np.zeros(0)
+
+ATTEMPTS = 3
+PAUSE_S = 0.5
+"""A query that fails is tried again after this, then after twice this, then has failed."""
+
+COSTLY_S = 5e-6
+"""A query that costs more than this a tuple shares no code: the others would wait for it."""
 
 
 class CallGone(ClockTicked):
@@ -55,6 +68,9 @@ class SparkEngine:
     Args:
         schemas: what Spark says each stream's tuples look like.
         state: the directory of log, journal and checkpoints.
+        rows: for streams of format `python`, what gives their tuples.
+        lane: the way that every call takes, if it can; without it the cheaper one.
+        memory_bytes: what trains in memory may take.
         patience_s: how long `close` waits for calls under way before it interrupts them.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
@@ -66,38 +82,44 @@ class SparkEngine:
         schemas: Mapping[str, StructType],
         state: File,
         *,
+        rows: Mapping[str, Rows] | None = None,
         workers: int = 2,
         retention_s: float = 3600.0,
+        lane: Lane | None = None,
+        memory_bytes: int = 256 << 20,
         patience_s: float = 8.0,
         reached: Callable[[str], None] = lambda point: None,
     ) -> None:
         self._session, self._network, self._state = session, network, state
         self._retention_s, self._patience_s = retention_s, patience_s
+        self._rows = rows or {}
+        self._schemas = dict(schemas)
+        self._cache = TrainCache(memory_bytes)
         self._journal = Journal(state)
         try:
             for stream in network.streams:
                 self._journal.remember_stream(stream.name, schemas[stream.name].simpleString())
             self._logs = {
                 stream.name: StreamLog(
-                    state, stream.name, self._journal, schemas[stream.name], reached
+                    state, stream.name, self._journal, schemas[stream.name], self._cache, reached
                 )
                 for stream in network.streams
             }
             sinks = {path.query.name: FileSink(path.query.sink) for path in network.paths}
             self.recovered = recover(self._journal, sinks.values())
-            self.cursors = np.array(
-                [
-                    self._journal.remember_query(path.query.name, path.query.sql, path.stream)
-                    for path in network.paths
-                ],
-                dtype=np.int64,
-            )
+            cursors = [self._remember(path) for path in network.paths]
+            self.cursors = np.array(cursors, dtype=np.int64)
         except BaseException:
             self._journal.close()
             raise
-        self._executor = Executor(self._journal, self._logs, sinks, reached)
+        self._own = own_session(session)
+        self._executor = Executor(self._own, self._journal, self._logs, sinks, reached, lane)
+        self._executor.arrange(network.paths, lambda path: False)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._ingests: dict[str, StreamingQuery] = {}
+        self._poller: Poller | None = None
+        self._polls = False
+        self._attempts: dict[int, int] = {}
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="headgate-worker")
         self._sessions = threading.local()
         self._running = 0
@@ -107,8 +129,21 @@ class SparkEngine:
         self._tag = f"headgate-{uuid4().hex}"
         self._returned_at_s: float | None = None
         self._totals: dict[str, tuple[int, int]] | None = None
+        self._accounts: dict[str, Account] | None = None
         self.scheduler_s = 0.0
         self.failures: list[HeadgateError] = []
+
+    def _remember(self, path: Path) -> int:
+        """Gives the train a query goes on at, and tells of what it has missed."""
+        query = path.query
+        cursor = self._journal.remember_query(query.name, query.sql, path.stream)
+        if cursor.missed:
+            log.warning(
+                "query '%s' was away too long: retention has dropped %s tuples of stream '%s' that"
+                " it has not seen; it goes on with train %s",
+                query.name, cursor.missed, path.stream, cursor.train,
+            )  # fmt: skip
+        return cursor.train
 
     @property
     def first_trains(self) -> list[int]:
@@ -120,13 +155,9 @@ class SparkEngine:
         ]
 
     def rehearse(
-        self,
-        paths: Sequence[Path],
-        groups: Sequence[tuple[Path, ...]],
-        budget_s: float,
-        progress: Callable[[int, int], None],
+        self, paths: Sequence[Path], budget_s: float, progress: Callable[[int, int], None]
     ) -> dict[str, QueryStatistics]:
-        """Measures each new path alone, then warms up with the groups that will run fused."""
+        """Measures each new path alone, then warms up what will run together."""
         ends_at_s = time.perf_counter() + budget_s
         session, folder = own_session(self._session), self._state / "rehearsal"
         trains = {
@@ -139,7 +170,12 @@ class SparkEngine:
         known = rehearse(
             session, self._executor, paths, trains, budget_s=budget_s * 0.75, progress=progress
         )
-        warm_up(session, self._executor, groups, trains, ends_at_s - time.perf_counter())
+        self._executor.arrange(
+            self._network.paths,
+            lambda path: path.query.name in known and known[path.query.name].cost_s > COSTLY_S,
+        )
+        few = {name: each[0] for name, each in trains.items()}
+        warm_up(session, self._executor, self._network.paths, few, ends_at_s)
         remove(folder)
         return known
 
@@ -149,14 +185,36 @@ class SparkEngine:
             # All at once: a cursor may stand anywhere among them, but never beyond the last.
             if trains := self._journal.trains(stream.name):
                 self._arrived(number, *trains)
+        lines = []
         for number, stream in enumerate(self._network.streams):
+            stream_log = self._logs[stream.name]
+            checkpoint = self._state / "checkpoints" / stream.name
+            source = None
+            if stream.ingest == "auto" and not checkpoint.exists():
+                source = polled_source(
+                    self._own, stream, self._schemas[stream.name], self._rows.get(stream.name)
+                )
+            if source is not None:
+                lines.append(Line(number, stream, stream_log, source))
+                continue
+            if self._journal.positions(stream.name):
+                raise RecoveryRefused(
+                    subject=f"stream '{stream.name}'",
+                    expected="a source that the driver asks by itself, as in the last run",
+                    found="one for Structured Streaming, which would begin anew",
+                    fix="restore the stream's format, options and ingest, or rename the stream",
+                )
             self._ingests[stream.name] = start_ingest(
                 own_session(self._session),
                 stream,
-                self._logs[stream.name],
+                stream_log,
                 self._state,
                 partial(self._arrived, number),
             )
+        letters = self._state / "dead-letters"
+        self._polls = bool(lines)
+        self._poller = Poller(lines, self._journal, letters, self._arrived)
+        self._poller.start()
 
     def now_s(self) -> float:
         return time.time()
@@ -179,9 +237,7 @@ class SparkEngine:
 
     def drain(self) -> None:
         """Stops ingest; the run ends when everything that has arrived is processed."""
-        self._watching = False
-        for ingest in list(self._ingests.values()):
-            ingest.stop()
+        self._stop_ingest()
         self._draining = True
         self._events.put(ClockTicked(self.now_s()))
 
@@ -201,6 +257,10 @@ class SparkEngine:
         """Gives the tuples that every query has consumed and produced, over all runs."""
         return self._journal.counts() if self._totals is None else self._totals
 
+    def accounts(self) -> dict[str, Account]:
+        """Gives what has become of every tuple, by query, over all runs."""
+        return self._journal.accounts() if self._accounts is None else self._accounts
+
     def forget(self, stream: int, passed: int) -> None:
         """Drops trains that every consumer has passed and retention no longer asks for."""
         name = self._network.streams[stream].name
@@ -217,9 +277,7 @@ class SparkEngine:
         """Ends ingest, lets calls under way finish, closes the journal."""
         if self._totals is not None:
             return
-        self._watching = False
-        for ingest in list(self._ingests.values()):
-            ingest.stop()
+        self._stop_ingest()
         alarm = threading.Timer(
             max(0.1, self._give_up_at_s - time.monotonic()),
             self._session.sparkContext.cancelJobsWithTag,
@@ -228,13 +286,20 @@ class SparkEngine:
         alarm.start()
         self._pool.shutdown(wait=True, cancel_futures=True)
         alarm.cancel()
-        self._totals = self._journal.counts()
+        self._totals, self._accounts = self._journal.counts(), self._journal.accounts()
         self._journal.close()
+
+    def _stop_ingest(self) -> None:
+        self._watching = False
+        for ingest in list(self._ingests.values()):
+            ingest.stop()
+        if self._poller is not None:
+            self._poller.stop()
 
     def _wait(self, wake_at_s: float) -> Event | None:
         while True:
             idle = not self._running and self._events.empty()
-            if (self._stopping or self._draining) and idle:
+            if idle and (self._stopping or (self._draining and not self._attempts)):
                 return None
             if self._stopping and time.monotonic() > self._give_up_at_s:
                 return None
@@ -251,15 +316,22 @@ class SparkEngine:
 
     def _look_after_ingest(self) -> None:
         """Notices a source that died; the run ends once the last has and all is processed."""
+        if self._polls and self._poller is not None and self._poller.broken is not None:
+            self._polls = False
+            names = ", ".join(line.stream.name for line in self._poller.lines)
+            self._ingest_failed(names, self._poller.broken)
         for name, ingest in list(self._ingests.items()):
             # In this order: drain() stops watching before it stops a source.
             if not ingest.isActive and self._watching:
                 error = ingest.exception()
                 del self._ingests[name]
-                failure = StreamFailed(stream=name, cause=cause_of(error))
-                self.failures.append(failure)
-                log.warning("%s", failure)
-                self._draining = not self._ingests
+                self._ingest_failed(name, error)
+
+    def _ingest_failed(self, names: str, error: Exception | None) -> None:
+        failure = StreamFailed(stream=names, cause=cause_of(error))
+        self.failures.append(failure)
+        log.warning("%s", failure)
+        self._draining = not self._ingests and not self._polls
 
     def _arrived(self, stream: int, *trains: Train) -> None:
         self._events.put(
@@ -273,43 +345,64 @@ class SparkEngine:
         )
 
     def _run(self, call: BoxCall) -> None:
-        """A worker's turn: the call as one job or, should that fail, each member alone."""
+        """A worker's turn: evaluates and commits the call, tells how it went."""
         began_s = time.perf_counter()
         paths = tuple(self._network.paths[unit] for unit in call.units)
         work = Work(paths, call.first_train, call.end_train, call.tuples)
+        lane = ""
         try:
-            responses = self._evaluate_and_commit(work)
-        except Exception as error:
-            log.debug("call=%s failed together: %s", call.number, error)
-            if self._stopping:  # interrupted, not committed: the next start runs it
-                self._events.put(CallGone(self.now_s()))
-                return
-            responses = [self._alone(call, unit, work) for unit in call.units]
+            outputs, lane = self._executor.run(self._worker_session(), work)
+        except Exception as error:  # nothing was committed
+            outputs = [error] * len(paths)
+        committed_at_s = self.now_s()
         took_s = time.perf_counter() - began_s
-        outs = tuple(len(response_s) for response_s in responses)
-        self._events.put(StepFinished(self.now_s(), call, took_s, outs, tuple(responses)))
+        failed = [
+            (unit, output)
+            for unit, output in zip(call.units, outputs, strict=True)
+            if isinstance(output, Exception)
+        ]
+        if failed and self._stopping:  # interrupted, perhaps: the next start runs it
+            self._events.put(CallGone(self.now_s()))
+            return
+        for unit, output in failed:
+            self._fail(call, unit, output)
+        responses = tuple(
+            committed_at_s - output.arrived_at_s if isinstance(output, Output) else NOTHING
+            for output in outputs
+        )
+        outs = tuple(len(each) for each in responses)
+        self._events.put(
+            StepFinished(
+                self.now_s(), call, took_s, outs, responses,
+                failed=tuple(unit for unit, _ in failed), lane=lane,
+            )
+        )  # fmt: skip
+        for unit in set(call.units).difference(unit for unit, _ in failed):
+            self._attempts.pop(unit, None)
 
-    def _alone(self, call: BoxCall, unit: int, work: Work) -> Floats:
+    def _fail(self, call: BoxCall, unit: int, error: Exception) -> None:
+        """Has a unit tried again later or, after the last attempt, no more."""
         path: Path = self._network.paths[unit]
-        try:
-            return self._evaluate_and_commit(replace(work, paths=(path,)))[0]
-        except Exception as error:
-            if not self._stopping:
-                failure = StepFailed(
-                    query=path.query.name,
-                    stream=path.stream,
-                    trains=(call.first_train, call.end_train - 1),
-                    attempts=2,
-                    cause=cause_of(error),
-                )
-                log.warning("%s", failure)
-                self._events.put(UnitFailed(self.now_s(), unit, call, failure))
-            return NOTHING
+        attempts = self._attempts[unit] = self._attempts.get(unit, 0) + 1
+        failure = StepFailed(
+            query=path.query.name,
+            stream=path.stream,
+            trains=(call.first_train, call.end_train - 1),
+            attempts=attempts,
+            cause=cause_of(error),
+        )
+        if attempts < ATTEMPTS:
+            log.info("%s", failure)
+            until_s = self.now_s() + PAUSE_S * 2 ** (attempts - 1)
+            self._events.put(UnitDelayed(self.now_s(), unit, until_s, failure))
+        else:
+            del self._attempts[unit]
+            log.warning("%s", failure)
+            self._events.put(UnitFailed(self.now_s(), unit, call, failure))
 
-    def _evaluate_and_commit(self, work: Work) -> list[Floats]:
+    def _worker_session(self) -> SparkSession:
         if not hasattr(self._sessions, "own"):
             self._sessions.own = own_session(self._session)
             self._session.sparkContext.addJobTag(self._tag)
-        outputs = self._executor.run(self._sessions.own, work)
-        committed_at_s = self.now_s()
-        return [committed_at_s - output.arrived_at_s for output in outputs]
+        session: SparkSession = self._sessions.own
+        return session

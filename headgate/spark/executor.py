@@ -1,23 +1,26 @@
-"""Runs a box call as one Spark job and commits what every member made of it."""
+"""Evaluates a box call, in the driver or as a Spark job, and commits what every member made."""
 
 import logging
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as File
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from headgate.model.events import Floats
 from headgate.model.network import Path
+from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.files import flush, put
-from headgate.spark.fusion import FusedSql, fused_sql
+from headgate.spark.group import MOST, Group, Output, group_of
 from headgate.spark.journal import Journal, Result
+from headgate.spark.lanes import Lanes
+from headgate.spark.projection import NotPlain, Projection
 from headgate.spark.sinks import FileSink
-from headgate.spark.stream_log import StreamLog
+from headgate.spark.stream_log import StreamLog, Trains
 
 log = logging.getLogger("headgate.spark")
 
@@ -32,66 +35,187 @@ class Work:
     tuples: int
 
 
-@dataclass(frozen=True)
-class Output:
-    """What a member made: its rows, and when the tuples behind them arrived."""
+class Prepared:
+    """A group with Spark's code for it, made when it is first wanted, and what its calls cost."""
 
-    table: pa.Table
-    arrived_at_s: Floats
+    def __init__(self, group: Group, log: StreamLog, lane: Lane | None = None) -> None:
+        self.group, self.lanes = group, Lanes.new(lane)
+        self._log = log
+        self._projection: Projection | None = None
+        self._turn = threading.Lock()
 
-
-MOST_TEXTS = 1000
-"""Texts kept; a policy may form more groups than anybody wants to remember."""
+    def projection(self, session: SparkSession) -> Projection | None:
+        """Gives the code; None where nothing is computed, or a row does not suffice for it."""
+        with self._turn:
+            if self._projection is None and self.lanes.driver_can and self.group.items:
+                try:
+                    self._projection = Projection(session, self.group.items, self._log.schema)
+                except NotPlain:
+                    self.lanes.driver_can = False
+            return self._projection
 
 
 class Executor:
-    """Evaluates and commits; safe to use from several workers, each with its own session."""
+    """Evaluates and commits; safe to use from several workers, each with its own session.
+
+    Queries of one stream and class share their code, up to 63 of them. A call may want some of
+    them only: the code then runs for all and the rest is passed over, which is cheaper than other
+    code for every choice of members. A costly query has code of its own.
+
+    Args:
+        lane: the way that every call takes, if it can; without it the cheaper one.
+        reached: called at every point where a crash must lose nothing; a test raises there.
+    """
 
     def __init__(
         self,
+        session: SparkSession,
         journal: Journal,
         logs: Mapping[str, StreamLog],
         sinks: Mapping[str, FileSink],
         reached: Callable[[str], None],
+        lane: Lane | None = None,
     ) -> None:
+        self._session, self._lane = session, lane
         self._journal, self._logs, self._sinks = journal, logs, sinks
         self._reached = reached
-        self._texts: dict[tuple[str, ...], FusedSql] = {}
+        self._shared: dict[str, Prepared] = {}
+        self._alone: dict[str, Prepared] = {}
+        self._lock = threading.Lock()
+
+    def arrange(self, paths: Iterable[Path], costly: Callable[[Path], bool]) -> None:
+        """Says anew which queries share their code."""
+        parts: dict[tuple[str, str], list[Path]] = {}
+        for path in paths:
+            if not path.runs_whole and not costly(path):
+                parts.setdefault((path.stream, path.query.query_class), []).append(path)
+        chunks = [
+            each[at : at + MOST] for each in parts.values() for at in range(0, len(each), MOST)
+        ]
+        shared: dict[str, Prepared] = {}
+        for chunk in chunks:
+            names = [path.query.name for path in chunk]
+            same = self._shared.get(names[0])
+            if same is None or list(same.group.members) != names:
+                same = self._prepare(chunk)
+            shared.update(dict.fromkeys(names, same))
+        with self._lock:
+            self._shared = shared
+
+    def prepared(self, path: Path) -> Prepared:
+        """Gives what a query runs as when it shares a call."""
+        with self._lock:
+            return self._shared.get(path.query.name) or self._solo(path)
+
+    def solo(self, path: Path) -> Prepared:
+        """Gives what a query runs as when it is alone."""
+        with self._lock:
+            return self._solo(path)
+
+    def forget(self, query: str) -> None:
+        with self._lock:
+            self._alone.pop(query, None)
 
     def evaluate(
-        self, session: SparkSession, paths: tuple[Path, ...], trains: Sequence[str]
-    ) -> list[Output]:
-        """Gives every member's results; several members are one job with one scan."""
-        log = self._logs[paths[0].stream]
-        scan = session.read.schema(log.schema).parquet(*trains)
-        if paths[0].runs_whole:
-            return [self._evaluate_whole(session, paths[0], scan)]
-        # In one order whatever the policy's: the same members then are the same text, and Spark
-        # finds the code that it has generated and compiled for it.
-        ordered = tuple(sorted(paths, key=lambda path: path.query.name))
-        fused = self._text(ordered)
-        table = session.sql(fused.text, trains=scan).toArrow()
-        made = {
-            path.query.name: _member(path, table, flag, columns)
-            for path, flag, columns in zip(ordered, fused.flags, fused.columns, strict=True)
-        }
-        return [made[path.query.name] for path in paths]
+        self, session: SparkSession, paths: Sequence[Path], trains: Trains
+    ) -> tuple[list[Output | Exception], Lane]:
+        """Gives every member's results, or why it has none; and the lane of most of them."""
+        parts: dict[int, tuple[Prepared, list[Path]]] = {}
+        for path in paths:
+            prepared = self.solo(path) if len(paths) == 1 else self.prepared(path)
+            parts.setdefault(id(prepared), (prepared, []))[1].append(path)
+        found: dict[str, Output | Exception] = {}
+        lanes: list[Lane] = []
+        for prepared, members in parts.values():
+            lanes.append(self._together(session, prepared, members, trains, found))
+        jobs = lanes.count("job")
+        lane: Lane = "job" if jobs * 2 > len(lanes) else "driver"
+        return [found[path.query.name] for path in paths], lane
 
-    def run(self, session: SparkSession, work: Work) -> list[Output]:
-        """Evaluates and commits a call."""
-        log = self._logs[work.paths[0].stream]
-        outputs = self.evaluate(session, work.paths, log.paths(work.first_train, work.end_train))
-        self.commit(work, outputs)
-        return outputs
+    def measure(self, session: SparkSession, path: Path, trains: Trains) -> float:
+        """Gives the seconds that one query takes alone; raises what it raises."""
+        prepared = self.solo(path)
+        prepared.projection(self._session)
+        began_s = time.perf_counter()
+        self._run(session, prepared, [path], trains)
+        return time.perf_counter() - began_s
 
-    def commit(self, work: Work, outputs: Sequence[Output]) -> None:
+    def _together(
+        self,
+        session: SparkSession,
+        prepared: Prepared,
+        members: list[Path],
+        trains: Trains,
+        found: dict[str, Output | Exception],
+    ) -> Lane:
+        """Evaluates members at once or, should that fail, each alone."""
+        lane: Lane = "job"
+        try:
+            outputs, lane = self._run(session, prepared, members, trains)
+            found.update(zip([path.query.name for path in members], outputs, strict=True))
+        except Exception as error:
+            if len(members) == 1:
+                found[members[0].query.name] = error
+                return lane
+            log.debug("%s queries failed together: %s", len(members), error)
+            for path in members:
+                self._together(session, self.solo(path), [path], trains, found)
+        return lane
+
+    def _run(
+        self, session: SparkSession, prepared: Prepared, members: list[Path], trains: Trains
+    ) -> tuple[list[Output], Lane]:
+        group, names = prepared.group, [path.query.name for path in members]
+        if members[0].runs_whole:
+            return [self._run_whole(session, members[0], trains)], "job"
+        code = prepared.projection(self._session)
+        lane = prepared.lanes.choose(trains.tuples)
+        began_s = time.perf_counter()
+        if lane == "driver":
+            rows = trains.table()
+            made = code(rows) if code is not None else rows
+        else:
+            rows = made = session.sql(group.text, trains=trains.frame(session)).toArrow()
+        outputs = group.split(rows, made, names)
+        prepared.lanes.learn(lane, trains.tuples, time.perf_counter() - began_s)
+        return outputs, lane
+
+    def _run_whole(self, session: SparkSession, path: Path, trains: Trains) -> Output:
+        """Runs a text as it is written, over a view of the stream's name in the worker's session.
+
+        Which input row an output row comes from is not known then; each counts as arrived at the
+        mean of its trains.
+        """
+        rows: DataFrame = trains.frame(session)
+        rows.drop(ARRIVED_AT).createOrReplaceTempView(path.stream)
+        frame = session.sql(path.query.sql)
+        if text := self._sinks[path.query.name].text(["*"], ["*"]):
+            frame = frame.selectExpr(text)
+        table = frame.toArrow()
+        return Output(table, np.full(table.num_rows, trains.mean_arrived_at_s()))
+
+    def run(self, session: SparkSession, work: Work) -> tuple[list[Output | Exception], Lane]:
+        """Evaluates a call and commits what succeeded, all of it or nothing."""
+        stream_log = self._logs[work.paths[0].stream]
+        trains = stream_log.trains(work.first_train, work.end_train, work.tuples)
+        outputs, lane = self.evaluate(session, work.paths, trains)
+        good = [
+            (path, output)
+            for path, output in zip(work.paths, outputs, strict=True)
+            if isinstance(output, Output)
+        ]
+        if good:
+            self.commit(work, good)
+        return outputs, lane
+
+    def commit(self, work: Work, outputs: Sequence[tuple[Path, Output]]) -> None:
         """Makes the results visible, exactly once.
 
         They are written under temporary names, then journalled, then renamed: whoever reads the
         folder sees a file whole or not at all, and a crash between any two lines loses nothing.
         """
         results, renames, folders = [], [], set()
-        for path, output in zip(work.paths, outputs, strict=True):
+        for path, output in outputs:
             sink = self._sinks[path.query.name]
             temporary, final = sink.names(work.first_train, work.end_train)
             count = output.table.num_rows
@@ -103,7 +227,13 @@ class Executor:
             names: tuple[File | None, File | None] = (temporary, final) if count else (None, None)
             results.append(
                 Result(
-                    path.query.name, work.first_train, work.end_train, work.tuples, count, *names
+                    path.query.name,
+                    work.first_train,
+                    work.end_train,
+                    work.tuples,
+                    count,
+                    min(count, work.tuples),
+                    *names,
                 )
             )
         self._reached("results written")
@@ -121,33 +251,18 @@ class Executor:
             # The step is certain: to run it again would write it twice. Recovery ends it.
             log.warning("results stay hidden until the next start: %s", error)
 
-    def _evaluate_whole(self, session: SparkSession, path: Path, trains: DataFrame) -> Output:
-        """Runs a text as it is written, over a view of the stream's name in the worker's session.
+    def _solo(self, path: Path) -> Prepared:
+        name = path.query.name
+        if name not in self._alone:
+            self._alone[name] = self._prepare([path])
+        return self._alone[name]
 
-        Which input row an output row comes from is not known then; each counts as arrived at the
-        mean of its trains.
-        """
-        mean_s = trains.agg({ARRIVED_AT: "avg"}).collect()[0][0]
-        trains.drop(ARRIVED_AT).createOrReplaceTempView(path.stream)
-        frame = session.sql(path.query.sql)
-        if self._sinks[path.query.name].format == "json":
-            frame = frame.selectExpr("to_json(struct(*))")
-        table = frame.toArrow()
-        return Output(table, np.full(table.num_rows, mean_s))
-
-    def _text(self, paths: tuple[Path, ...]) -> FusedSql:
-        names = tuple(path.query.name for path in paths)
-        if len(self._texts) > MOST_TEXTS:
-            self._texts.clear()
-        if names not in self._texts:
-            as_json = [self._sinks[name].format == "json" for name in names]
-            self._texts[names] = fused_sql(paths, as_json)
-        return self._texts[names]
-
-
-def _member(path: Path, table: pa.Table, flag: str | None, columns: Sequence[str]) -> Output:
-    rows = table if flag is None else table.filter(table[flag])
-    arrived_s = rows[ARRIVED_AT].to_numpy()
-    chosen = [rows[column] for column in columns]
-    names = path.columns if len(path.columns) == len(columns) else columns
-    return Output(pa.Table.from_arrays(chosen, names=list(names)), arrived_s)
+    def _prepare(self, paths: Sequence[Path]) -> Prepared:
+        stream_log = self._logs[paths[0].stream]
+        columns = [name for name in stream_log.schema.names if name != ARRIVED_AT]
+        texts = {
+            path.query.name: text
+            for path in paths
+            if (text := self._sinks[path.query.name].text(path.outputs, path.columns))
+        }
+        return Prepared(group_of(paths, columns, texts), stream_log, self._lane)

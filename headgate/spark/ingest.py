@@ -1,4 +1,4 @@
-"""Ingest: one Structured Streaming query per stream that appends every batch to the log."""
+"""Ingest by Structured Streaming: a query per stream that appends every batch to the log."""
 
 import time
 from collections.abc import Callable
@@ -11,10 +11,10 @@ from pyspark.sql.types import StructType
 
 from headgate.errors import ConfigRefused, RecoveryRefused
 from headgate.model.stream import ARRIVED_AT, Stream
-from headgate.spark.generator import Generator
 from headgate.spark.journal import Train
 from headgate.spark.refusals import SPARK_ERRORS, reason_of
 from headgate.spark.stream_log import StreamLog
+from headgate.workloads.forest import SCHEMA
 
 
 def source_of(session: SparkSession, stream: Stream) -> DataFrame:
@@ -23,10 +23,11 @@ def source_of(session: SparkSession, stream: Stream) -> DataFrame:
     Raises:
         ConfigRefused: Spark does not know the format, an option, the schema or the directory.
     """
-    if stream.format == Generator.name():
-        session.dataSource.register(Generator)
     where = f"stream '{stream.name}'"
     try:
+        if stream.format in ("headgate", "python"):  # nothing that Spark itself could open
+            schema = SCHEMA if stream.format == "headgate" else stream.schema
+            return _checked(where, stream, session.createDataFrame([], schema))
         reader = session.readStream.format(stream.format).options(**stream.options)
         if stream.schema:
             reader = reader.schema(stream.schema)
@@ -38,6 +39,11 @@ def source_of(session: SparkSession, stream: Stream) -> DataFrame:
             value=stream.format,
             expected=f"a source that Spark can open: {reason_of(error)}",
         ) from error
+    return _checked(where, stream, source)
+
+
+def _checked(where: str, stream: Stream, source: DataFrame) -> DataFrame:
+    """Gives the source back, unless a column's name or type cannot be."""
     if ARRIVED_AT in (column.lower() for column in source.columns):
         raise ConfigRefused(
             path=where,
@@ -81,7 +87,7 @@ def start_ingest(
         return (
             source.writeStream.queryName(f"headgate-ingest-{stream.name}")
             .option("checkpointLocation", str(checkpoint))
-            .trigger(processingTime=f"{round(stream.trigger_s * 1000)} milliseconds")
+            .trigger(processingTime=f"{round(stream.asked_every_s * 1000)} milliseconds")
             .foreachBatch(append)
             .start()
         )

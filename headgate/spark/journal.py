@@ -10,18 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from headgate.errors import RecoveryRefused
+from headgate.model.account import Account
 
-VERSION = 1
+VERSION = 2
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE IF NOT EXISTS streams (name TEXT PRIMARY KEY, schema TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS trains (
   stream TEXT, number INTEGER, source_batch INTEGER, tuples INTEGER, bytes INTEGER,
-  head_arrived_at_s REAL, mean_arrived_at_s REAL, kept INTEGER DEFAULT 1,
+  head_arrived_at_s REAL, mean_arrived_at_s REAL, first_tuple INTEGER, kept INTEGER DEFAULT 1,
   PRIMARY KEY (stream, number), UNIQUE (stream, source_batch));
 CREATE TABLE IF NOT EXISTS cursors (
   query TEXT PRIMARY KEY, sql TEXT, stream TEXT, first_train INTEGER, next_train INTEGER,
-  tuples_in INTEGER DEFAULT 0, tuples_out INTEGER DEFAULT 0);
+  first_tuple INTEGER, tuples_in INTEGER DEFAULT 0, tuples_out INTEGER DEFAULT 0,
+  delivered INTEGER DEFAULT 0, shed INTEGER DEFAULT 0, missed INTEGER DEFAULT 0);
+CREATE TABLE IF NOT EXISTS positions (
+  stream TEXT, key TEXT, value TEXT, PRIMARY KEY (stream, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS intents (step INTEGER, query TEXT, temporary TEXT, final TEXT);
 """
 
@@ -38,6 +42,23 @@ class Train:
 
 
 @dataclass(frozen=True)
+class NewTrain:
+    """A train that is about to be in the log, and which batch of its source it is."""
+
+    stream: str
+    train: Train
+    source_batch: int
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """Where a query goes on, and how many tuples it has missed because retention dropped them."""
+
+    train: int
+    missed: int = 0
+
+
+@dataclass(frozen=True)
 class Result:
     """What one query made of a range of trains; no files where nothing came out."""
 
@@ -46,6 +67,7 @@ class Result:
     end_train: int
     tuples_in: int
     tuples_out: int
+    delivered: int
     temporary: Path | None
     final: Path | None
 
@@ -99,8 +121,8 @@ class Journal:
                     fix="restore the schema, or use a new stream name or state directory",
                 )
 
-    def remember_query(self, query: str, sql: str, stream: str) -> int:
-        """Gives the train a query goes on at; a new one begins with the oldest that is kept."""
+    def remember_query(self, query: str, sql: str, stream: str) -> Cursor:
+        """Gives where a query goes on; a new one begins with the oldest train that is kept."""
         with self._transaction() as db:
             row = db.execute(
                 "SELECT sql, stream, next_train FROM cursors WHERE query = ?", (query,)
@@ -114,31 +136,50 @@ class Journal:
                         fix="restore the text, or give the new one a new name:"
                         " its results would mix with the old ones",
                     )
-                self._refuse_gap(db, query, stream, int(row[2]))
-                return int(row[2])
-            first = db.execute(
-                "SELECT COALESCE(MIN(number), (SELECT COALESCE(MAX(number) + 1, 0) FROM trains"
-                " WHERE stream = ?1)) FROM trains WHERE stream = ?1 AND kept", (stream,)
-            ).fetchone()[0]  # fmt: skip
+                return self._after_gap(db, query, stream, int(row[2]))
+            first, first_tuple = self._beginning(db, stream)
             db.execute(
-                "INSERT INTO cursors (query, sql, stream, first_train, next_train)"
-                " VALUES (?, ?, ?, ?, ?)", (query, sql, stream, first, first)
+                "INSERT INTO cursors (query, sql, stream, first_train, next_train, first_tuple)"
+                " VALUES (?, ?, ?, ?, ?, ?)", (query, sql, stream, first, first, first_tuple)
             )  # fmt: skip
-            return int(first)
+            return Cursor(first)
 
-    def _refuse_gap(self, db: sqlite3.Connection, query: str, stream: str, next_train: int) -> None:
-        """Refuses to go on where retention has dropped trains that a query has not seen."""
-        first = db.execute(
-            "SELECT COALESCE(MIN(CASE WHEN kept THEN number END), MAX(number) + 1, 0) FROM trains"
-            " WHERE stream = ?", (stream,)
-        ).fetchone()[0]  # fmt: skip
-        if next_train < first:
-            raise RecoveryRefused(
-                subject=f"query '{query}'",
-                expected=f"train {next_train} of stream '{stream}', where it stood",
-                found=f"a log that begins with train {first}: the query was away for too long",
-                fix="give it a new name, and it begins with the oldest train that is kept",
-            )
+    def forget_query(self, query: str) -> None:
+        """Forgets a query that was dropped; its results stay where they are."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM cursors WHERE query = ?", (query,))
+
+    def _beginning(self, db: sqlite3.Connection, stream: str) -> tuple[int, int]:
+        """Gives the oldest train that is kept, and its first tuple; else the next to come."""
+        row = db.execute(
+            "SELECT number, first_tuple FROM trains WHERE stream = ? AND kept"
+            " ORDER BY number LIMIT 1", (stream,)
+        ).fetchone()  # fmt: skip
+        return (int(row[0]), int(row[1])) if row else self._end(db, stream)
+
+    def _end(self, db: sqlite3.Connection, stream: str) -> tuple[int, int]:
+        row = db.execute(
+            "SELECT number + 1, first_tuple + tuples FROM trains WHERE stream = ?"
+            " ORDER BY number DESC LIMIT 1", (stream,)
+        ).fetchone()  # fmt: skip
+        return (int(row[0]), int(row[1])) if row else (0, 0)
+
+    def _after_gap(
+        self, db: sqlite3.Connection, query: str, stream: str, next_train: int
+    ) -> Cursor:
+        """Gives where a query goes on; behind the trains that retention has dropped meanwhile."""
+        first, first_tuple = self._beginning(db, stream)
+        if next_train >= first:
+            return Cursor(next_train)
+        began, used = db.execute(
+            "SELECT first_tuple, tuples_in + shed + missed FROM cursors WHERE query = ?", (query,)
+        ).fetchone()
+        missed = first_tuple - began - used
+        db.execute(
+            "UPDATE cursors SET next_train = ?, missed = missed + ? WHERE query = ?",
+            (first, missed, query),
+        )
+        return Cursor(first, missed)
 
     def trains(self, stream: str) -> list[Train]:
         """Gives the trains that are kept, in order."""
@@ -159,13 +200,28 @@ class Journal:
             "SELECT 1 FROM trains WHERE stream = ? AND source_batch = ?", (stream, source_batch)
         ))  # fmt: skip
 
-    def add_train(self, stream: str, train: Train, source_batch: int) -> None:
+    def add_trains(
+        self, new: Sequence[NewTrain], positions: Sequence[tuple[str, str, str]] = ()
+    ) -> None:
+        """Puts trains into the log and, with them, where their sources stand.
+
+        Args:
+            positions: stream, key and value; a source reads them again after a restart.
+        """
         with self._transaction() as db:
-            db.execute(
-                "INSERT INTO trains VALUES (?, ?, ?, ?, ?, ?, ?, 1)",
-                (stream, train.number, source_batch, train.tuples, train.bytes,
-                 train.head_arrived_at_s, train.mean_arrived_at_s),
-            )  # fmt: skip
+            for each in new:
+                train = each.train
+                db.execute(
+                    "INSERT INTO trains VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)",
+                    (each.stream, train.number, each.source_batch, train.tuples, train.bytes,
+                     train.head_arrived_at_s, train.mean_arrived_at_s,
+                     self._end(db, each.stream)[1]),
+                )  # fmt: skip
+            db.executemany("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", positions)
+
+    def positions(self, stream: str) -> dict[str, str]:
+        """Gives where a stream's source stands: everything that it has told."""
+        return dict(self._read("SELECT key, value FROM positions WHERE stream = ?", (stream,)))
 
     def drop_trains(self, stream: str, before: int) -> None:
         """Notes that trains are gone, before their files are.
@@ -189,9 +245,10 @@ class Journal:
             for result in results:
                 moved = db.execute(
                     "UPDATE cursors SET next_train = ?, tuples_in = tuples_in + ?,"
-                    " tuples_out = tuples_out + ? WHERE query = ? AND next_train = ?",
-                    (result.end_train, result.tuples_in, result.tuples_out, result.query,
-                     result.first_train),
+                    " tuples_out = tuples_out + ?, delivered = delivered + ?"
+                    " WHERE query = ? AND next_train = ?",
+                    (result.end_train, result.tuples_in, result.tuples_out, result.delivered,
+                     result.query, result.first_train),
                 )  # fmt: skip
                 if moved.rowcount != 1:
                     raise RecoveryRefused(
@@ -225,6 +282,32 @@ class Journal:
         """Gives the tuples that every query has consumed and produced, over all runs."""
         rows = self._read("SELECT query, tuples_in, tuples_out FROM cursors", ())
         return {query: (tuples_in, tuples_out) for query, tuples_in, tuples_out in rows}
+
+    def shed(self, query: str, first_train: int, end_train: int, tuples: int) -> None:
+        """Lets a query pass over trains that it does not see."""
+        with self._transaction() as db:
+            db.execute(
+                "UPDATE cursors SET next_train = ?, shed = shed + ?"
+                " WHERE query = ? AND next_train = ?", (end_train, tuples, query, first_train)
+            )  # fmt: skip
+
+    def accounts(self) -> dict[str, Account]:
+        """Gives every query's account: what arrived is delivered, filtered, queued, shed, missed.
+
+        Each term is counted by itself, so that a sum that is not right tells of a mistake.
+        """
+        rows = self._read(
+            "SELECT query, first_tuple, delivered, tuples_in - delivered, shed, missed,"
+            " (SELECT COALESCE(MAX(t.first_tuple + t.tuples), 0) FROM trains t"
+            "   WHERE t.stream = c.stream),"
+            " (SELECT COALESCE(SUM(t.tuples), 0) FROM trains t"
+            "   WHERE t.stream = c.stream AND t.number >= c.next_train)"
+            " FROM cursors c", ()
+        )  # fmt: skip
+        return {
+            query: Account(end - first, delivered, filtered, queued, shed, missed)
+            for query, first, delivered, filtered, shed, missed, end, queued in rows
+        }
 
     def _read(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         with self._lock:

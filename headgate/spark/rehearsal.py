@@ -13,6 +13,7 @@ from headgate.model.stream import ARRIVED_AT
 from headgate.scheduler.statistics import PRIOR_SELECTIVITY
 from headgate.spark.executor import Executor
 from headgate.spark.refusals import SPARK_ERRORS
+from headgate.spark.stream_log import Trains
 
 FEW, MANY = 100, 5_000
 """Two sizes of train: the difference is the cost of tuples, the smaller is mostly overhead."""
@@ -27,8 +28,8 @@ INVENTED = {
 }
 
 
-def invent(session: SparkSession, schema: StructType, rows: int, folder: File) -> str:
-    """Writes a train of invented tuples of a schema; gives its path."""
+def invent(session: SparkSession, schema: StructType, rows: int, folder: File) -> Trains:
+    """Gives a train of invented tuples of a schema, in a folder and in memory."""
     columns = [
         f"{_value(field.dataType)} AS `{field.name}`"
         for field in schema.fields
@@ -37,14 +38,15 @@ def invent(session: SparkSession, schema: StructType, rows: int, folder: File) -
     path = str(folder / f"{rows}.parquet")
     frame = session.range(0, rows, 1, 1).selectExpr(*columns, f"0D AS {ARRIVED_AT}")
     frame.write.mode("overwrite").parquet(path)
-    return path
+    table = frame.toArrow()
+    return Trains(schema, [path], rows, lambda: table)
 
 
 def rehearse(
     session: SparkSession,
     executor: Executor,
     paths: Sequence[Path],
-    trains: Mapping[str, tuple[str, str]],
+    trains: Mapping[str, tuple[Trains, Trains]],
     *,
     budget_s: float,
     progress: Callable[[int, int], None],
@@ -55,26 +57,24 @@ def rehearse(
     query that fails on them (a cast, say) is left to be measured on real ones.
 
     Args:
-        trains: by stream, the paths of the train of few and of the train of many tuples.
+        trains: by stream, the train of few and the train of many tuples.
     """
     known: dict[str, QueryStatistics] = {}
-    overhead_s: float | None = None
     ends_at_s = time.perf_counter() + budget_s
     for number, path in enumerate(paths):
         if time.perf_counter() > ends_at_s:
             break
+        few, many = trains[path.stream]
         try:
-            few, many = trains[path.stream]
-            _took_s(session, executor, path, few)  # compiles the code: no later run pays for it
-            if overhead_s is None:
-                overhead_s = _took_s(session, executor, path, few)
-            many_s = _took_s(session, executor, path, many)
+            executor.measure(session, path, few)  # generates the code: no later run pays for it
+            few_s = min(executor.measure(session, path, few) for _ in range(2))
+            many_s = min(executor.measure(session, path, many) for _ in range(2))
         except SPARK_ERRORS:
             continue
         known[path.query.name] = QueryStatistics(
-            cost_s=max(1e-8, (many_s - overhead_s) / (MANY - FEW)),
+            cost_s=max(1e-8, (many_s - few_s) / (MANY - FEW)),
             selectivity=PRIOR_SELECTIVITY,
-            overhead_s=overhead_s,
+            overhead_s=few_s,
         )
         progress(number + 1, len(paths))
     return known
@@ -83,24 +83,24 @@ def rehearse(
 def warm_up(
     session: SparkSession,
     executor: Executor,
-    groups: Sequence[tuple[Path, ...]],
-    trains: Mapping[str, tuple[str, str]],
-    budget_s: float,
+    paths: Sequence[Path],
+    trains: Mapping[str, Trains],
+    ends_at_s: float,
 ) -> None:
-    """Runs groups fused, over and over: the JVM needs some hundred jobs to be at its best."""
-    ends_at_s = time.perf_counter() + budget_s
-    while groups and time.perf_counter() < ends_at_s:
-        for paths in groups:
-            try:
-                executor.evaluate(session, paths, [trains[paths[0].stream][0]])
-            except SPARK_ERRORS:
-                groups = [group for group in groups if group is not paths]
+    """Runs what will run together, over and over: the JVM needs some hundred runs to be quick.
 
-
-def _took_s(session: SparkSession, executor: Executor, path: Path, train: str) -> float:
-    began_s = time.perf_counter()
-    executor.evaluate(session, (path,), [train])
-    return time.perf_counter() - began_s
+    Once at the least, so that no tuple waits for code to be generated.
+    """
+    together: dict[int, list[Path]] = {}
+    for path in paths:
+        together.setdefault(id(executor.prepared(path)), []).append(path)
+    rounds = 0
+    while not rounds or (together and time.perf_counter() < ends_at_s):
+        for key, members in list(together.items()):
+            _, lane = executor.evaluate(session, members, trains[members[0].stream])
+            if lane == "job":
+                del together[key]
+        rounds += 1
 
 
 def _value(kind: DataType) -> str:

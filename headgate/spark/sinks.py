@@ -1,5 +1,6 @@
 """File sinks: one file for each range of trains that had results, whole or not at all."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from uuid import uuid4
 
@@ -31,10 +32,24 @@ class FileSink:
         name = f"{first_train:012d}-{end_train - 1:012d}.{SUFFIX[self.format]}"
         return self.folder / HIDDEN / f"{uuid4().hex}-{name}", self.folder / name
 
+    def text(self, outputs: Sequence[str], names: Sequence[str]) -> str | None:
+        """Gives the SQL of a line of text, written by Spark; None where columns are wanted."""
+        if self.format != "json":
+            return None
+        pairs = ", ".join(
+            output if output == name else f"{output} AS `{name}`"
+            for output, name in zip(outputs, names, strict=True)
+        )
+        return f"to_json(struct({pairs}))"
+
     def write(self, table: pa.Table, file: Path) -> None:
         """Writes results to disk, for good."""
         if self.format == "parquet":
-            pq.write_table(table, file, compression="zstd")
+            # Dictionaries and statistics cost more than they save below some thousand rows.
+            large = table.num_rows > 2000
+            pq.write_table(
+                table, file, compression="zstd", use_dictionary=large, write_statistics=large
+            )
         else:
             lines = table.column(0).to_pylist()
             file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

@@ -1,22 +1,45 @@
 """The stream log: numbered, durable Parquet trains, read by list."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, StructField, StructType
 
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.files import flush, put, remove
-from headgate.spark.journal import Journal, Train
+from headgate.spark.journal import Journal, NewTrain, Train
+from headgate.spark.projection import ZONE
 from headgate.spark.refusals import SPARK_ERRORS
+from headgate.spark.train_cache import TrainCache
 
 DRIVER_TUPLES = 100_000
 """A train up to here is written in the driver: 3 ms against 110 by a Spark job at 20 000 rows."""
+
+
+@dataclass(frozen=True)
+class Trains:
+    """Trains of one stream, as a table in memory or as a frame for a job."""
+
+    schema: StructType
+    files: Sequence[str]
+    tuples: int
+    table: Callable[[], pa.Table]
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        return session.read.schema(self.schema).parquet(*self.files)
+
+    def mean_arrived_at_s(self) -> float:
+        tables = [pq.read_table(file, columns=[ARRIVED_AT]) for file in self.files]
+        return float(pc.mean(pa.concat_tables(tables)[ARRIVED_AT]).as_py())
 
 
 class StreamLog:
@@ -28,11 +51,13 @@ class StreamLog:
         stream: str,
         journal: Journal,
         schema: StructType,
+        cache: TrainCache,
         reached: Callable[[str], None] = lambda point: None,
     ) -> None:
         self.stream = stream
-        self._reached = reached
+        self._reached, self._cache = reached, cache
         self.schema = StructType([*schema.fields, StructField(ARRIVED_AT, DoubleType())])
+        self.arrow_schema = to_arrow_schema(self.schema, timezone=ZONE)
         self._journal = journal
         self._folder = state / "log" / stream
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -47,9 +72,18 @@ class StreamLog:
     def path(self, number: int) -> Path:
         return self._folder / f"{number:012d}.parquet"
 
-    def paths(self, first: int, end: int) -> list[str]:
-        """Gives what a job over the trains first, ..., end − 1 reads."""
-        return [str(self.path(number)) for number in range(first, end)]
+    def trains(self, first: int, end: int, tuples: int) -> Trains:
+        """Gives the trains first, ..., end − 1, which have so many tuples."""
+        files = [str(self.path(number)) for number in range(first, end)]
+        return Trains(self.schema, files, tuples, lambda: self.table(first, end))
+
+    def table(self, first: int, end: int) -> pa.Table:
+        """Gives the tuples of the trains first, ..., end − 1."""
+        tables = [
+            self._cache.get(self.stream, number, partial(self._read, number))
+            for number in range(first, end)
+        ]
+        return tables[0] if len(tables) == 1 else pa.concat_tables(tables).combine_chunks()
 
     def append(self, batch: DataFrame, source_batch: int, now_s: float) -> Train | None:
         """Makes a train of a source's batch, once; None when it was empty or is there already.
@@ -59,32 +93,46 @@ class StreamLog:
         """
         if self._journal.has_batch(self.stream, source_batch):
             return None
-        temporary = self._folder / f".{self.next_number:012d}.parquet"
         arrived_s = F.col(ARRIVED_AT) if ARRIVED_AT in batch.columns else F.lit(None)
         batch = batch.withColumn(ARRIVED_AT, F.coalesce(arrived_s, F.lit(now_s)))
-        table = self._write_here(batch, temporary)
-        if table is None:
+        table = self._collected(batch)
+        if table is not None:
+            self._expected_tuples = table.num_rows
+            if not table.num_rows:
+                return None
+            new = self.stage(table, source_batch)
+        else:
+            temporary = self._temporary()
             batch.write.mode("overwrite").parquet(str(temporary))
             for file in temporary.iterdir():
                 flush(file)
-            table = pq.read_table(temporary, columns=[ARRIVED_AT])
-        self._expected_tuples = table.num_rows
-        if not table.num_rows:
-            remove(temporary)
-            return None
-        return self._add(table, temporary, source_batch)
+            arrived = pq.read_table(temporary, columns=[ARRIVED_AT])
+            self._expected_tuples = arrived.num_rows
+            if not arrived.num_rows:
+                remove(temporary)
+                return None
+            new = self._named(arrived, temporary, source_batch)
+        self._journal.add_trains([new])
+        self.added(new)
+        return new.train
 
-    def _write_here(self, batch: DataFrame, file: Path) -> pa.Table | None:
-        """Writes a batch in the driver; None where it is, or proves, too large for that."""
-        if self._expected_tuples > DRIVER_TUPLES:
-            return None
-        try:
-            table = batch.toArrow()
-        except SPARK_ERRORS:
-            return None  # above spark.driver.maxResultSize, say: Spark's own writer tells
-        pq.write_table(table, file, compression="zstd")
-        flush(file)
-        return table
+    def stage(self, table: pa.Table, source_batch: int) -> NewTrain:
+        """Writes a train for good; it counts once the journal has it and `added` was called."""
+        table = table.cast(self.arrow_schema)
+        temporary = self._temporary()
+        large = table.num_rows > 2000
+        pq.write_table(
+            table, temporary, compression="zstd", use_dictionary=large, write_statistics=large
+        )
+        flush(temporary)
+        new = self._named(table, temporary, source_batch)
+        self._cache.put(self.stream, new.train.number, table)
+        return new
+
+    def added(self, new: NewTrain) -> None:
+        """Goes on to the next number; the journal has this one."""
+        self.next_number = new.train.number + 1
+        self._reached("train journalled")
 
     def drop(self, before: int) -> None:
         """Removes the trains below a number."""
@@ -92,25 +140,39 @@ class StreamLog:
         gone = [number for number in kept if number < before]
         if gone:
             self._journal.drop_trains(self.stream, before)
+            self._cache.drop(self.stream, before)
             for number in gone:
                 remove(self.path(number))
 
-    def _add(self, table: pa.Table, temporary: Path, source_batch: int) -> Train:
+    def _temporary(self) -> Path:
+        return self._folder / f".{self.next_number:012d}.parquet"
+
+    def _read(self, number: int) -> pa.Table:
+        table = pq.read_table(self.path(number))
+        return table.select(self.arrow_schema.names).cast(self.arrow_schema).combine_chunks()
+
+    def _collected(self, batch: DataFrame) -> pa.Table | None:
+        """Brings a batch to the driver; None where it is, or proves, too large for that."""
+        if self._expected_tuples > DRIVER_TUPLES:
+            return None
+        try:
+            return batch.toArrow()
+        except SPARK_ERRORS:
+            return None  # above spark.driver.maxResultSize, say: Spark's own writer tells
+
+    def _named(self, table: pa.Table, temporary: Path, source_batch: int) -> NewTrain:
         final = self.path(self.next_number)
         self._reached("train written")
         put(temporary, final)
         flush(self._folder)
         self._reached("train named")
         files = list(final.iterdir()) if final.is_dir() else [final]
-        arrived_s = table[ARRIVED_AT]
+        arrived_s = table[ARRIVED_AT].to_numpy()
         train = Train(
             number=self.next_number,
             tuples=table.num_rows,
             bytes=sum(file.stat().st_size for file in files),
-            head_arrived_at_s=pc.min(arrived_s).as_py(),
-            mean_arrived_at_s=pc.mean(arrived_s).as_py(),
+            head_arrived_at_s=float(np.min(arrived_s)),
+            mean_arrived_at_s=float(np.mean(arrived_s)),
         )
-        self._journal.add_train(self.stream, train, source_batch)
-        self.next_number += 1
-        self._reached("train journalled")
-        return train
+        return NewTrain(self.stream, train, source_batch)

@@ -77,6 +77,8 @@ class Case:
     queries: list[str]
     policy: str
     train_tuples: int
+    lane: Any
+    ingest: Any
     most_fused: int
     workers: int
     files_a_trigger: int
@@ -90,6 +92,8 @@ cases = st.builds(
     queries=st.lists(texts, min_size=1, max_size=6),
     policy=st.sampled_from(ON_SPARK),
     train_tuples=st.sampled_from([1, 7, 50, 10**9]),
+    lane=st.sampled_from([None, "driver", "job"]),
+    ingest=st.sampled_from(["auto", "spark"]),
     most_fused=st.sampled_from([1, 3, 16]),
     workers=st.integers(1, 3),
     files_a_trigger=st.integers(1, 3),
@@ -104,6 +108,8 @@ SECOND_TRAIN_NAMED_BUT_NOT_JOURNALLED = Case(
     queries=["SELECT ts FROM sensors", "SELECT location FROM sensors WHERE temperature > 3"],
     policy="rr",
     train_tuples=50,
+    lane=None,
+    ingest="spark",
     most_fused=3,
     workers=1,
     files_a_trigger=1,
@@ -143,13 +149,17 @@ def _run(
         workers=case.workers,
         train_tuples=case.train_tuples,
         most_fused=case.most_fused,
+        lane=case.lane,
         rehearsal_s=0,
         reached=reached,
     )
     options = {"path": str(folder / "source"), "maxFilesPerTrigger": str(case.files_a_trigger)}
     gate.add_stream(
-        Stream(name="sensors", format="parquet", options=options, schema=SCHEMA, trigger_s=0)
-    )
+        Stream(
+            name="sensors", format="parquet", options=options, schema=SCHEMA, trigger_s=0,
+            ingest=case.ingest,
+        )
+    )  # fmt: skip
     for number, sql in enumerate(case.queries):
         gate.add_query(Query(name=f"q{number}", sql=sql, query_class="HN"[number % 2]))
     gate.start()

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from headgate.errors import PlanRejected
-from headgate.model.events import QueryStopped, StepFinished, StepStarted, TrainArrived, UnitFailed
+from headgate.model.events import (
+    QueryStopped,
+    StepFinished,
+    StepStarted,
+    TrainArrived,
+    UnitDelayed,
+    UnitFailed,
+)
 from headgate.model.network import Network, Path
 from headgate.model.operator import Kind, Operator
 from headgate.model.plan import BoxCall, Step
@@ -48,9 +55,11 @@ def arrive(scheduler: Scheduler, *tuples: int, stream: int = 0, at_s: float = 0.
     scheduler.hear(TrainArrived(at_s, stream, np.array(tuples), times_s, times_s))
 
 
-def finish(scheduler: Scheduler, call: BoxCall, seconds: float = 1.0) -> None:
-    nothing = tuple(np.zeros(0) for _ in call.units)
-    scheduler.hear(StepFinished(0.0, call, seconds, (0,) * len(call.units), nothing))
+def finish(
+    scheduler: Scheduler, call: BoxCall, seconds: float = 1.0, failed: tuple[int, ...] = ()
+) -> None:
+    nothing, outs = tuple(np.zeros(0) for _ in call.units), (0,) * len(call.units)
+    scheduler.hear(StepFinished(0.0, call, seconds, outs, nothing, failed=failed))
 
 
 def only(calls: list[BoxCall]) -> BoxCall:
@@ -130,10 +139,30 @@ def test_the_input_of_a_failed_unit_is_kept() -> None:
     arrive(scheduler, 5)
     call = only(scheduler.plan(0.0))
     scheduler.hear(UnitFailed(0.0, 0, call, RuntimeError("no such column")))
-    finish(scheduler, call)
+    finish(scheduler, call, failed=(0,))
     assert scheduler.cursors.tolist() == [0, 1]
     assert scheduler.table["pending"].tolist() == [5, 0]
-    assert scheduler.passed(0) == 0
+
+
+def test_a_stream_does_not_wait_for_a_unit_that_failed() -> None:
+    scheduler = scheduler_of(2, most_fused=2)
+    arrive(scheduler, 5)
+    call = only(scheduler.plan(0.0))
+    scheduler.hear(UnitFailed(0.0, 0, call, RuntimeError("no such column")))
+    finish(scheduler, call, failed=(0,))
+    assert scheduler.passed(0) == 1
+
+
+def test_a_delayed_unit_is_tried_again_when_its_time_has_come() -> None:
+    scheduler = scheduler_of(2, most_fused=2)
+    arrive(scheduler, 5)
+    call = only(scheduler.plan(0.0))
+    scheduler.hear(UnitDelayed(0.0, 0, 2.0, RuntimeError("the sink is away")))
+    finish(scheduler, call, failed=(0,))
+    assert scheduler.plan(1.0) == []
+    assert scheduler.wake_at_s == 2.0
+    again = only(scheduler.plan(2.0))
+    assert (again.units, again.first_train) == ((0,), 0)
 
 
 def test_a_failed_call_frees_its_worker() -> None:
@@ -141,7 +170,7 @@ def test_a_failed_call_frees_its_worker() -> None:
     arrive(scheduler, 1)
     call = only(scheduler.plan(0.0))
     scheduler.hear(UnitFailed(0.0, 0, call, RuntimeError("no such column")))
-    finish(scheduler, call)
+    finish(scheduler, call, failed=(0,))
     assert only(scheduler.plan(0.0)).units == (1,)
 
 

@@ -5,11 +5,13 @@ from pathlib import Path as File
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from headgate.model.network import Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query, Sink
-from headgate.spark.executor import Executor, Output, Work
+from headgate.spark.executor import Executor, Work
+from headgate.spark.group import Output
 from headgate.spark.journal import Journal
 from headgate.spark.recovery import recover
 from headgate.spark.sinks import FileSink
@@ -21,7 +23,7 @@ def _full_disk(point: str) -> None:
 
 
 def test_a_rename_that_fails_after_the_promise_is_left_to_recovery(
-    tmp_path: File, caplog: pytest.LogCaptureFixture
+    spark: SparkSession, tmp_path: File, caplog: pytest.LogCaptureFixture
 ) -> None:
     journal = Journal(tmp_path / "state")
     paths = tuple(
@@ -36,8 +38,9 @@ def test_a_rename_that_fails_after_the_promise_is_left_to_recovery(
     for path in paths:
         journal.remember_query(path.query.name, path.query.sql, path.stream)
     table = pa.table({"a": [1, 2, 3]})
-    outputs = [Output(table, table["a"].to_numpy().astype(float))] * 2
-    Executor(journal, {}, sinks, _full_disk).commit(Work(paths, 0, 1, 3), outputs)
+    output = Output(table, table["a"].to_numpy().astype(float))
+    executor = Executor(spark, journal, {}, sinks, _full_disk)
+    executor.commit(Work(paths, 0, 1, 3), [(path, output) for path in paths])
     assert "results stay hidden until the next start" in caplog.text
     assert not list((tmp_path / "second").glob("*.parquet"))
     assert journal.counts() == {"first": (3, 3), "second": (3, 3)}

@@ -1,0 +1,155 @@
+"""Queries over the same trains as one: predicates are bits of a number, outputs are shared."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.model.events import Floats
+from headgate.model.network import Path
+from headgate.model.stream import ARRIVED_AT
+
+MOST = 63
+"""Members that fit into one number with a sign."""
+
+MASK = "__hg_mask"
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a member made: its rows, and when the tuples behind them arrived."""
+
+    table: pa.Table
+    arrived_at_s: Floats
+
+
+@dataclass(frozen=True)
+class Member:
+    """Where a query finds its rows and columns: a bit of the mask, columns of stream or group."""
+
+    bit: int | None
+    columns: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """What is computed for some queries of one stream.
+
+    `items` is the SQL of every computed column by its name, the mask first; `plain` are columns of
+    the stream that some member puts out as they are; `condition` holds for every row that anybody
+    wants, None when all rows are wanted.
+    """
+
+    stream: str
+    items: Mapping[str, str]
+    plain: tuple[str, ...]
+    condition: str | None
+    members: Mapping[str, Member]
+
+    @property
+    def text(self) -> str:
+        """One SELECT over `{trains}`, for a job."""
+        columns = [ARRIVED_AT, *(f"`{name}`" for name in self.plain)]
+        columns += [f"{text} AS {name}" for name, text in self.items.items()]
+        where = f" WHERE {self.condition}" if self.condition else ""
+        return f"SELECT {braced(', '.join(columns) + ' FROM ')}{{trains}}{braced(where)}"
+
+    def split(self, rows: pa.Table, made: pa.Table, wanted: Iterable[str]) -> list[Output]:
+        """Gives each wanted member's output.
+
+        Args:
+            rows: the stream's columns.
+            made: the computed ones, for the same rows.
+        """
+        arrived_s = rows[ARRIVED_AT].to_numpy()
+        mask = made[MASK].to_numpy() if MASK in self.items else None
+        outputs = []
+        for name in wanted:
+            member = self.members[name]
+            columns = [(made if each in self.items else rows)[each] for each in member.columns]
+            if member.bit is None or mask is None:
+                chosen_s = arrived_s
+            else:
+                at = np.flatnonzero(mask & (1 << member.bit))
+                chosen_s = arrived_s[at]
+                if len(at) < len(arrived_s):
+                    columns = [column.take(at) for column in columns]
+            table = pa.Table.from_arrays(columns, names=list(member.names))
+            outputs.append(Output(table, chosen_s))
+        return outputs
+
+
+def group_of(paths: Sequence[Path], columns: Sequence[str], texts: Mapping[str, str]) -> Group:
+    """Gives the group of some paths over one stream.
+
+    An output is computed only where a member that wants it passes: otherwise `1 / x` behind
+    `WHERE x <> 0` would fail on rows that its query never sees. Equal outputs of several members
+    are one column.
+
+    Args:
+        columns: of the stream.
+        texts: what a member for a sink of text gets instead of its columns, by query.
+    """
+    known = {name.lower(): name for name in columns}
+    wanted: dict[str, list[Path]] = {}
+    outputs: dict[str, tuple[str, ...]] = {}
+    for path in paths:
+        name = path.query.name
+        outputs[name] = (texts[name],) if name in texts else path.outputs
+        for output in outputs[name]:
+            if _plain(output, known) is None:
+                wanted.setdefault(output, []).append(path)
+    computed = {output: f"__hg_c{number}" for number, output in enumerate(wanted)}
+    tested = [path for path in paths if path.predicate is not None]
+    bits = {path.query.name: bit for bit, path in enumerate(tested)}
+    items: dict[str, str] = {}
+    if tested:
+        ones = [
+            f"(CASE WHEN {path.predicate} THEN {1 << bits[path.query.name]}L ELSE 0L END)"
+            for path in tested
+        ]
+        items[MASK] = _either(ones)
+    for output, askers in wanted.items():
+        items[computed[output]] = _guarded(output, askers)
+    members = {
+        name: Member(
+            bits.get(name),
+            tuple(_plain(each, known) or computed[each] for each in outputs[name]),
+            path.columns if len(path.columns) == len(outputs[name]) else ("value",),
+        )
+        for path in paths
+        for name in [path.query.name]
+    }
+    plain = {column for each in members.values() for column in each.columns} & set(columns)
+    condition = None
+    if len(tested) == len(paths):
+        condition = " OR ".join(f"({path.predicate})" for path in paths)
+    used = tuple(name for name in columns if name in plain)
+    return Group(paths[0].stream, items, used, condition, members)
+
+
+def braced(sql: str) -> str:
+    """Doubles braces: `sql()` reads single ones as names of its arguments."""
+    return sql.replace("{", "{{").replace("}", "}}")
+
+
+def _plain(output: str, known: Mapping[str, str]) -> str | None:
+    """Gives the column of the stream that an output is; None if it is computed."""
+    return known.get(output.strip().strip("`").lower())
+
+
+def _guarded(output: str, askers: Sequence[Path]) -> str:
+    conditions = [path.predicate for path in askers if path.predicate is not None]
+    if len(conditions) < len(askers):
+        return output
+    return f"CASE WHEN {' OR '.join(f'({each})' for each in conditions)} THEN {output} END"
+
+
+def _either(terms: Sequence[str]) -> str:
+    """Joins terms bit by bit, as a tree of little depth."""
+    if len(terms) == 1:
+        return terms[0]
+    half = len(terms) // 2
+    return f"({_either(terms[:half])} | {_either(terms[half:])})"

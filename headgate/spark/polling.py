@@ -1,0 +1,162 @@
+"""One thread that asks all polled sources and puts what they have into the log."""
+
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.errors import StreamFailed
+from headgate.model.stream import ARRIVED_AT, Stream
+from headgate.spark.files import flush
+from headgate.spark.journal import Journal, NewTrain, Train
+from headgate.spark.sources import Letter, Polled, Source, letter_line
+from headgate.spark.stream_log import StreamLog
+
+log = logging.getLogger("headgate.spark")
+
+PAUSE_S = 1.0
+"""How long a source that failed is left alone; its tuples wait there."""
+
+
+@dataclass
+class Line:
+    """A stream on its way from its source to its log."""
+
+    number: int
+    stream: Stream
+    log: StreamLog
+    source: Source
+    due_at_s: float = 0.0
+    failing: bool = False
+
+
+class Poller:
+    """Asks every source when its time has come; one transaction a round, for all streams.
+
+    A source that fails (a directory that is gone, a full disk) is asked again later; nothing is
+    lost, since its position is journalled with its train.
+
+    Args:
+        arrived: called with the stream's number and the new train.
+        held_back: whether the machine has enough for now; then nothing is asked.
+    """
+
+    def __init__(
+        self,
+        lines: Sequence[Line],
+        journal: Journal,
+        letters: Path,
+        arrived: Callable[[int, Train], None],
+        held_back: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.lines, self._journal, self._letters = list(lines), journal, letters
+        self._arrived, self._held_back = arrived, held_back
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self.broken: Exception | None = None
+        self.dead: dict[str, int] = {}
+        self._thread = threading.Thread(target=self._work, name="headgate-poller", daemon=True)
+
+    def start(self) -> None:
+        for line in self.lines:
+            line.source.resume(self._journal.positions(line.stream.name))
+        self._thread.start()
+
+    def add(self, line: Line) -> None:
+        """Asks one more source from now on."""
+        line.source.resume(self._journal.positions(line.stream.name))
+        with self._lock:
+            self.lines.append(line)
+
+    def stop(self) -> None:
+        """Asks no more, and returns when the round under way is journalled."""
+        self._ended.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            self._ask()
+        except Exception as error:  # the engine ends the run: nothing more would arrive
+            self.broken = error
+
+    def _ask(self) -> None:
+        while not self._ended.is_set():
+            if self._held_back():
+                self._ended.wait(0.05)
+                continue
+            with self._lock:
+                lines = list(self.lines)
+            now_s = time.monotonic()
+            self._round([line for line in lines if line.due_at_s <= now_s])
+            due_at_s = min((line.due_at_s for line in lines), default=now_s + 0.1)
+            self._ended.wait(max(0.0, due_at_s - time.monotonic()))
+
+    def _round(self, lines: Sequence[Line]) -> None:
+        taken: list[tuple[Line, Polled, NewTrain | None]] = []
+        for line in lines:
+            line.due_at_s = time.monotonic() + line.stream.asked_every_s
+            try:
+                polled = line.source.poll()
+                if polled is not None:
+                    taken.append((line, polled, self._staged(line, polled)))
+                if line.failing:
+                    line.failing = False
+                    log.warning("stream '%s' is back", line.stream.name)
+            except Exception as error:  # whatever a source or a disk may raise
+                self._fail(line, error)
+        if not taken:
+            return
+        positions = [
+            (line.stream.name, key, value)
+            for line, polled, _ in taken
+            for key, value in polled.position.items()
+        ]
+        try:
+            self._journal.add_trains([new for *_, new in taken if new is not None], positions)
+        except (sqlite3.Error, OSError) as error:
+            for line, *_ in taken:
+                self._fail(line, error)
+            return
+        for line, polled, new in taken:
+            line.source.taken(polled)
+            if new is not None:
+                line.log.added(new)
+                self._arrived(line.number, new.train)
+
+    def _staged(self, line: Line, polled: Polled) -> NewTrain | None:
+        if polled.letters:
+            self._keep(line.stream.name, polled.letters)
+        if not polled.table.num_rows:
+            return None
+        arrived_s = np.full(polled.table.num_rows, time.time())
+        if line.stream.arrival_time is not None:
+            instants = pc.cast(polled.table[line.stream.arrival_time], pa.timestamp("us", "UTC"))
+            seconds = pc.cast(instants, pa.int64()).to_numpy().astype(np.float64) / 1e6
+            arrived_s = np.where(np.isnan(seconds), arrived_s, seconds)
+        table = polled.table.append_column(ARRIVED_AT, pa.array(arrived_s))
+        return line.log.stage(table, line.log.next_number)
+
+    def _keep(self, stream: str, letters: Sequence[Letter]) -> None:
+        """Writes dead letters down, before the position that passes them is journalled."""
+        self._letters.mkdir(parents=True, exist_ok=True)
+        file = self._letters / f"{stream}.jsonl"
+        with file.open("a", encoding="utf-8") as out:
+            out.writelines(f"{letter_line(letter)}\n" for letter in letters)
+        flush(file)
+        self.dead[stream] = self.dead.get(stream, 0) + len(letters)
+        log.warning("stream '%s': %s dead letters more in %s", stream, len(letters), file)
+
+    def _fail(self, line: Line, error: Exception) -> None:
+        line.due_at_s = time.monotonic() + PAUSE_S
+        if not line.failing:
+            line.failing = True
+            failure = StreamFailed(stream=line.stream.name, cause=str(error))
+            log.warning("%s; it is asked again every %g s", failure, PAUSE_S)

@@ -1,0 +1,314 @@
+"""Sources that the driver asks itself: no trigger of Structured Streaming between tuple and log."""
+
+import fnmatch
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StringType, StructField, StructType
+
+from headgate.errors import ConfigRefused
+from headgate.model.stream import Rows, Stream
+from headgate.spark.projection import ZONE, Projection
+from headgate.workloads.forest import arrivals_of, sensor_readings
+
+CORRUPT = "_corrupt_record"
+MOST_TUPLES = 100_000
+"""Tuples of one poll, about; a file is never cut."""
+
+FILE_OPTIONS = {"path", "maxFilesPerTrigger", "pathGlobFilter"}
+WHOLE_FILE_OPTIONS = {"multiline", "encoding", "charset", "linesep", "inferschema", "mode"}
+"""Options of text files that a line by itself cannot honour; Structured Streaming reads those."""
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A record that could not be read: where it was, what it was, why."""
+
+    place: str
+    record: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Polled:
+    """What a source had: tuples, where it then stands, and what could not be read."""
+
+    table: pa.Table
+    position: Mapping[str, str]
+    letters: tuple[Letter, ...] = ()
+
+
+class Source(Protocol):
+    """Something with tuples that can be asked for more and told where it stood."""
+
+    def resume(self, position: Mapping[str, str]) -> None:
+        """Goes on behind everything that was polled and journalled."""
+
+    def poll(self) -> Polled | None:
+        """Gives what is new; None when nothing is. Polled again before `taken`, it is the same."""
+
+    def taken(self, polled: Polled) -> None:
+        """Hears that the journal has it."""
+
+
+def polled_source(
+    session: SparkSession, stream: Stream, schema: StructType, rows: Rows | None = None
+) -> Source | None:
+    """Gives the source that the driver asks itself; None where Structured Streaming must."""
+    if rows is not None:
+        return RowSource(stream, schema, rows)
+    if stream.format == "headgate":
+        return GeneratorSource(dict(stream.options))
+    if stream.format not in ("parquet", "json", "csv"):
+        return None
+    options = {key.lower() for key in stream.options}
+    known = {key.lower() for key in FILE_OPTIONS}
+    if stream.format == "parquet" and options - known:
+        return None
+    if options & (WHOLE_FILE_OPTIONS | {"latestfirst", "maxfileage", "recursivefilelookup"}):
+        return None
+    path = stream.options.get("path", "")
+    path = path.removeprefix("file://").removeprefix("file:")
+    if "://" in path or any(letter in path for letter in "*?[{"):
+        return None
+    read: Reader = _parquet if stream.format == "parquet" else TextReader(session, stream, schema)
+    return DirectorySource(stream, Path(path), to_arrow_schema(schema, timezone=ZONE), read)
+
+
+Reader = Callable[[Path, pa.Schema], tuple[pa.Table, tuple[Letter, ...]]]
+
+
+@dataclass
+class DirectorySource:
+    """Files that appear in a directory, each once, in the order of their age.
+
+    A file must appear whole, by a rename, as Structured Streaming asks too. Names that begin with a
+    dot or an underscore are passed over. A file that cannot be read is a dead letter.
+    """
+
+    stream: Stream
+    folder: Path
+    schema: pa.Schema
+    read: Reader
+    _seen: set[str] = field(default_factory=set)
+    _last: Polled | None = None
+
+    def resume(self, position: Mapping[str, str]) -> None:
+        self._seen = set(position)
+
+    def poll(self) -> Polled | None:
+        if self._last is not None:
+            return self._last
+        found = self._new()
+        most = int(self.stream.options.get("maxFilesPerTrigger", len(found) or 1))
+        tables: list[pa.Table] = []
+        letters: list[Letter] = []
+        position: dict[str, str] = {}
+        tuples = 0
+        for age, name in islice(found, most):
+            try:
+                table, unread = self.read(self.folder / name, self.schema)
+            except FileNotFoundError:
+                continue  # gone again before it was read
+            except (pa.ArrowException, OSError, ValueError) as error:
+                reason = str(error).splitlines()[0]
+                table, unread = None, (Letter(str(self.folder / name), "", reason),)
+            letters += unread
+            position[name] = str(age)
+            if table is not None and table.num_rows:
+                tables.append(table)
+                tuples += table.num_rows
+            if tuples >= MOST_TUPLES:
+                break
+        if not position:
+            return None
+        table = pa.concat_tables(tables) if tables else self.schema.empty_table()
+        self._last = Polled(table, position, tuple(letters))
+        return self._last
+
+    def taken(self, polled: Polled) -> None:
+        self._seen.update(polled.position)
+        self._last = None
+
+    def _new(self) -> list[tuple[int, str]]:
+        pattern = self.stream.options.get("pathGlobFilter", "*")
+        found = []
+        for entry in self.folder.iterdir():
+            name = entry.name
+            hidden = name.startswith((".", "_"))
+            if name in self._seen or hidden or not fnmatch.fnmatch(name, pattern):
+                continue
+            try:
+                if entry.is_file():
+                    found.append((entry.stat().st_mtime_ns, name))
+            except FileNotFoundError:
+                continue
+        return sorted(found)
+
+
+def _parquet(file: Path, schema: pa.Schema) -> tuple[pa.Table, tuple[Letter, ...]]:
+    """Reads a Parquet file as Spark does: columns by name, in any case, missing ones are NULL."""
+    table = pq.read_table(file)
+    names = {name.lower(): name for name in table.column_names}
+    columns = [
+        table[names[each.name.lower()]].cast(_instant(each.type, table, names, each.name))
+        if each.name.lower() in names
+        else pa.nulls(table.num_rows, each.type)
+        for each in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema), ()
+
+
+def _instant(kind: pa.DataType, table: pa.Table, names: Mapping[str, str], name: str) -> Any:
+    """Gives the type to cast to; finer instants than microseconds are cut, as Spark does."""
+    found = table[names[name.lower()]].type
+    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(found) and found.unit == "ns":
+        return pa.timestamp("us", kind.tz)
+    return kind
+
+
+class TextReader:
+    """Reads lines of JSON or CSV by Spark's own functions, in the driver and without a job."""
+
+    def __init__(self, session: SparkSession, stream: Stream, schema: StructType) -> None:
+        self._kind = stream.format
+        own = {key.lower() for key in FILE_OPTIONS}
+        options = {key: value for key, value in stream.options.items() if key.lower() not in own}
+        self._header = options.pop("header", "false").lower() == "true"
+        self._names = schema.names
+        told = {**options, "columnNameOfCorruptRecord": CORRUPT}
+        pairs = ", ".join(f"{_quoted(each)}" for pair in told.items() for each in pair)
+        fields = [*schema.fields, StructField(CORRUPT, StringType())]
+        ddl = ", ".join(f"`{each.name}` {each.dataType.simpleString()}" for each in fields)
+        lines = StructType([StructField("line", StringType())])
+        text = f"from_{self._kind}(line, {_quoted(ddl)}, map({pairs}))"
+        self._parse = Projection(session, {"parsed": text}, lines)
+
+    def __call__(self, file: Path, schema: pa.Schema) -> tuple[pa.Table, tuple[Letter, ...]]:
+        with pa.input_stream(str(file), compression="detect") as source:
+            lines = source.read().decode("utf-8", errors="replace").split("\n")
+        first = 1 if self._header and self._kind == "csv" else 0
+        numbered = [(n, line.rstrip("\r")) for n, line in enumerate(lines[first:], first + 1)]
+        numbered = [(n, line) for n, line in numbered if line.strip()]
+        parsed = self._parse(pa.table({"line": pa.array([line for _, line in numbered], "str")}))
+        columns = parsed.flatten()
+        corrupt = columns[f"parsed.{CORRUPT}"].is_valid().to_numpy()
+        good = pa.array(~corrupt)
+        kept = [columns[f"parsed.{name}"] for name in self._names]
+        table = pa.Table.from_arrays(kept, schema=schema)
+        reason = f"it is not {self._kind.upper()} of the stream's schema"
+        letters = tuple(
+            Letter(f"{file}:{numbered[at][0]}", numbered[at][1], reason)
+            for at in np.flatnonzero(corrupt)
+        )
+        return table.filter(good), letters
+
+
+class GeneratorSource:
+    """Readings of a forest, see `workloads.forest`; after a restart as if no time had passed."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._seed = int(options.get("seed", "0"))
+        self._last = int(options.get("tuples", str(2**60)))
+        self._arrivals = arrivals_of(dict(options))
+        self._next, self._start_s = 0, -1.0
+
+    def resume(self, position: Mapping[str, str]) -> None:
+        self._next = int(position.get("tuple", "0"))
+
+    def poll(self) -> Polled | None:
+        now_s = time.time()
+        if self._start_s < 0:
+            passed_s = float(self._arrivals.times_s(self._next, self._next + 1)[0])
+            self._start_s = now_s - passed_s
+        end = min(self._arrivals.count_by(now_s - self._start_s), self._last)
+        end = min(end, self._next + MOST_TUPLES)
+        if end <= self._next:
+            return None
+        times_s = self._arrivals.times_s(self._next, end) + self._start_s
+        batch = sensor_readings(self._seed, self._next, times_s)
+        return Polled(pa.Table.from_batches([batch]), {"tuple": str(end)})
+
+    def taken(self, polled: Polled) -> None:
+        self._next = int(polled.position["tuple"])
+
+
+class RowSource:
+    """Tuples of a Python iterator; `rows(n)` begins with the n-th, so that a restart goes on.
+
+    A value that does not fit its column makes the tuple a dead letter.
+    """
+
+    def __init__(self, stream: Stream, schema: StructType, rows: Rows) -> None:
+        self._stream, self._rows = stream, rows
+        self._schema = to_arrow_schema(schema, timezone=ZONE)
+        self._next = 0
+        self._iterator: Iterator[Mapping[str, Any]] | None = None
+        self._last: Polled | None = None
+
+    def resume(self, position: Mapping[str, str]) -> None:
+        self._next = int(position.get("row", "0"))
+
+    def poll(self) -> Polled | None:
+        if self._last is not None:
+            return self._last
+        if self._iterator is None:
+            self._iterator = iter(self._rows(self._next))
+        rows = list(islice(self._iterator, self._batch))
+        if not rows:
+            return None
+        letters: tuple[Letter, ...] = ()
+        try:
+            table = pa.Table.from_pylist([dict(row) for row in rows], schema=self._schema)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            table, letters = self._one_by_one(rows)
+        self._last = Polled(table, {"row": str(self._next + len(rows))}, letters)
+        return self._last
+
+    def taken(self, polled: Polled) -> None:
+        self._next = int(polled.position["row"])
+        self._last = None
+
+    @property
+    def _batch(self) -> int:
+        return int(self._stream.options.get("rowsPerPoll", "1000"))
+
+    def _one_by_one(self, rows: list[Mapping[str, Any]]) -> tuple[pa.Table, tuple[Letter, ...]]:
+        tables, letters = [], []
+        for number, row in enumerate(rows, self._next):
+            try:
+                tables.append(pa.Table.from_pylist([dict(row)], schema=self._schema))
+            except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+                letters.append(Letter(f"row {number}", repr(row), str(error)))
+        table = pa.concat_tables(tables) if tables else self._schema.empty_table()
+        return table, tuple(letters)
+
+
+def check_pollable(stream: Stream) -> None:
+    """Refuses a directory that is not there, before anything starts."""
+    path = Path(stream.options.get("path", "").removeprefix("file://").removeprefix("file:"))
+    if not path.is_dir():
+        raise ConfigRefused(
+            path=f"stream '{stream.name}'", key="options.path", value=str(path),
+            expected="a directory that exists",
+        )  # fmt: skip
+
+
+def letter_line(letter: Letter) -> str:
+    """Gives a dead letter as a line of JSON."""
+    return json.dumps({"place": letter.place, "record": letter.record, "reason": letter.reason})
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

@@ -1,0 +1,44 @@
+"""Trains in memory, the latest used ones, within a budget of bytes."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+
+import pyarrow as pa
+
+
+class TrainCache:
+    """Safe to use from any thread. A train above the whole budget is never kept."""
+
+    def __init__(self, budget_bytes: int) -> None:
+        self._budget = budget_bytes
+        self._tables: OrderedDict[tuple[str, int], pa.Table] = OrderedDict()
+        self._lock = threading.Lock()
+        self.bytes = 0
+
+    def put(self, stream: str, number: int, table: pa.Table) -> None:
+        size = table.nbytes
+        with self._lock:
+            if (stream, number) in self._tables or size > self._budget:
+                return
+            self._tables[stream, number] = table
+            self.bytes += size
+            while self.bytes > self._budget:
+                self.bytes -= self._tables.popitem(last=False)[1].nbytes
+
+    def get(self, stream: str, number: int, read: Callable[[], pa.Table]) -> pa.Table:
+        """Gives a train, read and kept if it is not here."""
+        with self._lock:
+            table = self._tables.get((stream, number))
+            if table is not None:
+                self._tables.move_to_end((stream, number))
+                return table
+        table = read()
+        self.put(stream, number, table)
+        return table
+
+    def drop(self, stream: str, before: int) -> None:
+        """Forgets the trains of a stream below a number."""
+        with self._lock:
+            for key in [key for key in self._tables if key[0] == stream and key[1] < before]:
+                self.bytes -= self._tables.pop(key).nbytes
