@@ -23,8 +23,6 @@ STOP, ENDED = "stop", "ended"
 REHEARSAL_S = 12.0
 """How long either side may warm up before the first tuple; Headgate's own default."""
 
-TRIGGER_S = 0.2
-
 
 def results_of(side: str, folder: Path, query: str) -> Path:
     """Tells where a query's results are; on either side in one folder with its logs."""
@@ -98,7 +96,6 @@ def _headgate(side: str, folder: Path, queries: Sequence[Selection]) -> list[str
         schema=SCHEMA,
         event_time="ts",
         arrival_time="ts",
-        trigger_s=TRIGGER_S,
     )
     headgate.add_stream(stream)
     handles = [headgate.add_query(each.query()) for each in queries]

@@ -71,16 +71,15 @@ class RunMetrics:
 
     def __init__(self, network: Network, table: UnitTable) -> None:
         self._network, self._table = network, table
-        count = len(table)
-        self._responses = [Tally() for _ in range(count)]
-        self._slowdowns = [Tally() for _ in range(count)]
-        self._tuples_in = np.zeros(count, dtype=np.int64)
-        self._busy_s = np.zeros(count)
-        self._pending = np.zeros(count, dtype=np.int64)
-        self._pending_max = np.zeros(count, dtype=np.int64)
+        self._responses: list[Tally] = []
+        self._slowdowns: list[Tally] = []
+        self._tuples_in = np.zeros(0, dtype=np.int64)
+        self._busy_s = np.zeros(0)
+        self._pending = np.zeros(0, dtype=np.int64)
+        self._pending_max = np.zeros(0, dtype=np.int64)
         self._class_max = np.zeros(len(network.classes), dtype=np.int64)
         self._total_max = 0
-        self._pending_area = np.zeros(count)
+        self._pending_area = np.zeros(0)
         self._began_s: float | None = None
         self._last_s = 0.0
         self.calls = 0
@@ -88,6 +87,24 @@ class RunMetrics:
         self.pending_over_time = PendingOverTime()
         self.results_over_time = ResultsOverTime()
         self.errors: list[Exception] = []
+        self.grow(network, table)
+
+    def grow(self, network: Network, table: UnitTable) -> None:
+        """Makes room for queries that have come; what waits for them already is in the table."""
+        new = len(table) - len(self._responses)
+        self._network, self._table = network, table
+        self._responses += [Tally() for _ in range(new)]
+        self._slowdowns += [Tally() for _ in range(new)]
+        none, pending = np.zeros(new, dtype=np.int64), table["pending"][len(table) - new :]
+        self._tuples_in = np.concatenate([self._tuples_in, none])
+        self._busy_s = np.concatenate([self._busy_s, np.zeros(new)])
+        self._pending = np.concatenate([self._pending, pending])
+        self._pending_max = np.concatenate([self._pending_max, pending])
+        self._pending_area = np.concatenate([self._pending_area, np.zeros(new)])
+
+    @property
+    def table(self) -> UnitTable:
+        return self._table
 
     def hear(self, event: Event) -> None:
         """Takes in one event."""

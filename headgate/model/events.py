@@ -2,11 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headgate.model.plan import BoxCall
+
+if TYPE_CHECKING:  # they name arrays that are defined here
+    from headgate.model.network import Network
+    from headgate.model.query import QueryStatistics
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -88,6 +93,33 @@ class QueryStopped:
 
 
 @dataclass(frozen=True, slots=True)
+class NetworkChanged:
+    """Streams or queries have come; those that were there keep their numbers.
+
+    A query that comes back under a name that was dropped has its old number again.
+
+    Args:
+        cursors: by unit that is new, the train it begins with.
+        first_trains: by stream that is new, where its log begins.
+        known: figures of new queries, by name.
+    """
+
+    at_s: float
+    network: "Network"
+    cursors: Mapping[int, int]
+    first_trains: Mapping[int, int]
+    known: "Mapping[str, QueryStatistics]"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChanged:
+    """Another policy decides from now on."""
+
+    at_s: float
+    policy: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """What the run was worth since the last such event, by the metric's name.
 
@@ -107,5 +139,7 @@ Event = (
     | UnitDelayed
     | ClockTicked
     | QueryStopped
+    | NetworkChanged
+    | PolicyChanged
     | Measured
 )

@@ -26,6 +26,7 @@ from headgate.runtime.observed import Listener, Observed
 from headgate.runtime.pipeline import policy_of, refuse_off_spark
 from headgate.runtime.recorded import record_statistics, recorded_statistics
 from headgate.runtime.registration import registered
+from headgate.runtime.spelling import Spelled
 from headgate.scheduler.engine import Engine
 from headgate.scheduler.loop import run
 from headgate.scheduler.scheduler import Scheduler
@@ -99,11 +100,12 @@ class Headgate:
         self._scheduler: Scheduler | None = None
         self._loop: threading.Thread | None = None
         self._crash: BaseException | None = None
-        self._lock = threading.Lock()
+        self._dropped: set[str] = set()
+        self._lock, self._changes = threading.Lock(), threading.RLock()
         self._forget_at_s = 0.0
 
     def add_stream(self, stream: Stream, rows: Rows | None = None) -> None:
-        """Adds a stream; its source is opened to learn the schema.
+        """Adds a stream, also while running; its source is opened to learn the schema.
 
         Args:
             rows: for a stream of format `python`: gives the tuples from the n-th on, as mappings
@@ -112,7 +114,6 @@ class Headgate:
         Raises:
             ConfigRefused: Spark cannot open it, or a time column is none.
         """
-        self._refuse_if_started()
         if any(known.name.lower() == stream.name.lower() for known in self._streams):
             raise ConfigRefused(
                 path="streams",
@@ -131,18 +132,36 @@ class Headgate:
         self._analyst.add_stream(stream.name, schema)
         self._streams.append(stream)
         self._schemas[stream.name] = schema
+        if self._engine is not None:
+            self._engine.add_stream(self._network(), schema)
+
+    def drop_stream(self, name: str) -> None:
+        """Asks a stream's source no more; its log stays as long as retention says.
+
+        Raises:
+            ConfigRefused: a query still reads it.
+        """
+        known = {stream.name for stream in self._streams}
+        if name not in known:
+            raise UnknownName(kind="stream", name=name, known=known)
+        readers = [p.query.name for p in self._paths if p.stream == name and self._lives(p)]
+        if readers:
+            raise ConfigRefused(
+                path=f"stream '{name}'", key="queries", value=", ".join(readers),
+                expected="dropped before the stream that they read",
+            )  # fmt: skip
+        self._engine.drop_stream(name)
 
     def add_query(self, query: Query) -> QueryHandle:
-        """Adds a query, analysed by Spark against the streams.
+        """Adds a query, also while running; Spark analyses it against the streams.
 
         Raises:
             QueryRefused: it cannot run continuously; says which clause, why, and what to do.
             UnknownName: its class does not exist.
         """
-        self._refuse_if_started()
         folder = File(query.sink.path or self.state / "results" / query.name).absolute()
         query = replace(query, sink=Sink(format=query.sink.format, path=str(folder)))
-        for known in self._paths:
+        for known in filter(self._lives, self._paths):
             if known.query.sink.path == query.sink.path and known.query.name != query.name:
                 raise QueryRefused(
                     query=query.name, clause="sink", reason=f"is also that of '{known.query.name}'",
@@ -150,11 +169,40 @@ class Headgate:
                 )  # fmt: skip
         columns = {name: schema.names for name, schema in self._schemas.items()}
         path = registered(query, self._analyst, columns)
-        Network(tuple(self._streams), self.classes, (*self._paths, path))
-        self._paths.append(path)
-        handle = QueryHandle(path)
-        self._handles[query.name] = handle
+        with self._changes:
+            names = [known.query.name for known in self._paths]
+            again = query.name in self._dropped
+            unit = names.index(query.name) if again else len(names)
+            paths = [*self._paths[:unit], path, *self._paths[unit + again :]]
+            network = Network(tuple(self._streams), self.classes, tuple(paths))
+            handle = QueryHandle(path)
+            if self._engine is not None:
+                self._engine.add_query(network, unit, self._rehearsal_s)
+                assert self._scheduler is not None
+                handle.bind(unit, self._scheduler, self._engine.stop_query)
+            self._paths, self._handles[query.name] = paths, handle
+            self._dropped.discard(query.name)
         return handle
+
+    def drop_query(self, name: str) -> None:
+        """Ends a query for good: its results stay, its place in the log is forgotten."""
+        with self._changes:
+            self.query(name)
+            unit = [path.query.name for path in self._paths].index(name)
+            if self._engine is None:
+                del self._paths[unit]
+            else:
+                self._engine.drop_query(unit).wait()
+                self._dropped.add(name)
+            del self._handles[name]
+
+    def set_policy(self, policy: str | Policy) -> None:
+        """Lets another policy decide from now on; nothing is lost and nothing runs twice."""
+        chosen = Spelled(policy).make() if isinstance(policy, str) else policy
+        refuse_off_spark(chosen)
+        self.policy = chosen
+        if self._engine is not None:
+            self._engine.change_policy(chosen)
 
     def query(self, name: str) -> QueryHandle:
         """Gives the handle of a query."""
@@ -175,7 +223,7 @@ class Headgate:
             progress: called with the number of queries rehearsed and to rehearse.
         """
         self._refuse_if_started()
-        network = Network(tuple(self._streams), self.classes, tuple(self._paths))
+        network = self._network()
         if not network.paths:
             raise ConfigRefused(path="queries", key="", value=None, expected="at least one query")
         self._engine = self._room.SparkEngine(
@@ -269,6 +317,12 @@ class Headgate:
     def queries(self) -> tuple[QueryHandle, ...]:
         return tuple(self._handles.values())
 
+    def _network(self) -> Network:
+        return Network(tuple(self._streams), self.classes, tuple(self._paths))
+
+    def _lives(self, path: Path) -> bool:
+        return path.query.name not in self._dropped
+
     def _run(self, engine: Engine) -> None:
         assert self._scheduler is not None
         try:
@@ -280,8 +334,10 @@ class Headgate:
         assert self._metrics is not None
         assert self._scheduler is not None
         with self._lock:
+            if self._metrics.table is not self._scheduler.table:
+                self._metrics.grow(self._scheduler.network, self._scheduler.table)
             self._metrics.hear(event)
-        for handle in self._handles.values():
+        for handle in list(self._handles.values()):
             handle.hear(event)
         if event.at_s >= self._forget_at_s:
             self._forget_at_s = event.at_s + 5.0
@@ -304,7 +360,7 @@ class Headgate:
                 selectivity=min(1.0, float(row["selectivity"])),
                 overhead_s=float(row["overhead_s"]),
             )
-            for line, row in zip(self._metrics.by_query(), self._scheduler.table, strict=True)
+            for line, row in zip(self._metrics.by_query(), self._scheduler.table, strict=False)
             if line.tuples_in
         }
         try:

@@ -9,6 +9,8 @@ from headgate.errors import PlanRejected
 from headgate.model.events import (
     Event,
     Ints,
+    NetworkChanged,
+    PolicyChanged,
     QueryStopped,
     StepFinished,
     StepStarted,
@@ -18,7 +20,7 @@ from headgate.model.events import (
 )
 from headgate.model.network import Network
 from headgate.model.plan import ALL, BoxCall, Step
-from headgate.model.unit_table import UnitTable
+from headgate.model.unit_table import UnitTable, unit_table
 from headgate.model.units import units_of
 from headgate.policies.interface import Policy, State
 from headgate.scheduler.fusion import fuse
@@ -58,10 +60,6 @@ class Scheduler:
         self.cursors = np.zeros(len(table), dtype=np.int64) if cursors is None else cursors
         firsts = first_trains or [0] * len(network.streams)
         self.buffers = [StreamBuffer(first) for first in firsts]
-        self._monitor = Monitor(network, table) if policy.wake_at_s < inf else None
-        self._units_of_stream = [
-            np.flatnonzero(table["stream"] == number) for number in range(len(network.streams))
-        ]
         self._idle = np.ones(len(table), dtype=np.bool_)
         self._out: set[int] = set()
         self._delayed_until_s: dict[int, float] = {}
@@ -69,7 +67,8 @@ class Scheduler:
         self._calls = 0
         self._more_follow = False
         self._figures = 0
-        policy.prepare(units_of(network))
+        self._monitor: Monitor | None = None
+        self._prepare()
 
     @property
     def wake_at_s(self) -> float:
@@ -95,6 +94,11 @@ class Scheduler:
                 # It stays where it stands and busy, so that no plan sees it again.
                 self._out.add(event.unit)
                 self._idle[event.unit] = False
+            case NetworkChanged():
+                self._change(event)
+            case PolicyChanged():
+                self.policy = event.policy
+                self._prepare()
 
     def plan(self, now_s: float) -> list[BoxCall]:
         """Gives the calls to start now: as many as there are free workers with something to do."""
@@ -118,6 +122,34 @@ class Scheduler:
         """Gives the train that every consumer of a stream has passed; one that failed has not."""
         units = [unit for unit in self._units_of_stream[stream] if unit not in self._out]
         return int(self.cursors[units].min()) if units else self.buffers[stream].end
+
+    def _prepare(self) -> None:
+        """Does what units and policy ask for before the next plan."""
+        streams = range(len(self.network.streams))
+        self._units_of_stream = [np.flatnonzero(self.table["stream"] == each) for each in streams]
+        self.policy.prepare(units_of(self.network))
+        watched = self.policy.wake_at_s < inf
+        self._monitor = Monitor(self.network, self.table) if watched else None
+
+    def _change(self, event: NetworkChanged) -> None:
+        """Makes room for what has come; what was there stays as it is."""
+        table = unit_table(units_of(event.network), event.known)
+        old = [unit for unit in range(len(self.table)) if unit not in event.cursors]
+        table[old] = self.table[old]
+        new = len(table) - len(self.table)
+        self.network, self.table = event.network, table
+        self.cursors = np.concatenate([self.cursors, np.zeros(new, dtype=np.int64)])
+        self._idle = np.concatenate([self._idle, np.ones(new, dtype=np.bool_)])
+        for unit, train in event.cursors.items():
+            self.cursors[unit], self._idle[unit] = train, True
+            self._out.discard(unit)
+        for stream in sorted(event.first_trains):
+            self.buffers.append(StreamBuffer(event.first_trains[stream]))
+        if self.statistics is not None:
+            self.statistics.grow(table)
+        self._prepare()
+        for units in self._units_of_stream:
+            self._refresh(units)
 
     def _try_again(self, now_s: float) -> None:
         for unit in [unit for unit, at_s in self._delayed_until_s.items() if at_s <= now_s]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path as File
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -21,6 +22,8 @@ from headgate.model.events import (
     ClockTicked,
     Event,
     Floats,
+    NetworkChanged,
+    PolicyChanged,
     QueryStopped,
     StepFinished,
     TrainArrived,
@@ -30,7 +33,7 @@ from headgate.model.events import (
 from headgate.model.network import Network, Path
 from headgate.model.plan import BoxCall, Lane
 from headgate.model.query import QueryStatistics
-from headgate.model.stream import Rows
+from headgate.model.stream import Rows, Stream
 from headgate.spark.executor import Executor, Work
 from headgate.spark.files import remove
 from headgate.spark.group import Output
@@ -93,33 +96,31 @@ class SparkEngine:
         self._session, self._network, self._state = session, network, state
         self._retention_s, self._patience_s = retention_s, patience_s
         self._rows = rows or {}
-        self._schemas = dict(schemas)
+        self._schemas, self._reached = dict(schemas), reached
         self._cache = TrainCache(memory_bytes)
         self._journal = Journal(state)
         try:
-            for stream in network.streams:
-                self._journal.remember_stream(stream.name, schemas[stream.name].simpleString())
-            self._logs = {
-                stream.name: StreamLog(
-                    state, stream.name, self._journal, schemas[stream.name], self._cache, reached
-                )
-                for stream in network.streams
-            }
-            sinks = {path.query.name: FileSink(path.query.sink) for path in network.paths}
-            self.recovered = recover(self._journal, sinks.values())
+            self._logs = {stream.name: self._log_of(stream) for stream in network.streams}
+            self._sinks = {path.query.name: FileSink(path.query.sink) for path in network.paths}
+            self.recovered = recover(self._journal, self._sinks.values())
             cursors = [self._remember(path) for path in network.paths]
             self.cursors = np.array(cursors, dtype=np.int64)
         except BaseException:
             self._journal.close()
             raise
         self._own = own_session(session)
-        self._executor = Executor(self._own, self._journal, self._logs, sinks, reached, lane)
+        self._executor = Executor(self._own, self._journal, self._logs, self._sinks, reached, lane)
         self._executor.arrange(network.paths, lambda path: False)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._ingests: dict[str, StreamingQuery] = {}
         self._poller: Poller | None = None
         self._polls = False
         self._attempts: dict[int, int] = {}
+        self._under_way: dict[int, BoxCall] = {}
+        self._unplanned: set[int] = set()
+        self._dropping: dict[int, threading.Event] = {}
+        self._dropped: set[int] = set()
+        self._costly: set[str] = set()
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="headgate-worker")
         self._sessions = threading.local()
         self._running = 0
@@ -170,10 +171,8 @@ class SparkEngine:
         known = rehearse(
             session, self._executor, paths, trains, budget_s=budget_s * 0.75, progress=progress
         )
-        self._executor.arrange(
-            self._network.paths,
-            lambda path: path.query.name in known and known[path.query.name].cost_s > COSTLY_S,
-        )
+        self._costly |= {name for name, each in known.items() if each.cost_s > COSTLY_S}
+        self._executor.arrange(self._network.paths, lambda path: path.query.name in self._costly)
         few = {name: each[0] for name, each in trains.items()}
         warm_up(session, self._executor, self._network.paths, few, ends_at_s)
         remove(folder)
@@ -185,36 +184,126 @@ class SparkEngine:
             # All at once: a cursor may stand anywhere among them, but never beyond the last.
             if trains := self._journal.trains(stream.name):
                 self._arrived(number, *trains)
-        lines = []
-        for number, stream in enumerate(self._network.streams):
-            stream_log = self._logs[stream.name]
-            checkpoint = self._state / "checkpoints" / stream.name
-            source = None
-            if stream.ingest == "auto" and not checkpoint.exists():
-                source = polled_source(
-                    self._own, stream, self._schemas[stream.name], self._rows.get(stream.name)
-                )
-            if source is not None:
-                lines.append(Line(number, stream, stream_log, source))
-                continue
-            if self._journal.positions(stream.name):
-                raise RecoveryRefused(
-                    subject=f"stream '{stream.name}'",
-                    expected="a source that the driver asks by itself, as in the last run",
-                    found="one for Structured Streaming, which would begin anew",
-                    fix="restore the stream's format, options and ingest, or rename the stream",
-                )
-            self._ingests[stream.name] = start_ingest(
-                own_session(self._session),
-                stream,
-                stream_log,
-                self._state,
-                partial(self._arrived, number),
-            )
-        letters = self._state / "dead-letters"
+        numbered = enumerate(self._network.streams)
+        lines = [line for number, stream in numbered if (line := self._ingest(number, stream))]
         self._polls = bool(lines)
+        letters = self._state / "dead-letters"
         self._poller = Poller(lines, self._journal, letters, self._arrived)
         self._poller.start()
+
+    def add_stream(self, network: Network, schema: StructType) -> None:
+        """Takes in the last stream of a network that has grown by it."""
+        number, stream = len(network.streams) - 1, network.streams[-1]
+        self._schemas[stream.name] = schema
+        self._logs[stream.name] = self._log_of(stream)
+        trains = self._journal.trains(stream.name)
+        first = trains[0].number if trains else self._logs[stream.name].next_number
+        self._change(network, {}, {number: first}, {})
+        if trains:
+            self._arrived(number, *trains)
+        assert self._poller is not None
+        if (line := self._ingest(number, stream)) is not None:
+            self._poller.add(line)
+            self._polls = True
+
+    def drop_stream(self, name: str) -> None:
+        """Asks a stream's source no more; its log stays, as long as retention says."""
+        assert self._poller is not None
+        self._poller.remove(name)
+        if (ingest := self._ingests.pop(name, None)) is not None:
+            ingest.stop()
+
+    def add_query(self, network: Network, unit: int, budget_s: float) -> None:
+        """Takes in a query, which is the unit of a network that has it; measures it alone first."""
+        path = network.paths[unit]
+        self._sinks[path.query.name] = FileSink(path.query.sink)
+        known: dict[str, QueryStatistics] = {}
+        if budget_s:
+            folder = self._state / "rehearsal" / path.query.name
+            schema = self._logs[path.stream].schema
+            trains = {
+                path.stream: (
+                    invent(self._own, schema, FEW, folder),
+                    invent(self._own, schema, MANY, folder),
+                )
+            }
+            known = rehearse(
+                self._own, self._executor, [path], trains, budget_s=budget_s,
+                progress=lambda done, of: None,
+            )  # fmt: skip
+            remove(folder)
+        cursor = self._remember(path)
+        self._change(network, {unit: cursor}, {}, known)
+
+    def drop_query(self, unit: int) -> threading.Event:
+        """Forgets a query once its last call has ended; gives what tells when that is."""
+        gone = threading.Event()
+        self._dropping[unit] = gone
+        self._events.put(QueryStopped(self.now_s(), unit))
+        return gone
+
+    def change_policy(self, policy: Any) -> None:
+        """Lets another policy decide from now on."""
+        self._events.put(PolicyChanged(self.now_s(), policy))
+
+    def _change(
+        self,
+        network: Network,
+        cursors: Mapping[int, int],
+        first_trains: Mapping[int, int],
+        known: Mapping[str, QueryStatistics],
+    ) -> None:
+        self._network = network
+        alive = [p for u, p in enumerate(network.paths) if u not in self._dropped - set(cursors)]
+        self._dropped -= set(cursors)
+        self._costly |= {name for name, each in known.items() if each.cost_s > COSTLY_S}
+        self._executor.arrange(alive, lambda path: path.query.name in self._costly)
+        self._events.put(NetworkChanged(self.now_s(), network, cursors, first_trains, known))
+
+    def _settle_drops(self) -> None:
+        """Forgets dropped queries that the scheduler has heard of and no call runs."""
+        for unit in self._unplanned & self._dropping.keys():
+            if not any(unit in call.units for call in self._under_way.values()):
+                name = self._network.paths[unit].query.name
+                self._journal.forget_query(name)
+                self._executor.forget(name)
+                self._dropped.add(unit)
+                self._unplanned.discard(unit)
+                self._dropping.pop(unit).set()
+
+    def _log_of(self, stream: Stream) -> StreamLog:
+        schema = self._schemas[stream.name]
+        self._journal.remember_stream(stream.name, schema.simpleString())
+        return StreamLog(
+            self._state, stream.name, self._journal, schema, self._cache, self._reached
+        )
+
+    def _ingest(self, number: int, stream: Stream) -> Line | None:
+        """Gives the line of a stream that the driver asks; starts Structured Streaming else."""
+        stream_log = self._logs[stream.name]
+        checkpoint = self._state / "checkpoints" / stream.name
+        source = None
+        if stream.ingest == "auto" and not checkpoint.exists():
+            source = polled_source(
+                self._own, stream, self._schemas[stream.name], self._rows.get(stream.name)
+            )
+        if source is not None:
+            return Line(number, stream, stream_log, source)
+        if self._journal.positions(stream.name):
+            raise RecoveryRefused(
+                subject=f"stream '{stream.name}'",
+                expected="a source that the driver asks by itself, as in the last run",
+                found="one for Structured Streaming, which would begin anew",
+                fix="restore the stream's format, options and ingest, or rename the stream",
+            )
+        self._ingests[stream.name] = start_ingest(
+            own_session(self._session),
+            stream,
+            stream_log,
+            self._state,
+            partial(self._arrived, number),
+        )
+        return None
 
     def now_s(self) -> float:
         return time.time()
@@ -223,15 +312,21 @@ class SparkEngine:
         if self._stopping:
             return  # what is under way is finished, nothing new begins
         self._running += 1
+        self._under_way[call.number] = call
         self._pool.submit(self._run, call)
 
     def next_event(self, wake_at_s: float) -> Event | None:
         """Waits on the queue; what passes outside this method is the scheduler's own time."""
         if self._returned_at_s is not None:
             self.scheduler_s += time.perf_counter() - self._returned_at_s
+        self._settle_drops()
         event = self._wait(wake_at_s)
         if isinstance(event, StepFinished | CallGone):
             self._running -= 1
+        if isinstance(event, StepFinished):
+            del self._under_way[event.call.number]
+        if isinstance(event, QueryStopped):
+            self._unplanned.add(event.unit)
         self._returned_at_s = time.perf_counter()
         return event
 

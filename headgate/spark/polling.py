@@ -75,6 +75,11 @@ class Poller:
         with self._lock:
             self.lines.append(line)
 
+    def remove(self, stream: str) -> None:
+        """Asks a stream's source no more."""
+        with self._lock:
+            self.lines = [line for line in self.lines if line.stream.name != stream]
+
     def stop(self) -> None:
         """Asks no more, and returns when the round under way is journalled."""
         self._ended.set()

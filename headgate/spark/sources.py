@@ -25,8 +25,14 @@ CORRUPT = "_corrupt_record"
 MOST_TUPLES = 100_000
 """Tuples of one poll, about; a file is never cut."""
 
+SETTLED_S = 3.0
+"""A file that has not changed for so long is taken to be whole."""
+
 FILE_OPTIONS = {"path", "maxFilesPerTrigger", "pathGlobFilter"}
-WHOLE_FILE_OPTIONS = {"multiline", "encoding", "charset", "linesep", "inferschema", "mode"}
+WHOLE_SETTLED_S = 3.0
+"""A file that has not changed for so long is taken to be whole."""
+
+FILE_OPTIONS = {"multiline", "encoding", "charset", "linesep", "inferschema", "mode"}
 """Options of text files that a line by itself cannot honour; Structured Streaming reads those."""
 
 
@@ -93,7 +99,8 @@ class DirectorySource:
     """Files that appear in a directory, each once, in the order of their age.
 
     A file must appear whole, by a rename, as Structured Streaming asks too. Names that begin with a
-    dot or an underscore are passed over. A file that cannot be read is a dead letter.
+    dot or an underscore are passed over. A file that cannot be read, and has not changed for some
+    seconds, is a dead letter.
     """
 
     stream: Stream
@@ -121,6 +128,8 @@ class DirectorySource:
             except FileNotFoundError:
                 continue  # gone again before it was read
             except (pa.ArrowException, OSError, ValueError) as error:
+                if time.time() - age / 1e9 < SETTLED_S:
+                    continue  # perhaps still being written
                 reason = str(error).splitlines()[0]
                 table, unread = None, (Letter(str(self.folder / name), "", reason),)
             letters += unread

@@ -1,0 +1,147 @@
+"""Queries and streams come and go while others run, and so does the policy."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from independent import committed_rows, expected_rows
+from pyspark.sql import SparkSession
+from sources import consume, gate_over, write_readings
+
+from headgate import Headgate, Query, Stream
+from headgate.errors import ConfigRefused, QueryRefused, UnknownName
+from headgate.policies import policies
+from headgate.workloads.forest import SCHEMA
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+HOT = "SELECT location, temperature, ts FROM sensors WHERE temperature > 30"
+DRY = "SELECT location, humidity, ts FROM sensors WHERE humidity < 20"
+ALL = "SELECT * FROM sensors"
+ON_SPARK = sorted(
+    name
+    for name, entry in policies().items()
+    if "spark" in entry.engines and "query" in entry.levels
+)
+
+
+def same(gate: Headgate, folder: Path, name: str, sql: str) -> None:
+    assert committed_rows(gate.state / "results" / name) == expected_rows(sql, folder), name
+
+
+def test_a_query_that_comes_later_sees_all_that_is_kept(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=2, rows=50)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
+    gate.start()
+    consume(gate, offered)
+    handle = gate.add_query(Query(name="dry", sql=DRY, query_class="N"))
+    offered += write_readings(tmp_path / "source", files=2, rows=50, first_file=2)
+    consume(gate, offered)
+    assert handle.isActive
+    report = gate.stop()
+    assert report is not None
+    assert [line.name for line in report.queries] == ["hot", "dry"]
+    assert [line.tuples_in for line in report.queries] == [200, 200]
+    same(gate, tmp_path / "source", "hot", HOT)
+    same(gate, tmp_path / "source", "dry", DRY)
+
+
+def test_a_query_that_is_refused_while_others_run_changes_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=1, rows=50)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
+    gate.start()
+    with pytest.raises(QueryRefused, match="column `temprature` does not exist"):
+        gate.add_query(Query(name="dry", sql="SELECT temprature FROM sensors", query_class="N"))
+    with pytest.raises(UnknownName, match="there is no class 'X'"):
+        gate.add_query(Query(name="dry", sql=DRY, query_class="X"))
+    consume(gate, offered)
+    gate.stop()
+    assert [query.name for query in gate.queries] == ["hot"]
+    same(gate, tmp_path / "source", "hot", HOT)
+
+
+def test_a_dropped_query_runs_no_more_and_its_name_is_free(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=2, rows=50)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT), "dry": ("N", DRY)})
+    gate.start()
+    consume(gate, offered)
+    gate.drop_query("dry")
+    before = committed_rows(tmp_path / "state/results/dry")
+    offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=2)
+    consume(gate, offered)
+    assert committed_rows(tmp_path / "state/results/dry") == before
+    with pytest.raises(UnknownName, match="there is no query 'dry'"):
+        gate.query("dry")
+    gate.add_query(Query(name="dry", sql=ALL, query_class="C"))
+    consume(gate, offered)
+    gate.stop()
+    assert gate.accounts()["dry"].delivered == offered
+    same(gate, tmp_path / "source", "hot", HOT)
+
+
+def test_a_stream_that_comes_later_is_read_and_goes_when_nobody_reads_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=1, rows=50)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
+    gate.start()
+    consume(gate, offered)
+    write_readings(tmp_path / "other", files=1, rows=50, seed=2)
+    options = {"path": str(tmp_path / "other")}
+    gate.add_stream(Stream(name="others", format="parquet", options=options, schema=SCHEMA))
+    gate.add_query(Query(name="others", sql="SELECT * FROM others", query_class="H"))
+    consume(gate, offered)
+    with pytest.raises(ConfigRefused, match="stream 'others': queries is 'others'"):
+        gate.drop_stream("others")
+    gate.drop_query("others")
+    gate.drop_stream("others")
+    gate.stop()
+    other = committed_rows(tmp_path / "state/results/others")
+    assert other == expected_rows("SELECT * FROM sensors", tmp_path / "other")
+
+
+def test_the_policy_changes_while_running_and_no_answer_does(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=1, rows=50)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT), "dry": ("C", DRY), "all": ("N", ALL)})
+    gate.start()
+    for number, name in enumerate(ON_SPARK):
+        gate.set_policy(name)
+        offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=number + 1)
+        consume(gate, offered)
+    report = gate.stop()
+    assert report is not None
+    assert report.policy == ON_SPARK[-1]
+    for name, sql in (("hot", HOT), ("dry", DRY), ("all", ALL)):
+        same(gate, tmp_path / "source", name, sql)
+
+
+def test_rows_of_python_are_a_stream_that_goes_on_after_a_restart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    asked: list[int] = []
+
+    def rows(first: int) -> list[dict[str, object]]:
+        asked.append(first)
+        return [{"a": n, "b": f"row {n}" if n != 3 else n} for n in range(first, 5 + first)]
+
+    for expected in (5, 10):
+        gate = Headgate(spark, state=tmp_path / "state", classes={"H": 1}, rehearsal_s=0)
+        gate.add_stream(Stream(name="s", format="python", schema="a INT, b STRING"), rows=rows)
+        gate.add_query(Query(name="q", sql="SELECT a, b FROM s WHERE a >= 0", query_class="H"))
+        gate.start()
+        # Row 3 has a number where a text belongs.
+        consume(gate, expected - 1)
+        gate.stop()
+    assert asked == [0, 5]
+    table = committed_rows(tmp_path / "state/results/q")
+    assert sorted(row[0] for row in table) == [n for n in np.arange(10).tolist() if n != 3]
+    (letter,) = (tmp_path / "state/dead-letters/s.jsonl").read_text().splitlines()
+    assert '"place": "row 3"' in letter
