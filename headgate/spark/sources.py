@@ -29,10 +29,7 @@ SETTLED_S = 3.0
 """A file that has not changed for so long is taken to be whole."""
 
 FILE_OPTIONS = {"path", "maxFilesPerTrigger", "pathGlobFilter"}
-WHOLE_SETTLED_S = 3.0
-"""A file that has not changed for so long is taken to be whole."""
-
-FILE_OPTIONS = {"multiline", "encoding", "charset", "linesep", "inferschema", "mode"}
+WHOLE_FILE_OPTIONS = {"multiline", "encoding", "charset", "linesep", "inferschema", "mode"}
 """Options of text files that a line by itself cannot honour; Structured Streaming reads those."""
 
 
