@@ -90,9 +90,7 @@ class QueryConfig(_Strict):
         description="QoS graph: points of latency in seconds and utility, falling (policies qos, "
         "qos-bucketed), as [[0, 1], [2, 1], [5, 0]]",
     )
-    allows_shedding: bool = Field(
-        False, description="whether tuples may be dropped in overload; the simulation does"
-    )
+    allows_shedding: bool = Field(False, description="whether tuples may be dropped in overload")
     statistics: StatisticsConfig | None = Field(None, description="for simulation without a run")
 
 
@@ -127,6 +125,15 @@ class Pipeline(_Strict):
     retention_s: float = Field(3600.0, ge=0, description="how long passed trains are kept")
     rehearsal_s: float = Field(
         12.0, ge=0, description="seconds to warm up and measure new queries before the first tuple"
+    )
+    memory_bytes: int = Field(
+        512 << 20, gt=0, description="what trains and results in memory may take"
+    )
+    log_bytes: int = Field(
+        10 << 30,
+        gt=0,
+        description="what the log may take on disk before sources wait and tuples are shed where"
+        " queries allow it",
     )
     spark: SparkConfig = Field(default_factory=SparkConfig, description="the Spark session")
     classes: dict[str, Priority] = Field(

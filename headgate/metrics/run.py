@@ -8,7 +8,7 @@ import numpy as np
 
 from headgate.metrics.over_time import ResultsOverTime
 from headgate.metrics.tally import Summary, Tally
-from headgate.model.events import Event, Ints, StepFinished, TrainArrived, UnitFailed
+from headgate.model.events import Event, Ints, StepFinished, TrainArrived, TuplesShed, UnitFailed
 from headgate.model.network import Network
 from headgate.model.unit_table import UnitTable
 
@@ -74,6 +74,7 @@ class RunMetrics:
         self._responses: list[Tally] = []
         self._slowdowns: list[Tally] = []
         self._tuples_in = np.zeros(0, dtype=np.int64)
+        self._shed = np.zeros(0, dtype=np.int64)
         self._busy_s = np.zeros(0)
         self._pending = np.zeros(0, dtype=np.int64)
         self._pending_max = np.zeros(0, dtype=np.int64)
@@ -97,6 +98,7 @@ class RunMetrics:
         self._slowdowns += [Tally() for _ in range(new)]
         none, pending = np.zeros(new, dtype=np.int64), table["pending"][len(table) - new :]
         self._tuples_in = np.concatenate([self._tuples_in, none])
+        self._shed = np.concatenate([self._shed, none])
         self._busy_s = np.concatenate([self._busy_s, np.zeros(new)])
         self._pending = np.concatenate([self._pending, pending])
         self._pending_max = np.concatenate([self._pending_max, pending])
@@ -114,6 +116,9 @@ class RunMetrics:
                 self._arrive(event, passed_s)
             case StepFinished():
                 self._finish(event)
+            case TuplesShed():
+                self._shed[event.unit] += event.tuples
+                self._pending[event.unit] -= event.tuples
             case UnitFailed():
                 self.errors.append(event.error)
         by_class = self._by_class()
@@ -199,5 +204,6 @@ class RunMetrics:
             pending_mean=float(self._pending_area[chosen].sum() / (self.seconds or 1.0)),
             pending_max=pending_max,
             busy_s=float(self._busy_s[chosen].sum()),
+            shed=int(self._shed[chosen].sum()),
             output_per_s=response_s.count / (self.seconds or nan),
         )

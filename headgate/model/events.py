@@ -28,6 +28,8 @@ class TrainArrived:
     mean_arrived_at_s: Floats
     more_follow: bool = False
     """Something else of the same instant comes next; no decision falls between."""
+    tuple_bytes: float = 0.0
+    """What a tuple takes in memory, where it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,25 @@ class ClockTicked:
 
 
 @dataclass(frozen=True, slots=True)
+class Overloaded:
+    """A budget is used up: until then, tuples must go where queries allow it."""
+
+    at_s: float
+    until_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class TuplesShed:
+    """A unit passes over trains first, ..., end − 1 without seeing them."""
+
+    at_s: float
+    unit: int
+    first_train: int
+    end_train: int
+    tuples: int
+
+
+@dataclass(frozen=True, slots=True)
 class QueryStopped:
     """Somebody has stopped a query; its unit runs no more."""
 
@@ -138,6 +159,8 @@ Event = (
     | UnitFailed
     | UnitDelayed
     | ClockTicked
+    | Overloaded
+    | TuplesShed
     | QueryStopped
     | NetworkChanged
     | PolicyChanged

@@ -13,7 +13,7 @@ from headgate.errors import ConfigRefused, QueryRefused, UnknownName
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
 from headgate.model.account import Account
-from headgate.model.events import Event
+from headgate.model.events import Event, Overloaded, TuplesShed
 from headgate.model.network import Network, Path
 from headgate.model.plan import ALL, Lane
 from headgate.model.query import Query, QueryClass, QueryStatistics, Sink
@@ -51,6 +51,9 @@ class Headgate:
         most_fused: queries that may share one Spark job.
         retention_s: how long trains are kept after every query has passed them.
         rehearsal_s: how long new queries may be warmed up and measured before the first tuple.
+        memory_bytes: what trains and results in memory may take; sources wait before it is used up.
+        log_bytes: what the log may take on disk; then what is passed goes, sources wait, and tuples
+            are shed where queries allow it.
         lane: `driver` or `job` for every call that can go this way; without it the cheaper one.
         master: which Spark to start when none is passed in, with `spark_config` as settings.
         reached: called at every point where a crash must lose nothing; a test raises there.
@@ -68,6 +71,8 @@ class Headgate:
         most_fused: int = 16,
         retention_s: float = 3600.0,
         rehearsal_s: float = 12.0,
+        memory_bytes: int = 512 << 20,
+        log_bytes: int = 10 << 30,
         lane: Lane | None = None,
         master: str = "local[*]",
         spark_config: Mapping[str, str] | None = None,
@@ -85,6 +90,10 @@ class Headgate:
         )
         self._workers, self._train_tuples, self._most_fused = workers, train_tuples, most_fused
         self._retention_s, self._rehearsal_s = retention_s, rehearsal_s
+        for key, value in (("memory_bytes", memory_bytes), ("log_bytes", log_bytes)):
+            if value <= 0:
+                raise ConfigRefused(path="headgate", key=key, value=value, expected="above 0 bytes")
+        self._limits = room.Limits(memory_bytes, log_bytes)
         self._reached, self._lane = reached, lane
         self._owns_session = spark is None
         self._session = spark or room.local_session(self.state, master, spark_config or {})
@@ -229,7 +238,7 @@ class Headgate:
         self._engine = self._room.SparkEngine(
             self._session, network, self._schemas, self.state,
             rows=self._rows, workers=self._workers, retention_s=self._retention_s,
-            lane=self._lane, reached=self._reached,
+            limits=self._limits, lane=self._lane, reached=self._reached,
         )  # fmt: skip
         try:
             self._begin(network, listeners, progress)
@@ -248,7 +257,9 @@ class Headgate:
         self._scheduler = Scheduler(
             network, table, self.policy,
             workers=self._workers, train_tuples=self._train_tuples, most_fused=self._most_fused,
-            statistics=Statistics(table), first_trains=engine.first_trains, cursors=engine.cursors,
+            call_bytes=self._limits.memory_bytes / 8 / self._workers,
+            shed=self._shed, statistics=Statistics(table),
+            first_trains=engine.first_trains, cursors=engine.cursors,
         )  # fmt: skip
         self._metrics = RunMetrics(network, table)
         for unit, handle in enumerate(self._handles.values()):
@@ -314,6 +325,12 @@ class Headgate:
         return accounts
 
     @property
+    def used(self) -> dict[str, float]:
+        """What is in use of memory and log, as shares of their budgets."""
+        budget = self._engine.budget
+        return {"memory": budget.memory, "log": budget.log}
+
+    @property
     def queries(self) -> tuple[QueryHandle, ...]:
         return tuple(self._handles.values())
 
@@ -339,10 +356,18 @@ class Headgate:
             self._metrics.hear(event)
         for handle in list(self._handles.values()):
             handle.hear(event)
-        if event.at_s >= self._forget_at_s:
+        overloaded = isinstance(event, Overloaded)
+        if overloaded or event.at_s >= self._forget_at_s:
             self._forget_at_s = event.at_s + 5.0
             self._forget()
             self._save_statistics()
+
+    def _shed(self, events: Sequence[TuplesShed]) -> None:
+        assert self._metrics is not None
+        self._engine.shed(events)
+        with self._lock:
+            for event in events:
+                self._metrics.hear(event)
 
     def _forget(self) -> None:
         """Drops trains that every query has passed, as retention allows."""
@@ -406,6 +431,8 @@ def load(
         most_fused=pipeline.most_fused,
         retention_s=pipeline.retention_s,
         rehearsal_s=pipeline.rehearsal_s,
+        memory_bytes=pipeline.memory_bytes,
+        log_bytes=pipeline.log_bytes,
         master=pipeline.spark.master,
         spark_config=pipeline.spark.config,
     )

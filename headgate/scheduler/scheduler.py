@@ -1,6 +1,6 @@
 """The scheduler's state: unit table, cursors, what runs; and the question to the policy."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 
 import numpy as np
@@ -10,11 +10,13 @@ from headgate.model.events import (
     Event,
     Ints,
     NetworkChanged,
+    Overloaded,
     PolicyChanged,
     QueryStopped,
     StepFinished,
     StepStarted,
     TrainArrived,
+    TuplesShed,
     UnitDelayed,
     UnitFailed,
 )
@@ -37,6 +39,8 @@ class Scheduler:
         train_tuples: how many tuples a call takes at the most (Aurora §4.2); at least one train.
         most_fused: how many units may share a call.
         statistics: learns cost and selectivity from outcomes; None where they are given.
+        shed: makes certain that units pass over trains; without it nothing is ever shed.
+        call_bytes: what the tuples of a call may take in memory; at least one train.
         first_trains: where each stream's log begins, for a run that resumes.
         cursors: where each unit stands, for a run that resumes.
     """
@@ -50,17 +54,21 @@ class Scheduler:
         workers: int = 1,
         train_tuples: int = ALL,
         most_fused: int = 1,
+        call_bytes: float = inf,
+        shed: Callable[[Sequence[TuplesShed]], None] | None = None,
         statistics: Statistics | None = None,
         first_trains: Sequence[int] = (),
         cursors: Ints | None = None,
     ) -> None:
         self.network, self.table, self.policy = network, table, policy
         self.workers, self.train_tuples, self.most_fused = workers, train_tuples, most_fused
-        self.statistics = statistics
+        self.statistics, self.call_bytes = statistics, call_bytes
         self.cursors = np.zeros(len(table), dtype=np.int64) if cursors is None else cursors
         firsts = first_trains or [0] * len(network.streams)
         self.buffers = [StreamBuffer(first) for first in firsts]
+        self._most_tuples = [train_tuples] * len(firsts)
         self._idle = np.ones(len(table), dtype=np.bool_)
+        self._make_certain, self._overloaded_until_s = shed, -inf
         self._out: set[int] = set()
         self._delayed_until_s: dict[int, float] = {}
         self._running = 0
@@ -82,11 +90,16 @@ class Scheduler:
         match event:
             case TrainArrived():
                 self.buffers[event.stream].append(event)
+                if event.tuple_bytes:
+                    most = max(1, int(min(self.call_bytes / event.tuple_bytes, ALL)))
+                    self._most_tuples[event.stream] = min(self.train_tuples, most)
                 self._refresh(self._units_of_stream[event.stream])
                 self._more_follow = event.more_follow
             case StepFinished():
                 self._finish(event)
                 self._more_follow = event.more_follow
+            case Overloaded():
+                self._overloaded_until_s = event.until_s
             case UnitDelayed():
                 self._delayed_until_s[event.unit] = event.until_s
                 self._idle[event.unit] = False
@@ -105,6 +118,8 @@ class Scheduler:
         if self._monitor is not None and now_s >= self.policy.wake_at_s:
             self.policy.hear(self._monitor.measured(now_s))
         self._try_again(now_s)
+        if now_s < self._overloaded_until_s:
+            self._shed(now_s)
         calls: list[BoxCall] = []
         while self._running < self.workers and not self._more_follow:
             call = self._next_call(now_s)
@@ -122,6 +137,32 @@ class Scheduler:
         """Gives the train that every consumer of a stream has passed; one that failed has not."""
         units = [unit for unit in self._units_of_stream[stream] if unit not in self._out]
         return int(self.cursors[units].min()) if units else self.buffers[stream].end
+
+    def _shed(self, now_s: float) -> None:
+        """Lets queries that allow it pass over what waits for them, but for the last train.
+
+        Queries whose results are worth least per second that they cost come first (Aurora §2.2).
+        """
+        if self._make_certain is None:
+            return
+        found = []
+        for unit in self._sheddable():
+            stream, first = int(self.table["stream"][unit]), int(self.cursors[unit])
+            buffer = self.buffers[stream]
+            if buffer.end - first < 2:
+                continue
+            tuples = buffer.tuples(first, buffer.end - 1)
+            found.append(TuplesShed(now_s, int(unit), first, buffer.end - 1, tuples))
+        self._make_certain(found)
+        for event in found:
+            self.cursors[event.unit] = event.end_train
+            self._refresh(np.array([event.unit]))
+
+    def _sheddable(self) -> list[int]:
+        rows, paths = self.table, self.network.paths
+        allowed = [unit for unit in self.ready if paths[unit].query.allows_shedding]
+        worth = rows["weight"] * rows["selectivity"] / rows["tuple_cost_s"]
+        return sorted(allowed, key=lambda unit: float(worth[unit]))
 
     def _prepare(self) -> None:
         """Does what units and policy ask for before the next plan."""
@@ -145,6 +186,7 @@ class Scheduler:
             self._out.discard(unit)
         for stream in sorted(event.first_trains):
             self.buffers.append(StreamBuffer(event.first_trains[stream]))
+            self._most_tuples.append(self.train_tuples)
         if self.statistics is not None:
             self.statistics.grow(table)
         self._prepare()
@@ -194,7 +236,7 @@ class Scheduler:
     def _call(self, units: tuple[int, ...], tuples: int, stop: int | None, now_s: float) -> BoxCall:
         stream = int(self.table["stream"][units[0]])
         buffer, first = self.buffers[stream], int(self.cursors[units[0]])
-        end = buffer.train_after(first, min(tuples, self.train_tuples))
+        end = buffer.train_after(first, min(tuples, self._most_tuples[stream]))
         end = end if stop is None else min(end, stop)
         call = BoxCall(self._calls, units, stream, first, end, buffer.tuples(first, end))
         self._calls += 1

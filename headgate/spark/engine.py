@@ -23,10 +23,12 @@ from headgate.model.events import (
     Event,
     Floats,
     NetworkChanged,
+    Overloaded,
     PolicyChanged,
     QueryStopped,
     StepFinished,
     TrainArrived,
+    TuplesShed,
     UnitDelayed,
     UnitFailed,
 )
@@ -34,6 +36,7 @@ from headgate.model.network import Network, Path
 from headgate.model.plan import BoxCall, Lane
 from headgate.model.query import QueryStatistics
 from headgate.model.stream import Rows, Stream
+from headgate.spark.budget import FULL, SLOW_DOWN, SPARE, Budget, Limits
 from headgate.spark.executor import Executor, Work
 from headgate.spark.files import remove
 from headgate.spark.group import Output
@@ -52,6 +55,8 @@ from headgate.spark.train_cache import TrainCache
 log = logging.getLogger("headgate.spark")
 
 NOTHING: Floats = np.zeros(0)
+
+NO_MORE = Limits()
 
 ATTEMPTS = 3
 PAUSE_S = 0.5
@@ -73,7 +78,7 @@ class SparkEngine:
         state: the directory of log, journal and checkpoints.
         rows: for streams of format `python`, what gives their tuples.
         lane: the way that every call takes, if it can; without it the cheaper one.
-        memory_bytes: what trains in memory may take.
+        limits: what may be used of memory and of disk.
         patience_s: how long `close` waits for calls under way before it interrupts them.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
@@ -89,7 +94,7 @@ class SparkEngine:
         workers: int = 2,
         retention_s: float = 3600.0,
         lane: Lane | None = None,
-        memory_bytes: int = 256 << 20,
+        limits: Limits = NO_MORE,
         patience_s: float = 8.0,
         reached: Callable[[str], None] = lambda point: None,
     ) -> None:
@@ -97,10 +102,15 @@ class SparkEngine:
         self._retention_s, self._patience_s = retention_s, patience_s
         self._rows = rows or {}
         self._schemas, self._reached = dict(schemas), reached
-        self._cache = TrainCache(memory_bytes)
+        self._cache = TrainCache(limits.cache_bytes)
+        self._logs: dict[str, StreamLog] = {}
+        self.budget = Budget(
+            limits, lambda: self._cache.bytes,
+            lambda: sum(each.bytes for each in list(self._logs.values())),
+        )  # fmt: skip
         self._journal = Journal(state)
         try:
-            self._logs = {stream.name: self._log_of(stream) for stream in network.streams}
+            self._logs |= {stream.name: self._log_of(stream) for stream in network.streams}
             self._sinks = {path.query.name: FileSink(path.query.sink) for path in network.paths}
             self.recovered = recover(self._journal, self._sinks.values())
             cursors = [self._remember(path) for path in network.paths]
@@ -188,7 +198,7 @@ class SparkEngine:
         lines = [line for number, stream in numbered if (line := self._ingest(number, stream))]
         self._polls = bool(lines)
         letters = self._state / "dead-letters"
-        self._poller = Poller(lines, self._journal, letters, self._arrived)
+        self._poller = Poller(lines, self._journal, letters, self._arrived, self.budget.pause_s)
         self._poller.start()
 
     def add_stream(self, network: Network, schema: StructType) -> None:
@@ -302,6 +312,7 @@ class SparkEngine:
             stream_log,
             self._state,
             partial(self._arrived, number),
+            self.budget.pause_s,
         )
         return None
 
@@ -356,10 +367,21 @@ class SparkEngine:
         """Gives what has become of every tuple, by query, over all runs."""
         return self._journal.accounts() if self._accounts is None else self._accounts
 
+    def shed(self, events: Sequence[TuplesShed]) -> None:
+        """Makes it certain that queries pass over trains, and tells of it."""
+        for event in events:
+            name = self._network.paths[event.unit].query.name
+            self._journal.shed(name, event.first_train, event.end_train, event.tuples)
+            log.warning("query '%s': %s tuples are shed in overload", name, event.tuples)
+
     def forget(self, stream: int, passed: int) -> None:
-        """Drops trains that every consumer has passed and retention no longer asks for."""
+        """Drops trains that every consumer has passed and retention no longer asks for.
+
+        When the log fills up, what is passed goes at once.
+        """
         name = self._network.streams[stream].name
-        before_s = self.now_s() - self._retention_s
+        keep_s = 0.0 if self.budget.log >= SLOW_DOWN else self._retention_s
+        before_s = self.now_s() - keep_s
         old = [
             train.number
             for train in self._journal.trains(name)
@@ -404,6 +426,10 @@ class SparkEngine:
             if time.monotonic() >= self._look_at_s:
                 self._look_at_s = time.monotonic() + 0.5
                 self._look_after_ingest()
+                if self.budget.pressure >= FULL:
+                    return Overloaded(self.now_s(), self.now_s() + 1.0)
+                if self.budget.memory >= SPARE:
+                    self._cache.clear()
             try:
                 return self._events.get(timeout=min(left_s, 0.5))
             except queue.Empty:
@@ -436,6 +462,7 @@ class SparkEngine:
                 np.array([train.tuples for train in trains]),
                 np.array([train.head_arrived_at_s for train in trains]),
                 np.array([train.mean_arrived_at_s for train in trains]),
+                tuple_bytes=self._logs[self._network.streams[stream].name].tuple_bytes,
             )
         )
 

@@ -5,6 +5,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path as File
 
@@ -14,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headgate.model.network import Path
 from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
+from headgate.spark.budget import Budget
 from headgate.spark.files import flush, put
 from headgate.spark.group import MOST, Group, Output, group_of
 from headgate.spark.journal import Journal, Result
@@ -75,8 +77,9 @@ class Executor:
         sinks: Mapping[str, FileSink],
         reached: Callable[[str], None],
         lane: Lane | None = None,
+        budget: Budget | None = None,
     ) -> None:
-        self._session, self._lane = session, lane
+        self._session, self._lane, self._budget = session, lane, budget
         self._journal, self._logs, self._sinks = journal, logs, sinks
         self._reached = reached
         self._shared: dict[str, Prepared] = {}
@@ -199,6 +202,12 @@ class Executor:
         stream_log = self._logs[work.paths[0].stream]
         trains = stream_log.trains(work.first_train, work.end_train, work.tuples)
         outputs, lane = self.evaluate(session, work.paths, trains)
+        made = sum(each.table.nbytes for each in outputs if isinstance(each, Output))
+        with self._budget.holding(made) if self._budget else nullcontext():
+            self._commit_good(work, outputs)
+        return outputs, lane
+
+    def _commit_good(self, work: Work, outputs: Sequence[Output | Exception]) -> None:
         good = [
             (path, output)
             for path, output in zip(work.paths, outputs, strict=True)
@@ -206,7 +215,6 @@ class Executor:
         ]
         if good:
             self.commit(work, good)
-        return outputs, lane
 
     def commit(self, work: Work, outputs: Sequence[tuple[Path, Output]]) -> None:
         """Makes the results visible, exactly once.

@@ -63,6 +63,7 @@ def start_ingest(
     log: StreamLog,
     state: Path,
     arrived: Callable[[Train], None],
+    pause_s: Callable[[], float],
 ) -> StreamingQuery:
     """Starts to fill the log; `arrived` is called for every new train, from a thread of Spark."""
     source = source_of(session, stream)
@@ -79,6 +80,10 @@ def start_ingest(
         source = source.withColumn(ARRIVED_AT, arrived_s)
 
     def append(batch: DataFrame, source_batch: int) -> None:
+        while (waits_s := pause_s()) > 0:  # the next trigger waits for this one
+            time.sleep(min(waits_s, 0.1) if waits_s >= 1 else waits_s)
+            if waits_s < 1:
+                break
         train = log.append(batch, source_batch, time.time())
         if train is not None:
             arrived(train)

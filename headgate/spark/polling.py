@@ -45,7 +45,7 @@ class Poller:
 
     Args:
         arrived: called with the stream's number and the new train.
-        held_back: whether the machine has enough for now; then nothing is asked.
+        pause_s: how long to wait, on top, before sources are asked again; 1 or more is until later.
     """
 
     def __init__(
@@ -54,10 +54,10 @@ class Poller:
         journal: Journal,
         letters: Path,
         arrived: Callable[[int, Train], None],
-        held_back: Callable[[], bool] = lambda: False,
+        pause_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.lines, self._journal, self._letters = list(lines), journal, letters
-        self._arrived, self._held_back = arrived, held_back
+        self._arrived, self._pause_s = arrived, pause_s
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self.broken: Exception | None = None
@@ -94,9 +94,10 @@ class Poller:
 
     def _ask(self) -> None:
         while not self._ended.is_set():
-            if self._held_back():
-                self._ended.wait(0.05)
-                continue
+            if (pause_s := self._pause_s()) > 0:
+                self._ended.wait(min(pause_s, 0.1) if pause_s >= 1 else pause_s)
+                if pause_s >= 1:
+                    continue
             with self._lock:
                 lines = list(self.lines)
             now_s = time.monotonic()

@@ -1,8 +1,17 @@
 """The Spark room's door: what the runtime needs of it, imported only when Spark is asked for."""
 
 from headgate.spark.analysis import Analyst
+from headgate.spark.budget import Limits
 from headgate.spark.engine import SparkEngine
 from headgate.spark.ingest import source_of
 from headgate.spark.session import local_session, own_session, quiet_python
 
-__all__ = ["Analyst", "SparkEngine", "local_session", "own_session", "quiet_python", "source_of"]
+__all__ = [
+    "Analyst",
+    "Limits",
+    "SparkEngine",
+    "local_session",
+    "own_session",
+    "quiet_python",
+    "source_of",
+]

@@ -62,6 +62,8 @@ class StreamLog:
         self._folder = state / "log" / stream
         self._folder.mkdir(parents=True, exist_ok=True)
         self.next_number = journal.next_train(stream)
+        self.bytes = sum(train.bytes for train in journal.trains(stream))
+        self.tuple_bytes = 0.0
         # Nothing is known of the first batch, so it must not pass through the driver.
         self._expected_tuples = DRIVER_TUPLES + 1
         for path in self._folder.iterdir():
@@ -126,23 +128,25 @@ class StreamLog:
         )
         flush(temporary)
         new = self._named(table, temporary, source_batch)
+        self.tuple_bytes = table.nbytes / table.num_rows
         self._cache.put(self.stream, new.train.number, table)
         return new
 
     def added(self, new: NewTrain) -> None:
         """Goes on to the next number; the journal has this one."""
         self.next_number = new.train.number + 1
+        self.bytes += new.train.bytes
         self._reached("train journalled")
 
     def drop(self, before: int) -> None:
         """Removes the trains below a number."""
-        kept = [train.number for train in self._journal.trains(self.stream)]
-        gone = [number for number in kept if number < before]
+        gone = [train for train in self._journal.trains(self.stream) if train.number < before]
         if gone:
             self._journal.drop_trains(self.stream, before)
             self._cache.drop(self.stream, before)
-            for number in gone:
-                remove(self.path(number))
+            for train in gone:
+                remove(self.path(train.number))
+                self.bytes -= train.bytes
 
     def _temporary(self) -> Path:
         return self._folder / f".{self.next_number:012d}.parquet"

@@ -16,6 +16,12 @@ class TrainCache:
         self._lock = threading.Lock()
         self.bytes = 0
 
+    def clear(self) -> None:
+        """Forgets everything; whoever needs a train reads it again."""
+        with self._lock:
+            self._tables.clear()
+            self.bytes = 0
+
     def put(self, stream: str, number: int, table: pa.Table) -> None:
         size = table.nbytes
         with self._lock:

@@ -1,0 +1,81 @@
+"""Two budgets, memory and bytes of log: what is in use, and what follows from it."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+SLOW_DOWN, SPARE, FULL = 0.7, 0.9, 1.0
+"""Shares of a budget: above the first, sources wait; above the second, nothing is kept in memory;
+from the third on, tuples are shed where queries allow it and no source is asked."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be used, in bytes: trains and results in memory, trains on disk."""
+
+    memory_bytes: int = 512 << 20
+    log_bytes: int = 10 << 30
+
+    @property
+    def cache_bytes(self) -> int:
+        """Half of the memory is for trains that may be read again, the rest for what runs."""
+        return self.memory_bytes // 2
+
+
+class Budget:
+    """Counts what calls hold in memory, asks for the rest; safe to use from any thread.
+
+    Args:
+        cached: gives the bytes of trains in memory.
+        logged: gives the bytes of trains on disk.
+    """
+
+    def __init__(
+        self, limits: Limits, cached: Callable[[], int], logged: Callable[[], int]
+    ) -> None:
+        self.limits, self._cached, self._logged = limits, cached, logged
+        self._lock = threading.Lock()
+        self._in_flight = 0
+        self.most_memory_bytes = 0
+
+    @contextmanager
+    def holding(self, count: int) -> Iterator[None]:
+        """Counts some bytes as in use for a while."""
+        self._add(count)
+        try:
+            yield
+        finally:
+            self._add(-count)
+
+    @property
+    def memory(self) -> float:
+        """The share of the memory's budget that is in use."""
+        return (self._in_flight + self._cached()) / self.limits.memory_bytes
+
+    @property
+    def log(self) -> float:
+        """The share of the log's budget that is in use."""
+        return self._logged() / self.limits.log_bytes
+
+    @property
+    def pressure(self) -> float:
+        # The cache fills its half and gives way by itself: only what runs can press.
+        running = self._in_flight / (self.limits.memory_bytes - self.limits.cache_bytes)
+        return max(running, self.log)
+
+    def pause_s(self) -> float:
+        """How long a source waits before it is asked again: none, up to a second, or until later.
+
+        >>> budget = Budget(Limits(log_bytes=100), lambda: 0, lambda: 85)
+        >>> round(budget.pause_s(), 3)
+        0.5
+        """
+        above = (self.pressure - SLOW_DOWN) / (FULL - SLOW_DOWN)
+        return 0.0 if above <= 0 else min(1.0, above)
+
+    def _add(self, count: int) -> None:
+        with self._lock:
+            self._in_flight += count
+            used = self._in_flight + self._cached()
+            self.most_memory_bytes = max(self.most_memory_bytes, used)

@@ -1,0 +1,77 @@
+"""Two budgets hold: sources wait, what is passed goes, and tuples are shed where allowed."""
+
+from pathlib import Path
+
+import pytest
+from independent import committed_rows, expected_rows
+from pyspark.sql import SparkSession
+from sources import gate_over, write_readings
+
+from headgate import Headgate, Query
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+HOT = "SELECT location, temperature, ts FROM sensors WHERE temperature > 30"
+ALL = "SELECT * FROM sensors"
+# Some milliseconds a tuple.
+SLOW = (
+    "SELECT location, aggregate(sequence(1, 20000), 0D, (a, n) -> a + n * temperature) AS x"
+    " FROM sensors"
+)
+
+
+def most_used(gate: Headgate, offered: int, but: tuple[str, ...] = ()) -> float:
+    """Waits until all is consumed; gives the largest share of the log's budget seen meanwhile."""
+    most = 0.0
+    for _ in range(4000):
+        totals = gate.totals()
+        most = max(most, gate.used["log"])
+        if all(totals[name][0] >= offered for name in totals if name not in but):
+            return most
+        gate.wait(0.02)
+    raise AssertionError(f"not consumed in time: {gate.totals()} of {offered}")
+
+
+def test_a_small_log_makes_the_source_wait_and_loses_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=60, rows=100)
+    queries = {"hot": ("H", HOT), "all": ("N", ALL)}
+    gate = gate_over(spark, tmp_path, queries, log_bytes=20_000, retention_s=3600)
+    gate.start()
+    most = most_used(gate, offered)
+    gate.stop()
+    one_train = 4_000 / 20_000
+    assert most <= 1.0 + one_train
+    for name, sql in (("hot", HOT), ("all", ALL)):
+        committed = committed_rows(tmp_path / "state/results" / name)
+        assert committed == expected_rows(sql, tmp_path / "source")
+
+
+def test_tuples_are_shed_only_where_it_is_allowed_and_all_are_accounted_for(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "source").mkdir()
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)}, log_bytes=15_000, retention_s=0)
+    gate.add_query(Query(name="slow", sql=SLOW, query_class="N", allows_shedding=True))
+    gate.start()
+    offered = write_readings(tmp_path / "source", files=40, rows=100)
+    most_used(gate, offered, but=("slow",))
+    gate.drain(60)
+    report = gate.stop()
+    assert report is not None
+    accounts = gate.accounts()
+    slow, hot = accounts["slow"], accounts["hot"]
+    assert hot.shed == 0
+    assert slow.shed > 0
+    assert slow.arrived == slow.delivered + slow.filtered + slow.queued + slow.shed == offered
+    assert [line.shed for line in report.queries] == [0, slow.shed]
+    consumed = committed_rows(tmp_path / "state/results/slow")
+    assert consumed.total() == slow.delivered
+    hot_rows = committed_rows(tmp_path / "state/results/hot")
+    assert hot_rows == expected_rows(HOT, tmp_path / "source")
+
+
+def test_a_budget_of_nothing_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="log_bytes is 0, but must be above 0 bytes"):
+        Headgate(spark, state=tmp_path, log_bytes=0)
