@@ -44,7 +44,7 @@ class Measured:
 
 def commits_of(side: str, sink: Path) -> Iterator[Commit]:
     """Gives the commits of a query's results folder, in order."""
-    return _renamed(sink) if side == "headgate" else _logged(sink / "_spark_metadata")
+    return _renamed(sink) if side.startswith("headgate") else _logged(sink / "_spark_metadata")
 
 
 def measured(

@@ -26,7 +26,7 @@ from types import FrameType
 from committed import commits_of, measured
 from machine import cpu_clock, facts
 from offered import BEGAN, OFFERED, READY, SOURCE, Offered, expected, generate
-from queries import CLASSES, Selection, selections
+from queries import CLASSES, MIXES, Selection
 from settings import MASTERS, prepare, settings_of
 from sides import ENDED, STOP, results_of, run_side
 from verdict import SideResult, lines_of, ratios, table
@@ -46,6 +46,7 @@ class Request:
     tick_s: float
     grace_s: float
     sides: tuple[str, ...]
+    mix: str = "demo"
 
 
 class SideFailed(Exception):
@@ -64,19 +65,20 @@ def main() -> int:
         tick_s=arguments.tick,
         grace_s=arguments.grace,
         sides=tuple(arguments.sides),
+        mix=arguments.mix,
     )
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _interrupt)
+        signal.signal(number, interrupt)
     try:
-        with _folder(arguments.keep) as folder:
+        with working_folder(arguments.keep) as folder:
             prepare(folder)
-            results = [_compared(side, request, folder) for side in request.sides]
+            results = [compared(side, request, folder) for side in request.sides]
             settings = {side: settings_of(side, folder) for side in request.sides}
     except KeyboardInterrupt:
-        _talk("interrupted")
+        talk("interrupted")
         return 130
     except subprocess.CalledProcessError as error:
-        _talk(f"cannot compile the file system: {error.stderr.decode().strip()}")
+        talk(f"cannot compile the file system: {error.stderr.decode().strip()}")
         return 1
     if arguments.json:
         answer = {
@@ -100,38 +102,38 @@ def main() -> int:
     return 1 if any(result.errors for result in results) else 0
 
 
-def _compared(side: str, request: Request, folder: Path) -> SideResult:
+def compared(side: str, request: Request, folder: Path) -> SideResult:
     """Runs one side; what goes wrong with it is part of the answer."""
     try:
         result = _run(side, request, folder / side)
     except (SideFailed, OSError, ValueError) as error:
         result = SideResult(side, errors=[str(error)])
     for problem in result.problems:
-        _talk(f"{side}: FAILED: {problem}")
+        talk(f"{side}: FAILED: {problem}")
     return result
 
 
 def _run(side: str, request: Request, folder: Path) -> SideResult:
-    queries = selections(request.queries)
+    queries = MIXES[request.mix](request.queries)
     (folder / SOURCE).mkdir(parents=True)
     began_s = time.perf_counter()
     with _started(folder, request, side) as runs, _started(folder, request, "generator") as offers:
-        _talk(f"{side}: starting {len(queries)} queries")
+        talk(f"{side}: starting {len(queries)} queries")
         _await((folder / READY).exists, READY_WITHIN_S, runs)
-        _talk(f"{side}: ready after {time.perf_counter() - began_s:.0f} s; tuples begin")
+        talk(f"{side}: ready after {time.perf_counter() - began_s:.0f} s; tuples begin")
         _await((folder / BEGAN).exists, 30.0, runs, offers)
         began_at_s = float(json.loads((folder / BEGAN).read_text()))
         from_s = began_at_s + request.warm_up_s
         _await(lambda: time.time() >= from_s, request.warm_up_s + 60.0, runs, offers)
         before = cpu_clock(runs.process.pid, time.time())
-        _talk(f"{side}: warmed up; measuring {request.seconds:g} s")
+        talk(f"{side}: warmed up; measuring {request.seconds:g} s")
         _await((folder / OFFERED).exists, request.seconds + 60.0, runs, offers)
         cpu = cpu_clock(runs.process.pid, time.time()).since(before)
         offered = Offered(**json.loads((folder / OFFERED).read_text()))
         until_s = offered.ended_at_s + request.grace_s
         _await(lambda: time.time() >= until_s, request.grace_s + 60.0, runs)
         (folder / STOP).touch()
-        _talk(f"{side}: stopping")
+        talk(f"{side}: stopping")
         _await((folder / ENDED).exists, STOP_WITHIN_S, runs)
         errors = json.loads((folder / ENDED).read_text())
     window_us = (round(from_s * 1e6), round((from_s + request.seconds) * 1e6))
@@ -181,7 +183,7 @@ def _started(folder: Path, request: Request, name: str) -> Iterator[Part]:
         sys.executable, os.path.abspath(__file__), "--part", name, "--keep", str(folder),
         "--queries", str(request.queries), "--rate", str(request.rate_per_s),
         "--seconds", str(request.seconds), "--warm-up", str(request.warm_up_s),
-        "--tick", str(request.tick_s),
+        "--tick", str(request.tick_s), "--mix", request.mix,
     ]  # fmt: skip
     with (folder / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(
@@ -213,7 +215,7 @@ def _await(true: Callable[[], bool], within_s: float, *parts: Part) -> None:
 
 
 @contextmanager
-def _folder(keep: Path | None) -> Iterator[Path]:
+def working_folder(keep: Path | None) -> Iterator[Path]:
     """Gives an empty directory, which stays only if its name was given."""
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
@@ -232,15 +234,15 @@ def _part(arguments: argparse.Namespace) -> int:
         seconds = arguments.warm_up + arguments.seconds
         generate(arguments.keep, arguments.rate, seconds, arguments.tick)
     else:
-        run_side(arguments.part, arguments.keep, selections(arguments.queries))
+        run_side(arguments.part, arguments.keep, MIXES[arguments.mix](arguments.queries))
     return 0
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _talk(text: str) -> None:
+def talk(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
@@ -262,9 +264,9 @@ def _above(least: float) -> Callable[[str], float]:
     return number
 
 
-def _at_least_three(text: str) -> int:
-    if int(text) < 3:
-        raise argparse.ArgumentTypeError(f"{text}: give 3 or more, one for each class")
+def _at_least_one(text: str) -> int:
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: give 1 or more")
     return int(text)
 
 
@@ -273,13 +275,19 @@ def _arguments() -> argparse.Namespace:
         description="Compares N native streaming queries with the same queries in Headgate.",
         epilog="example: python bench/native.py --queries 24 --json > 24.json",
     )
-    parser.add_argument("--queries", type=_at_least_three, required=True, metavar="N")
+    parser.add_argument("--queries", type=_at_least_one, required=True, metavar="N")
     parser.add_argument("--seconds", type=_above(0), default=30.0, help="measured (30)")
     parser.add_argument("--warm-up", type=_above(0), default=20.0, help="seconds before (20)")
     parser.add_argument("--rate", type=_above(0), default=1500.0, help="tuples a second (1500)")
     parser.add_argument("--tick", type=_above(0), default=0.5, help="seconds a file (0.5)")
     parser.add_argument("--grace", type=_above(0), default=30.0, help="seconds after (30)")
-    parser.add_argument("--sides", type=_sides, default=list(MASTERS), help=",".join(MASTERS))
+    parser.add_argument(
+        "--sides",
+        type=_sides,
+        default=["native-fifo", "native-fair", "headgate"],
+        help=",".join(MASTERS),
+    )
+    parser.add_argument("--mix", choices=list(MIXES), default="demo", help="which queries (demo)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep all files in a folder there")
     parser.add_argument("--part", help=argparse.SUPPRESS)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import combinations, count, islice
 
 from headgate import Query
 
@@ -159,3 +159,55 @@ def _selection(name: str, query_class: str, columns: str, condition: str) -> Sel
     plain = condition.replace(RISK, RISK_PLAIN).replace(MOISTURE, MOISTURE_PLAIN)
     sql = f"SELECT location, {columns}, ts FROM {STREAM} WHERE {condition}"
     return Selection(name, query_class, sql, plain)
+
+
+ATOMS = (
+    "temperature > {a}",
+    "temperature <= {b}",
+    "temperature <> {a}",
+    "temperature % {c} = 1",
+    "humidity < {b}",
+    "humidity >= {a}",
+    "humidity % {c} <> 0",
+    "temperature + humidity > {b}",
+    "temperature * humidity < {d}",
+    "humidity - temperature > {a}",
+    "location <> 'forest-{e:05d}'",
+    "length(location) > {c}",
+    "abs(temperature - humidity) > {c}",
+)
+"""Conditions that Spark and DuckDB read alike; three or four make a query of its own form."""
+
+
+def distinct(number: int) -> list[Selection]:
+    """Gives queries of which no two are equal after their constants are removed.
+
+    >>> distinct(2)[0].condition
+    'temperature > 1 AND temperature <= 41 AND temperature <> 1'
+    """
+    forms = [*combinations(ATOMS, 3), *combinations(ATOMS, 4)]
+    if number > len(forms):
+        raise ValueError(f"only {len(forms)} of {number} queries differ in form")
+    return [_formed("distinct", n, " AND ".join(forms[n])) for n in range(number)]
+
+
+def constants(number: int) -> list[Selection]:
+    """Gives queries that differ in their constants alone."""
+    form = "location = 'forest-{e:05d}' AND temperature > {a} AND humidity < {b}"
+    return [_formed("constants", n, form) for n in range(number)]
+
+
+def _formed(kind: str, n: int, form: str) -> Selection:
+    condition = form.format(
+        a=1 + n // 20 % 10, b=41 + n // 200 % 50, c=3 + n % 5, d=500 + n, e=n % 20
+    )
+    query_class = "HCCNNCNN"[n % 8]
+    name = f"{query_class.lower()}{n}_{kind}"
+    return _selection(name, query_class, "temperature, humidity", condition)
+
+
+MIXES: dict[str, Callable[[int], list[Selection]]] = {
+    "demo": selections,
+    "distinct": distinct,
+    "constants": constants,
+}

@@ -14,6 +14,7 @@ MASTERS = {
     # starves by the name of its pool, with 10 none does.
     "native-fair": "local[10]",
     "headgate": "local[2]",
+    "headgate-spark": "local[2]",
 }
 
 SHARED = {
@@ -89,7 +90,7 @@ _POOL = (
 def settings_of(side: str, folder: Path) -> dict[str, str]:
     """Gives everything a side's Spark is told; `folder` holds what `prepare` has put there."""
     settings = SHARED | {"spark.driver.extraClassPath": str(folder / "classes")}
-    if side == "headgate":
+    if side.startswith("headgate"):
         return settings
     settings |= NATIVE
     if side == "native-fair":

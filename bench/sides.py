@@ -17,8 +17,8 @@ from offered import READY, SOURCE, put_primer, put_text, wait_until
 from queries import CLASSES, STREAM, Selection
 from settings import MASTERS, settings_of
 
-STOP, ENDED = "stop", "ended"
-"""Names in a side's folder: the marker that ends it, and its last words."""
+STOP, ENDED, REPORTED = "stop", "ended", "reported"
+"""Names in a side's folder: the marker that ends it, its last words, Headgate's own figures."""
 
 REHEARSAL_S = 12.0
 """How long either side may warm up before the first tuple; Headgate's own default."""
@@ -26,13 +26,14 @@ REHEARSAL_S = 12.0
 
 def results_of(side: str, folder: Path, query: str) -> Path:
     """Tells where a query's results are; on either side in one folder with its logs."""
-    return folder / "state" / ("results" if side == "headgate" else "sinks") / query
+    return folder / "state" / ("results" if side.startswith("headgate") else "sinks") / query
 
 
 def run_side(side: str, folder: Path, queries: Sequence[Selection]) -> None:
     """Starts the queries, says when they are ready, runs until told to stop, tells its errors."""
     try:
-        errors = (_headgate if side == "headgate" else _native)(side, folder, queries)
+        run = _headgate if side.startswith("headgate") else _native
+        errors = run(side, folder, queries)
     except Exception as error:
         errors = [cause_of(error)]
         if not isinstance(error, HeadgateError):
@@ -84,7 +85,7 @@ def _headgate(side: str, folder: Path, queries: Sequence[Selection]) -> list[str
         policy=policy_named("cqc", inner="hr", period_steps=10),
         classes=CLASSES,
         workers=2,
-        most_fused=64,
+        most_fused=len(queries),
         rehearsal_s=REHEARSAL_S,
         master=MASTERS[side],
         spark_config=settings_of(side, folder.parent),
@@ -96,6 +97,7 @@ def _headgate(side: str, folder: Path, queries: Sequence[Selection]) -> list[str
         schema=SCHEMA,
         event_time="ts",
         arrival_time="ts",
+        ingest="spark" if side == "headgate-spark" else "auto",
     )
     headgate.add_stream(stream)
     handles = [headgate.add_query(each.query()) for each in queries]
@@ -103,6 +105,9 @@ def _headgate(side: str, folder: Path, queries: Sequence[Selection]) -> list[str
     _prime(folder, lambda number: all(_has_passed(each, number) for each in handles), 0.0)
     wait_until((folder / STOP).exists)
     report = headgate.stop()
+    if report is not None:
+        own = {"scheduler_s": report.scheduler_s, "busy_s": report.total.busy_s}
+        put_text(folder / REPORTED, json.dumps({**own, "calls": report.calls}))
     return [] if report is None else [str(error) for error in report.errors]
 
 

@@ -14,7 +14,12 @@ ALL = "all"
 DISTURBED_CORES = 0.25
 """The generator and this script use less; whoever used more has spoilt the times."""
 
-TITLES = {"native-fifo": "native FIFO", "native-fair": "native FAIR", "headgate": "Headgate cqc"}
+TITLES = {
+    "native-fifo": "native FIFO",
+    "native-fair": "native FAIR",
+    "headgate": "Headgate cqc",
+    "headgate-spark": "Headgate cqc, Spark's ingest",
+}
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,7 @@ class Line:
     mean_s: float | None = None
     p50_s: float | None = None
     p95_s: float | None = None
+    p99_s: float | None = None
     max_s: float | None = None
 
     @property
@@ -162,8 +168,8 @@ def _line(measured: Sequence[Measured]) -> Line:
     responses_s = np.concatenate([each.responses_s for each in measured] or [np.zeros(0)])
     times: tuple[float, ...] = ()
     if responses_s.size:
-        p50_s, p95_s = np.quantile(responses_s, (0.5, 0.95))
-        times = (float(responses_s.mean()), float(p50_s), float(p95_s), float(responses_s.max()))
+        quantiles = np.quantile(responses_s, (0.5, 0.95, 0.99)).tolist()
+        times = (float(responses_s.mean()), *quantiles, float(responses_s.max()))
     return Line(
         len(measured),
         sum(each.expected for each in measured),
