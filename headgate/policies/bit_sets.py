@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from headgate.compiled import borrowing
+from headgate.compiled import inlined
 from headgate.model.events import Ints
 
 NONE = -1
@@ -36,7 +36,7 @@ def bit_sets(sets: int, numbers: int) -> tuple[Any, Ints]:
     return np.zeros((sum(sizes), sets), dtype=np.uint64), np.cumsum([0, *sizes])
 
 
-@borrowing
+@inlined
 def put(words: Any, levels: Ints, which: int, number: int) -> None:
     """Puts a number into a set."""
     for level in range(len(levels) - 1):
@@ -48,7 +48,7 @@ def put(words: Any, levels: Ints, which: int, number: int) -> None:
         number >>= 6
 
 
-@borrowing
+@inlined
 def take(words: Any, levels: Ints, which: int, number: int) -> None:
     """Takes a number out of a set."""
     for level in range(len(levels) - 1):
@@ -59,13 +59,13 @@ def take(words: Any, levels: Ints, which: int, number: int) -> None:
         number >>= 6
 
 
-@borrowing
+@inlined
 def is_empty(words: Any, levels: Ints, which: int) -> bool:
     """Says whether a set has no number."""
     return bool(words[levels[len(levels) - 2], which] == np.uint64(0))
 
 
-@borrowing
+@inlined
 def following(words: Any, levels: Ints, which: int, number: int) -> int:
     """Gives the smallest number of a set that is not below a number, −1 where there is none."""
     for level in range(len(levels) - 1):
@@ -82,7 +82,7 @@ def following(words: Any, levels: Ints, which: int, number: int) -> int:
     return NONE
 
 
-@borrowing
+@inlined
 def _lowest(word: int) -> int:
     """Gives the place of the lowest bit: x & −x leaves it alone, the product tells which it is."""
     return BIT_OF[((word & (~word + np.uint64(1))) * DE_BRUIJN) >> np.uint64(58)]

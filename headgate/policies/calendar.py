@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.compiled import borrowing
+from headgate.compiled import borrowing, inlined
 from headgate.model.events import Ints
 from headgate.policies.fetching import fetch
 
@@ -67,14 +67,14 @@ def calendar_queue(entries: NDArray[Any]) -> tuple[Any, ...]:
     return entries, np.full(most_days, NONE, dtype=np.int32), state
 
 
-@borrowing
+@inlined
 def instant(queue: Any, entry: int) -> float:
     """Gives the instant that an entry waits for; ∞ where it does not wait."""
     entries, _, _ = queue
     return entries[entry].at_s if entries[entry].before != NONE else np.inf
 
 
-@borrowing
+@inlined
 def insert(queue: Any, entry: int, at_s: float) -> None:
     """Lets an entry that does not wait yet wait for an instant; a past one is due at once."""
     _, heads, states = queue
@@ -85,7 +85,7 @@ def insert(queue: Any, entry: int, at_s: float) -> None:
     state.held += 1
 
 
-@borrowing
+@inlined
 def delete(queue: Any, entry: int) -> None:
     """Takes an entry out, if it waits."""
     entries, _, states = queue
@@ -98,11 +98,19 @@ def delete(queue: Any, entry: int) -> None:
         _rebuild(queue, state.days // 2, state.day_s)
 
 
-@borrowing
+@inlined
 def fetch_day(queue: Any, at_s: float) -> None:
     """Fetches the day of an instant into the cache, for an entry that is about to be inserted."""
     _, heads, states = queue
     fetch(heads, _day(at_s, states[0].days_per_s) & (states[0].days - 1))
+
+
+@inlined
+def fetch_neighbour(queue: Any, at_s: float) -> None:
+    """Fetches the entry that one for an instant will stand before, when its day is fetched."""
+    entries, heads, states = queue
+    slot = _day(at_s, states[0].days_per_s) & (states[0].days - 1)
+    fetch(entries, max(heads[slot], 0))
 
 
 @borrowing
@@ -138,10 +146,12 @@ def take_due(queue: Any, now_s: float, due: Ints) -> int:
                 earliest_s = min(earliest_s, entries[entry].at_s)
                 _push(entries, heads, slot, entry)
             entry = after
-        # Who will be due soon is fetched meanwhile: the first of a list, and then the second.
+        # Who will be due soon is fetched meanwhile: of a list the first, the second, the third.
         fetch(entries, max(heads[(each + DAYS_AHEAD) & (days - 1)], 0))
         soon = max(heads[(each + DAYS_AHEAD // 2) & (days - 1)], 0)
         fetch(entries, max(entries[soon].after, 0))
+        soon = max(heads[(each + DAYS_AHEAD // 4) & (days - 1)], 0)
+        fetch(entries, max(entries[max(entries[soon].after, 0)].after, 0))
     state.earliest_s, state.today = earliest_s, day
     state.held -= taken
     state.taken += taken
@@ -176,7 +186,7 @@ def _adapt(queue: Any, now_s: float) -> None:
         _rebuild(queue, days // 2 if too_many else days, day_s)
 
 
-@borrowing
+@inlined
 def _has_too_many_days(state: Any) -> bool:
     return bool(16 * state.held < state.days and state.days > FEWEST_DAYS)
 
@@ -201,7 +211,7 @@ def _rebuild(queue: Any, days: int, day_s: float) -> None:
         chain = after
 
 
-@borrowing
+@inlined
 def _link(queue: Any, entry: int, at_s: float) -> None:
     entries, heads, states = queue
     state = states[0]
@@ -212,7 +222,7 @@ def _link(queue: Any, entry: int, at_s: float) -> None:
         state.earliest_s = min(state.earliest_s, at_s)
 
 
-@borrowing
+@inlined
 def _push(entries: Any, heads: Any, slot: int, entry: int) -> None:
     """Puts an entry before all others of a list."""
     head = heads[slot]
@@ -223,7 +233,7 @@ def _push(entries: Any, heads: Any, slot: int, entry: int) -> None:
     heads[slot] = entry
 
 
-@borrowing
+@inlined
 def _unlink(queue: Any, entry: int) -> None:
     entries, heads, _ = queue
     before, after = entries[entry].before, entries[entry].after
@@ -235,7 +245,7 @@ def _unlink(queue: Any, entry: int) -> None:
     entries[entry].before = NONE
 
 
-@borrowing
+@inlined
 def _day(at_s: float, days_per_s: float) -> int:
     """Gives the number of the day of an instant; never a smaller one for a later instant."""
     return int(min(max(at_s * days_per_s, 0.0), LAST_DAY))

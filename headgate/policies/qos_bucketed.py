@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.compiled import borrowing
+from headgate.compiled import borrowing, inlined
 from headgate.model.events import Floats, Ints, Measured, StepFinished, StepStarted
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import UnitTable
@@ -17,6 +17,7 @@ from headgate.policies.calendar import (
     calendar_queue,
     delete,
     fetch_day,
+    fetch_neighbour,
     insert,
     instant,
     take_due,
@@ -256,12 +257,14 @@ def bucket_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, 
     return unit, ALL, examined
 
 
-@borrowing
+@inlined
 def _move_due(memory: Any, now_s: float) -> None:
     """Moves boxes whose calendar entry is due on to the buckets that they are in by now."""
     ranges, members, _, _, due, calendar = memory
     boxes = calendar[0]
+    goes_to = due[len(boxes) :]
     count = take_due(calendar, now_s, due)
+    # In three rounds, so that what a box needs is fetched while the others are looked at.
     for place in range(count):
         box = boxes[due[place]]
         at = box.at
@@ -269,17 +272,22 @@ def _move_due(memory: Any, now_s: float) -> None:
             while box.born_s + ranges[at + 1].from_s <= now_s:
                 at += 1
             fetch(members[due[place] >> 6], ranges[at].bucket)
-        due[len(boxes) + place] = at
+            fetch_day(calendar, box.born_s + ranges[at + 1].from_s)
+        goes_to[place] = at
     for place in range(count):
-        unit, at = due[place], due[len(boxes) + place]
+        unit, at = due[place], goes_to[place]
         if at != OUT:
             _move(memory, unit, at)
+            fetch_neighbour(calendar, boxes[unit].born_s + ranges[at + 1].from_s)
+    for place in range(count):
+        unit, at = due[place], goes_to[place]
+        if at != OUT:
             leaves_at_s = boxes[unit].born_s + ranges[at + 1].from_s
             if leaves_at_s < np.inf:
                 insert(calendar, unit, leaves_at_s)
 
 
-@borrowing
+@inlined
 def _move(memory: Any, unit: int, at: int) -> None:
     """Moves a box on to a range, and to the bucket of that range."""
     ranges, members, levels, turns, _, calendar = memory
