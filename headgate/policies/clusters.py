@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from headgate.compiled import borrowing
+from headgate.compiled import borrowing, inlined
 from headgate.model.events import Floats, Ints
 from headgate.model.plan import ALL
 from headgate.model.unit_table import UnitTable
 from headgate.policies import fagin
+from headgate.policies.fetching import fetch
 from headgate.policies.oldest_first import OUT, clear, oldest_first, put, take
 from headgate.policies.selection import NOBODY
 from headgate.policies.single_units import measure
@@ -155,7 +156,7 @@ def cluster_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> N
 
 @borrowing
 def cluster_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
-    (_, _, queues), division, _ = memory
+    (_, node_of, queues), division, _ = memory
     unit = _next_of_set(memory)
     if unit >= 0:
         return unit, ALL, 0
@@ -170,10 +171,14 @@ def cluster_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int,
                 chosen = number
     if chosen < 0:
         return NOBODY, 0, examined
-    return _first_of_set(memory, chosen), ALL, examined
+    unit = _first_of_set(memory, chosen)
+    # Who is the first now is fetched: the cluster is chosen again in a few decisions.
+    fetch(node_of, max(queues[chosen].front, 0))
+    fetch(table, max(queues[chosen].front, 0))
+    return unit, ALL, examined
 
 
-@borrowing
+@inlined
 def _first_of_set(memory: Any, number: int) -> int:
     """Gives the first unit of a cluster; all that wait on the same tuple follow (§3.3.2.3)."""
     queued, division, members = memory
@@ -193,7 +198,7 @@ def _first_of_set(memory: Any, number: int) -> int:
     return members[0]
 
 
-@borrowing
+@inlined
 def _next_of_set(memory: Any) -> int:
     """Gives the next unit of the set that still waits on the set's tuple, −1 if there is none."""
     (nodes, node_of, _), division, members = memory

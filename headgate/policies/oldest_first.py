@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from headgate.compiled import borrowing
+from headgate.compiled import borrowing, inlined
 from headgate.model.events import Ints
+from headgate.policies.fetching import fetch
 from headgate.policies.heaps import NONE, comes_before, joined, nodes_of, without
 
 OUT, LISTED, STRAY = 0, 1, 2
@@ -45,7 +46,8 @@ def oldest_first(queue_of: Ints, queues: int) -> tuple[Any, Any, Any]:
 
     Units of one queue have their nodes side by side, so that those that follow each other in it are
     read in order. Behind them are the beginnings of lists. A list is a ring, so that it can be cut
-    and joined without its units; `child` of its beginning says whether it came in order.
+    and joined without its units; `child` of its beginning says whether it came in order, `key`
+    and `unit` are those of whom was put in last.
 
     Args:
         queue_of: which queue each unit is put into.
@@ -94,7 +96,7 @@ def clear(memory: Any, queue_of: Ints) -> None:
         nodes[each].child = True
 
 
-@borrowing
+@inlined
 def put(memory: Any, unit: int, head_s: float) -> None:
     """Puts a unit that is in no queue into its own."""
     nodes, node_of, queues = memory
@@ -116,7 +118,7 @@ def put(memory: Any, unit: int, head_s: float) -> None:
         of.front, of.front_s = unit, head_s
 
 
-@borrowing
+@inlined
 def take(memory: Any, unit: int) -> None:
     """Takes a unit out of its queue."""
     nodes, node_of, queues = memory
@@ -140,11 +142,13 @@ def _settle(nodes: Any, of: Any) -> None:
             front = stray
         if front >= 0:
             of.front, of.front_s = nodes[front].unit, nodes[front].key
+            fetch(nodes, max(nodes[front].next, 0))  # who will mostly be next
             return
         while of.day < of.days and nodes[of.first_day + of.day].next == of.first_day + of.day:
             of.day += 1
         if of.day < of.days:
             of.day += 1
+            _fetch_days(nodes, of)
             _become_run(nodes, of, of.first_day + of.day - 1)
         elif nodes[of.beyond].next == of.beyond:
             of.front = NONE
@@ -158,17 +162,36 @@ def _settle(nodes: Any, of: Any) -> None:
 
 
 @borrowing
+def _fetch_days(nodes: Any, of: Any) -> None:
+    """Fetches units of the next days: the first of the farthest, one more of each that is nearer.
+
+    So what leads to a unit was fetched when the day before was opened.
+    """
+    for ahead in range(min(UNITS_A_DAY, of.days - of.day), 0, -1):
+        ring = of.first_day + of.day - 1 + ahead
+        node = nodes[ring].next
+        for _ in range(UNITS_A_DAY - ahead):
+            if node != ring:
+                node = nodes[node].next
+        fetch(nodes, node)
+
+
+@borrowing
 def _share_out(nodes: Any, of: Any) -> None:
     """Gives days to what lies beyond, up to twice the mean: so to at least half of it."""
     earliest_s, latest_s, total_s, count = np.inf, -np.inf, 0.0, 0
-    node = nodes[of.beyond].next
-    while node != of.beyond:
-        key = nodes[node].key
-        earliest_s, latest_s = min(earliest_s, key), max(latest_s, key)
-        if key < np.inf:
-            total_s += key - of.ends_s
-            count += 1
-        node = nodes[node].next
+    # From both ends at once: then two nodes are on their way from memory.
+    node, last, left = nodes[of.beyond].next, nodes[of.beyond].prev, True
+    while left:
+        left = node != last and nodes[node].next != last
+        for key in (nodes[node].key, nodes[last].key if node != last else np.inf):
+            if key < np.inf:
+                earliest_s, latest_s = min(earliest_s, key), max(latest_s, key)
+                total_s += key - of.ends_s
+                count += 1
+        node, last = nodes[node].next, nodes[last].prev
+    if count == 0:
+        earliest_s = latest_s = np.inf
     of.begins_s, of.days_per_s = earliest_s, 0.0
     of.days, of.day = min(of.most_days, count // UNITS_A_DAY + 1), 0
     mean_s = 0.0
@@ -188,7 +211,7 @@ def _share_out(nodes: Any, of: Any) -> None:
         node = after
 
 
-@borrowing
+@inlined
 def _day(of: Any, head_s: float) -> int:
     """Gives the number of a head's day, from 1; never a smaller one for a later head."""
     day = (head_s - of.begins_s) * of.days_per_s
@@ -202,6 +225,7 @@ def _become_run(nodes: Any, of: Any, ring: int) -> None:
     nodes[ring].next = nodes[ring].prev = ring
     if nodes[ring].child:
         nodes[of.run].next, nodes[of.run].prev = first, last
+        nodes[of.run].key, nodes[of.run].unit = nodes[ring].key, nodes[ring].unit
         nodes[first].prev = nodes[last].next = of.run
         return
     node = first
@@ -211,10 +235,9 @@ def _become_run(nodes: Any, of: Any, ring: int) -> None:
         node = after
 
 
-@borrowing
+@inlined
 def _draw_near(nodes: Any, of: Any, node: int) -> None:
-    last = nodes[of.run].prev
-    if last == of.run or comes_before(nodes, last, node):
+    if nodes[of.run].prev == of.run or comes_before(nodes, of.run, node):
         _append(nodes, of.run, node)
     else:
         nodes[node].place = STRAY
@@ -222,12 +245,13 @@ def _draw_near(nodes: Any, of: Any, node: int) -> None:
         of.strays = joined(nodes, of.strays, node)
 
 
-@borrowing
+@inlined
 def _append(nodes: Any, ring: int, node: int) -> None:
     last = nodes[ring].prev
     if last == ring:
         nodes[ring].child = True
-    elif nodes[ring].child and not comes_before(nodes, last, node):
+    elif nodes[ring].child and not comes_before(nodes, ring, node):
         nodes[ring].child = False
+    nodes[ring].key, nodes[ring].unit = nodes[node].key, nodes[node].unit
     nodes[node].place, nodes[node].prev, nodes[node].next = LISTED, last, ring
     nodes[last].next = nodes[ring].prev = node
