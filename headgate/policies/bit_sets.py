@@ -21,7 +21,7 @@ for _bit in range(64):
 
 
 def bit_sets(sets: int, numbers: int) -> tuple[Any, Ints]:
-    """Gives empty sets of the numbers below `numbers`: words by column, and where each level begins.
+    """Gives empty sets of numbers below `numbers`: words by column, and where each level begins.
 
     >>> words, levels = bit_sets(2, 100_000)
     >>> for number in (7, 99_999):

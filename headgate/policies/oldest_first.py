@@ -41,13 +41,12 @@ QUEUE = np.dtype(
 )
 
 
-def oldest_first(queue_of: Ints, queues: int) -> tuple[Any, Any, Any]:
-    """Gives nodes, the node of each unit, and empty queues.
+def oldest_first(queue_of: Ints, queues: int) -> tuple[Any, Any]:
+    """Gives nodes and empty queues.
 
-    Units of one queue have their nodes side by side, so that those that follow each other in it are
-    read in order. Behind them are the beginnings of lists. A list is a ring, so that it can be cut
-    and joined without its units; `child` of its beginning says whether it came in order, `key`
-    and `unit` are those of whom was put in last.
+    Units come first, by number, and behind them the beginnings of lists. A list is a ring, so that
+    it can be cut and joined without its units; `child` of its beginning says whether it came in
+    order, `key` and `unit` are those of whom was put in last.
 
     Args:
         queue_of: which queue each unit is put into.
@@ -56,16 +55,13 @@ def oldest_first(queue_of: Ints, queues: int) -> tuple[Any, Any, Any]:
     >>> for unit, head_s in enumerate((2.0, 1.0, 1.0)):
     ...     put(memory, unit, head_s)
     >>> take(memory, 1)
-    >>> memory[2]["front"].tolist(), memory[2]["front_s"].tolist()
+    >>> memory[1]["front"].tolist(), memory[1]["front_s"].tolist()
     ([2], [1.0])
     """
     units = len(queue_of)
-    order = np.argsort(queue_of, kind="stable")
-    node_of = np.empty(units, dtype=np.int32)
-    node_of[order] = np.arange(units)
     rings = np.full(3 * queues + units // UNITS_A_DAY, NONE)
-    nodes = nodes_of(np.concatenate([order, rings]))
-    memory = nodes, node_of, np.zeros(queues, dtype=QUEUE)
+    nodes = nodes_of(np.concatenate([np.arange(units), rings]))
+    memory = nodes, np.zeros(queues, dtype=QUEUE)
     clear(memory, queue_of)
     return memory
 
@@ -76,11 +72,11 @@ def clear(memory: Any, queue_of: Ints) -> None:
 
     What a unit was in is still written there: the caller puts it in again, or takes it as out.
     """
-    nodes, node_of, queues = memory
+    nodes, queues = memory
     for queue in range(len(queues)):
         queues[queue].most_days = 0
     for unit in range(len(queue_of)):
-        node = nodes[node_of[unit]]
+        node = nodes[unit]
         node.home, node.child = queue_of[unit], NONE
         queues[queue_of[unit]].most_days += 1
     ring = len(queue_of)
@@ -99,21 +95,20 @@ def clear(memory: Any, queue_of: Ints) -> None:
 @inlined
 def put(memory: Any, unit: int, head_s: float) -> None:
     """Puts a unit that is in no queue into its own."""
-    nodes, node_of, queues = memory
-    at = node_of[unit]
-    node, of = nodes[at], queues[nodes[at].home]
+    nodes, queues = memory
+    node, of = nodes[unit], queues[nodes[unit].home]
     node.key, node.queue = head_s, node.home
     if of.front < 0:
         of.ends_s, of.days, of.day = head_s, 0, 0
-        _append(nodes, of.run, at)
+        _append(nodes, of.run, unit)
     elif head_s > of.ends_s:
-        _append(nodes, of.beyond, at)
+        _append(nodes, of.beyond, unit)
     else:
         day = _day(of, head_s)
         if day > of.day:
-            _append(nodes, of.first_day + day - 1, at)
+            _append(nodes, of.first_day + day - 1, unit)
         else:
-            _draw_near(nodes, of, at)
+            _draw_near(nodes, of, unit)
     if of.front < 0 or head_s < of.front_s or (head_s == of.front_s and unit < of.front):
         of.front, of.front_s = unit, head_s
 
@@ -121,11 +116,10 @@ def put(memory: Any, unit: int, head_s: float) -> None:
 @inlined
 def take(memory: Any, unit: int) -> None:
     """Takes a unit out of its queue."""
-    nodes, node_of, queues = memory
-    at = node_of[unit]
-    node, of = nodes[at], queues[nodes[at].queue]
+    nodes, queues = memory
+    node, of = nodes[unit], queues[nodes[unit].queue]
     if node.place == STRAY:
-        of.strays = without(nodes, of.strays, at)
+        of.strays = without(nodes, of.strays, unit)
     else:
         nodes[node.prev].next, nodes[node.next].prev = node.next, node.prev
     node.place = OUT
@@ -141,7 +135,7 @@ def _settle(nodes: Any, of: Any) -> None:
         if front == of.run or (stray >= 0 and comes_before(nodes, stray, front)):
             front = stray
         if front >= 0:
-            of.front, of.front_s = nodes[front].unit, nodes[front].key
+            of.front, of.front_s = front, nodes[front].key
             fetch(nodes, max(nodes[front].next, 0))  # who will mostly be next
             return
         while of.day < of.days and nodes[of.first_day + of.day].next == of.first_day + of.day:
