@@ -6,11 +6,13 @@ records come from memory while something else is done; nobody waits for them, as
 
 from typing import Any
 
-from llvmlite import ir
 from numba import extending, types
 from numba.core import cgutils
 
-intrinsic: Any = extending.intrinsic  # has no type that fits
+# Numba's tools for new operations have no types that fit, or none at all.
+intrinsic: Any = extending.intrinsic
+tools: Any = cgutils
+ir: Any = tools.ir
 INTO_ALL_CACHES = 3
 
 
@@ -23,12 +25,12 @@ def fetch(typing: Any, array: Any, place: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> None:
         of = context.make_array(signature.args[0])(context, builder, arguments[0])
         at = context.cast(builder, arguments[1], signature.args[1], types.intp)
-        item = cgutils.get_item_pointer(context, builder, signature.args[0], of, [at])
-        byte = builder.bitcast(item, cgutils.voidptr_t)
+        item = tools.get_item_pointer(context, builder, signature.args[0], of, [at])
+        byte = builder.bitcast(item, tools.voidptr_t)
         prefetch = builder.module.declare_intrinsic(
             "llvm.prefetch",
-            (cgutils.voidptr_t,),
-            ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, *[ir.IntType(32)] * 3]),
+            (tools.voidptr_t,),
+            ir.FunctionType(ir.VoidType(), [tools.voidptr_t, *[ir.IntType(32)] * 3]),
         )
         flags = (0, INTO_ALL_CACHES, 1)  # to be read; of data, not code
         builder.call(prefetch, [byte, *(ir.Constant(ir.IntType(32), flag) for flag in flags)])
