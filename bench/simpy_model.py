@@ -166,6 +166,8 @@ def run(model: Model, policy: str) -> Done:
     def server() -> Process:
         nonlocal idle, box_calls
         boxes, seed, times_s = model.boxes, model.seed, model.times_s
+        known, takes_s = (fates.of, fates.seconds) if fates is not None else ([], [])
+        lasts, leave = [len(each) - 1 for each in takes_s], left.append
         # The clock of its own is the environment's without the rounding of an arrival's timeout.
         now_s = 0.0
         for _ in range(len(boxes) * len(times_s)):
@@ -174,12 +176,13 @@ def run(model: Model, policy: str) -> Done:
                 idle = env.event()
                 now_s = yield idle
                 query, number = pick(now_s)
-            if fates is not None:
-                fate, seconds = fates.of[query][number], fates.seconds[query]
-                yield timeout(seconds[fate])
-                now_s += seconds[fate]
-                if fate == len(seconds) - 1:
-                    left.append((query, number, now_s))
+            if known:
+                fate = known[query][number]
+                spent_s = takes_s[query][fate]
+                yield timeout(spent_s)
+                now_s += spent_s
+                if fate == lasts[query]:
+                    leave((query, number, now_s))
                 continue
             spent_s, passes = 0.0, True
             for cost_s, selectivity, luck in boxes[query]:
@@ -192,7 +195,7 @@ def run(model: Model, policy: str) -> Done:
             now_s += spent_s
             books.finish(query, times_s[number], now_s)
             if passes:
-                left.append((query, number, now_s))
+                leave((query, number, now_s))
                 books.leave(query, times_s[number], now_s)
 
     env.process(stream())
@@ -263,8 +266,11 @@ def _by_wait(model: Model) -> tuple[Arrive, Pick]:
         nonlocal waiting, ran
         if ran >= 0:
             number = cursors[ran]
-            heads_s[ran] = times_s[number] if number < arrived else inf
-            waiting -= number == arrived
+            if number == arrived:
+                heads_s[ran] = inf
+                waiting -= 1
+            else:
+                heads_s[ran] = times_s[number]
         if not waiting:
             ran = -1
             return NOBODY
