@@ -8,7 +8,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.compiled import compiled
+from headgate.compiled import borrowing
 from headgate.model.events import Floats
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import Unit, UnitTable
@@ -110,7 +110,7 @@ def _memory(rates: Floats, changes: NDArray[np.bool_], function: Any) -> tuple[A
     return (rates, changes, function, *ready, np.zeros(1, dtype=np.int64))
 
 
-@compiled
+@borrowing
 def hybrid_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
     rates, changes, function, deadlines_s, needs_s, ready_rates, count = memory
     row = table[unit]
@@ -127,7 +127,7 @@ def hybrid_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> No
         deadlines_s[unit], needs_s[unit], ready_rates[unit] = inf, 0.0, -inf
 
 
-@compiled
+@borrowing
 def hybrid_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     _, _, _, deadlines_s, needs_s, rates, ready = memory
     least, most, count = LARGEST, ordered(-inf), len(rates)
