@@ -38,7 +38,7 @@ bench-native: .venv/ready  ## Headgate against native Structured Streaming at 6,
 	@.venv/bin/python bench/readme_table.py
 
 bench-simulation: .venv/ready  ## how fast the simulation is, also against SimPy and with 100 000 boxes
-	@.venv/bin/python bench/simulation.py
+	@.venv/bin/python bench/simulation.py --results bench/results/simulation.json
 
 docs: .venv/ready  ## write docs/reference.md, and what commands in README and docs print, from the program
 	@.venv/bin/python docs/write_reference.py

@@ -1,13 +1,16 @@
 """Sharaf's testbed at query level in SimPy, written for speed: what the kernel is compared with.
 
-It is the kernel's model, with the kernel's data structures: a cursor a query into the one stream,
-static priorities as ranks with a bit for each query that waits, Φ W over arrays for `bsd`. Every
-box call is an event; luck is drawn when a box runs, by the same hash; what a report needs is
-counted when a tuple leaves. The bits are one integer, so that an arrival, which makes every query
-ready, costs one assignment.
+It has the kernel's data structures: a cursor a query into the one stream, static priorities as
+ranks with a bit for each query that waits, Φ W over arrays for `bsd`. The bits are one integer, so
+that an arrival, which makes every query ready, costs one assignment.
+
+There are two models. The whole one does what the kernel does: every box call is an event, luck is
+drawn when a box runs, by the same hash, and what a report needs is counted when a tuple leaves. The
+lean one does as little as possible: a call of all boxes is one event, what becomes of a tuple was
+drawn beforehand and is looked up, and nothing is counted but what left and when.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from math import inf, log
 
@@ -15,13 +18,35 @@ import numpy as np
 import simpy
 
 from headgate.metrics.tally import BINS, SMALLEST, STEP
-from headgate.model.events import Floats, Ints
+from headgate.model.events import Floats
 from headgate.model.network import Network
 from headgate.model.operator import Operator
 from headgate.workloads.luck import chance
 
 Process = Generator[simpy.Event, float, None]
+Arrive = Callable[[float], None]
+Pick = Callable[[float], tuple[int, int]]
 A_BIN = 1.0 / log(STEP)
+NOBODY = (-1, -1)
+
+
+@dataclass(frozen=True)
+class Fates:
+    """What becomes of tuples, drawn beforehand.
+
+    `of[query]` has for each tuple how many boxes it runs through, and one more where it comes out
+    of the last; `seconds[query]` what that takes.
+    """
+
+    of: list[bytes]
+    seconds: list[list[float]]
+
+    @property
+    def box_calls(self) -> int:
+        """How many boxes all tuples of a run go through."""
+        most = [len(each) - 2 for each in self.seconds]
+        runs = [np.frombuffer(each, dtype=np.uint8) for each in self.of]
+        return sum(int(np.minimum(own, top).sum()) for own, top in zip(runs, most, strict=True))
 
 
 @dataclass(frozen=True)
@@ -29,7 +54,7 @@ class Model:
     """Queries over one stream, by number.
 
     `boxes[query]` has cost, selectivity and luck of each box. `rates` are S / C̄ (Sharaf eq 3.1),
-    `phi` is S / (C̄ T²) (eq 3.7), `ideals_s` are T.
+    `phi` is S / (C̄ T²) (eq 3.7), `ideals_s` are T. The lean model has `fates`.
     """
 
     times_s: list[float]
@@ -38,16 +63,23 @@ class Model:
     rates: Floats
     phi: Floats
     seed: int
+    fates: Fates | None
+
+
+@dataclass(frozen=True)
+class Done:
+    """What left, by query, tuple and instant, and how many boxes were called."""
+
+    left: list[tuple[int, int, float]]
+    box_calls: int
 
 
 class Books:
     """What a report needs: response, slowdown, their norms and quantiles, queues, staleness."""
 
-    def __init__(self, model: Model) -> None:
-        count = len(model.boxes)
-        self.left: list[tuple[int, int, float]] = []
-        self.box_calls = 0
-        self._ideals_s = model.ideals_s
+    def __init__(self, ideals_s: list[float]) -> None:
+        count = len(ideals_s)
+        self._ideals_s = ideals_s
         self._outputs = [0] * count
         self._sums = [[0.0] * count for _ in range(6)]
         self._bins = [[0] * BINS for _ in range(count)]
@@ -69,9 +101,8 @@ class Books:
         self._pending_areas[query] += now_s - arrived_at_s
         self._total -= 1
 
-    def leave(self, query: int, number: int, arrived_at_s: float, now_s: float) -> None:
+    def leave(self, query: int, arrived_at_s: float, now_s: float) -> None:
         """Counts a result."""
-        self.left.append((query, number, now_s))
         response_s = now_s - arrived_at_s
         slowdown = response_s / self._ideals_s[query]
         responses, squares, largest, slowdowns, slow_squares, slowest = self._sums
@@ -96,7 +127,7 @@ def _bin_of(value: float) -> int:
     return 0 if value <= SMALLEST else min(int(log(value / SMALLEST) * A_BIN), BINS - 1)
 
 
-def model_of(network: Network, times_s: Floats, seed: int) -> Model:
+def model_of(network: Network, times_s: Floats, seed: int, *, lean: bool = False) -> Model:
     """Gives the model of queries that are plain lines of boxes, with the kernel's luck."""
     boxes, figures = [], []
     for path in network.paths:
@@ -105,131 +136,170 @@ def model_of(network: Network, times_s: Floats, seed: int) -> Model:
     selectivity, cost_s, ideal_s = np.array(figures).T
     rates = selectivity / cost_s
     phi = (selectivity / (cost_s * ideal_s)) * (1.0 / ideal_s)
-    return Model(times_s.tolist(), boxes, ideal_s.tolist(), rates, phi, seed)
+    fates = _fates(boxes, len(times_s), seed) if lean else None
+    return Model(times_s.tolist(), boxes, ideal_s.tolist(), rates, phi, seed, fates)
 
 
-def run(model: Model, policy: str) -> Books:
-    """Gives the books of a whole run. The policy is `hr` or `bsd`."""
-    if policy == "hr":
-        return _run_by_rank(model, np.argsort(-model.rates, kind="stable"))
-    assert policy == "bsd", policy
-    return _run_by_wait(model, model.phi)
-
-
-def _run_by_rank(model: Model, by_rank: Ints) -> Books:
-    env, books = simpy.Environment(), Books(model)
+def run(model: Model, policy: str) -> Done:
+    """Runs to the end. The policy is `hr` or `bsd`."""
+    assert policy in ("hr", "bsd"), policy
+    arrive, pick = _by_rank(model) if policy == "hr" else _by_wait(model)
+    env, fates = simpy.Environment(), model.fates
+    books = Books(model.ideals_s if fates is None else [])
     timeout = env.timeout
-    everybody = (1 << len(by_rank)) - 1
-    waiting = arrived = 0
     idle: simpy.Event | None = None
+    left: list[tuple[int, int, float]] = []
+    box_calls = 0
 
     def stream() -> Process:
-        nonlocal waiting, arrived, idle
+        nonlocal idle
         for at_s in model.times_s:
             if at_s > env.now:
                 yield timeout(at_s - env.now)
-            arrived += 1
-            waiting = everybody
-            books.arrive()
+            arrive(at_s)
+            if fates is None:
+                books.arrive()
             if idle is not None:
                 idle.succeed(at_s)
                 idle = None
 
     def server() -> Process:
-        nonlocal waiting, idle
-        order, boxes, seed, times_s = by_rank.tolist(), model.boxes, model.seed, model.times_s
-        cursors = [0] * len(order)
+        nonlocal idle, box_calls
+        boxes, seed, times_s = model.boxes, model.seed, model.times_s
+        known, takes_s = (fates.of, fates.seconds) if fates is not None else ([], [])
+        lasts, leave = [len(each) - 1 for each in takes_s], left.append
         # The clock of its own is the environment's without the rounding of an arrival's timeout.
         now_s = 0.0
-        for _ in range(len(order) * len(times_s)):
-            if not waiting:
+        for _ in range(len(boxes) * len(times_s)):
+            query, number = pick(now_s)
+            if query < 0:
                 idle = env.event()
                 now_s = yield idle
-            bit = waiting & -waiting
-            query = order[bit.bit_length() - 1]
-            number = cursors[query]
+                query, number = pick(now_s)
+            if known:
+                fate = known[query][number]
+                spent_s = takes_s[query][fate]
+                yield timeout(spent_s)
+                now_s += spent_s
+                if fate == lasts[query]:
+                    leave((query, number, now_s))
+                continue
             spent_s, passes = 0.0, True
             for cost_s, selectivity, luck in boxes[query]:
                 yield timeout(cost_s)
                 spent_s += cost_s
-                books.box_calls += 1
+                box_calls += 1
                 if selectivity < 1.0 and chance(seed, number, luck) >= selectivity:
                     passes = False
                     break
             now_s += spent_s
             books.finish(query, times_s[number], now_s)
             if passes:
-                books.leave(query, number, times_s[number], now_s)
-            cursors[query] = number + 1
-            if number + 1 == arrived:
-                waiting ^= bit
+                leave((query, number, now_s))
+                books.leave(query, times_s[number], now_s)
 
     env.process(stream())
     env.process(server())
     env.run()
-    return books
+    return Done(left, box_calls if fates is None else fates.box_calls)
 
 
-def _run_by_wait(model: Model, phi: Floats) -> Books:
-    env, books = simpy.Environment(), Books(model)
-    timeout = env.timeout
-    count = len(phi)
+def bare_events(count: int) -> None:
+    """Waits so many times and does nothing else: what events alone cost."""
+    env = simpy.Environment()
+
+    def wait() -> Process:
+        timeout = env.timeout
+        for _ in range(count):
+            yield timeout(1.0)
+
+    env.process(wait())
+    env.run()
+
+
+def _by_rank(model: Model) -> tuple[Arrive, Pick]:
+    """Gives what an arrival does, and who is next: the highest rate; nobody where none waits.
+
+    Asking for the next ends the call of the one before: a function less to call.
+    """
+    order = np.argsort(-model.rates, kind="stable").tolist()
+    cursors, everybody = [0] * len(order), (1 << len(order)) - 1
+    waiting = arrived = ran = bit = 0
+
+    def arrive(at_s: float) -> None:
+        nonlocal waiting, arrived
+        arrived += 1
+        waiting = everybody
+
+    def pick(now_s: float) -> tuple[int, int]:
+        nonlocal waiting, ran, bit
+        if bit and cursors[ran] == arrived:
+            waiting ^= bit
+        bit = waiting & -waiting
+        if not bit:
+            return NOBODY
+        ran = order[bit.bit_length() - 1]
+        number = cursors[ran]
+        cursors[ran] = number + 1
+        return ran, number
+
+    return arrive, pick
+
+
+def _by_wait(model: Model) -> tuple[Arrive, Pick]:
+    """Gives what `_by_rank` does; the largest Φ W is next."""
+    times_s, phi, count = model.times_s, model.phi, len(model.phi)
     heads_s = np.full(count, inf)  # of who has nothing: then W is −∞
+    cursors, values = [0] * count, np.empty(count)
+    subtract, multiply, largest = np.subtract, np.multiply, values.argmax
     waiting = arrived = 0
-    idle: simpy.Event | None = None
+    ran = -1
 
-    def stream() -> Process:
-        nonlocal waiting, arrived, idle
-        for at_s in model.times_s:
-            if at_s > env.now:
-                yield timeout(at_s - env.now)
-            if waiting < count:
-                heads_s[heads_s == inf] = at_s
-                waiting = count
-            arrived += 1
-            books.arrive()
-            if idle is not None:
-                idle.succeed(at_s)
-                idle = None
+    def arrive(at_s: float) -> None:
+        nonlocal waiting, arrived
+        if waiting < count:
+            heads_s[heads_s == inf] = at_s
+            waiting = count
+        arrived += 1
 
-    def server() -> Process:
-        nonlocal waiting, idle
-        times_s, boxes, seed = model.times_s, model.boxes, model.seed
-        cursors, values = [0] * count, np.empty(count)
-        subtract, multiply, largest = np.subtract, np.multiply, values.argmax
-        now_s = 0.0
-        for _ in range(count * len(times_s)):
-            if not waiting:
-                idle = env.event()
-                now_s = yield idle
-            subtract(now_s, heads_s, values)
-            multiply(values, phi, values)
-            query = int(largest())
-            number = cursors[query]
-            spent_s, passes = 0.0, True
-            for cost_s, selectivity, luck in boxes[query]:
-                yield timeout(cost_s)
-                spent_s += cost_s
-                books.box_calls += 1
-                if selectivity < 1.0 and chance(seed, number, luck) >= selectivity:
-                    passes = False
-                    break
-            now_s += spent_s
-            books.finish(query, times_s[number], now_s)
-            if passes:
-                books.leave(query, number, times_s[number], now_s)
-            number += 1
-            cursors[query] = number
+    def pick(now_s: float) -> tuple[int, int]:
+        nonlocal waiting, ran
+        if ran >= 0:
+            number = cursors[ran]
             if number == arrived:
-                heads_s[query] = inf
+                heads_s[ran] = inf
                 waiting -= 1
             else:
-                heads_s[query] = times_s[number]
+                heads_s[ran] = times_s[number]
+        if not waiting:
+            ran = -1
+            return NOBODY
+        subtract(now_s, heads_s, values)
+        multiply(values, phi, values)
+        ran = int(largest())
+        number = cursors[ran]
+        cursors[ran] = number + 1
+        return ran, number
 
-    env.process(stream())
-    env.process(server())
-    env.run()
-    return books
+    return arrive, pick
+
+
+def _fates(boxes: list[tuple[tuple[float, float, int], ...]], tuples: int, seed: int) -> Fates:
+    """Draws for each tuple the first box, from 1, that drops it; where none does, one behind."""
+    drawn: dict[int, Floats] = {}
+    of, seconds = [], []
+    for line in boxes:
+        drops = np.zeros((len(line) + 1, tuples), dtype=np.bool_)
+        drops[-1] = True
+        for position, (_, selectivity, luck) in enumerate(line):
+            if selectivity < 1.0:
+                if luck not in drawn:
+                    drawn[luck] = np.array([chance(seed, number, luck) for number in range(tuples)])
+                drops[position] = drawn[luck] >= selectivity
+        of.append(bytes((drops.argmax(axis=0) + 1).astype(np.uint8)))
+        spent_s = np.cumsum([0.0, *(cost_s for cost_s, _, _ in line)]).tolist()
+        seconds.append([*spent_s, spent_s[-1]])
+    return Fates(of, seconds)
 
 
 def _box(operator: Operator) -> tuple[float, float, int]:

@@ -2,7 +2,7 @@
 
 Exits with 1 where a bar is missed; run it on a machine that does nothing else.
 
-    python bench/simulation.py
+    python bench/simulation.py --results bench/results/simulation.json
     python bench/simulation.py --quick --only growth
 """
 
@@ -27,7 +27,6 @@ from bars import Measurement, table
 from headgate.policies import policy_entry
 from machine import cpu_clock, facts
 
-RESULTS = Path(__file__).parent / "results" / "simulation.json"
 Part = Callable[[argparse.Namespace], Iterator[Measurement]]
 
 
@@ -69,7 +68,7 @@ def main() -> int:
             f"{name}: used {of['side_cores']:.2f} cores, others {of['other_cores']:.2f},"
             f" the host {of['stolen_cores']:.2f}"
         )
-    if arguments.results != RESULTS or not (arguments.only or arguments.policies):
+    if arguments.results is not None:
         answer = {"machine": _machine(), "quick": arguments.quick, **_settings(), "parts": parts}
         arguments.results.parent.mkdir(parents=True, exist_ok=True)
         arguments.results.write_text(json.dumps(answer, indent=1, ensure_ascii=False) + "\n")
@@ -105,11 +104,9 @@ def _arguments() -> argparse.Namespace:
         epilog="example: python bench/simulation.py --quick --only growth",
     )
     parser.add_argument("--quick", action="store_true", help="small runs, once each")
-    parser.add_argument(
-        "--only", nargs="+", choices=list(PARTS), help="some parts, for the eye: no file"
-    )
+    parser.add_argument("--only", nargs="+", choices=list(PARTS), help="some of the parts")
     parser.add_argument("--policies", type=_names, default=frozenset(), help="of the speed part")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="write what was found there")
     return parser.parse_args()
 
 

@@ -18,9 +18,12 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ["hr", "bsd"])
-def test_every_tuple_leaves_simpy_when_it_leaves_the_kernel(bench: Any, policy: str) -> None:
+@pytest.mark.parametrize("lean", [False, True])
+def test_every_tuple_leaves_simpy_when_it_leaves_the_kernel(
+    bench: Any, policy: str, lean: bool
+) -> None:
     comparison = bench("against_simpy")
-    in_simpy, timed = comparison.in_simpy(policy, queries=12, tuples=150)
+    in_simpy, timed = comparison.in_simpy(policy, queries=12, tuples=150, lean=lean)
     in_kernel = comparison.in_kernel(policy, queries=12, tuples=150)
     assert len(in_kernel) > 100
     comparison.assert_same(in_simpy, in_kernel)

@@ -14,34 +14,35 @@ UnitTable = NDArray[np.void]
 
 UNIT = np.dtype(
     [
+        ("ready", np.bool_),  # has tuples and does not run
+        ("query_class", np.int32),
+        ("pending", np.int64),  # N
+        ("amount", np.float64),  # N by what is expected of it: less than `pending` in fluid runs
+        ("head_arrived_at_s", np.float64),  # W = now − this
+        ("mean_arrived_at_s", np.float64),
+        ("remaining_s", np.float64),  # what of T lies ahead of a tuple of this queue
+        ("deadline_at_s", np.float64),  # when the result that the oldest tuple counts for is due
+        ("due", np.int64),  # pending tuples that arrived before that instant
         ("unit", np.int64),
         ("query", np.int64),
         ("stream", np.int64),  # −1 where other units, or several streams, fill the queue
-        ("query_class", np.int64),
         ("selectivity", np.float64),  # S, of the segment
         ("cost_s", np.float64),  # C̄ at the present queue length: overhead_s / n + tuple_cost_s
         ("ideal_s", np.float64),  # T of the query, a call on one tuple with nobody else about
-        ("remaining_s", np.float64),  # what of T lies ahead of a tuple of this queue
         ("overhead_s", np.float64),  # o, paid once a call
         ("tuple_cost_s", np.float64),  # c̄, paid for every tuple
         ("box_selectivity", np.float64),  # s of the boxes that one call runs, and c̄ of them
         ("box_cost_s", np.float64),
         ("bytes_in", np.float64),
         ("bytes_out", np.float64),
-        ("ready", np.bool_),  # has tuples and does not run
-        ("pending", np.int64),  # N
-        ("amount", np.float64),  # N by what is expected of it: less than `pending` in fluid runs
-        ("head_arrived_at_s", np.float64),  # W = now − this
-        ("mean_arrived_at_s", np.float64),
         ("deadline_s", np.float64),
-        ("deadline_at_s", np.float64),  # when the result that the oldest tuple counts for is due
-        ("due", np.int64),  # pending tuples that arrived before that instant
         ("weight", np.float64),
         ("pending_outputs", np.float64),  # what an oracle knows of the pending tuples, else NaN
         ("pending_s", np.float64),
     ],
     align=True,
 )
+"""A row: three cache lines. What changes with every tuple stands together, in the first."""
 
 
 class Unit(Protocol):

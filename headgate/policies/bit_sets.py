@@ -1,14 +1,16 @@
 """Sets of small numbers as bits: put in, take out and find the next, without looking at the others.
 
-A row is a set. Its words stand in levels: 64 numbers a word, and above each level one with a bit
+A column is a set. Its words stand in levels: 64 numbers a word, and above each level one with a bit
 for every word below that is not empty, up to a single word. So 262 144 numbers need three levels.
+The words of all sets for the same numbers lie side by side, so that a number that goes from one set
+to the next stays in its cache line.
 """
 
 from typing import Any
 
 import numpy as np
 
-from headgate.compiled import borrowing
+from headgate.compiled import inlined
 from headgate.model.events import Ints
 
 NONE = -1
@@ -18,8 +20,8 @@ for _bit in range(64):
     BIT_OF[((int(DE_BRUIJN) << _bit) & (2**64 - 1)) >> 58] = _bit
 
 
-def bit_sets(rows: int, numbers: int) -> tuple[Any, Ints]:
-    """Gives empty sets of the numbers below `numbers`: words by row, and where each level begins.
+def bit_sets(sets: int, numbers: int) -> tuple[Any, Ints]:
+    """Gives empty sets of numbers below `numbers`: words by column, and where each level begins.
 
     >>> words, levels = bit_sets(2, 100_000)
     >>> for number in (7, 99_999):
@@ -31,56 +33,56 @@ def bit_sets(rows: int, numbers: int) -> tuple[Any, Ints]:
     sizes = [max(1, -(-numbers // 64))]
     while sizes[-1] > 1:
         sizes.append(-(-sizes[-1] // 64))
-    return np.zeros((rows, sum(sizes)), dtype=np.uint64), np.cumsum([0, *sizes])
+    return np.zeros((sum(sizes), sets), dtype=np.uint64), np.cumsum([0, *sizes])
 
 
-@borrowing
-def put(words: Any, levels: Ints, row: int, number: int) -> None:
+@inlined
+def put(words: Any, levels: Ints, which: int, number: int) -> None:
     """Puts a number into a set."""
     for level in range(len(levels) - 1):
         place = levels[level] + (number >> 6)
-        before = words[row, place]
-        words[row, place] = before | (np.uint64(1) << np.uint64(number & 63))
+        before = words[place, which]
+        words[place, which] = before | (np.uint64(1) << np.uint64(number & 63))
         if before:
             return
         number >>= 6
 
 
-@borrowing
-def take(words: Any, levels: Ints, row: int, number: int) -> None:
+@inlined
+def take(words: Any, levels: Ints, which: int, number: int) -> None:
     """Takes a number out of a set."""
     for level in range(len(levels) - 1):
         place = levels[level] + (number >> 6)
-        words[row, place] &= ~(np.uint64(1) << np.uint64(number & 63))
-        if words[row, place]:
+        words[place, which] &= ~(np.uint64(1) << np.uint64(number & 63))
+        if words[place, which]:
             return
         number >>= 6
 
 
-@borrowing
-def is_empty(words: Any, levels: Ints, row: int) -> bool:
+@inlined
+def is_empty(words: Any, levels: Ints, which: int) -> bool:
     """Says whether a set has no number."""
-    return bool(words[row, levels[len(levels) - 2]] == np.uint64(0))
+    return bool(words[levels[len(levels) - 2], which] == np.uint64(0))
 
 
-@borrowing
-def following(words: Any, levels: Ints, row: int, number: int) -> int:
+@inlined
+def following(words: Any, levels: Ints, which: int, number: int) -> int:
     """Gives the smallest number of a set that is not below a number, −1 where there is none."""
     for level in range(len(levels) - 1):
         place = levels[level] + (number >> 6)
         if place >= levels[level + 1]:
             return NONE
-        left = words[row, place] >> np.uint64(number & 63)
+        left = words[place, which] >> np.uint64(number & 63)
         if left:
             number += _lowest(left)
             for below in range(level - 1, -1, -1):
-                number = (number << 6) + _lowest(words[row, levels[below] + number])
+                number = (number << 6) + _lowest(words[levels[below] + number, which])
             return number
         number = (number >> 6) + 1
     return NONE
 
 
-@borrowing
+@inlined
 def _lowest(word: int) -> int:
     """Gives the place of the lowest bit: x & −x leaves it alone, the product tells which it is."""
     return BIT_OF[((word & (~word + np.uint64(1))) * DE_BRUIJN) >> np.uint64(58)]

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.compiled import borrowing
+from headgate.compiled import borrowing, inlined
 from headgate.model.events import Ints
+from headgate.policies.fetching import fetch
 
 ENTRY = [("at_s", np.float64), ("before", np.int32), ("after", np.int32)]
 """An entry: its instant, and its neighbours in the list of its day, −1 where there is none. The
@@ -25,12 +26,21 @@ DAYS_AHEAD = 16
 LAST_DAY = 4e18
 NONE = -1
 
-# Of the figures: length of a day, the earliest instant left in today's list, when counting began,
-# the last look.
-DAY_S, EARLIEST_S, SINCE_S, LOOKED_S = 0, 1, 2, 3
-# Of the counts: days of the ring, entries, today's number; since counting began: looks, entries
-# taken, and days and entries that were looked at. The last is written only: see `take_due`.
-DAYS, HELD, TODAY, LOOKS, TAKEN, WORK, TOUCHED = 0, 1, 2, 3, 4, 5, 6
+STATE = np.dtype(
+    [
+        ("days_per_s", np.float64),
+        ("day_s", np.float64),  # how long a day is
+        ("earliest_s", np.float64),  # the earliest instant left in today's list
+        ("since_s", np.float64),  # when counting began
+        ("looked_s", np.float64),  # the last look
+        ("days", np.int64),  # of the ring
+        ("held", np.int64),  # entries
+        ("today", np.int64),  # its number
+        ("looks", np.int64),  # since counting began
+        ("taken", np.int64),  # entries
+        ("work", np.int64),  # days and entries that were looked at
+    ]
+)
 
 
 def calendar_queue(entries: NDArray[Any]) -> tuple[Any, ...]:
@@ -51,39 +61,56 @@ def calendar_queue(entries: NDArray[Any]) -> tuple[Any, ...]:
     while most_days < 4 * len(entries):
         most_days *= 2
     entries["before"] = NONE
-    counts = np.zeros(7, dtype=np.int64)
-    counts[DAYS] = FEWEST_DAYS
-    heads = np.full(most_days, NONE, dtype=np.int32)
-    return entries, heads, np.array([1.0, np.inf, 0.0, 0.0]), counts
+    state = np.zeros(1, dtype=STATE)
+    state["day_s"] = state["days_per_s"] = 1.0
+    state["earliest_s"], state["days"] = np.inf, FEWEST_DAYS
+    return entries, np.full(most_days, NONE, dtype=np.int32), state
 
 
-@borrowing
+@inlined
 def instant(queue: Any, entry: int) -> float:
     """Gives the instant that an entry waits for; ∞ where it does not wait."""
-    entries, _, _, _ = queue
+    entries, _, _ = queue
     return entries[entry].at_s if entries[entry].before != NONE else np.inf
 
 
-@borrowing
+@inlined
 def insert(queue: Any, entry: int, at_s: float) -> None:
     """Lets an entry that does not wait yet wait for an instant; a past one is due at once."""
-    _, heads, figures, counts = queue
-    if 2 * counts[HELD] >= counts[DAYS] and counts[DAYS] < len(heads):
-        _rebuild(queue, 2 * counts[DAYS], figures[DAY_S])
+    _, heads, states = queue
+    state = states[0]
+    if 2 * state.held >= state.days and state.days < len(heads):
+        _rebuild(queue, 2 * state.days, state.day_s)
     _link(queue, entry, at_s)
-    counts[HELD] += 1
+    state.held += 1
 
 
-@borrowing
+@inlined
 def delete(queue: Any, entry: int) -> None:
     """Takes an entry out, if it waits."""
-    entries, _, figures, counts = queue
+    entries, _, states = queue
+    state = states[0]
     if entries[entry].before == NONE:
         return
     _unlink(queue, entry)
-    counts[HELD] -= 1
-    if _has_too_many_days(counts):
-        _rebuild(queue, counts[DAYS] // 2, figures[DAY_S])
+    state.held -= 1
+    if _has_too_many_days(state):
+        _rebuild(queue, state.days // 2, state.day_s)
+
+
+@inlined
+def fetch_day(queue: Any, at_s: float) -> None:
+    """Fetches the day of an instant into the cache, for an entry that is about to be inserted."""
+    _, heads, states = queue
+    fetch(heads, _day(at_s, states[0].days_per_s) & (states[0].days - 1))
+
+
+@inlined
+def fetch_neighbour(queue: Any, at_s: float) -> None:
+    """Fetches the entry that one for an instant will stand before, when its day is fetched."""
+    entries, heads, states = queue
+    slot = _day(at_s, states[0].days_per_s) & (states[0].days - 1)
+    fetch(entries, max(heads[slot], 0))
 
 
 @borrowing
@@ -94,12 +121,13 @@ def take_due(queue: Any, now_s: float, due: Ints) -> int:
         now_s: never before that of an earlier call.
         due: is filled with the entries; has room for all.
     """
-    entries, heads, figures, counts = queue
-    counts[LOOKS] += 1
-    figures[LOOKED_S] = now_s
-    today, days = counts[TODAY], counts[DAYS]
-    day = max(_day(now_s, figures[DAY_S]), today)
-    if day == today and now_s < figures[EARLIEST_S]:
+    entries, heads, states = queue
+    state = states[0]
+    state.looks += 1
+    state.looked_s = now_s
+    today, days = state.today, state.days
+    day = max(_day(now_s, state.days_per_s), today)
+    if day == today and now_s < state.earliest_s:
         return 0
     taken, seen, earliest_s = 0, 0, np.inf
     first = max(today, day - days + 1)
@@ -118,13 +146,16 @@ def take_due(queue: Any, now_s: float, due: Ints) -> int:
                 earliest_s = min(earliest_s, entries[entry].at_s)
                 _push(entries, heads, slot, entry)
             entry = after
-        # Who will be due soon is fetched into the cache meanwhile: few of 100 000 are there.
-        soon = heads[(each + DAYS_AHEAD) & (days - 1)]
-        counts[TOUCHED] = entries[max(soon, 0)].after
-    figures[EARLIEST_S], counts[TODAY] = earliest_s, day
-    counts[HELD] -= taken
-    counts[TAKEN] += taken
-    counts[WORK] += seen + day + 1 - first
+        # Who will be due soon is fetched meanwhile: of a list the first, the second, the third.
+        fetch(entries, max(heads[(each + DAYS_AHEAD) & (days - 1)], 0))
+        soon = max(heads[(each + DAYS_AHEAD // 2) & (days - 1)], 0)
+        fetch(entries, max(entries[soon].after, 0))
+        soon = max(heads[(each + DAYS_AHEAD // 4) & (days - 1)], 0)
+        fetch(entries, max(entries[max(entries[soon].after, 0)].after, 0))
+    state.earliest_s, state.today = earliest_s, day
+    state.held -= taken
+    state.taken += taken
+    state.work += seen + day + 1 - first
     _adapt(queue, now_s)
     return taken
 
@@ -138,83 +169,83 @@ def _adapt(queue: Any, now_s: float) -> None:
     are cheaper where instants are spread. So the safe length is taken where work has grown out of
     proportion. A rebuilding costs no more than was done since the last one.
     """
-    _, _, figures, counts = queue
-    looks, taken, days = counts[LOOKS], counts[TAKEN], counts[DAYS]
-    too_much = counts[WORK] > 16 * (looks + taken) + 2 * days
-    too_many = _has_too_many_days(counts)
+    state = queue[2][0]
+    looks, taken, days = state.looks, state.taken, state.days
+    too_much = state.work > 16 * (looks + taken) + 2 * days
+    too_many = _has_too_many_days(state)
     if not (too_much or too_many or looks > 2 * days):
         return
-    passed_s, day_s = now_s - figures[SINCE_S], figures[DAY_S]
+    passed_s, day_s = now_s - state.since_s, state.day_s
     if passed_s > 0.0:
         day_s = passed_s / (looks if too_much else max(1, min(8 * looks, taken)))
-    figures[SINCE_S] = now_s
-    counts[LOOKS] = counts[TAKEN] = counts[WORK] = 0
-    if too_many or not 0.4 < day_s / figures[DAY_S] < 2.5:
+    state.since_s = now_s
+    state.looks = state.taken = state.work = 0
+    if too_many or not 0.4 < day_s / state.day_s < 2.5:
         # Days are counted from time 0, so that their number must fit into an integer.
         day_s = max(day_s, 1e-12 * (1.0 + abs(now_s)))
         _rebuild(queue, days // 2 if too_many else days, day_s)
 
 
-@borrowing
-def _has_too_many_days(counts: Ints) -> bool:
-    return bool(16 * counts[HELD] < counts[DAYS] and counts[DAYS] > FEWEST_DAYS)
+@inlined
+def _has_too_many_days(state: Any) -> bool:
+    return bool(16 * state.held < state.days and state.days > FEWEST_DAYS)
 
 
 @borrowing
 def _rebuild(queue: Any, days: int, day_s: float) -> None:
     """Hangs all entries into a ring of so many days of that length."""
-    entries, heads, figures, counts = queue
-    chain = NONE
-    for slot in range(counts[DAYS]):
+    entries, heads, states = queue
+    state, chain = states[0], NONE
+    for slot in range(state.days):
         entry = heads[slot]
         while entry >= 0:
             after = entries[entry].after
             entries[entry].after = chain
             chain, entry = entry, after
         heads[slot] = NONE
-    counts[DAYS], counts[TODAY] = days, _day(figures[LOOKED_S], day_s)
-    figures[DAY_S], figures[EARLIEST_S] = day_s, np.inf
+    state.days, state.day_s, state.days_per_s = days, day_s, 1.0 / day_s
+    state.today, state.earliest_s = _day(state.looked_s, state.days_per_s), np.inf
     while chain >= 0:
         after = entries[chain].after
         _link(queue, chain, entries[chain].at_s)
         chain = after
 
 
-@borrowing
+@inlined
 def _link(queue: Any, entry: int, at_s: float) -> None:
-    entries, heads, figures, counts = queue
-    day = max(_day(at_s, figures[DAY_S]), counts[TODAY])
-    slot = day & (counts[DAYS] - 1)
+    entries, heads, states = queue
+    state = states[0]
+    day = max(_day(at_s, state.days_per_s), state.today)
     entries[entry].at_s = at_s
-    _push(entries, heads, slot, entry)
-    if day == counts[TODAY]:
-        figures[EARLIEST_S] = min(figures[EARLIEST_S], at_s)
+    _push(entries, heads, day & (state.days - 1), entry)
+    if day == state.today:
+        state.earliest_s = min(state.earliest_s, at_s)
 
 
-@borrowing
+@inlined
 def _push(entries: Any, heads: Any, slot: int, entry: int) -> None:
     """Puts an entry before all others of a list."""
     head = heads[slot]
+    # Without a head it is written to the entry itself, and then written over: a branch would have
+    # to wait until the head is known.
+    entries[head if head >= 0 else entry].before = entry
     entries[entry].before, entries[entry].after = -2 - slot, head
-    if head >= 0:
-        entries[head].before = entry
     heads[slot] = entry
 
 
-@borrowing
+@inlined
 def _unlink(queue: Any, entry: int) -> None:
-    entries, heads, _, _ = queue
+    entries, heads, _ = queue
     before, after = entries[entry].before, entries[entry].after
     if before >= 0:
         entries[before].after = after
     else:
         heads[-2 - before] = after
-    if after >= 0:
-        entries[after].before = before
+    entries[after if after >= 0 else entry].before = before
     entries[entry].before = NONE
 
 
-@borrowing
-def _day(at_s: float, day_s: float) -> int:
+@inlined
+def _day(at_s: float, days_per_s: float) -> int:
     """Gives the number of the day of an instant; never a smaller one for a later instant."""
-    return int(min(max(at_s / day_s, 0.0), LAST_DAY))
+    return int(min(max(at_s * days_per_s, 0.0), LAST_DAY))

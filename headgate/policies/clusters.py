@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from headgate.compiled import borrowing
+from headgate.compiled import borrowing, inlined
 from headgate.model.events import Floats, Ints
 from headgate.model.plan import ALL
 from headgate.model.unit_table import UnitTable
 from headgate.policies import fagin
+from headgate.policies.fetching import fetch
 from headgate.policies.oldest_first import OUT, clear, oldest_first, put, take
 from headgate.policies.selection import NOBODY
 from headgate.policies.single_units import measure
@@ -124,12 +125,12 @@ def clustered(division: Any, begins: Floats, cluster_of: Ints) -> tuple[Any, ...
 def _rebuild(memory: Any, begins: Floats, cluster_of: Ints) -> None:
     """Puts every unit into the queue of its new cluster; a set that was begun goes on as it was."""
     queued, _, _ = memory
-    nodes, node_of, queues = queued
+    nodes, queues = queued
     clear(queued, cluster_of)
     for number in range(len(queues)):
         queues[number].weight = begins[number]
-    for unit in range(len(node_of)):
-        node = nodes[node_of[unit]]
+    for unit in range(len(cluster_of)):
+        node = nodes[unit]
         if node.place != OUT and node.place != IN_SET:
             put(queued, unit, node.key)
 
@@ -137,8 +138,7 @@ def _rebuild(memory: Any, begins: Floats, cluster_of: Ints) -> None:
 @borrowing
 def cluster_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
     queued, _, _ = memory
-    nodes, node_of, _ = queued
-    node, row = nodes[node_of[unit]], table[unit]
+    node, row = queued[0][unit], table[unit]
     if not row.ready:
         if node.place != OUT and node.place != IN_SET:
             take(queued, unit)
@@ -155,7 +155,7 @@ def cluster_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> N
 
 @borrowing
 def cluster_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
-    (_, _, queues), division, _ = memory
+    (_, queues), division, _ = memory
     unit = _next_of_set(memory)
     if unit >= 0:
         return unit, ALL, 0
@@ -170,14 +170,17 @@ def cluster_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int,
                 chosen = number
     if chosen < 0:
         return NOBODY, 0, examined
-    return _first_of_set(memory, chosen), ALL, examined
+    unit = _first_of_set(memory, chosen)
+    # Who is the first now is fetched: the cluster is chosen again in a few decisions.
+    fetch(table, max(queues[chosen].front, 0))
+    return unit, ALL, examined
 
 
-@borrowing
+@inlined
 def _first_of_set(memory: Any, number: int) -> int:
     """Gives the first unit of a cluster; all that wait on the same tuple follow (§3.3.2.3)."""
     queued, division, members = memory
-    nodes, node_of, queues = queued
+    nodes, queues = queued
     of, queue = division[0], queues[number]
     if not of.together:
         return queue.front
@@ -185,21 +188,21 @@ def _first_of_set(memory: Any, number: int) -> int:
     while queue.front >= 0 and queue.front_s == of.head_of_set_s:
         unit = queue.front
         take(queued, unit)
-        nodes[node_of[unit]].place = IN_SET
+        nodes[unit].place = IN_SET
         members[count] = unit
         count += 1
     of.next_of_set, of.end_of_set = 1, count
-    nodes[node_of[members[0]]].place = OUT
+    nodes[members[0]].place = OUT
     return members[0]
 
 
-@borrowing
+@inlined
 def _next_of_set(memory: Any) -> int:
     """Gives the next unit of the set that still waits on the set's tuple, −1 if there is none."""
-    (nodes, node_of, _), division, members = memory
+    (nodes, _), division, members = memory
     of = division[0]
     for place in range(of.next_of_set, of.end_of_set):
-        node = nodes[node_of[members[place]]]
+        node = nodes[members[place]]
         if node.place != OUT and node.key == of.head_of_set_s:
             of.next_of_set = place + 1
             if node.place == IN_SET:
@@ -211,8 +214,8 @@ def _next_of_set(memory: Any) -> int:
 @borrowing
 def fagin_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
     inner, lists = memory
-    (nodes, node_of, queues), _, _ = inner
-    node = nodes[node_of[unit]]
+    (nodes, queues), _, _ = inner
+    node = nodes[unit]
     before = node.queue
     cluster_changed(inner, table, unit, now_s)
     _seat(queues, lists, before)
@@ -223,7 +226,7 @@ def fagin_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> Non
 @borrowing
 def fagin_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     inner, lists = memory
-    queues = inner[0][2]
+    queues = inner[0][1]
     unit = _next_of_set(inner)
     if unit >= 0:
         return unit, ALL, 0
@@ -245,14 +248,14 @@ def _seat(queues: Any, lists: Any, number: int) -> None:
 def _learn(memory: Any, learning: Any, table: UnitTable, unit: int) -> None:
     """Brings Φ and the cluster of a unit up to date; the division, when its ends have moved."""
     figures, begins, _ = learning
-    (nodes, node_of, _), division, _ = memory
+    (nodes, _), division, _ = memory
     before, of = figures[0][unit], division[0]
     if not measure(figures, table, unit):
         return
     value = figures[0][unit]
     within = value == 0.0 or of.smallest <= value <= of.largest
     if within and before != of.smallest and before != of.largest:
-        nodes[node_of[unit]].home = cluster(division, begins, value)
+        nodes[unit].home = cluster(division, begins, value)
     else:
         of.stale = True
 
@@ -292,7 +295,7 @@ def learning_fagin_changed(memory: Any, table: UnitTable, unit: int, now_s: floa
 @borrowing
 def learning_fagin_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     inner, learning = memory
-    queues = inner[0][0][2]
+    queues = inner[0][0][1]
     if _divide_if_stale(inner[0], learning):
         for number in range(len(queues)):
             _seat(queues, inner[1], number)

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from math import inf, isnan
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.compiled import compiled
+from headgate.compiled import borrowing
 from headgate.model.events import Floats
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import Unit, UnitTable
@@ -16,7 +17,7 @@ from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.priority import PriorityPolicy
 from headgate.policies.rate import highest_rate
 from headgate.policies.registry import register
-from headgate.policies.selection import NOBODY
+from headgate.policies.selection import BLOCK, LARGEST, NOBODY, SMALLEST, ordered
 
 NOT_MEASURED = -1.0
 
@@ -82,8 +83,7 @@ class EarliestDeadlineOrRate(Policy):
         changes = np.full(len(table), learns)
         shared = [shape.number for shape in units.shapes if len(shape.segments) > 1]
         changes[shared] = False
-        ready = np.zeros(len(table), dtype=np.bool_)
-        memory = rates, changes, ready, self._by_rate.function
+        memory = _memory(rates, changes, self._by_rate.function)
         return Selection(memory, hybrid_changed, hybrid_pick)
 
 
@@ -99,31 +99,73 @@ def _merged(
     return order + first[::-1] + second[::-1]
 
 
-@compiled
+def _memory(rates: Floats, changes: NDArray[np.bool_], function: Any) -> tuple[Any, ...]:
+    """Gives rates and whether they change; deadline, time needed and rate of those that are ready.
+
+    A unit that is not ready has no deadline and a rate below all others, so that it loses to
+    everybody without a test inside the loop. The last array has how many are ready.
+    """
+    count = len(rates)
+    ready = np.full(count, inf), np.zeros(count), np.full(count, -inf)
+    return (rates, changes, function, *ready, np.zeros(1, dtype=np.int64))
+
+
+@borrowing
 def hybrid_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
-    rates, changes, ready, function = memory
-    ready[unit] = table[unit].ready
+    rates, changes, function, deadlines_s, needs_s, ready_rates, count = memory
+    row = table[unit]
     if changes[unit]:
-        rate = function(table[unit], now_s)
+        rate = function(row, now_s)
         rates[unit] = NOT_MEASURED if isnan(rate) else rate
+    count[0] -= ready_rates[unit] > -inf
+    if row.ready:
+        # −0 becomes 0, since their bits differ.
+        deadlines_s[unit], ready_rates[unit] = row.deadline_at_s + 0.0, rates[unit] + 0.0
+        needs_s[unit] = row.due * row.cost_s
+        count[0] += 1
+    else:
+        deadlines_s[unit], needs_s[unit], ready_rates[unit] = inf, 0.0, -inf
 
 
-@compiled
+@borrowing
 def hybrid_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
-    rates, _, ready, _ = memory
-    urgent, late, examined = NOBODY, NOBODY, 0
-    for unit in range(len(ready)):
-        if not ready[unit]:
-            continue
-        examined += 1
-        deadline_s = table[unit].deadline_at_s
-        done_s = now_s + table[unit].due * table[unit].cost_s
-        if done_s <= deadline_s and deadline_s < inf:
-            if urgent < 0 or deadline_s < table[urgent].deadline_at_s:
+    _, _, _, deadlines_s, needs_s, rates, ready = memory
+    least, most, count = LARGEST, ordered(-inf), len(rates)
+    urgent_block, late_block = 0, 0
+    for first in range(0, count, BLOCK):
+        end = min(first + BLOCK, count)
+        deadline, rate = _heads(deadlines_s[first:end], needs_s[first:end], rates[first:end], now_s)
+        if deadline < least:
+            least, urgent_block = deadline, first
+        if rate > most:
+            most, late_block = rate, first
+    urgent, late = NOBODY, NOBODY
+    if least < LARGEST:
+        for unit in range(urgent_block, count):
+            if ordered(deadlines_s[unit]) == least and now_s + needs_s[unit] <= deadlines_s[unit]:
                 urgent = unit
-        elif late < 0 or rates[unit] > rates[late]:
-            late = unit
+                break
+    if most > ordered(-inf):
+        for unit in range(late_block, count):
+            deadline_s = deadlines_s[unit]
+            in_time = now_s + needs_s[unit] <= deadline_s and deadline_s < inf
+            if ordered(rates[unit]) == most and not in_time:
+                late = unit
+                break
     if urgent < 0 or late < 0:
-        return max(urgent, late), ALL, examined
-    done_s = now_s + table[late].due * table[late].cost_s
-    return late if done_s < table[urgent].deadline_at_s else urgent, ALL, examined
+        return max(urgent, late), ALL, ready[0]
+    return late if now_s + needs_s[late] < deadlines_s[urgent] else urgent, ALL, ready[0]
+
+
+@numba.njit(forceinline=True)
+def _heads(deadlines_s: Floats, needs_s: Floats, rates: Floats, now_s: float) -> tuple[int, int]:
+    """Gives the earliest deadline of those in time and the highest rate of the others.
+
+    They are integers that order as the floats do, which are compared in several lanes at once.
+    """
+    least, most = LARGEST, SMALLEST
+    for unit in range(len(rates)):
+        in_time = (now_s + needs_s[unit] <= deadlines_s[unit]) & (deadlines_s[unit] < inf)
+        least = min(least, ordered(deadlines_s[unit]) if in_time else LARGEST)
+        most = max(most, SMALLEST if in_time else ordered(rates[unit]))
+    return least, most

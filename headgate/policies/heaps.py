@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headgate.compiled import borrowing
+from headgate.compiled import borrowing, inlined
 from headgate.model.events import Ints
 
 NONE = -1
@@ -45,14 +45,14 @@ def nodes_of(units: Ints) -> Any:
     return nodes
 
 
-@borrowing
+@inlined
 def comes_before(nodes: Any, node: int, other: int) -> bool:
     """Says whether a node has the smaller key, or the same and the smaller unit number."""
     key, others = nodes[node].key, nodes[other].key
     return key < others or (key == others and nodes[node].unit < nodes[other].unit)
 
 
-@borrowing
+@inlined
 def joined(nodes: Any, heap: int, other: int) -> int:
     """Gives the heap of all nodes of two."""
     if heap < 0:

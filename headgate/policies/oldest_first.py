@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from headgate.compiled import borrowing
+from headgate.compiled import borrowing, inlined
 from headgate.model.events import Ints
+from headgate.policies.fetching import fetch
 from headgate.policies.heaps import NONE, comes_before, joined, nodes_of, without
 
 OUT, LISTED, STRAY = 0, 1, 2
@@ -40,12 +41,12 @@ QUEUE = np.dtype(
 )
 
 
-def oldest_first(queue_of: Ints, queues: int) -> tuple[Any, Any, Any]:
-    """Gives nodes, the node of each unit, and empty queues.
+def oldest_first(queue_of: Ints, queues: int) -> tuple[Any, Any]:
+    """Gives nodes and empty queues.
 
-    Units of one queue have their nodes side by side, so that those that follow each other in it are
-    read in order. Behind them are the beginnings of lists. A list is a ring, so that it can be cut
-    and joined without its units; `child` of its beginning says whether it came in order.
+    Units come first, by number, and behind them the beginnings of lists. A list is a ring, so that
+    it can be cut and joined without its units; `child` of its beginning says whether it came in
+    order, `key` and `unit` are those of whom was put in last.
 
     Args:
         queue_of: which queue each unit is put into.
@@ -54,16 +55,13 @@ def oldest_first(queue_of: Ints, queues: int) -> tuple[Any, Any, Any]:
     >>> for unit, head_s in enumerate((2.0, 1.0, 1.0)):
     ...     put(memory, unit, head_s)
     >>> take(memory, 1)
-    >>> memory[2]["front"].tolist(), memory[2]["front_s"].tolist()
+    >>> memory[1]["front"].tolist(), memory[1]["front_s"].tolist()
     ([2], [1.0])
     """
     units = len(queue_of)
-    order = np.argsort(queue_of, kind="stable")
-    node_of = np.empty(units, dtype=np.int32)
-    node_of[order] = np.arange(units)
     rings = np.full(3 * queues + units // UNITS_A_DAY, NONE)
-    nodes = nodes_of(np.concatenate([order, rings]))
-    memory = nodes, node_of, np.zeros(queues, dtype=QUEUE)
+    nodes = nodes_of(np.concatenate([np.arange(units), rings]))
+    memory = nodes, np.zeros(queues, dtype=QUEUE)
     clear(memory, queue_of)
     return memory
 
@@ -74,11 +72,11 @@ def clear(memory: Any, queue_of: Ints) -> None:
 
     What a unit was in is still written there: the caller puts it in again, or takes it as out.
     """
-    nodes, node_of, queues = memory
+    nodes, queues = memory
     for queue in range(len(queues)):
         queues[queue].most_days = 0
     for unit in range(len(queue_of)):
-        node = nodes[node_of[unit]]
+        node = nodes[unit]
         node.home, node.child = queue_of[unit], NONE
         queues[queue_of[unit]].most_days += 1
     ring = len(queue_of)
@@ -94,36 +92,34 @@ def clear(memory: Any, queue_of: Ints) -> None:
         nodes[each].child = True
 
 
-@borrowing
+@inlined
 def put(memory: Any, unit: int, head_s: float) -> None:
     """Puts a unit that is in no queue into its own."""
-    nodes, node_of, queues = memory
-    at = node_of[unit]
-    node, of = nodes[at], queues[nodes[at].home]
+    nodes, queues = memory
+    node, of = nodes[unit], queues[nodes[unit].home]
     node.key, node.queue = head_s, node.home
     if of.front < 0:
         of.ends_s, of.days, of.day = head_s, 0, 0
-        _append(nodes, of.run, at)
+        _append(nodes, of.run, unit)
     elif head_s > of.ends_s:
-        _append(nodes, of.beyond, at)
+        _append(nodes, of.beyond, unit)
     else:
         day = _day(of, head_s)
         if day > of.day:
-            _append(nodes, of.first_day + day - 1, at)
+            _append(nodes, of.first_day + day - 1, unit)
         else:
-            _draw_near(nodes, of, at)
+            _draw_near(nodes, of, unit)
     if of.front < 0 or head_s < of.front_s or (head_s == of.front_s and unit < of.front):
         of.front, of.front_s = unit, head_s
 
 
-@borrowing
+@inlined
 def take(memory: Any, unit: int) -> None:
     """Takes a unit out of its queue."""
-    nodes, node_of, queues = memory
-    at = node_of[unit]
-    node, of = nodes[at], queues[nodes[at].queue]
+    nodes, queues = memory
+    node, of = nodes[unit], queues[nodes[unit].queue]
     if node.place == STRAY:
-        of.strays = without(nodes, of.strays, at)
+        of.strays = without(nodes, of.strays, unit)
     else:
         nodes[node.prev].next, nodes[node.next].prev = node.next, node.prev
     node.place = OUT
@@ -139,12 +135,14 @@ def _settle(nodes: Any, of: Any) -> None:
         if front == of.run or (stray >= 0 and comes_before(nodes, stray, front)):
             front = stray
         if front >= 0:
-            of.front, of.front_s = nodes[front].unit, nodes[front].key
+            of.front, of.front_s = front, nodes[front].key
+            fetch(nodes, max(nodes[front].next, 0))  # who will mostly be next
             return
         while of.day < of.days and nodes[of.first_day + of.day].next == of.first_day + of.day:
             of.day += 1
         if of.day < of.days:
             of.day += 1
+            _fetch_days(nodes, of)
             _become_run(nodes, of, of.first_day + of.day - 1)
         elif nodes[of.beyond].next == of.beyond:
             of.front = NONE
@@ -158,17 +156,36 @@ def _settle(nodes: Any, of: Any) -> None:
 
 
 @borrowing
+def _fetch_days(nodes: Any, of: Any) -> None:
+    """Fetches units of the next days: the first of the farthest, one more of each that is nearer.
+
+    So what leads to a unit was fetched when the day before was opened.
+    """
+    for ahead in range(min(UNITS_A_DAY, of.days - of.day), 0, -1):
+        ring = of.first_day + of.day - 1 + ahead
+        node = nodes[ring].next
+        for _ in range(UNITS_A_DAY - ahead):
+            if node != ring:
+                node = nodes[node].next
+        fetch(nodes, node)
+
+
+@borrowing
 def _share_out(nodes: Any, of: Any) -> None:
     """Gives days to what lies beyond, up to twice the mean: so to at least half of it."""
     earliest_s, latest_s, total_s, count = np.inf, -np.inf, 0.0, 0
-    node = nodes[of.beyond].next
-    while node != of.beyond:
-        key = nodes[node].key
-        earliest_s, latest_s = min(earliest_s, key), max(latest_s, key)
-        if key < np.inf:
-            total_s += key - of.ends_s
-            count += 1
-        node = nodes[node].next
+    # From both ends at once: then two nodes are on their way from memory.
+    node, last, left = nodes[of.beyond].next, nodes[of.beyond].prev, True
+    while left:
+        left = node != last and nodes[node].next != last
+        for key in (nodes[node].key, nodes[last].key if node != last else np.inf):
+            if key < np.inf:
+                earliest_s, latest_s = min(earliest_s, key), max(latest_s, key)
+                total_s += key - of.ends_s
+                count += 1
+        node, last = nodes[node].next, nodes[last].prev
+    if count == 0:
+        earliest_s = latest_s = np.inf
     of.begins_s, of.days_per_s = earliest_s, 0.0
     of.days, of.day = min(of.most_days, count // UNITS_A_DAY + 1), 0
     mean_s = 0.0
@@ -188,7 +205,7 @@ def _share_out(nodes: Any, of: Any) -> None:
         node = after
 
 
-@borrowing
+@inlined
 def _day(of: Any, head_s: float) -> int:
     """Gives the number of a head's day, from 1; never a smaller one for a later head."""
     day = (head_s - of.begins_s) * of.days_per_s
@@ -202,6 +219,7 @@ def _become_run(nodes: Any, of: Any, ring: int) -> None:
     nodes[ring].next = nodes[ring].prev = ring
     if nodes[ring].child:
         nodes[of.run].next, nodes[of.run].prev = first, last
+        nodes[of.run].key, nodes[of.run].unit = nodes[ring].key, nodes[ring].unit
         nodes[first].prev = nodes[last].next = of.run
         return
     node = first
@@ -211,10 +229,9 @@ def _become_run(nodes: Any, of: Any, ring: int) -> None:
         node = after
 
 
-@borrowing
+@inlined
 def _draw_near(nodes: Any, of: Any, node: int) -> None:
-    last = nodes[of.run].prev
-    if last == of.run or comes_before(nodes, last, node):
+    if nodes[of.run].prev == of.run or comes_before(nodes, of.run, node):
         _append(nodes, of.run, node)
     else:
         nodes[node].place = STRAY
@@ -222,12 +239,13 @@ def _draw_near(nodes: Any, of: Any, node: int) -> None:
         of.strays = joined(nodes, of.strays, node)
 
 
-@borrowing
+@inlined
 def _append(nodes: Any, ring: int, node: int) -> None:
     last = nodes[ring].prev
     if last == ring:
         nodes[ring].child = True
-    elif nodes[ring].child and not comes_before(nodes, last, node):
+    elif nodes[ring].child and not comes_before(nodes, ring, node):
         nodes[ring].child = False
+    nodes[ring].key, nodes[ring].unit = nodes[node].key, nodes[node].unit
     nodes[node].place, nodes[node].prev, nodes[node].next = LISTED, last, ring
     nodes[last].next = nodes[ring].prev = node

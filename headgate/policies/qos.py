@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.compiled import borrowing, compiled
+from headgate.compiled import borrowing, compiled, inlined
 from headgate.model.events import Floats, Ints
 from headgate.model.plan import ALL, Step
 from headgate.model.qos_graph import QoSGraph
@@ -171,7 +171,7 @@ def _ranges_at(
     return found
 
 
-@borrowing
+@inlined
 def birth_s(mean_arrived_at_s: float, remaining_s: float) -> float:
     """Gives the instant from which the expected output latency counts: eol = now − birth.
 
@@ -181,7 +181,7 @@ def birth_s(mean_arrived_at_s: float, remaining_s: float) -> float:
     return BEFORE_ALL_TIME_S if np.isnan(born_s) else born_s
 
 
-@borrowing
+@inlined
 def range_at(from_s: Floats, first: int, last: int, born_s: float, now_s: float) -> int:
     """Gives the last range whose beginning has come: the largest with birth + from ≤ now."""
     while first < last:

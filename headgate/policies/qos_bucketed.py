@@ -6,13 +6,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.compiled import borrowing
+from headgate.compiled import borrowing, inlined
 from headgate.model.events import Floats, Ints, Measured, StepFinished, StepStarted
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 from headgate.policies.bit_sets import bit_sets, following, is_empty, put, take
-from headgate.policies.calendar import ENTRY, calendar_queue, delete, insert, instant, take_due
+from headgate.policies.calendar import (
+    ENTRY,
+    calendar_queue,
+    delete,
+    fetch_day,
+    fetch_neighbour,
+    insert,
+    instant,
+    take_due,
+)
+from headgate.policies.fetching import fetch
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.qos import (
     JointGraph,
@@ -39,6 +49,14 @@ BOX = np.dtype(
 )
 """All that a decision needs of a box beside its row: half a cache line, since 100 000 boxes make
 every box that is touched a cache miss."""
+
+RANGE = np.dtype(
+    [
+        ("from_s", np.float64),
+        ("bucket", np.int32),
+        ("last", np.int32),  # of the graph that begins here
+    ]
+)
 
 
 @register(
@@ -163,15 +181,27 @@ def slack_buckets(bends_s: Floats, width_s: float, slacks: int) -> tuple[Floats,
 
 
 def _memory(ranges: LatencyRanges, buckets: int) -> tuple[Any, ...]:
-    """Gives boxes and ranges; members and turn of each bucket, buckets with members; calendar."""
+    """Gives ranges; members of each bucket and the buckets that have any; turns; due; calendar.
+
+    They are few arrays, since compiled code hands each over as seven words in every call. The set
+    behind those of the buckets has the buckets with members. The turns are who was served last in
+    each bucket, and behind them the boxes that were moved. The calendar's entries are the boxes.
+    """
     boxes = _boxes(len(ranges.first))
     boxes["first"], boxes["at"] = ranges.first, OUT
-    last = np.zeros(len(ranges.from_s), dtype=np.int32)
-    last[ranges.first] = ranges.last
-    own = boxes, ranges.from_s, last, ranges.values.astype(np.int32), np.full(buckets, NOBODY)
-    sets = *bit_sets(buckets, len(boxes)), *bit_sets(1, buckets)
-    due, moves = np.zeros(len(boxes), dtype=np.int64), np.zeros(2, dtype=np.int64)
-    return (*own, *sets, due, moves, calendar_queue(boxes))
+    table = np.zeros(len(ranges.from_s), dtype=RANGE)
+    table["from_s"], table["bucket"] = ranges.from_s, ranges.values
+    table["last"][ranges.first] = ranges.last
+    turns = np.full(buckets + 1, NOBODY)
+    turns[-1] = 0
+    due = np.zeros(2 * len(boxes), dtype=np.int64)
+    return (
+        table,
+        *bit_sets(buckets + 1, max(len(boxes), buckets)),
+        turns,
+        due,
+        calendar_queue(boxes),
+    )
 
 
 def _boxes(count: int) -> NDArray[Any]:
@@ -189,17 +219,20 @@ def bucket_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> No
     says, as nearly every step and arrival has it: the queue's mean arrival moves on. The entry is
     then set right when it falls due.
     """
-    boxes, from_s, last, _, _, _, _, _, _, _, _, calendar = memory
+    ranges, _, _, _, _, calendar = memory
     if not table[unit].ready:
         _move(memory, unit, OUT)
         return
+    box = calendar[0][unit]
     born_s = birth_s(table[unit].mean_arrived_at_s, table[unit].remaining_s)
-    first = boxes[unit].first
-    boxes[unit].born_s = born_s
-    at = range_at(from_s, first, last[first], born_s, now_s)
+    box.born_s = born_s
+    at = range_at(ranges.from_s, box.first, ranges[box.first].last, born_s, now_s)
+    leaves_at_s = born_s + ranges[at + 1].from_s
+    waits = leaves_at_s >= instant(calendar, unit)
+    if not waits:
+        fetch_day(calendar, leaves_at_s)
     _move(memory, unit, at)
-    leaves_at_s = born_s + from_s[at + 1]
-    if leaves_at_s < instant(calendar, unit):
+    if not waits:
         delete(calendar, unit)
         insert(calendar, unit, leaves_at_s)
 
@@ -207,50 +240,68 @@ def bucket_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> No
 @borrowing
 def bucket_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     """Takes the next box of the best bucket, after those have moved on whose instant has come."""
-    boxes, _, _, _, served_last, members, levels, occupied, top, due, moves, calendar = memory
-    for place in range(take_due(calendar, now_s, due)):
-        _leave(memory, due[place], now_s)
-    bucket = following(occupied, top, 0, 0)
-    examined, moves[0] = moves[0] + 1, 0
+    _, members, levels, turns, _, calendar = memory
+    boxes, buckets = calendar[0], len(turns) - 1
+    _move_due(memory, now_s)
+    bucket = following(members, levels, buckets, 0)
+    examined, turns[buckets] = turns[buckets] + 1, 0
     if bucket < 0:
         return NOBODY, 0, examined
-    unit = following(members, levels, bucket, served_last[bucket] + 1)
+    unit = following(members, levels, bucket, turns[bucket] + 1)
     if unit < 0:
         unit = following(members, levels, bucket, 0)
-    served_last[bucket] = unit
-    # Whose turn is next is fetched into the cache meanwhile: few of 100 000 are there.
+    turns[bucket] = unit
     soon = max(following(members, levels, bucket, unit + 1), 0)
-    moves[1] = boxes[soon].at + table[soon].pending + int(table[soon].remaining_s > 0.0)
+    fetch(boxes, soon)
+    fetch(table, soon)
     return unit, ALL, examined
 
 
-@borrowing
-def _leave(memory: Any, unit: int, now_s: float) -> None:
-    """Moves a box whose calendar entry is due on to the bucket that it is in by now."""
-    boxes, from_s, _, _, _, _, _, _, _, _, _, calendar = memory
-    at, born_s = boxes[unit].at, boxes[unit].born_s
-    if at == OUT:
-        return
-    while born_s + from_s[at + 1] <= now_s:
-        at += 1
-    _move(memory, unit, at)
-    leaves_at_s = born_s + from_s[at + 1]
-    if leaves_at_s < np.inf:
-        insert(calendar, unit, leaves_at_s)
+@inlined
+def _move_due(memory: Any, now_s: float) -> None:
+    """Moves boxes whose calendar entry is due on to the buckets that they are in by now."""
+    ranges, members, _, _, due, calendar = memory
+    boxes = calendar[0]
+    goes_to = due[len(boxes) :]
+    count = take_due(calendar, now_s, due)
+    # In three rounds, so that what a box needs is fetched while the others are looked at.
+    for place in range(count):
+        box = boxes[due[place]]
+        at = box.at
+        if at != OUT:
+            while box.born_s + ranges[at + 1].from_s <= now_s:
+                at += 1
+            fetch(members[due[place] >> 6], ranges[at].bucket)
+            fetch_day(calendar, box.born_s + ranges[at + 1].from_s)
+        goes_to[place] = at
+    for place in range(count):
+        unit, at = due[place], goes_to[place]
+        if at != OUT:
+            _move(memory, unit, at)
+            fetch_neighbour(calendar, boxes[unit].born_s + ranges[at + 1].from_s)
+    for place in range(count):
+        unit, at = due[place], goes_to[place]
+        if at != OUT:
+            leaves_at_s = boxes[unit].born_s + ranges[at + 1].from_s
+            if leaves_at_s < np.inf:
+                insert(calendar, unit, leaves_at_s)
 
 
-@borrowing
+@inlined
 def _move(memory: Any, unit: int, at: int) -> None:
     """Moves a box on to a range, and to the bucket of that range."""
-    boxes, _, _, buckets, _, members, levels, occupied, top, _, moves, _ = memory
-    before, moves[0] = boxes[unit].at, moves[0] + 1
-    boxes[unit].at = at
+    ranges, members, levels, turns, _, calendar = memory
+    box, buckets = calendar[0][unit], len(turns) - 1
+    before = box.at
+    turns[buckets] += 1
+    box.at = at
     if at == before:
         return
     if before != OUT:
-        take(members, levels, buckets[before], unit)
-        if is_empty(members, levels, buckets[before]):
-            take(occupied, top, 0, buckets[before])
+        bucket = ranges[before].bucket
+        take(members, levels, bucket, unit)
+        if is_empty(members, levels, bucket):
+            take(members, levels, buckets, bucket)
     if at != OUT:
-        put(members, levels, buckets[at], unit)
-        put(occupied, top, 0, buckets[at])
+        put(members, levels, ranges[at].bucket, unit)
+        put(members, levels, buckets, ranges[at].bucket)

@@ -8,10 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.policies.calendar import (
-    DAYS,
     ENTRY,
-    HELD,
-    WORK,
     calendar_queue,
     delete,
     insert,
@@ -34,11 +31,11 @@ class Calendar:
 
     @property
     def days(self) -> int:
-        return int(self.queue[-1][DAYS])
+        return int(self.queue[-1]["days"][0])
 
     @property
     def held(self) -> int:
-        return int(self.queue[-1][HELD])
+        return int(self.queue[-1]["held"][0])
 
 
 scales = st.sampled_from([1e-7, 1e-3, 1.0, 1e4])
@@ -160,15 +157,15 @@ def test_the_ring_grows_with_its_entries_and_shrinks_again() -> None:
 def test_a_look_costs_the_same_on_average_however_instants_are_spread(spread_s: float) -> None:
     """Counts what looks look at: days and entries, over a few turns of 2000 waiting entries."""
     luck, calendar, now_s, work = np.random.default_rng(1), Calendar(2000), 0.0, 0
-    counts = calendar.queue[-1]
+    counts = calendar.queue[-1][0]
     for entry in range(2000):
         insert(calendar.queue, entry, 1.0 + luck.random() * spread_s)
     taken, looks = 0, 0
     while taken < 8000:
-        now_s, looks, before = now_s + 1e-3 * (1.0 + spread_s), looks + 1, int(counts[WORK])
+        now_s, looks, before = now_s + 1e-3 * (1.0 + spread_s), looks + 1, int(counts["work"])
         due = calendar.due(now_s)
         # Where the count began anew, everything was looked at and rebuilt, at the worst.
-        done = int(counts[WORK]) - before
+        done = int(counts["work"]) - before
         work += done if done >= 0 else 2 * (calendar.days + 2000)
         taken += len(due)
         for entry in due:
