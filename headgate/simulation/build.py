@@ -13,6 +13,7 @@ from headgate.model.plan import ALL
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 from headgate.simulation.links import Links
+from headgate.simulation.memory import store
 from headgate.simulation.queue_rows import queues_of
 from headgate.simulation.queues import append, new_entry
 from headgate.simulation.refusals import (
@@ -151,11 +152,7 @@ def wait(world: World, unit: int, number: int) -> None:
     slot = world.pool[entry]
     slot.arrived_at_s = slot.ideal_at_s = slot.queued_at_s = 0.0
     slot.number, slot.mass, slot.owner, slot.holders = number, 1.0, entry, 1
-    slot.bytes = world.table[unit].bytes_in
-    clock = world.clock[0]
-    clock.shared += 1
-    clock.shared_max = max(clock.shared_max, clock.shared)
-    clock.shared_bytes += slot.bytes
+    store(world, 1)
     append(world, unit, entry)
 
 
@@ -184,7 +181,6 @@ def _streams(units: Units, links: Links, times: list[Floats]) -> Records:
         row = streams[number]
         row["first"], first = first, first + len(times_s)
         row["reader_first"], row["reader_end"] = links.add(readers[number])
-        row["bytes"] = units.network.streams[number].tuple_bytes
     return streams
 
 

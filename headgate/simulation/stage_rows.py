@@ -91,7 +91,6 @@ def stages_of(
                     row["selectivity"], row["fates"] = 1.0, kept(f"fate {told}", fates)
             row["query_first"], row["query_end"] = links.add(list(stage.queries))
             row["fill_first"], row["fill_end"] = links.add(list(stage.fills))
-            row["bytes_out"] = node.operator.bytes_out
             if row["parent"] != NONE:
                 _append_child(stages, int(row["parent"]), at)
             at += 1

@@ -72,11 +72,9 @@ CLOCK = np.dtype(
         ("bytes", np.float64),
         ("bytes_max", np.float64),
         ("bytes_area", np.float64),  # bytes × seconds, of tuples that have left their queue
-        ("shared", np.int64),  # tuples in memory, one that several queues hold counted once
+        ("shared", np.int64),  # tuples in memory, one that several hold counted once
         ("shared_max", np.int64),
-        ("shared_area", np.float64),
-        ("shared_bytes", np.float64),
-        ("shared_bytes_area", np.float64),
+        ("shared_area", np.float64),  # tuples × seconds until `met_at_s`
         ("shed", np.int64),
         ("figures", np.int64),
         ("last", np.int64),  # the unit of the last call
@@ -139,7 +137,6 @@ STAGE = np.dtype(
         ("query_end", np.int64),
         ("fill_first", np.int64),
         ("fill_end", np.int64),
-        ("bytes_out", np.float64),
         ("most_in", np.float64),  # tuples that come and go at the most, for one of the unit
         ("most_out", np.float64),
     ],
@@ -167,9 +164,8 @@ ENTRY = np.dtype(
         ("number", np.int64),  # what its luck hangs on
         ("mass", np.float64),
         ("target", np.int64),
-        ("owner", np.int64),  # the entry that counts how many queues still hold this tuple
+        ("owner", np.int64),  # the entry that counts who still holds this tuple, or −2 − number
         ("holders", np.int64),
-        ("bytes", np.float64),
     ],
     align=True,
 )
@@ -195,7 +191,6 @@ STREAM = np.dtype(
         ("arrived", np.int64),
         ("reader_first", np.int64),
         ("reader_end", np.int64),
-        ("bytes", np.float64),
     ],
     align=True,
 )
@@ -242,8 +237,8 @@ WORKER = np.dtype(
         ("tuples", np.int64),
         ("arrived_sum_s", np.float64),
         ("mass", np.float64),
-        ("released", np.int64),
-        ("released_bytes", np.float64),
+        ("taken", np.int64),  # first of its tuples: an entry, or a place in the stream
+        ("stored", np.int64),  # new tuples in the windows of joins
         ("known_s", np.float64),
         ("known_outputs", np.float64),
     ],
@@ -284,7 +279,7 @@ FIELDS = {
     "arrivals": (np.float64, 1),
     "order": (np.int32, 1),  # streams in the order of all arrivals
     "order_at_s": (np.float64, 1),
-    "holders": (np.int32, 1),  # how many queues still hold a source tuple
+    "holders": (np.int32, 1),  # how many still hold a source tuple
     "late_s": (np.float64, 1),  # how late each window is, by what is known of its tuples
     "floats": (np.float64, 1),  # costs and fates of single tuples, QoS points
     "drift": (np.float64, 2),
