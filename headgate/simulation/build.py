@@ -12,6 +12,7 @@ from headgate.model.events import Floats
 from headgate.model.plan import ALL
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
+from headgate.simulation.figure_rows import figures_of
 from headgate.simulation.links import Links
 from headgate.simulation.memory import store
 from headgate.simulation.queue_rows import queues_of
@@ -25,7 +26,7 @@ from headgate.simulation.refusals import (
 )
 from headgate.simulation.result_rows import results_of
 from headgate.simulation.setting import Setting
-from headgate.simulation.stage_rows import drift_of, figures_of, stages_of
+from headgate.simulation.stage_rows import drift_of, stages_of
 from headgate.simulation.world import (
     CLOCK,
     ENTRY,
@@ -62,10 +63,10 @@ def build(
     check_single_tuples(units, setting, times)
     ends_s = max([float(each[-1]) for each in times if len(each)], default=0.0)
     floats: list[Floats] = []
-    figure_of, figures = figures_of(units, links)
-    stages, windows = stages_of(units, links, setting, floats, figure_of)
+    figures, courses = figures_of(units, links)
+    stages, windows = stages_of(units, links, setting, floats)
     results, late_s = results_of(units, table, floats, ends_s)
-    queues = queues_of(units, links, table, results, stages, figure_of)
+    queues = queues_of(units, links, table, results, stages, courses)
     merges = links.add([u for u in range(len(units)) if queues["merge_end"][u] > 0])
     order, order_at_s = _order(times)
     drift = drift_of(units, stages, setting)

@@ -5,7 +5,7 @@ import numpy as np
 from headgate.compiled import compiled
 from headgate.simulation.fates import copies_of, cost_of
 from headgate.simulation.joins import match, push
-from headgate.simulation.learn import learn
+from headgate.simulation.learn import learn, tell
 from headgate.simulation.memory import release_entry, release_taken, store
 from headgate.simulation.outputs import finish_in_pane, output
 from headgate.simulation.pointer import World
@@ -36,7 +36,7 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
     worker.known_s = worker.known_outputs = 0.0
     worker.taken = queue.cursor if queue.stream >= 0 else queue.head
     worker.stored = 0
-    outputs_before, queued_sum_s = clock.outputs, 0.0
+    outputs_before, figures_before, queued_sum_s = clock.outputs, clock.figures, 0.0
     place, entry, last = queue.cursor, queue.head, NONE
     for _ in range(tuples):
         if queue.stream >= 0:
@@ -69,6 +69,8 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
         world.pool[last].next, queue.head = NONE, entry
         if entry == NONE:
             queue.tail = NONE
+    if clock.figures > figures_before:
+        tell(world, unit)
     seconds = before_s + spent_s
     held_s = tuples * (begun_s + seconds) - queued_sum_s  # they are pending until the call ends
     queue.pending_area += held_s
@@ -108,8 +110,8 @@ def _run_line(
             mass *= stage.selectivity
         elif stage.selectivity < 1.0 or stage.drift >= 0 or stage.fates >= 0:
             passes = copies_of(world, position, number, arrived_at_s) > 0
-            if settings.learns:
-                learn(world, stage.figure, 1.0 if passes else 0.0)
+        if settings.learns and not settings.fluid and stage.kind != AGGREGATE:
+            learn(world, position, 1.0 if passes else 0.0, cost_s)
         if not passes:
             if queue.pane_query >= 0:
                 left_at_s = begun_s + (spent_s + before_s)
@@ -187,7 +189,7 @@ def _run_tree(
                 world, position, top, arrived_at_s, reached_at_s, number, cost_s, owner, source
             )
             if settings.learns:
-                learn(world, stage.figure, float(top - bottom))
+                learn(world, position, float(top - bottom), cost_s)
         else:
             copies = 1
             if settings.fluid:
@@ -195,7 +197,7 @@ def _run_tree(
             else:
                 copies = copies_of(world, position, number, arrived_at_s)
                 if settings.learns:
-                    learn(world, stage.figure, float(copies))
+                    learn(world, position, float(copies), cost_s)
             if copies == 0 and queue.pane_query >= 0:
                 finish_in_pane(world, queue.pane_query, arrived_at_s, left_at_s)
             for copy in range(copies):

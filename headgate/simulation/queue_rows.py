@@ -1,6 +1,6 @@
 """The queues of units as rows of a world, before their first tuple."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def queues_of(
     table: UnitTable,
     results: Records,
     stages: Records,
-    figure_of: Mapping[tuple[int, int], int],
+    courses: Sequence[tuple[int, int]],
 ) -> Records:
     """Gives a row for every unit."""
     queues = np.zeros(len(units), dtype=QUEUE)
@@ -38,9 +38,7 @@ def queues_of(
         inputs = [(join, side) for join, side in zip(own["join"], own["side"], strict=True)]
         row["meets_itself"] = any((join, 1 - side) in inputs for join, side in inputs if join >= 0)
         row["luck"] = own["luck"][0]
-        way = units.way_of(shape.number)
-        row["first_figure"], end = links.add([figure_of[key] for key in way])
-        row["figures"] = end - row["first_figure"]
+        row["course_first"], row["course_end"] = courses[shape.number]
         _aggregate(units, shape.number, row, results)
         row["merge_first"], row["merge_end"] = _merge_inputs(units, links, shape.number)
         at += count

@@ -1,6 +1,4 @@
-"""The boxes of units as rows of a world: stages, join windows, figures and drift."""
-
-from collections.abc import Mapping
+"""The boxes of units as rows of a world: stages, windows of joins, and drift."""
 
 import numpy as np
 
@@ -10,7 +8,6 @@ from headgate.simulation.links import Links
 from headgate.simulation.setting import Setting
 from headgate.simulation.world import (
     AGGREGATE,
-    FIGURE,
     JOIN,
     NONE,
     SELECT,
@@ -20,30 +17,11 @@ from headgate.simulation.world import (
 )
 
 
-def figures_of(units: Units, links: Links) -> tuple[dict[tuple[int, int], int], Records]:
-    """Gives a place for what is measured of every side of every box, and the units it concerns."""
-    graph = units.graph
-    number_of = {(node.number, side): 0 for node in graph.nodes for side in range(node.sides)}
-    for number, key in enumerate(number_of):
-        number_of[key] = number
-    figures = np.zeros(len(number_of), dtype=FIGURE)
-    concerned: list[list[int]] = [[] for _ in number_of]
-    for shape in units.shapes:
-        for key in units.way_of(shape.number):
-            concerned[number_of[key]].append(shape.number)
-    for key, number in number_of.items():
-        figures["cost_s"][number] = graph.nodes[key[0]].cost_s
-        figures["selectivity"][number] = graph.selectivity(*key)
-        figures["unit_first"][number], figures["unit_end"][number] = links.add(concerned[number])
-    return number_of, figures
-
-
 def stages_of(
     units: Units,
     links: Links,
     setting: Setting,
     floats: list[Floats],
-    figure_of: Mapping[tuple[int, int], int],
 ) -> tuple[Records, Records]:
     """Gives a row for every box of every unit, and one for every join's window."""
     graph, network = units.graph, units.network
@@ -77,7 +55,6 @@ def stages_of(
             row["cost_s"], row["luck"] = node.cost_s, node.luck
             own = node.operator.selectivity
             row["selectivity"] = 1.0 if own is None else own
-            row["figure"] = figure_of[stage.box, stage.side]
             row["join"] = joins.index(stage.box) if kind == "join" else NONE
             row["drift"] = row["costs"] = row["fates"] = row["child"] = row["sibling"] = NONE
             for name in (node.name, query):

@@ -101,8 +101,9 @@ QUEUE = np.dtype(
         ("meets_itself", np.bool_),  # both inputs of a join lie in one call
         ("pane_query", np.int64),  # the query whose panes its tuples belong to, or NONE
         ("slide_s", np.float64),
-        ("first_figure", np.int64),  # its way to the output, for what is learned
-        ("figures", np.int64),
+        ("course_first", np.int64),  # its way to the outputs in `links`, for what is learned
+        ("course_end", np.int64),
+        ("stale", np.bool_),  # a stage of its course has been measured anew
         ("shed_value", np.bool_),
         ("luck", np.int64),  # of its first box, for drops by value
         ("shed", np.int64),
@@ -131,7 +132,6 @@ STAGE = np.dtype(
         ("drift", np.int64),
         ("costs", np.int64),  # where the costs of single tuples begin, or NONE
         ("fates", np.int64),  # where their outcomes begin, or NONE
-        ("figure", np.int64),
         ("join", np.int64),
         ("query_first", np.int64),
         ("query_end", np.int64),
@@ -143,13 +143,15 @@ STAGE = np.dtype(
     align=True,
 )
 
-FIGURE = np.dtype(
+FIGURE = np.dtype(  # of a stage, as it is believed to be
     [
         ("cost_s", np.float64),
         ("selectivity", np.float64),
         ("tuples_in", np.int64),
         ("tuples_out", np.float64),
-        ("unit_first", np.int64),  # the units whose way passes here
+        ("more_s", np.float64),  # what its tuples cost beyond `cost_s`
+        ("fresh", np.bool_),  # measured anew in the present call
+        ("unit_first", np.int64),  # the units whose course passes here
         ("unit_end", np.int64),
     ],
     align=True,
@@ -274,7 +276,7 @@ FIELDS = {
     "samples": (SAMPLE, 1),
     "class_pending": (np.int64, 1),
     "class_samples": (np.int64, 2),
-    "links": (np.int64, 1),  # readers of streams, fills and queries of stages, units of figures
+    "links": (np.int64, 1),  # readers of streams, fills and queries of stages, courses of units
     "changed": (np.int64, 1),
     "arrivals": (np.float64, 1),
     "order": (np.int32, 1),  # streams in the order of all arrivals
