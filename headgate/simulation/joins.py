@@ -96,6 +96,8 @@ def forget(world: World) -> None:
     """Prunes windows by the oldest tuple that is anywhere: no composite arrives before it."""
     clock, pool = world.clock[0], world.pool
     oldest_s = clock.now_s
+    if clock.next_arrival < len(world.order):  # busy workers have not let in all that has arrived
+        oldest_s = min(oldest_s, world.order_at_s[clock.next_arrival])
     for unit in range(len(world.queues)):
         queue = world.queues[unit]
         oldest_s = min(oldest_s, _oldest(world, queue.head))
