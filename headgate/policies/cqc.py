@@ -83,12 +83,20 @@ class Cqc(Policy):
         self.inner = policy_named(inner) if isinstance(inner, str) else inner
         if not isinstance(self.inner, Policy):
             raise ValueError("inner: the name of a policy, or a policy")
+        self.foresees = self.inner.foresees
         self.period_s, self.period_steps = period_s, period_steps
         self.turns: list[ClassTurn] = []
         self._at = 0
         self._class_of_unit: list[int] = []
         self._is_source = np.zeros(0, dtype=np.bool_)
         self._steps, self._steps_s = 0, 0.0
+
+    @property
+    def wake_at_s(self) -> float:  # type: ignore[override]  # that of others, at any time
+        return self.inner.wake_at_s
+
+    def inside(self) -> Sequence[Policy]:
+        return (self.inner,)
 
     def prepare(self, units: Units) -> None:
         self.inner.prepare(units)

@@ -58,7 +58,7 @@ class SuperboxPolicy(Policy):
     def __init__(self, traversal: str, inner: Policy) -> None:
         if traversal not in ORDERS:
             raise ValueError("traversal: one of " + ", ".join(ORDERS))
-        self.traversal, self.inner = traversal, inner
+        self.traversal, self.inner, self.foresees = traversal, inner, inner.foresees
         self._at_query_level = True
         self._superboxes: tuple[Superbox, ...] = ()
         self._applications_by_unit: list[list[int]] = []
@@ -66,6 +66,13 @@ class SuperboxPolicy(Policy):
         self._waiting: list[Traversal] = []
         self._traversal_by_call: dict[int, Traversal] = {}
         self._next: tuple[Traversal, int] | None = None
+
+    @property
+    def wake_at_s(self) -> float:  # type: ignore[override]  # that of others, at any time
+        return self.inner.wake_at_s
+
+    def inside(self) -> Sequence[Policy]:
+        return (self.inner,)
 
     def prepare(self, units: Units) -> None:
         self.inner.prepare(units)
