@@ -9,8 +9,9 @@ from headgate.model.events import Ints, Measured, StepFinished, StepStarted
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
+from headgate.policies.around import Around
 from headgate.policies.interface import Policy, State
-from headgate.policies.registry import policy_named, register
+from headgate.policies.registry import register
 
 
 @dataclass
@@ -51,7 +52,7 @@ class ClassTurn:
     use="Queries differ in importance, and the less important ones must go on all the same.",
     avoid="All queries are of one class: what remains is the inner policy.",
 )
-class Cqc(Policy):
+class Cqc(Around):
     """Classes in descending priority, each for its quota of worker-seconds a round (CQC §4.2).
 
     A class gets T = k P / ΣP of the period k. A class whose quota is not positive skips its turn
@@ -80,23 +81,13 @@ class Cqc(Policy):
     ) -> None:
         if not period_s > 0:
             raise ValueError("period_s above 0 seconds")
-        self.inner = policy_named(inner) if isinstance(inner, str) else inner
-        if not isinstance(self.inner, Policy):
-            raise ValueError("inner: the name of a policy, or a policy")
-        self.foresees = self.inner.foresees
+        super().__init__(inner)
         self.period_s, self.period_steps = period_s, period_steps
         self.turns: list[ClassTurn] = []
         self._at = 0
         self._class_of_unit: list[int] = []
         self._is_source = np.zeros(0, dtype=np.bool_)
         self._steps, self._steps_s = 0, 0.0
-
-    @property
-    def wake_at_s(self) -> float:  # type: ignore[override]  # that of others, at any time
-        return self.inner.wake_at_s
-
-    def inside(self) -> Sequence[Policy]:
-        return (self.inner,)
 
     def prepare(self, units: Units) -> None:
         self.inner.prepare(units)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import box, made, network, results, results_of
+from networks import RUNS, box, made, network, results, results_of
 
 from headgate.model.network import Network
 from headgate.model.operator import Operator
@@ -63,19 +63,11 @@ def test_a_tuple_stays_wherever_the_one_that_it_meets_waits() -> None:
     assert begun.world.clock["entries"][0] == begun.world.clock["shared"][0] == 0
 
 
-runs = st.fixed_dictionaries(
-    {
-        "policy": st.sampled_from(["fcfs", "hr", "rr", "mtiq"]),
-        "level": st.sampled_from(["query", "operator"]),
-        "workers": st.integers(1, 3),
-        "train_tuples": st.sampled_from([1, 3]),
-    }
-)
 instants = st.lists(st.floats(0.0, 10.0), max_size=12).map(sorted)
 
 
 @settings(max_examples=60)
-@given(options=runs, times=st.tuples(instants, instants, instants), cost_s=st.floats(0.01, 2.0))
+@given(options=RUNS, times=st.tuples(instants, instants, instants), cost_s=st.floats(0.01, 2.0))
 def test_forgetting_changes_no_result(
     options: dict[str, Any], times: tuple[list[float], ...], cost_s: float
 ) -> None:

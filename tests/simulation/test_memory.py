@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import Watched, box, line, made, network, ran, report, results_of, select
+from networks import RUNS, Watched, box, line, made, network, ran, report, results_of, select
 
 from headgate.model.network import Box, Network, Path
 from headgate.model.operator import Operator
@@ -163,20 +163,9 @@ def test_when_all_is_done_only_windows_are_left_in_memory(level: str) -> None:
     assert ended.world.class_pending.tolist() == [0]
 
 
-settings_of_a_run = st.fixed_dictionaries(
-    {
-        "policy": st.sampled_from(["fcfs", "hr"]),
-        "level": st.sampled_from(["query", "operator"]),
-        "sharing": st.sampled_from(["max", "pdt"]),
-        "train_tuples": st.sampled_from([1, 3, ALL]),
-        "workers": st.integers(1, 3),
-    }
-)
-
-
 @settings(max_examples=50)
 @given(
-    options=settings_of_a_run,
+    options=RUNS,
     instants=st.lists(st.integers(0, 40), min_size=2, max_size=12).map(sorted),
 )
 def test_the_lines_of_all_queries_add_up_to_the_total(
