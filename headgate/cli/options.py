@@ -1,8 +1,10 @@
 """The options that verbs share, and what their words mean."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
+from inspect import Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +12,7 @@ import typer
 
 from headgate.config import read_pipeline
 from headgate.errors import ConfigRefused, UnknownName
-from headgate.runtime import Trace, load_module, value_of
+from headgate.runtime import Spelled, Trace, load_module, spelled, value_of
 
 ANY_OPTION = {"ignore_unknown_options": True}
 """What a testbed can be set to is the testbed's own: its options are read from the words left."""
@@ -88,10 +90,50 @@ _SETTINGS = {
 }  # fmt: skip
 
 
+def _shared(
+    words: WORDS = None,
+    testbed: TESTBED = None,
+    policy: POLICIES = None,
+    seconds: SECONDS = None,
+    level: LEVEL = None,
+    train: TRAIN = None,
+    overhead_s: OVERHEAD_S = None,
+    workers: WORKERS = None,
+    sharing: SHARING = None,
+    learns: LEARNS = False,
+    trace: TRACE = None,
+    trace_column: TRACE_COLUMN = None,
+    trace_scale: TRACE_SCALE = None,
+    module: MODULES = None,
+    plot: PLOT = None,
+    as_json: JSON = False,
+) -> None:
+    """Has the options of every verb that simulates."""
+
+
+def of_a_workload(verb: Callable[..., None]) -> Callable[..., None]:
+    """Gives a verb the options of all that simulate, beside its own; they are in its context."""
+    own, shared = (list(signature(each).parameters.values()) for each in (verb, _shared))
+
+    @wraps(verb)
+    def told(**given: Any) -> None:
+        verb(**{each.name: given[each.name] for each in own})
+
+    told.__annotations__ = {each.name: each.annotation for each in (*own, *shared)}
+    vars(told)["__signature__"] = Signature([*own, *shared])
+    return told
+
+
 def load_modules(modules: Sequence[str] | None) -> None:
     """Makes the policies of a user's own modules known."""
     for name in modules or ():
         load_module(name)
+
+
+def policies(ctx: typer.Context) -> list[Spelled]:
+    """Gives the policies that a verb was told, those of the user's own modules among them."""
+    load_modules(ctx.params["module"])
+    return spelled(ctx.params["policy"]) if ctx.params["policy"] else []
 
 
 def asked(ctx: typer.Context) -> tuple[Any, dict[str, Any]]:

@@ -37,7 +37,7 @@ class Report:
     bytes_mean: float = nan
     bytes_max: float = nan
     memory_mean: float = nan
-    """Tuples in memory, one that several queues hold counted once (BZ §4); and the most."""
+    """Tuples in memory, one that several queues or windows hold counted once (BZ §4); the most."""
     memory_max: float = nan
     over_time: tuple[tuple[float, ...], ...] = ()
     """Samples: seconds, pending tuples and bytes, then of the results since the last sample their

@@ -135,7 +135,11 @@ class Amos(Policy):
         if self._units is not None:
             found.prepare(self._units)
         self.candidates.append(Candidate(found))
+        self.foresees = self.foresees or found.foresees
         self._learn_anew()
+
+    def inside(self) -> Sequence[Policy]:
+        return [each.policy for each in self.candidates]
 
     def prepare(self, units: Units) -> None:
         self._units = units

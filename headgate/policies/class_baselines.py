@@ -71,12 +71,15 @@ class WeightedRoundRobin(BoxRoundRobin):
 
     Args:
         period_s: k; 1000 µs in the paper.
+        tuples: how many a turn takes at the least, however short its slice; 1 in the paper. Where a
+            call costs as much as thousands of tuples, as on Spark, a slice holds no tuple at all.
     """
 
-    def __init__(self, period_s: float = 0.001) -> None:
+    def __init__(self, period_s: float = 0.001, tuples: int = 1) -> None:
         if not period_s > 0:
             raise ValueError("period_s above 0 seconds")
         super().__init__()
+        self.take_at_least(tuples)
         self.period_s = period_s
         self._places = np.zeros(0, dtype=np.int64)
         self._slices_s = np.zeros(0)

@@ -9,8 +9,9 @@ from headgate.model.events import Ints, Measured, StepFinished, StepStarted
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
+from headgate.policies.around import Around
 from headgate.policies.interface import Policy, State
-from headgate.policies.registry import policy_named, register
+from headgate.policies.registry import register
 
 
 @dataclass
@@ -51,7 +52,7 @@ class ClassTurn:
     use="Queries differ in importance, and the less important ones must go on all the same.",
     avoid="All queries are of one class: what remains is the inner policy.",
 )
-class Cqc(Policy):
+class Cqc(Around):
     """Classes in descending priority, each for its quota of worker-seconds a round (CQC §4.2).
 
     A class gets T = k P / ΣP of the period k. A class whose quota is not positive skips its turn
@@ -80,9 +81,7 @@ class Cqc(Policy):
     ) -> None:
         if not period_s > 0:
             raise ValueError("period_s above 0 seconds")
-        self.inner = policy_named(inner) if isinstance(inner, str) else inner
-        if not isinstance(self.inner, Policy):
-            raise ValueError("inner: the name of a policy, or a policy")
+        super().__init__(inner)
         self.period_s, self.period_steps = period_s, period_steps
         self.turns: list[ClassTurn] = []
         self._at = 0

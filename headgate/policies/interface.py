@@ -85,6 +85,10 @@ class Policy(ABC):
         """Ranks a segment by S, C̄ and T, for shared operators (Sharaf §3.6); S / C̄ if not said."""
         return selectivity / cost_s
 
+    def inside(self) -> Sequence["Policy"]:
+        """Gives the policies that may decide for it."""
+        return ()
+
     def in_charge(self, now_s: float) -> "Policy":
         """Gives the policy that decides at present: itself, or the one that it has chosen."""
         return self

@@ -162,14 +162,16 @@ class PriorityPolicy(Policy):
         position_of = {int(unit): position for position, unit in enumerate(chosen)}
         for unit in self._shared:
             if unit in position_of:
-                call_s = float(table["overhead_s"][unit])
-                values[position_of[unit]] = self._together(self._units, unit, call_s)
+                values[position_of[unit]] = self._together(self._units, table[unit])
 
-    def _together(self, units: Units, unit: int, call_s: float) -> float:
+    def _together(self, units: Units, row: Any) -> float:
         """Gives the value of a unit that several segments leave: `max`, or eq 3.9 over all.
 
         A call costs its overhead as of one tuple, so that the value stays while the queue grows.
+        Where S and C̄ have been measured since, all segments follow the unit as a whole; but a Φ
+        that is taken apart from W stays as it was told.
         """
+        unit, call_s = int(row["unit"]), float(row["overhead_s"])
         segments = tuple(
             replace(
                 way,
@@ -178,6 +180,11 @@ class PriorityPolicy(Policy):
             )
             for way in units.shapes[unit].segments
         )
+        told, told_s = sum(way.selectivity for way in segments), call_s + units.cost_s(unit)
+        measured_s = call_s + float(row["tuple_cost_s"])
+        follows = self.changes == "never" and told > 0 and measured_s > 0
+        now = float(row["selectivity"]) / told * (told_s / measured_s) if follows else 1.0
         if units.sharing == "max":
-            return max(self.value(way.selectivity, way.cost_s, way.ideal_s) for way in segments)
-        return combined(segments, call_s + units.cost_s(unit), self.value)
+            best = max(self.value(way.selectivity, way.cost_s, way.ideal_s) for way in segments)
+            return now * best
+        return now * combined(segments, told_s, self.value)

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from importlib.metadata import entry_points
 from typing import Any, Literal, TypeVar
 
@@ -108,6 +109,36 @@ def policy_named(name: str, **parameters: Any) -> Policy:
         ) from error
     policy.name = entry.name
     return policy
+
+
+def refuse_inside(policy: Policy, *, level: Level, engine: Engine) -> None:
+    """Refuses a policy inside another that cannot run at a level or on an engine.
+
+    Raises:
+        ConfigRefused: it names that policy, and those that can and serve the most similar aim.
+    """
+    for inner in policy.inside():
+        entry = policies().get(inner.name)
+        if entry is not None and not _fits(entry, level, engine):
+            able = [each for each in policies().values() if _fits(each, level, engine)]
+            able.sort(key=lambda each: -_alike(entry.objective, each.objective))
+            nearest = ", ".join(each.name for each in able[:3])
+            where = "in simulations" if engine == "simulation" else "on Spark"
+            expected = f"one that runs at {level} level {where}; the nearest are {nearest}"
+            raise ConfigRefused(
+                path=f"policy '{policy.name}'", key="inner policy", value=inner.name,
+                expected=expected,
+            )  # fmt: skip
+        refuse_inside(inner, level=level, engine=engine)
+
+
+def _fits(entry: PolicyEntry, level: Level, engine: Engine) -> bool:
+    return level in entry.levels and engine in entry.engines
+
+
+def _alike(objective: str, other: str) -> float:
+    """Compares what two policies are for; what stands behind a comma is only how far."""
+    return SequenceMatcher(None, objective.partition(",")[0], other.partition(",")[0]).ratio()
 
 
 def policy_entry(name: str) -> PolicyEntry:

@@ -8,8 +8,9 @@ from headgate.model.events import Measured, StepFinished, StepStarted
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
+from headgate.policies.around import Around
 from headgate.policies.interface import Policy, Selection, State
-from headgate.policies.registry import policies, policy_named, register
+from headgate.policies.registry import policies, register
 from headgate.policies.round_robin import BoxRoundRobin
 from headgate.policies.traversal import ORDERS, Superbox, superboxes_of
 
@@ -46,7 +47,7 @@ class Traversal:
         self.at = self.calls.index(unit, self.at) + 1
 
 
-class SuperboxPolicy(Policy):
+class SuperboxPolicy(Around):
     """Runs one traversal to its end before it chooses the next superbox.
 
     A worker calls the boxes of its superbox one after the other; where several workers run, each
@@ -55,10 +56,11 @@ class SuperboxPolicy(Policy):
 
     tuples_a_step = ALL
 
-    def __init__(self, traversal: str, inner: Policy) -> None:
+    def __init__(self, traversal: str, inner: str | Policy) -> None:
         if traversal not in ORDERS:
             raise ValueError("traversal: one of " + ", ".join(ORDERS))
-        self.traversal, self.inner = traversal, inner
+        super().__init__(inner)
+        self.traversal = traversal
         self._at_query_level = True
         self._superboxes: tuple[Superbox, ...] = ()
         self._applications_by_unit: list[list[int]] = []
@@ -249,10 +251,7 @@ class TopKSpanner(SuperboxPolicy):
             raise ValueError("k of 1 box or more")
         if inner is None:
             inner = next(name for name in RANKED_BY if name in policies())
-        ranks = policy_named(inner) if isinstance(inner, str) else inner
-        if not isinstance(ranks, Policy):
-            raise ValueError("inner: the name of a policy, or a policy")
-        super().__init__(traversal, ranks)
+        super().__init__(traversal, inner)
         self.k = k
 
     def choose(

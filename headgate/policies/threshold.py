@@ -151,7 +151,15 @@ class Threshold(Policy):
         for key, inner in (("below", self.below), ("above", self.above)):
             if not isinstance(inner, Policy):
                 raise ValueError(f"{key}: the name of a policy, or a policy")
+        self.foresees = self.below.foresees or self.above.foresees
         self._now = self.below
+
+    @property
+    def wake_at_s(self) -> float:  # type: ignore[override]  # that of others, at any time
+        return min(self.below.wake_at_s, self.above.wake_at_s)
+
+    def inside(self) -> Sequence[Policy]:
+        return self.below, self.above
 
     def prepare(self, units: Units) -> None:
         self.below.prepare(units)

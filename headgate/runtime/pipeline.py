@@ -12,6 +12,7 @@ from headgate.model.network import Network, Path
 from headgate.model.plan import ALL
 from headgate.model.query import QueryClass, QueryStatistics
 from headgate.policies import Policy, policies, policy_named
+from headgate.policies.registry import refuse_inside
 from headgate.runtime.recorded import recorded_statistics
 from headgate.runtime.spelling import Spelled
 
@@ -63,6 +64,7 @@ def refuse_off_spark(policy: Policy) -> None:
     if entry is not None and ("spark" not in entry.engines or "query" not in entry.levels):
         expected = "one that runs on Spark: this one is for simulations only"
         raise ConfigRefused(path="policy", key="name", value=policy.name, expected=expected)
+    refuse_inside(policy, level="query", engine="spark")
 
 
 def _known_statistics(pipeline: Pipeline, paths: Iterable[Path]) -> dict[str, QueryStatistics]:

@@ -16,6 +16,7 @@ from headgate.model.query import QueryStatistics
 from headgate.model.unit_table import unit_table
 from headgate.model.units import Level, Sharing, units_of
 from headgate.policies import Policy, policies, policy_named
+from headgate.policies.registry import refuse_inside
 from headgate.runtime.observed import Listener, Observed
 from headgate.scheduler.loop import run
 from headgate.scheduler.scheduler import Scheduler
@@ -76,7 +77,9 @@ def simulate(
     if entry is not None and level not in entry.levels:
         expected = f"{' or '.join(entry.levels)} for policy '{chosen.name}'"
         raise ConfigRefused(path="simulation", key="level", value=level, expected=expected)
-    if most_fused > 1 or trigger_s or together or listeners:
+    through_loop = bool(most_fused > 1 or trigger_s or together or listeners)
+    refuse_inside(chosen, level=level, engine="spark" if through_loop else "simulation")
+    if through_loop:
         for key, given in {"switches": switches, "shedder": shedder, **options}.items():
             if given:
                 expected = "left out where calls are fused or heard"

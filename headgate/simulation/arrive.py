@@ -2,6 +2,7 @@
 
 from headgate.compiled import compiled
 from headgate.simulation.fates import foresee
+from headgate.simulation.memory import store
 from headgate.simulation.pointer import World
 from headgate.simulation.queues import append, join_queue, new_entry, refresh, sheds
 
@@ -43,7 +44,7 @@ def admit(world: World) -> bool:
                 slot = world.pool[entry]
                 slot.arrived_at_s = slot.ideal_at_s = slot.queued_at_s = at_s
                 slot.number, slot.mass, slot.owner, slot.holders = number, 1.0, -2 - number, 0
-                slot.target, slot.bytes = stream_number, stream.bytes
+                slot.target = stream_number
                 append(world, unit, entry)
             if settings.foresight:
                 seconds, outputs = foresee(world, unit, number, at_s)
@@ -53,7 +54,6 @@ def admit(world: World) -> bool:
         clock.pending_area += holders * (clock.now_s - at_s)
         world.holders[stream.first + number] = holders
         if holders > 0:
-            clock.shared += 1
-            clock.shared_max = max(clock.shared_max, clock.shared)
-            clock.shared_bytes += stream.bytes
+            clock.shared_area += clock.now_s - at_s
+            store(world, 1)
     return True

@@ -32,6 +32,7 @@ def catch_up(world: World) -> bool:
     """Takes in all that has happened by now: arrivals first, then calls in the order they end."""
     clock = world.clock[0]
     clock.pending_area += clock.pending * (clock.now_s - clock.met_at_s)
+    clock.shared_area += clock.shared * (clock.now_s - clock.met_at_s)
     clock.met_at_s = clock.now_s
     if 0 < clock.forget_at <= clock.entries:
         forget(world)

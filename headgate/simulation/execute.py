@@ -5,8 +5,8 @@ import numpy as np
 from headgate.compiled import compiled
 from headgate.simulation.fates import copies_of, cost_of
 from headgate.simulation.joins import match, push
-from headgate.simulation.learn import learn
-from headgate.simulation.memory import drop, release_entry, release_source
+from headgate.simulation.learn import learn, tell
+from headgate.simulation.memory import release_entry, release_taken, store
 from headgate.simulation.outputs import finish_in_pane, output
 from headgate.simulation.pointer import World
 from headgate.simulation.queues import append, new_entry, refresh, step_over
@@ -32,28 +32,24 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
     row.ready = False
     worker.unit, worker.call, worker.tuples = unit, clock.calls, tuples
     worker.head = worker.tail = NONE
-    worker.arrived_sum_s = worker.mass = worker.released_bytes = 0.0
+    worker.arrived_sum_s = worker.mass = 0.0
     worker.known_s = worker.known_outputs = 0.0
-    worker.released = 0
-    outputs_before, queued_sum_s = clock.outputs, 0.0
-    place = queue.cursor
+    worker.taken = queue.cursor if queue.stream >= 0 else queue.head
+    worker.stored = 0
+    outputs_before, figures_before, queued_sum_s = clock.outputs, clock.figures, 0.0
+    place, entry, last = queue.cursor, queue.head, NONE
     for _ in range(tuples):
         if queue.stream >= 0:
             stream = world.streams[queue.stream]
-            number, mass = place, 1.0
+            number, mass, owner, source = place, 1.0, -2 - place, queue.stream
             arrived_at_s = ideal_at_s = queued_at_s = world.arrivals[stream.first + place]
-            release_source(world, worker_number, queue.stream, place, begun_s)
             place = step_over(world, unit, place + 1)
         else:
-            entry = queue.head
             slot = world.pool[entry]
-            number, mass = slot.number, slot.mass
+            number, mass, owner, source = slot.number, slot.mass, slot.owner, slot.target
             arrived_at_s, ideal_at_s = slot.arrived_at_s, slot.ideal_at_s
             queued_at_s = slot.queued_at_s
-            queue.head = slot.next
-            if queue.head == NONE:
-                queue.tail = NONE
-            release_entry(world, worker_number, entry, begun_s)
+            last, entry = entry, slot.next
         earlier_s = spent_s
         if queue.line:
             spent_s = _run_line(
@@ -63,12 +59,18 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
         else:
             spent_s = _run_tree(
                 world, worker_number, unit, arrived_at_s, ideal_at_s + row.overhead_s, number, mass,
-                begun_s, before_s, spent_s,
+                owner, source, begun_s, before_s, spent_s,
             )  # fmt: skip
         worker.arrived_sum_s += arrived_at_s
         worker.mass += mass
         worker.known_s += spent_s - earlier_s
         queued_sum_s += queued_at_s
+    if last != NONE:
+        world.pool[last].next, queue.head = NONE, entry
+        if entry == NONE:
+            queue.tail = NONE
+    if clock.figures > figures_before:
+        tell(world, unit)
     seconds = before_s + spent_s
     held_s = tuples * (begun_s + seconds) - queued_sum_s  # they are pending until the call ends
     queue.pending_area += held_s
@@ -83,8 +85,6 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
     clock.storage_s += storage_s
     clock.scheduler_s += decided_s
     clock.busy_s += seconds
-    clock.shared_area += worker.released * seconds
-    clock.shared_bytes_area += worker.released_bytes * seconds
 
 
 @compiled
@@ -110,8 +110,8 @@ def _run_line(
             mass *= stage.selectivity
         elif stage.selectivity < 1.0 or stage.drift >= 0 or stage.fates >= 0:
             passes = copies_of(world, position, number, arrived_at_s) > 0
-            if settings.learns:
-                learn(world, stage.figure, 1.0 if passes else 0.0)
+        if settings.learns and not settings.fluid and stage.kind != AGGREGATE:
+            learn(world, position, 1.0 if passes else 0.0, cost_s)
         if not passes:
             if queue.pane_query >= 0:
                 left_at_s = begun_s + (spent_s + before_s)
@@ -137,7 +137,6 @@ def _emit(
         slot = world.pool[entry]
         slot.arrived_at_s, slot.ideal_at_s = arrived_at_s, ideal_at_s
         slot.number, slot.mass, slot.target = number, mass, world.links[link]
-        slot.bytes = stage.bytes_out
         if owner == NONE:
             owner, slot.holders = entry, 0
         slot.owner = owner
@@ -152,9 +151,13 @@ def _emit(
 @compiled
 def _run_tree(
     world: World, worker: int, unit: int, arrived_at_s: float, ideal_at_s: float, number: int,
-    mass: float, begun_s: float, before_s: float, spent_s: float,
+    mass: float, owner: int, source: int, begun_s: float, before_s: float, spent_s: float,
 ) -> float:  # fmt: skip
-    """Runs a tuple and all that comes of it through a tree of boxes, depth first."""
+    """Runs a tuple and all that comes of it through a tree of boxes, depth first.
+
+    The tuple itself is held by `owner`; the first box may keep it in a window, the others keep what
+    they are given.
+    """
     queue, settings, clock, stack = (
         world.queues[unit], world.settings[0], world.clock[0], world.stack,
     )  # fmt: skip
@@ -179,9 +182,14 @@ def _run_tree(
                 finish_in_pane(world, queue.pane_query, arrived_at_s, left_at_s)
             continue
         if stage.kind == JOIN:
-            top = match(world, position, top, arrived_at_s, reached_at_s, number, cost_s)
+            if position != queue.first_stage:
+                owner = NONE
+                world.workers[worker].stored += 1
+            top = match(
+                world, position, top, arrived_at_s, reached_at_s, number, cost_s, owner, source
+            )
             if settings.learns:
-                learn(world, stage.figure, float(top - bottom))
+                learn(world, position, float(top - bottom), cost_s)
         else:
             copies = 1
             if settings.fluid:
@@ -189,7 +197,7 @@ def _run_tree(
             else:
                 copies = copies_of(world, position, number, arrived_at_s)
                 if settings.learns:
-                    learn(world, stage.figure, float(copies))
+                    learn(world, position, float(copies), cost_s)
             if copies == 0 and queue.pane_query >= 0:
                 finish_in_pane(world, queue.pane_query, arrived_at_s, left_at_s)
             for copy in range(copies):
@@ -250,8 +258,8 @@ def deliver(world: World, worker_number: int) -> None:
     queue.arrived_sum_s -= worker.arrived_sum_s
     clock.pending -= tuples
     clock.bytes -= tuples * row.bytes_in
-    clock.shared -= worker.released
-    clock.shared_bytes -= worker.released_bytes
+    release_taken(world, worker_number)
+    store(world, worker.stored)
     world.class_pending[row.query_class] -= tuples
     if world.settings[0].foresight:
         row.pending_s -= worker.known_s
@@ -265,14 +273,12 @@ def deliver(world: World, worker_number: int) -> None:
         slot, following = world.pool[entry], world.pool[entry].next
         slot.queued_at_s = clock.now_s
         if slot.owner == entry:
-            clock.shared += 1
-            clock.shared_max = max(clock.shared_max, clock.shared)
-            clock.shared_bytes += slot.bytes
+            store(world, 1)
         target = slot.target
         if world.queues[target].active:
             append(world, target, entry)
             refresh(world, target)
         else:
-            drop(world, entry)
+            release_entry(world, entry)
         entry = following
     refresh(world, unit)

@@ -3,8 +3,9 @@
 import numpy as np
 
 from headgate.compiled import compiled
+from headgate.simulation.memory import hold, release_entry
 from headgate.simulation.pointer import World
-from headgate.simulation.queues import free_entry, new_entry
+from headgate.simulation.queues import new_entry
 from headgate.simulation.world import NONE
 from headgate.workloads.luck import chance, mixed
 
@@ -22,7 +23,7 @@ def push(
 @compiled
 def match(
     world: World, position: int, top: int, arrived_at_s: float, reached_at_s: float, number: int,
-    cost_s: float,
+    cost_s: float, owner: int, source: int,
 ) -> int:  # fmt: skip
     """Inserts a tuple on its side of a window join and puts its matches on the stack.
 
@@ -38,6 +39,7 @@ def match(
     entry = new_entry(world)
     slot = pool[entry]
     slot.arrived_at_s, slot.ideal_at_s, slot.number = arrived_at_s, reached_at_s, number
+    hold(world, entry, owner, source)
     if left:
         if window.left_tail == NONE:
             window.left_head = entry
@@ -55,7 +57,7 @@ def match(
     other = window.right_head if left else window.left_head
     while in_order and other != NONE and pool[other].arrived_at_s < arrived_at_s - window.window_s:
         old, other = other, pool[other].next
-        free_entry(world, old)
+        release_entry(world, old)
         if left:
             window.right -= 1
         else:
@@ -94,6 +96,8 @@ def forget(world: World) -> None:
     """Prunes windows by the oldest tuple that is anywhere: no composite arrives before it."""
     clock, pool = world.clock[0], world.pool
     oldest_s = clock.now_s
+    if clock.next_arrival < len(world.order):  # busy workers have not let in all that has arrived
+        oldest_s = min(oldest_s, world.order_at_s[clock.next_arrival])
     for unit in range(len(world.queues)):
         queue = world.queues[unit]
         oldest_s = min(oldest_s, _oldest(world, queue.head))
@@ -111,7 +115,7 @@ def forget(world: World) -> None:
             while entry != NONE:
                 following = pool[entry].next
                 if pool[entry].arrived_at_s < oldest_s - window.window_s:
-                    free_entry(world, entry)
+                    release_entry(world, entry)
                 else:
                     if tail == NONE:
                         head = entry

@@ -1,75 +1,72 @@
-"""Who still holds a tuple, compiled: the last one frees its memory (BZ §2)."""
+"""Who still holds a tuple, compiled: the last one frees its memory (BZ §2).
+
+A tuple is in memory while a queue, a call that works on it, or the window of a join holds it. What
+several of them hold counts once.
+"""
 
 from headgate.compiled import compiled
 from headgate.simulation.pointer import World
-from headgate.simulation.queues import free_entry
+from headgate.simulation.queues import free_entry, step_over
+from headgate.simulation.world import NONE
 
 
 @compiled
-def release_source(world: World, worker: int, stream: int, number: int, begun_s: float) -> None:
-    """Counts one holder of a source tuple less; the last one frees its memory (BZ §2)."""
+def store(world: World, tuples: int) -> None:
+    """Counts tuples that are new in memory."""
+    clock = world.clock[0]
+    clock.shared += tuples
+    clock.shared_max = max(clock.shared_max, clock.shared)
+
+
+@compiled
+def hold(world: World, entry: int, owner: int, stream: int) -> None:
+    """Makes an entry one more holder of a tuple; of a new one where it has no owner."""
+    slot = world.pool[entry]
+    slot.owner, slot.target, slot.holders = owner, stream, 0
+    if owner <= -2:
+        world.holders[world.streams[stream].first - 2 - owner] += 1
+        return
+    if owner == NONE:
+        slot.owner = entry
+    world.pool[slot.owner].holders += 1
+
+
+@compiled
+def release_source(world: World, stream: int, number: int) -> None:
+    """Counts one holder of a source tuple less."""
     place = world.streams[stream].first + number
     world.holders[place] -= 1
     if world.holders[place] == 0:
-        _free(world, worker, begun_s - world.arrivals[place], world.streams[stream].bytes)
+        world.clock[0].shared -= 1
 
 
 @compiled
-def release_entry(world: World, worker: int, entry: int, begun_s: float) -> None:
+def release_entry(world: World, entry: int) -> None:
+    """Counts one holder less of the tuple that an entry stands for, and frees the entry."""
     slot = world.pool[entry]
     owner = slot.owner
     if owner <= -2:
-        release_source(world, worker, slot.target, -2 - owner, begun_s)
+        release_source(world, slot.target, -2 - owner)
         free_entry(world, entry)
         return
     world.pool[owner].holders -= 1
     if world.pool[owner].holders == 0:
-        _free(world, worker, begun_s - world.pool[owner].queued_at_s, world.pool[owner].bytes)
-        if owner != entry:
-            free_entry(world, owner)
-        free_entry(world, entry)
-    elif owner != entry:
-        free_entry(world, entry)
-
-
-@compiled
-def _free(world: World, worker_number: int, held_s: float, size_bytes: float) -> None:
-    clock, worker = world.clock[0], world.workers[worker_number]
-    clock.shared_area += held_s
-    clock.shared_bytes_area += held_s * size_bytes
-    worker.released += 1
-    worker.released_bytes += size_bytes
-
-
-@compiled
-def drop(world: World, entry: int) -> None:
-    """Takes an entry out of memory that no call will ever take: its query has gone."""
-    clock, slot = world.clock[0], world.pool[entry]
-    owner = slot.owner
-    if owner <= -2:
-        drop_source(world, slot.target, -2 - owner)
-        free_entry(world, entry)
-        return
-    world.pool[owner].holders -= 1
-    if world.pool[owner].holders == 0:
-        clock.shared -= 1
-        clock.shared_bytes -= world.pool[owner].bytes
-        held_s = clock.now_s - world.pool[owner].queued_at_s
-        clock.shared_area += held_s
-        clock.shared_bytes_area += held_s * world.pool[owner].bytes
+        world.clock[0].shared -= 1
         free_entry(world, owner)
     if owner != entry:
         free_entry(world, entry)
 
 
 @compiled
-def drop_source(world: World, stream: int, number: int) -> None:
-    """Counts one holder of a source tuple less, outside of any call."""
-    clock, place = world.clock[0], world.streams[stream].first + number
-    world.holders[place] -= 1
-    if world.holders[place] == 0:
-        held_s = clock.now_s - world.arrivals[place]
-        clock.shared -= 1
-        clock.shared_bytes -= world.streams[stream].bytes
-        clock.shared_area += held_s
-        clock.shared_bytes_area += held_s * world.streams[stream].bytes
+def release_taken(world: World, worker_number: int) -> None:
+    """Lets go of the tuples of a call that has ended."""
+    worker = world.workers[worker_number]
+    stream, place = world.queues[worker.unit].stream, worker.taken
+    for _ in range(worker.tuples):
+        if stream >= 0:
+            release_source(world, stream, place)
+            place = step_over(world, worker.unit, place + 1)
+        else:
+            following = world.pool[place].next
+            release_entry(world, place)
+            place = following

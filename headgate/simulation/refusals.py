@@ -9,6 +9,7 @@ from headgate.errors import ConfigRefused
 from headgate.model.events import Floats
 from headgate.model.graph import Graph, Node
 from headgate.model.units import Units
+from headgate.simulation.setting import Setting
 
 KNOWN = "known: measure the query, or give its operators cost_s and selectivity"
 
@@ -82,6 +83,31 @@ def check_setting(
             if len(values) < count:
                 expected = f"at most {len(values)}, for which costs or fates are given"
                 _refuse("simulation, preloaded", name, count, expected)
+
+
+def check_arrivals(units: Units, arrivals: Mapping[str, Floats], times: list[Floats]) -> None:
+    """Refuses streams that nobody has, and instants that are not in order."""
+    for name in arrivals:
+        units.network.stream_number(name, where="arrivals")
+    for stream, times_s in zip(units.network.streams, times, strict=True):
+        where = f"stream '{stream.name}'"
+        if len(times_s) and not (np.isfinite(times_s).all() and times_s[0] >= 0):
+            _refuse(where, "arrivals", None, "finite instants from 0 seconds on")
+        if len(times_s) > 1 and np.any(np.diff(times_s) < 0):
+            _refuse(where, "arrivals", None, "in ascending order of time")
+
+
+def check_single_tuples(units: Units, setting: Setting, times: list[Floats]) -> None:
+    """Refuses costs or outcomes of single tuples that are fewer than the tuples."""
+    network, most = units.network, max(map(len, times), default=0)
+    plain = {path.query.name: path.stream for path in network.paths if path.output is None}
+    for key, given in (("fates", setting.fates), ("tuple_costs", setting.tuple_costs)):
+        for name, values in given.items():
+            stream = plain.get(name.split(".")[0])
+            offered = most if stream is None else len(times[network.stream_number(stream)])
+            if len(values) < offered:
+                expected = f"one for each of the {offered} tuples"
+                _refuse(f"query '{name}'", key, len(values), expected)
 
 
 def _check_single(units: Units, key: str, name: str) -> None:

@@ -18,7 +18,7 @@ from headgate.scheduler.shedder import Load, Shedder
 from headgate.simulation import drive
 from headgate.simulation.build import build, grown, preload
 from headgate.simulation.fates import foresee
-from headgate.simulation.memory import drop, drop_source
+from headgate.simulation.memory import release_entry, release_source
 from headgate.simulation.pointer import World
 from headgate.simulation.queues import refresh, refresh_all, step_over
 from headgate.simulation.setting import Setting
@@ -298,14 +298,14 @@ def clear(world: World, unit: int) -> None:
         stream, place = world.streams[queue.stream], queue.cursor
         for _ in range(gone):
             held_s += clock.now_s - world.arrivals[stream.first + place]
-            drop_source(world, queue.stream, place)
+            release_source(world, queue.stream, place)
             place = step_over(world, unit, place + 1)
         queue.cursor = stream.arrived
     while queue.head != NONE:
         entry = queue.head
         queue.head = world.pool[entry].next
         held_s += clock.now_s - world.pool[entry].queued_at_s
-        drop(world, entry)
+        release_entry(world, entry)
     queue.tail = NONE
     queue.pending_area += held_s
     clock.bytes_area += held_s * row.bytes_in

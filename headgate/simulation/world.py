@@ -72,11 +72,9 @@ CLOCK = np.dtype(
         ("bytes", np.float64),
         ("bytes_max", np.float64),
         ("bytes_area", np.float64),  # bytes × seconds, of tuples that have left their queue
-        ("shared", np.int64),  # tuples in memory, one that several queues hold counted once
+        ("shared", np.int64),  # tuples in memory, one that several hold counted once
         ("shared_max", np.int64),
-        ("shared_area", np.float64),
-        ("shared_bytes", np.float64),
-        ("shared_bytes_area", np.float64),
+        ("shared_area", np.float64),  # tuples × seconds until `met_at_s`
         ("shed", np.int64),
         ("figures", np.int64),
         ("last", np.int64),  # the unit of the last call
@@ -103,8 +101,9 @@ QUEUE = np.dtype(
         ("meets_itself", np.bool_),  # both inputs of a join lie in one call
         ("pane_query", np.int64),  # the query whose panes its tuples belong to, or NONE
         ("slide_s", np.float64),
-        ("first_figure", np.int64),  # its way to the output, for what is learned
-        ("figures", np.int64),
+        ("course_first", np.int64),  # its way to the outputs in `links`, for what is learned
+        ("course_end", np.int64),
+        ("stale", np.bool_),  # a stage of its course has been measured anew
         ("shed_value", np.bool_),
         ("luck", np.int64),  # of its first box, for drops by value
         ("shed", np.int64),
@@ -133,26 +132,26 @@ STAGE = np.dtype(
         ("drift", np.int64),
         ("costs", np.int64),  # where the costs of single tuples begin, or NONE
         ("fates", np.int64),  # where their outcomes begin, or NONE
-        ("figure", np.int64),
         ("join", np.int64),
         ("query_first", np.int64),
         ("query_end", np.int64),
         ("fill_first", np.int64),
         ("fill_end", np.int64),
-        ("bytes_out", np.float64),
         ("most_in", np.float64),  # tuples that come and go at the most, for one of the unit
         ("most_out", np.float64),
     ],
     align=True,
 )
 
-FIGURE = np.dtype(
+FIGURE = np.dtype(  # of a stage, as it is believed to be
     [
         ("cost_s", np.float64),
         ("selectivity", np.float64),
         ("tuples_in", np.int64),
         ("tuples_out", np.float64),
-        ("unit_first", np.int64),  # the units whose way passes here
+        ("more_s", np.float64),  # what its tuples cost beyond `cost_s`
+        ("fresh", np.bool_),  # measured anew in the present call
+        ("unit_first", np.int64),  # the units whose course passes here
         ("unit_end", np.int64),
     ],
     align=True,
@@ -167,9 +166,8 @@ ENTRY = np.dtype(
         ("number", np.int64),  # what its luck hangs on
         ("mass", np.float64),
         ("target", np.int64),
-        ("owner", np.int64),  # the entry that counts how many queues still hold this tuple
+        ("owner", np.int64),  # the entry that counts who still holds this tuple, or −2 − number
         ("holders", np.int64),
-        ("bytes", np.float64),
     ],
     align=True,
 )
@@ -195,7 +193,6 @@ STREAM = np.dtype(
         ("arrived", np.int64),
         ("reader_first", np.int64),
         ("reader_end", np.int64),
-        ("bytes", np.float64),
     ],
     align=True,
 )
@@ -242,8 +239,8 @@ WORKER = np.dtype(
         ("tuples", np.int64),
         ("arrived_sum_s", np.float64),
         ("mass", np.float64),
-        ("released", np.int64),
-        ("released_bytes", np.float64),
+        ("taken", np.int64),  # first of its tuples: an entry, or a place in the stream
+        ("stored", np.int64),  # new tuples in the windows of joins
         ("known_s", np.float64),
         ("known_outputs", np.float64),
     ],
@@ -279,12 +276,12 @@ FIELDS = {
     "samples": (SAMPLE, 1),
     "class_pending": (np.int64, 1),
     "class_samples": (np.int64, 2),
-    "links": (np.int64, 1),  # readers of streams, fills and queries of stages, units of figures
+    "links": (np.int64, 1),  # readers of streams, fills and queries of stages, courses of units
     "changed": (np.int64, 1),
     "arrivals": (np.float64, 1),
     "order": (np.int32, 1),  # streams in the order of all arrivals
     "order_at_s": (np.float64, 1),
-    "holders": (np.int32, 1),  # how many queues still hold a source tuple
+    "holders": (np.int32, 1),  # how many still hold a source tuple
     "late_s": (np.float64, 1),  # how late each window is, by what is known of its tuples
     "floats": (np.float64, 1),  # costs and fates of single tuples, QoS points
     "drift": (np.float64, 2),

@@ -90,6 +90,12 @@ def test_a_weighted_turn_takes_one_tuple_at_least() -> None:
     assert [step.tuples for step in policy.plan(everybody(units), 0.0)] == [1, 1, 1]
 
 
+def test_a_weighted_turn_takes_as_many_tuples_as_asked_at_least() -> None:
+    units, policy = units_for("HCN"), policy_named("wrr", period_s=20.0, tuples=5)
+    policy.prepare(units)
+    assert [step.tuples for step in policy.plan(everybody(units), 0.0)] == [12, 6, 5]
+
+
 def test_a_period_of_no_time_is_refused() -> None:
     with pytest.raises(ConfigRefused, match="period_s above 0 seconds"):
         policy_named("wrr", period_s=0.0)

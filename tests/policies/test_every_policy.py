@@ -91,7 +91,7 @@ def heard(policy: Policy, unit: int, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=20)
 @given(situation=situations(), seconds=st.floats(0.0, 5.0))
 def test_leaves_the_unit_table_untouched(name: str, situation: Any, seconds: float) -> None:
     boxes, table, state, now_s = situation
@@ -105,7 +105,7 @@ def test_leaves_the_unit_table_untouched(name: str, situation: Any, seconds: flo
 
 
 @pytest.mark.parametrize("name", EVERY)
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=20)
 @given(situation=situations(), seconds=st.lists(st.floats(0.0, 5.0), min_size=1, max_size=4))
 def test_picks_only_units_that_wait_each_once_and_somebody_if_anybody_waits(
     name: str, situation: Any, seconds: list[float]
@@ -126,7 +126,7 @@ def test_picks_only_units_that_wait_each_once_and_somebody_if_anybody_waits(
 
 
 @pytest.mark.parametrize("name", EVERY)
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=20)
 @given(situation=situations(), seconds=st.lists(st.floats(0.0, 5.0), min_size=1, max_size=4))
 def test_plans_the_same_twice_from_the_same_state(
     name: str, situation: Any, seconds: list[float]
@@ -143,7 +143,7 @@ def test_plans_the_same_twice_from_the_same_state(
 
 
 @pytest.mark.parametrize("name", EVERY)
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=20)
 @given(situation=situations(), data=st.data())
 def test_survives_a_query_that_leaves_between_two_plans(
     name: str, situation: Any, data: st.DataObject

@@ -157,6 +157,19 @@ def test_tuple_at_a_time_takes_one_and_box_at_a_time_takes_all() -> None:
         assert policy.tuples_a_step == tuples
 
 
+def test_tuple_at_a_time_takes_as_many_as_asked() -> None:
+    policy, where = prepared("taat", [2], tuples=7)
+    assert {step.tuples for step in policy.plan(where, 0.0)} == {7}
+    assert policy.tuples_a_step == 7
+
+
+@pytest.mark.parametrize("name", ["taat", "wrr"])
+@pytest.mark.parametrize("tuples", [0, -1, 2.5, "all"])
+def test_a_call_of_no_tuples_is_refused(name: str, tuples: Any) -> None:
+    with pytest.raises(ConfigRefused, match="tuples of 1 or more a call"):
+        policy_named(name, tuples=tuples)
+
+
 @pytest.mark.parametrize("name", ["rr", "rr-box"])
 def test_at_operator_level_a_quantum_counts_the_cost_of_the_box_alone(name: str) -> None:
     policy, where = prepared(name, [3], quantum_s=0.05)

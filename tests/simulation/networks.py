@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
 from headgate.metrics.report import Report
 from headgate.model.network import Box, Network, Path
 from headgate.model.operator import Operator
-from headgate.model.plan import Step
+from headgate.model.plan import ALL, Step
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 from headgate.model.unit_table import UnitTable
@@ -16,6 +17,17 @@ from headgate.policies import Policy, State, policy_named
 from headgate.runtime.simulated import simulation_of
 from headgate.simulation.run import Simulation
 from headgate.simulation.worth import report_of
+
+RUNS = st.fixed_dictionaries(
+    {
+        "policy": st.sampled_from(["fcfs", "hr"]),
+        "level": st.sampled_from(["query", "operator"]),
+        "sharing": st.sampled_from(["max", "pdt"]),
+        "train_tuples": st.sampled_from([1, 3, ALL]),
+        "workers": st.integers(1, 3),
+    }
+)
+"""Draws the options of a run."""
 
 
 def select(cost_s: float, selectivity: float = 1.0, **more: Any) -> Operator:

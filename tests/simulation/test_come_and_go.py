@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import (
+    RUNS,
     Watched,
     arrivals_out,
     box,
@@ -20,7 +21,6 @@ from networks import (
 )
 
 from headgate.errors import UnknownName
-from headgate.model.plan import ALL
 from headgate.simulation.run import Simulation, Switch
 
 EACH_SECOND = {"s": [float(second) for second in range(10)]}
@@ -164,20 +164,9 @@ def test_a_switch_of_an_unknown_query_is_refused() -> None:
         ran(TWO, {"s": [0.0]}, switches=[Switch(1.0, "c", "go")])
 
 
-settings_of_a_run = st.fixed_dictionaries(
-    {
-        "policy": st.sampled_from(["fcfs", "hr"]),
-        "level": st.sampled_from(["query", "operator"]),
-        "sharing": st.sampled_from(["max", "pdt"]),
-        "train_tuples": st.sampled_from([1, 3, ALL]),
-        "workers": st.integers(1, 3),
-    }
-)
-
-
 @settings(max_examples=60)
 @given(
-    options=settings_of_a_run,
+    options=RUNS,
     gaps=st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=25),
     turns=st.lists(st.integers(0, 40), max_size=5, unique=True).map(sorted),
 )

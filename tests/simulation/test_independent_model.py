@@ -340,7 +340,7 @@ def told_apart(model: Model) -> bool:
 
 @pytest.mark.parametrize("level", ["query", "operator"])
 @pytest.mark.parametrize("policy", ["fcfs", "hr"])
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=60)
 @given(
     case=cases(unions=False),
     train=st.sampled_from([1, 3, ALL]),

@@ -1,7 +1,7 @@
 """One world, three drivers: the compiled kernel, the kernel led by plans, and the plain loop."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -20,6 +20,7 @@ from headgate.model.stream import Stream
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 from headgate.policies import Policy, Selection, State, policies, policy_named
+from headgate.policies.learning import Learning
 from headgate.runtime.simulated import simulation_of
 from headgate.simulation.run import Simulation
 from headgate.simulation.world import NONE
@@ -32,7 +33,7 @@ CLASSES = (
 LOOPED = [
     name
     for name, entry in policies().items()
-    # The loop runs whole queries, knows nothing ahead, and rings no alarms.
+    # The loop runs whole queries, knows nothing ahead, and measures otherwise what alarms ask for.
     if "query" in entry.levels
     and not policy_named(name).foresees
     and policy_named(name).wake_at_s == inf
@@ -59,6 +60,13 @@ class Seen:
 
     def __init__(self) -> None:
         self.decisions, self.outputs = [], []
+
+
+class Lottery(Learning):
+    """Chooses by luck alone, whatever was measured."""
+
+    def choose(self, scores: Sequence[float]) -> int:
+        return self.luck.below(self.arms)
 
 
 class ByPlan(Policy):
@@ -239,13 +247,9 @@ def same_decisions(found: list[Decision], expected: list[Decision]) -> None:
     assert [each[2] for each in found] == pytest.approx([each[2] for each in expected], rel=1e-9)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", LOOPED)
-@settings(deadline=None, max_examples=12)
-@given(case=plain_cases())
-def test_the_kernel_decides_as_the_plain_loop_does(name: str, case: Case) -> None:
-    decisions, responses, report = by_loop(case, policy_named(name))
-    seen, simulation = by_kernel(case, policy_named(name))
+def same_runs(case: Case, make: Callable[[], Policy]) -> None:
+    decisions, responses, report = by_loop(case, make())
+    seen, simulation = by_kernel(case, make())
     same_decisions(seen.decisions, decisions)
     assert int(simulation.world.clock["calls"][0]) == report.calls
     for query, expected_s in enumerate(responses):
@@ -254,8 +258,32 @@ def test_the_kernel_decides_as_the_plain_loop_does(name: str, case: Case) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", LOOPED)
+@settings(deadline=None, max_examples=25)
+@given(case=plain_cases())
+def test_the_kernel_decides_as_the_plain_loop_does(name: str, case: Case) -> None:
+    same_runs(case, lambda: policy_named(name))
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=25)
+@given(case=plain_cases(), dwell_s=st.sampled_from([0.125, 0.3, 1.0]))
+def test_in_the_kernel_amos_hands_over_when_it_does_in_the_plain_loop(
+    case: Case, dwell_s: float
+) -> None:
+    # Both begin at 0, and what was measured decides nothing: the loop counts results when a call
+    # ends, the kernel when it begins.
+    begins_s = min(float(each[0]) for each in case.arrivals.values())
+    arrivals = {name: times_s - begins_s for name, times_s in case.arrivals.items()}
+    same_runs(
+        replace(case, arrivals=arrivals),
+        lambda: policy_named("amos", dwell_s=dwell_s, learning=Lottery()),
+    )
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "level"), BOTH_LEVELS)
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=16)
 @given(case=woven_cases())
 def test_the_compiled_selection_decides_as_the_plans_do(name: str, level: str, case: Case) -> None:
     seen, _ = by_kernel(case, policy_named(name), level=level)

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from networks import line, network, select
 
 from headgate import simulate
 from headgate.model.events import StepFinished
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
-from headgate.model.query import Query, QueryClass
-from headgate.model.stream import Stream
+from headgate.model.network import Network
 from headgate.policies import policies
 
 CLASSES = {"H": 6.0, "C": 3.0, "N": 1.0}
@@ -23,18 +21,11 @@ HEARD = sorted(name for name, entry in policies().items() if "spark" in entry.en
 
 
 def network_of(boxes: list[tuple[str, float, float]]) -> Network:
-    return Network(
-        (Stream(name="s", format="rate"),),
-        tuple(QueryClass(name=name, priority=value) for name, value in CLASSES.items()),
-        tuple(
-            Path(
-                query=Query(name=f"q{number}", sql="SELECT 1", query_class=name),
-                stream="s",
-                operators=(Operator(kind="select", cost_s=cost_s, selectivity=selectivity),),
-            )
-            for number, (name, cost_s, selectivity) in enumerate(boxes)
-        ),
+    paths = (
+        line(f"q{number}", select(cost_s, selectivity), query_class=name)
+        for number, (name, cost_s, selectivity) in enumerate(boxes)
     )
+    return network(*paths, classes=CLASSES)
 
 
 def finished(network: Network, times_s: np.ndarray, **options: Any) -> list[StepFinished]:

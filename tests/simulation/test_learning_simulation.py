@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from networks import line, network, ran, report, select
+from networks import box, line, made, network, ran, report, results_of, select
 
+from headgate.model.operator import Operator
+from headgate.simulation.learn import follow
 from headgate.simulation.run import Simulation
 
 ALPHA = 0.175
@@ -102,3 +104,108 @@ def test_hr_that_learns_beats_hr_that_does_not_where_selectivities_turn_round() 
     )
     assert told.total.response_s.count == learned.total.response_s.count
     assert learned.total.response_s.mean < 0.5 * told.total.response_s.mean
+
+
+LEARNED = ("selectivity", "tuple_cost_s", "cost_s", "ideal_s", "box_selectivity", "box_cost_s")
+
+
+@pytest.mark.parametrize("sharing", ["max", "sum", "pdt"])
+@pytest.mark.parametrize("level", ["query", "operator"])
+def test_while_nothing_new_was_measured_every_unit_is_as_it_was_told(
+    level: str, sharing: str
+) -> None:
+    join = Operator(kind="join", cost_s=0.2, selectivity=0.3, window_s=2.0)
+    boxes = [
+        box("x", select(1.0, 0.5), "s"), box("a", select(0.7, 0.3), "x"),
+        box("b", select(0.1, 0.9), "a"), box("c", select(0.4, 0.8), "x"),
+        box("d", select(20.0, 0.1), "x"), box("j", join, "c", "t"),
+    ]  # fmt: skip
+    asked = [results_of(f"q{name}", name) for name in "abdj"]
+    own = line("own", select(0.1, 0.7), select(0.3, 0.6), select(0.7, 0.9))
+    several = network(*asked, own, boxes=boxes, streams="st")
+    begun = made(several, {"s": [0.0], "t": [0.0]}, level=level, sharing=sharing, overhead_s=0.01)
+    table = begun.world.table
+    told = {name: table[name].tolist() for name in LEARNED}
+    for unit in range(len(table)):
+        follow(begun.world, unit)
+    for name in LEARNED:
+        assert table[name].tolist() == pytest.approx(told[name], rel=1e-12), name
+
+
+def test_a_query_of_three_boxes_is_measured_as_one() -> None:
+    # Told: half pass each box. In truth all pass but at the last, which lets none pass.
+    three = network(line("q", select(0.1, 0.5), select(0.3, 0.5), select(0.7, 0.5)))
+    true = {"q.0": np.array([1.0]), "q.1": np.array([1.0]), "q.2": np.array([0.0])}
+    ended = ran(three, {"s": [0.0] * 20_000}, "hr", learns=True, selectivities=true)
+    row, truth_s = ended.world.table[0], 0.1 + EVERY * (0.3 + EVERY * 0.7)
+    assert row["selectivity"] == row["box_selectivity"] == pytest.approx(EVERY * EVERY * NONE)
+    assert row["tuple_cost_s"] == row["box_cost_s"] == pytest.approx(truth_s)
+
+
+def test_outcomes_that_are_told_of_a_whole_query_are_all_that_counts() -> None:
+    # Two boxes that are said to pass half each; in truth every fifth tuple leaves the query.
+    two = network(line("q", select(1.0, 0.5), select(2.0, 0.5)))
+    fates = {"q": [int(number % 5 == 0) for number in range(20_000)]}
+    row = ran(two, {"s": [0.0] * 20_000}, "hr", learns=True, fates=fates).world.table[0]
+    assert row["selectivity"] == pytest.approx(EVERY * 21 / 102)
+    assert row["tuple_cost_s"] == pytest.approx(1.0 + EVERY * 2.0)
+
+
+def test_costs_are_measured_where_tuples_differ() -> None:
+    costs = {"q": [1.0] * 100 + [3.0] * 100}
+    one = network(line("q", select(1.0, 0.5)))
+    for tuples, expected in ((100, 1.0), (200, 1.0 + ALPHA * 2.0)):
+        ended = ran(one, {"s": [0.0] * tuples}, "hr", learns=True, tuple_costs=costs)
+        assert ended.world.table["tuple_cost_s"][0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("level", ["query", "operator"])
+def test_a_box_that_two_queries_share_is_measured_for_both(level: str) -> None:
+    # Told: x passes half. In truth it passes none: S and C̄ of all segments fall with it.
+    boxes = [
+        box("x", select(1.0, 0.5), "s"),
+        box("a", select(2.0), "x"),
+        box("b", select(4.0), "x"),
+    ]
+    forked = network(results_of("qa", "a"), results_of("qb", "b"), boxes=boxes)
+    true = {"x": np.array([0.0])}
+    options = {"level": level, "sharing": "sum", "learns": True, "selectivities": true}
+    row = ran(forked, {"s": [0.0] * 100}, "hr", **options).world.table[0]
+    first = 0.825 * 0.5 + ALPHA * NONE
+    assert row["selectivity"] == pytest.approx(2 * first)
+    assert row["tuple_cost_s"] == pytest.approx(1.0 + first * 6.0)
+
+
+def test_what_two_units_bring_to_one_box_is_measured_apart() -> None:
+    # z lets all pass at first, when those of x come, and none later, when those of y do.
+    boxes = [
+        box("x", select(1.0), "s"),
+        box("y", select(1.0), "t"),
+        box("z", select(1.0, 0.5), "x", "y"),
+    ]
+    merged = network(results_of("q", "z"), boxes=boxes, streams="st")
+    true = {"z": np.array([1.0, 0.0])}
+    times = {"s": [0.0] * 100, "t": [2000.0] * 100}
+    ended = ran(merged, times, learns=True, selectivities=true, interval_s=1000.0)
+    first, second = (0.825 * 0.5 + ALPHA * each for each in (EVERY, NONE))
+    assert ended.world.table["selectivity"].tolist() == pytest.approx([first, second])
+
+
+def test_a_shared_unit_that_brings_less_than_told_is_served_later() -> None:
+    # Told, x and its two queries are worth 2 s / (1 + 0.2 s) with s = 0.9, more than q's 0.5. In
+    # truth x lets nothing pass, and after seven windows s is below 0.26.
+    boxes = [
+        box("x", select(1.0, 0.9), "s"),
+        box("a", select(0.1), "x"),
+        box("b", select(0.1), "x"),
+    ]
+    paths = (results_of("qa", "a"), results_of("qb", "b"), line("q", select(1.0, 0.5)))
+    both = network(*paths, boxes=boxes)
+    options = {"sharing": "sum", "selectivities": {"x": np.array([0.0])}}
+    first = {}
+    for learns in (False, True):
+        begun = made(both, {"s": [0.0] * 3000}, "hr", learns=learns, **options)
+        begun.run_until(1500.0)
+        first[learns] = int(begun.world.queues["tuples_in"][0])
+    assert first[False] == 1500
+    assert first[True] == 700

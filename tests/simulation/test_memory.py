@@ -1,13 +1,14 @@
 """Memory: pending entries, bytes, and tuples that several queues hold (Sharaf §3.7, BZ §2, §4)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import Watched, box, line, network, ran, report, results_of, select
+from networks import RUNS, Watched, box, line, made, network, ran, report, results_of, select
 
-from headgate.model.network import Network
+from headgate.model.network import Box, Network, Path
 from headgate.model.operator import Operator
 from headgate.model.plan import ALL
 from headgate.model.stream import Stream
@@ -65,6 +66,54 @@ def test_a_tuple_stays_in_memory_until_the_last_query_is_done_with_it() -> None:
     assert found.memory_max == 1
 
 
+def test_a_tuple_stays_in_memory_until_the_last_worker_is_done_with_it() -> None:
+    # Both begin at 0; b is done with it at 1, a at 3. It is one tuple until then.
+    both = network(line("a", select(3.0)), line("b", select(1.0)))
+    ended = made(both, {"s": [0.0]}, workers=2)
+    ended.run_until(2.0)
+    assert ended.world.clock["shared"][0] == 1
+    ended.run()
+    assert report(ended).memory_mean == 1.0
+    assert ended.world.clock["shared"][0] == 0
+
+
+def test_a_worker_that_is_done_first_frees_only_what_no_other_holds() -> None:
+    # a works on one tuple at a time, until 3 and 6; b on each for a second, until 1 and 2.
+    both = network(line("a", select(3.0)), line("b", select(1.0)))
+    assert report(ran(both, {"s": [0.0, 0.0]}, workers=2)).memory_mean == (2 * 3 + 3) / 6
+
+
+def joined(*before: Box, left: str = "s", more: Sequence[Path] = ()) -> Network:
+    """Gives a join of two streams; its left input may come through a box."""
+    join = Operator(kind="join", cost_s=1.0, selectivity=1.0, window_s=2.0)
+    boxes = [*before, box("j", join, left, "t")]
+    return network(results_of("q", "j"), *more, boxes=boxes, streams="st")
+
+
+@pytest.mark.parametrize("level", ["query", "operator"])
+def test_a_tuple_stays_in_memory_while_a_window_holds_it(level: str) -> None:
+    # That of s until it is pruned at 9; the first of t to the end, at 10; the second from 9 on.
+    found = report(ran(joined(), {"s": [0.0], "t": [1.0, 9.0]}, level=level))
+    assert found.memory_mean == (9 + 9 + 1) / 10
+    assert found.memory_max == 3
+    assert found.total.pending_mean == 3 / 10
+
+
+def test_what_a_window_and_a_queue_hold_is_one_tuple() -> None:
+    # The join is done with it at 1 and keeps it; the other query works on it until 5.
+    other = line("other", select(4.0))
+    found = report(ran(joined(more=[other]), {"s": [0.0], "t": []}))
+    assert (found.memory_mean, found.memory_max) == (1.0, 1)
+
+
+@pytest.mark.parametrize("level", ["query", "operator"])
+def test_behind_a_box_a_window_holds_what_the_box_gave_out(level: str) -> None:
+    # The stream's tuple or that of x is in memory all the time, and from 2 to 3 that of t.
+    behind = joined(box("x", select(1.0), "s"), left="x")
+    found = report(ran(behind, {"s": [0.0], "t": [2.0]}, level=level))
+    assert (found.memory_mean, found.memory_max) == ((3 + 1) / 3, 2)
+
+
 def fork(first_s: float = 1.0, left_s: float = 1.0, right_s: float = 3.0) -> Network:
     boxes = [
         box("x", select(first_s, bytes_out=10.0), "s"), box("a", select(left_s), "x"),
@@ -98,35 +147,25 @@ def test_at_operator_level_entries_of_all_boxes_count() -> None:
 
 
 @pytest.mark.parametrize("level", ["query", "operator"])
-def test_when_all_is_done_nothing_is_left_in_memory(level: str) -> None:
+def test_when_all_is_done_only_windows_are_left_in_memory(level: str) -> None:
     boxes = [
         box("j", Operator(kind="join", cost_s=0.1, selectivity=0.5, window_s=2.0), "s", "t"),
         box("m", Operator(kind="map", cost_s=0.1, selectivity=2.5), "j"),
         box("a", select(0.1, 0.5), "m"), box("b", select(0.1), "m"),
     ]  # fmt: skip
-    made = network(results_of("qa", "a"), results_of("qb", "b"), boxes=boxes, streams="st")
+    both = network(results_of("qa", "a"), results_of("qb", "b"), boxes=boxes, streams="st")
     times = [float(number) for number in range(20)]
-    ended = ran(made, {"s": times, "t": times}, level=level)
+    ended = ran(both, {"s": times, "t": times}, level=level)
     clock, windows = ended.world.clock[0], ended.world.windows[0]
-    assert (clock["pending"], clock["bytes"], clock["shared"]) == (0, 0.0, 0)
-    assert clock["entries"] == windows["left"] + windows["right"]  # all but the join's own
+    held = windows["left"] + windows["right"]  # all but the join's own
+    assert (clock["pending"], clock["bytes"], clock["shared"]) == (0, 0.0, held)
+    assert clock["entries"] == held
     assert ended.world.class_pending.tolist() == [0]
-
-
-settings_of_a_run = st.fixed_dictionaries(
-    {
-        "policy": st.sampled_from(["fcfs", "hr"]),
-        "level": st.sampled_from(["query", "operator"]),
-        "sharing": st.sampled_from(["max", "pdt"]),
-        "train_tuples": st.sampled_from([1, 3, ALL]),
-        "workers": st.integers(1, 3),
-    }
-)
 
 
 @settings(max_examples=50)
 @given(
-    options=settings_of_a_run,
+    options=RUNS,
     instants=st.lists(st.integers(0, 40), min_size=2, max_size=12).map(sorted),
 )
 def test_the_lines_of_all_queries_add_up_to_the_total(

@@ -4,30 +4,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from networks import line, network, select
 
 from headgate import simulate
 from headgate.errors import ConfigRefused, HeadgateError
 from headgate.model.events import Event, StepFinished, StepStarted
 from headgate.model.network import Network, Path
 from headgate.model.operator import Operator
-from headgate.model.query import Query, QueryClass, QueryStatistics
-from headgate.model.stream import Stream
+from headgate.model.query import Query, QueryStatistics
 
 
 def network_of(*boxes: tuple[float, float], streams: int = 1) -> Network:
     """One query for each (cost in seconds, selectivity), reading the streams in turn."""
-    return Network(
-        tuple(Stream(name=f"s{number}", format="rate") for number in range(streams)),
-        (QueryClass(name="only", priority=1),),
-        tuple(
-            Path(
-                query=Query(name=f"q{number}", sql="SELECT 1", query_class="only"),
-                stream=f"s{number % streams}",
-                operators=(Operator(kind="select", cost_s=cost_s, selectivity=selectivity),),
-            )
-            for number, (cost_s, selectivity) in enumerate(boxes)
-        ),
+    paths = (
+        line(f"q{number}", select(*figures), stream=f"s{number % streams}")
+        for number, figures in enumerate(boxes)
     )
+    return network(*paths, streams=[f"s{number}" for number in range(streams)])
 
 
 class Trace:

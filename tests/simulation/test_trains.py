@@ -1,6 +1,7 @@
 """Trains: how many tuples a call takes, and that it pays its overhead once (Aurora §4.2)."""
 
 from math import ceil
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from networks import Watched, departures, line, network, ran, report, select
 
 from headgate.model.plan import ALL
 from headgate.model.stream import Stream
+from headgate.policies import policy_named
 
 ONE = network(line("q", select(1.0)))
 AT_ONCE = [0.0] * 5
@@ -130,3 +132,18 @@ def test_the_cost_in_the_table_shares_the_overhead_among_the_tuples_of_a_train(s
     ran(ONE, {"s": AT_ONCE}, watched, overhead_s=1.0, train_tuples=size)
     _, first = watched.seen[0]
     assert first["cost_s"][0] == 1.0 + 1.0 / min(size, 5)
+
+
+@pytest.mark.parametrize("name", ["wrr", "taat"])
+@pytest.mark.parametrize("run", [{}, {"train_tuples": ALL}])
+def test_with_more_tuples_a_call_a_turn_is_worth_its_overhead(
+    name: str, run: dict[str, Any]
+) -> None:
+    # A call costs a second and a tuple a millisecond: 200 calls, or two.
+    one = network(line("q", select(0.001)))
+    times = {"s": [0.0] * 200}
+    single = ran(one, times, policy_named(name), overhead_s=1.0, **run)
+    hundred = ran(one, times, policy_named(name, tuples=100), overhead_s=1.0, **run)
+    assert report(single).calls == 200
+    assert report(hundred).calls == 2
+    assert report(hundred).seconds == pytest.approx(2.2)

@@ -1,0 +1,15 @@
+"""Lists of numbers that the rows of a world point into."""
+
+from collections.abc import Sequence
+
+
+class Links:
+    """Lists of numbers, one behind the other in one array."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+
+    def add(self, numbers: Sequence[int]) -> tuple[int, int]:
+        first = len(self.numbers)
+        self.numbers += numbers
+        return first, len(self.numbers)
