@@ -64,6 +64,9 @@ class Policy(ABC):
     foresees: bool = False
     """Whether it needs to know what will become of waiting tuples, as only a simulation does."""
 
+    fuses_at_any_cost: bool = False
+    """Whether neighbours share calls although their results then wait for each other's."""
+
     wake_at_s: float = inf
     """When it wants to hear `Measured` and be asked again, although nothing may have happened."""
 

@@ -168,6 +168,7 @@ class ApplicationAtATime(SuperboxPolicy):
 
     def __init__(self, traversal: str = "mc") -> None:
         super().__init__(traversal, BoxRoundRobin())
+        self.fuses_at_any_cost = traversal == "mc"
         self._served_last = -1
 
     def prepare(self, units: Units) -> None:

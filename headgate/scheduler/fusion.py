@@ -14,12 +14,17 @@ def fuse(
     *,
     most: int,
     may_fuse: Callable[[int, int], bool],
+    at_any_cost: bool = False,
 ) -> tuple[tuple[Step, ...], int | None]:
     """Gives the first step of a plan with the neighbours that join it, and where they must stop.
 
     A neighbour joins when it reads the same stream from the same train. One that stands further on
     cannot; the call then stops where that one stands, so that both go on together from there.
     Without this, two units that once were apart would stay apart while trains keep arriving.
+
+    Every result of a call waits for its last. A neighbour makes the others wait for c̄ n and saves
+    itself the overhead o of a call; it is left out when it costs them more than it saves, unless
+    the policy fuses at any cost (Aurora's min-cost against its min-latency).
     """
     first, rest = steps[0], steps[1:]
     members, stop = [first], None
@@ -30,6 +35,9 @@ def fuse(
             continue
         if not may_fuse(first.unit, step.unit):
             break
+        waits_s = table["tuple_cost_s"][step.unit] * min(step.tuples, table["pending"][step.unit])
+        if waits_s > table["overhead_s"][step.unit] and not at_any_cost:
+            continue
         ahead = int(cursors[step.unit] - cursors[first.unit])
         if ahead == 0:
             members.append(step)

@@ -217,7 +217,10 @@ class Scheduler:
             whole = self.network.paths[unit].runs_whole or self.network.paths[other].runs_whole
             return not whole and self.policy.may_fuse(table, unit, other)
 
-        members, stop = fuse(steps, table, self.cursors, most=self.most_fused, may_fuse=may_fuse)
+        members, stop = fuse(
+            steps, table, self.cursors, most=self.most_fused, may_fuse=may_fuse,
+            at_any_cost=self.policy.in_charge(now_s).fuses_at_any_cost,
+        )  # fmt: skip
         tuples = min(step.tuples for step in members)
         return self._call(tuple(step.unit for step in members), tuples, stop, now_s)
 

@@ -18,13 +18,17 @@ from headgate.spark.refusals import SPARK_ERRORS, reason_of
 
 @dataclass(frozen=True)
 class Analysis:
-    """Classes of the plan's nodes and of everything in them, and the names of what comes out."""
+    """Classes of the plan's nodes and of everything in them, and the names of what comes out.
+
+    `shape` is the plan without what two readings of the same query may differ in.
+    """
 
     nodes: tuple[str, ...]
     expressions: frozenset[str]
     streams: tuple[str, ...]
     columns: tuple[str, ...]
     random: str | None
+    shape: str
 
 
 class Analyst:
@@ -63,8 +67,8 @@ class Analyst:
             ) from error  # fmt: skip
         return self._read(frame)
 
-    def same(self, path: Path) -> bool:
-        """Tells whether a path, put together again, is what Spark reads in the query's own text."""
+    def same(self, path: Path, shape: str) -> bool:
+        """Tells whether a path, put together again, is what Spark has read in the query's text."""
         outputs = ", ".join(
             output if output.strip("`") == name else f"{output} AS `{name}`"
             for output, name in zip(path.outputs, path.columns, strict=True)
@@ -74,7 +78,7 @@ class Analyst:
             again = self._session.sql(f"SELECT {outputs} FROM `{path.stream}`{where}")
         except SPARK_ERRORS:
             return False
-        return _shape(_tree(again)) == _shape(_tree(self._session.sql(path.query.sql)))
+        return _shape(_tree(again)) == shape
 
     def _read(self, frame: DataFrame) -> Analysis:
         plan = frame._jdf.queryExecution().analyzed()
@@ -88,6 +92,7 @@ class Analyst:
             streams=tuple(_views(tree)),
             columns=tuple(frame.columns),
             random=random,
+            shape=_shape(tree),
         )
 
 

@@ -47,7 +47,8 @@ def network_of(
 def scheduler_of(units: int, policy: str | Policy = "rr", **options: object) -> Scheduler:
     network = network_of(units)
     chosen = policy_named(policy) if isinstance(policy, str) else policy
-    return Scheduler(network, unit_table(units_of(network)), chosen, **options)  # type: ignore[arg-type]
+    table = unit_table(units_of(network), overhead_s=1.0)
+    return Scheduler(network, table, chosen, **options)  # type: ignore[arg-type]
 
 
 def arrive(scheduler: Scheduler, *tuples: int, stream: int = 0, at_s: float = 0.0) -> None:

@@ -67,3 +67,20 @@ def test_who_may_not_share_ends_the_group() -> None:
 
 def test_who_may_not_share_sets_no_stop_either() -> None:
     assert fused([0, 1], [5, 9], may_fuse=lambda unit, other: False) == ([0], None)
+
+
+def test_who_makes_the_others_wait_for_longer_than_a_call_costs_runs_alone() -> None:
+    table = np.zeros(3, dtype=UNIT)
+    table["pending"], table["overhead_s"] = 100, 0.05
+    table["tuple_cost_s"] = 1e-5, 1e-3, 4e-4
+    steps, cursors = [Step(0), Step(1), Step(2)], np.zeros(3, dtype=np.int64)
+
+    def members(at_any_cost: bool) -> list[int]:
+        found, _ = fuse(
+            steps, table, cursors, most=9, may_fuse=lambda unit, other: True,
+            at_any_cost=at_any_cost,
+        )  # fmt: skip
+        return [step.unit for step in found]
+
+    assert members(at_any_cost=False) == [0, 2]  # 0.1 s and 0.04 s against 0.05 s
+    assert members(at_any_cost=True) == [0, 1, 2]
