@@ -4,19 +4,18 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
 from headgate.config import Pipeline
-from headgate.errors import ConfigRefused, QueryRefused, UnknownName
+from headgate.errors import ConfigRefused, UnknownName
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
 from headgate.model.account import Account
 from headgate.model.events import Event
 from headgate.model.network import Network, Path
 from headgate.model.plan import ALL, Lane
-from headgate.model.query import Query, QueryClass, QueryStatistics, Sink
+from headgate.model.query import Deliver, Query, QueryClass, QueryStatistics
 from headgate.model.stream import Rows, Stream
 from headgate.model.unit_table import unit_table
 from headgate.model.units import units_of
@@ -24,6 +23,7 @@ from headgate.policies import Policy, policy_named
 from headgate.runtime.handle import QueryHandle
 from headgate.runtime.observed import Listener, Observed
 from headgate.runtime.pipeline import policy_of, refuse_off_spark
+from headgate.runtime.placement import placed
 from headgate.runtime.recorded import record_statistics, recorded_statistics
 from headgate.runtime.registration import registered
 from headgate.scheduler.engine import Engine
@@ -92,6 +92,7 @@ class Headgate:
         self._streams: list[Stream] = []
         self._schemas: dict[str, Any] = {}
         self._rows: dict[str, Rows] = {}
+        self._deliver: dict[str, Deliver] = {}
         self._paths: list[Path] = []
         self._handles: dict[str, QueryHandle] = {}
         self._engine: Any = None
@@ -132,26 +133,26 @@ class Headgate:
         self._streams.append(stream)
         self._schemas[stream.name] = schema
 
-    def add_query(self, query: Query) -> QueryHandle:
+    def add_query(self, query: Query, deliver: Deliver | None = None) -> QueryHandle:
         """Adds a query, analysed by Spark against the streams.
+
+        Args:
+            deliver: for a sink of format `callback`: is called with each result, a pyarrow table,
+                and the key to recognise it by, should it come again after a crash.
 
         Raises:
             QueryRefused: it cannot run continuously; says which clause, why, and what to do.
             UnknownName: its class does not exist.
         """
         self._refuse_if_started()
-        folder = File(query.sink.path or self.state / "results" / query.name).absolute()
-        query = replace(query, sink=Sink(format=query.sink.format, path=str(folder)))
-        for known in self._paths:
-            if known.query.sink.path == query.sink.path and known.query.name != query.name:
-                raise QueryRefused(
-                    query=query.name, clause="sink", reason=f"is also that of '{known.query.name}'",
-                    fix="give each query a directory of its own: their files have the same names",
-                )  # fmt: skip
+        query = placed(query, self.state, self._paths, deliver)
+        self._room.refuse_sink(self._session, query)
         columns = {name: schema.names for name, schema in self._schemas.items()}
         path = registered(query, self._analyst, columns)
         Network(tuple(self._streams), self.classes, (*self._paths, path))
         self._paths.append(path)
+        if deliver is not None:
+            self._deliver[query.name] = deliver
         handle = QueryHandle(path)
         self._handles[query.name] = handle
         return handle
@@ -181,7 +182,7 @@ class Headgate:
         self._engine = self._room.SparkEngine(
             self._session, network, self._schemas, self.state,
             rows=self._rows, workers=self._workers, retention_s=self._retention_s,
-            lane=self._lane, reached=self._reached,
+            lane=self._lane, reached=self._reached, deliver=self._deliver,
         )  # fmt: skip
         try:
             self._begin(network, listeners, progress)
@@ -204,7 +205,7 @@ class Headgate:
         )  # fmt: skip
         self._metrics = RunMetrics(network, table)
         for unit, handle in enumerate(self._handles.values()):
-            handle.bind(unit, self._scheduler, engine.stop_query)
+            handle.bind(unit, self._scheduler, engine.stop_query, engine.sinks[handle.name])
         engine.begin()
         observed = Observed(engine, [self._hear, *listeners])
         self._loop = threading.Thread(

@@ -29,7 +29,7 @@ from headgate.model.events import (
 )
 from headgate.model.network import Network, Path
 from headgate.model.plan import BoxCall, Lane
-from headgate.model.query import QueryStatistics
+from headgate.model.query import Deliver, QueryStatistics
 from headgate.model.stream import Rows
 from headgate.spark.executor import Executor, Work
 from headgate.spark.files import remove
@@ -37,11 +37,11 @@ from headgate.spark.group import Output
 from headgate.spark.ingest import start_ingest
 from headgate.spark.journal import Journal, Train
 from headgate.spark.polling import Line, Poller
+from headgate.spark.receivers import sink_of
 from headgate.spark.recovery import recover
 from headgate.spark.refusals import cause_of
 from headgate.spark.rehearsal import FEW, MANY, invent, rehearse, warm_up
 from headgate.spark.session import own_session
-from headgate.spark.sinks import FileSink
 from headgate.spark.sources import polled_source
 from headgate.spark.stream_log import StreamLog
 from headgate.spark.train_cache import TrainCache
@@ -69,6 +69,7 @@ class SparkEngine:
         schemas: what Spark says each stream's tuples look like.
         state: the directory of log, journal and checkpoints.
         rows: for streams of format `python`, what gives their tuples.
+        deliver: for queries with sinks of format `callback`, what takes their results.
         lane: the way that every call takes, if it can; without it the cheaper one.
         memory_bytes: what trains in memory may take.
         patience_s: how long `close` waits for calls under way before it interrupts them.
@@ -83,6 +84,7 @@ class SparkEngine:
         state: File,
         *,
         rows: Mapping[str, Rows] | None = None,
+        deliver: Mapping[str, Deliver] | None = None,
         workers: int = 2,
         retention_s: float = 3600.0,
         lane: Lane | None = None,
@@ -105,15 +107,20 @@ class SparkEngine:
                 )
                 for stream in network.streams
             }
-            sinks = {path.query.name: FileSink(path.query.sink) for path in network.paths}
-            self.recovered = recover(self._journal, sinks.values())
+            self._own, takers = own_session(session), deliver or {}
+            self.sinks = {
+                (name := path.query.name): sink_of(
+                    path, self._own, state, takers.get(name), reached
+                )
+                for path in network.paths
+            }
+            self.recovered = recover(self._journal, self.sinks.values())
             cursors = [self._remember(path) for path in network.paths]
             self.cursors = np.array(cursors, dtype=np.int64)
         except BaseException:
             self._journal.close()
             raise
-        self._own = own_session(session)
-        self._executor = Executor(self._own, self._journal, self._logs, sinks, reached, lane)
+        self._executor = Executor(self._own, self._journal, self._logs, self.sinks, reached, lane)
         self._executor.arrange(network.paths, lambda path: False)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._ingests: dict[str, StreamingQuery] = {}
@@ -181,6 +188,8 @@ class SparkEngine:
 
     def begin(self) -> None:
         """Tells of the trains that are there already, then starts ingest."""
+        for sink in self.sinks.values():
+            sink.resume()
         for number, stream in enumerate(self._network.streams):
             # All at once: a cursor may stand anywhere among them, but never beyond the last.
             if trains := self._journal.trains(stream.name):
@@ -286,6 +295,10 @@ class SparkEngine:
         alarm.start()
         self._pool.shutdown(wait=True, cancel_futures=True)
         alarm.cancel()
+        for sink in self.sinks.values():
+            sink.close()
+        for sink in self.sinks.values():
+            sink.join()
         self._totals, self._accounts = self._journal.counts(), self._journal.accounts()
         self._journal.close()
 

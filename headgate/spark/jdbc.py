@@ -1,0 +1,134 @@
+"""A table of a database as a sink: rows are put into it by their key, through the driver's JVM."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from headgate.model.query import ROW_KEY, Sink
+from headgate.spark.outbox import row_keys
+
+
+class Jdbc:
+    """Writes rows to a table, each by its key: a row that is there is changed, else added.
+
+    One result is one transaction, so that nobody reads half of it, and one that comes twice leaves
+    the table as it was. Statements are plain SQL that every database knows.
+    """
+
+    def __init__(self, session: SparkSession, sink: Sink) -> None:
+        self._jvm: Any = session.sparkContext._jvm
+        self._url, self._table, self._keys = sink.options["url"], sink.options["table"], sink.keys
+        # The rest is the connection's: user, password, driver, and whatever the driver knows.
+        self._options = {key: sink.options[key] for key in sink.options if key != "key"}
+
+    def __call__(self, table: pa.Table, key: str) -> None:
+        if ROW_KEY in self._keys:
+            table = table.append_column(ROW_KEY, pa.array(row_keys(table, key)))
+        keys = [_column_of(table, each) for each in self._keys]
+        rest = [name for name in table.column_names if name not in keys]
+        # Of rows with the same key the last one counts.
+        rows = {tuple(row[name] for name in keys): row for row in table.to_pylist()}
+        connection = self._connect()
+        try:
+            connection.setAutoCommit(False)
+            names = self._names(connection, table.column_names)
+            self._put(connection, names, keys, rest, list(rows.values()))
+            connection.commit()
+        except BaseException:
+            connection.rollback()
+            raise
+        finally:
+            connection.close()
+
+    def _connect(self) -> Any:
+        """Connects as Spark does, which finds drivers of `spark.jars` too."""
+        jdbc, jvm = self._jvm.org.apache.spark.sql, self._jvm
+        properties = jvm.PythonUtils.toScalaMap(self._options)
+        options = jdbc.execution.datasources.jdbc.JDBCOptions(self._url, self._table, properties)
+        return jdbc.jdbc.JdbcDialects.get(self._url).createConnectionFactory(options).apply(-1)
+
+    def _names(self, connection: Any, columns: Sequence[str]) -> dict[str, str]:
+        """Gives every column's name as the database spells it, quoted."""
+        statement = connection.createStatement()
+        about = statement.executeQuery(f"SELECT * FROM {self._table} WHERE 1 = 0").getMetaData()
+        found = [about.getColumnLabel(at) for at in range(1, about.getColumnCount() + 1)]
+        statement.close()
+        quote = connection.getMetaData().getIdentifierQuoteString().strip()
+        known = {name.lower(): f"{quote}{name}{quote}" for name in found}
+        if missing := [name for name in columns if name.lower() not in known]:
+            raise LookupError(
+                f"table {self._table} has no column {', '.join(missing)}; it has {', '.join(found)}"
+            )
+        return {name: known[name.lower()] for name in columns}
+
+    def _put(
+        self,
+        connection: Any,
+        names: Mapping[str, str],
+        keys: Sequence[str],
+        rest: Sequence[str],
+        rows: Sequence[Mapping[str, Any]],
+    ) -> None:
+        """Changes the rows that are there, then adds the others."""
+        by_null: dict[tuple[bool, ...], list[Mapping[str, Any]]] = {}
+        for row in rows:
+            by_null.setdefault(tuple(row[key] is None for key in keys), []).append(row)
+        new: list[Mapping[str, Any]] = []
+        for nulls, alike in by_null.items():
+            pairs = list(zip(keys, nulls, strict=True))
+            where = " AND ".join(
+                f"{names[key]} IS NULL" if null else f"{names[key]} = ?" for key, null in pairs
+            )
+            given = [key for key, null in pairs if not null]
+            set_names = rest or keys
+            changed = ", ".join(f"{names[name]} = ?" for name in set_names)
+            counts = self._batch(
+                connection,
+                f"UPDATE {self._table} SET {changed} WHERE {where}",
+                [[row[name] for name in (*set_names, *given)] for row in alike],
+            )
+            if min(counts) < 0:
+                raise LookupError("the driver does not tell how many rows an UPDATE has changed")
+            new += [row for row, count in zip(alike, counts, strict=True) if not count]
+        if new:
+            order = [*keys, *rest]
+            columns, marks = ", ".join(names[name] for name in order), ", ".join("?" * len(order))
+            self._batch(
+                connection,
+                f"INSERT INTO {self._table} ({columns}) VALUES ({marks})",
+                [[row[name] for name in order] for row in new],
+            )
+
+    def _batch(self, connection: Any, sql: str, rows: Sequence[Sequence[Any]]) -> list[int]:
+        statement = connection.prepareStatement(sql)
+        try:
+            for row in rows:
+                for at, value in enumerate(row, 1):
+                    statement.setObject(at, self._java(value))
+                statement.addBatch()
+            return list(statement.executeBatch())
+        finally:
+            statement.close()
+
+    def _java(self, value: Any) -> Any:
+        """Gives a value as drivers take it; nested ones as JSON."""
+        if isinstance(value, datetime):
+            if value.tzinfo is None:
+                return self._jvm.java.sql.Timestamp.valueOf(value.isoformat(" "))
+            whole = int(value.replace(microsecond=0).timestamp())
+            instant = self._jvm.java.time.Instant.ofEpochSecond(whole, value.microsecond * 1000)
+            return getattr(self._jvm.java.sql.Timestamp, "from")(instant)
+        if isinstance(value, date):
+            return self._jvm.java.sql.Date.valueOf(value.isoformat())
+        if isinstance(value, list | dict | tuple):
+            return json.dumps(value, default=str)
+        return value
+
+
+def _column_of(table: pa.Table, name: str) -> str:
+    """Gives a column's name as the table spells it."""
+    return next(each for each in table.column_names if each.lower() == name.lower())
