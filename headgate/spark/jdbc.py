@@ -20,7 +20,9 @@ class Jdbc:
     """
 
     def __init__(self, session: SparkSession, sink: Sink) -> None:
-        self._jvm: Any = session.sparkContext._jvm
+        jvm: Any = session.sparkContext._jvm
+        # Looked up once: py4j asks Java for every dot of a name.
+        self._jvm, self._timestamp, self._date = jvm, jvm.java.sql.Timestamp, jvm.java.sql.Date
         self._url, self._table, self._keys = sink.options["url"], sink.options["table"], sink.keys
         # The rest is the connection's: user, password, driver, and whatever the driver knows.
         self._options = {key: sink.options[key] for key in sink.options if key != "key"}
@@ -31,12 +33,13 @@ class Jdbc:
         keys = [_column_of(table, each) for each in self._keys]
         rest = [name for name in table.column_names if name not in keys]
         # Of rows with the same key the last one counts.
-        rows = {tuple(row[name] for name in keys): row for row in table.to_pylist()}
+        latest = {tuple(row[name] for name in keys): row for row in table.to_pylist()}
+        rows = [{name: self._java(value) for name, value in row.items()} for row in latest.values()]
         connection = self._connect()
         try:
             connection.setAutoCommit(False)
             names = self._names(connection, table.column_names)
-            self._put(connection, names, keys, rest, list(rows.values()))
+            self._put(connection, names, keys, rest, rows)
             connection.commit()
         except BaseException:
             connection.rollback()
@@ -108,7 +111,7 @@ class Jdbc:
         try:
             for row in rows:
                 for at, value in enumerate(row, 1):
-                    statement.setObject(at, self._java(value))
+                    statement.setObject(at, value)
                 statement.addBatch()
             return list(statement.executeBatch())
         finally:
@@ -118,12 +121,12 @@ class Jdbc:
         """Gives a value as drivers take it; nested ones as JSON."""
         if isinstance(value, datetime):
             if value.tzinfo is None:
-                return self._jvm.java.sql.Timestamp.valueOf(value.isoformat(" "))
-            whole = int(value.replace(microsecond=0).timestamp())
-            instant = self._jvm.java.time.Instant.ofEpochSecond(whole, value.microsecond * 1000)
-            return getattr(self._jvm.java.sql.Timestamp, "from")(instant)
+                return self._timestamp.valueOf(value.isoformat(" "))
+            instant = self._timestamp(int(value.replace(microsecond=0).timestamp()) * 1000)
+            instant.setNanos(value.microsecond * 1000)
+            return instant
         if isinstance(value, date):
-            return self._jvm.java.sql.Date.valueOf(value.isoformat())
+            return self._date.valueOf(value.isoformat())
         if isinstance(value, list | dict | tuple):
             return json.dumps(value, default=str)
         return value
