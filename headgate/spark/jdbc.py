@@ -8,8 +8,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headgate.model.query import ROW_KEY, Sink
+from headgate.errors import QueryRefused
+from headgate.model.query import ROW_KEY, Query, Sink
 from headgate.spark.outbox import row_keys
+from headgate.spark.refusals import SPARK_ERRORS, reason_of
 
 
 class Jdbc:
@@ -47,12 +49,15 @@ class Jdbc:
         finally:
             connection.close()
 
+    def find_driver(self) -> Any:
+        """Gives what Spark connects by; it finds drivers of `spark.jars` too, or raises."""
+        properties = self._jvm.PythonUtils.toScalaMap(self._options)
+        package = self._jvm.org.apache.spark.sql.execution.datasources.jdbc
+        return package.JDBCOptions(self._url, self._table, properties)
+
     def _connect(self) -> Any:
-        """Connects as Spark does, which finds drivers of `spark.jars` too."""
-        jdbc, jvm = self._jvm.org.apache.spark.sql, self._jvm
-        properties = jvm.PythonUtils.toScalaMap(self._options)
-        options = jdbc.execution.datasources.jdbc.JDBCOptions(self._url, self._table, properties)
-        return jdbc.jdbc.JdbcDialects.get(self._url).createConnectionFactory(options).apply(-1)
+        dialect = self._jvm.org.apache.spark.sql.jdbc.JdbcDialects.get(self._url)
+        return dialect.createConnectionFactory(self.find_driver()).apply(-1)
 
     def _names(self, connection: Any, columns: Sequence[str]) -> dict[str, str]:
         """Gives every column's name as the database spells it, quoted."""
@@ -130,6 +135,19 @@ class Jdbc:
         if isinstance(value, list | dict | tuple):
             return json.dumps(value, default=str)
         return value
+
+
+def refuse_without_driver(session: SparkSession, query: Query) -> None:
+    """Refuses a query for a database whose driver is not there."""
+    try:
+        Jdbc(session, query.sink).find_driver()
+    except SPARK_ERRORS as error:
+        raise QueryRefused(
+            query=query.name, clause="sink options.url",
+            reason=f"has no driver on the class path: {reason_of(error)}",
+            fix="add  spark.jars: DRIVER.jar  to the settings of Spark (`spark: {config: ...}` in a"
+            " pipeline file), and the option `driver` if its class is not found by itself",
+        ) from error  # fmt: skip
 
 
 def _column_of(table: pa.Table, name: str) -> str:

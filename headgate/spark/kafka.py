@@ -48,18 +48,12 @@ class Kafka:
         return rows.select(*(column.alias(name) for name, column in records.items()))
 
 
-def refuse_sink(session: SparkSession, query: Query) -> None:
-    """Refuses a sink for which Spark lacks a part.
-
-    Raises:
-        QueryRefused: says which setting brings the part.
-    """
-    if query.sink.format != "kafka":
-        return
+def refuse_without_connector(session: SparkSession, query: Query) -> None:
+    """Refuses a query for Kafka when Spark's connector is not there."""
     jvm: Any = session.sparkContext._jvm
-    sources = jvm.org.apache.spark.sql.execution.datasources.DataSource.lookupDataSource
+    sources = jvm.org.apache.spark.sql.execution.datasources.DataSource
     try:
-        sources("kafka", session._jsparkSession.sessionState().conf())
+        sources.lookupDataSource("kafka", session._jsparkSession.sessionState().conf())
     except SPARK_ERRORS as error:
         package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{session.version}"
         raise QueryRefused(

@@ -9,9 +9,9 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headgate.model.network import Path
-from headgate.model.query import Deliver
-from headgate.spark.jdbc import Jdbc
-from headgate.spark.kafka import Kafka
+from headgate.model.query import Deliver, Query
+from headgate.spark.jdbc import Jdbc, refuse_without_driver
+from headgate.spark.kafka import Kafka, refuse_without_connector
 from headgate.spark.outbox import Outbox
 from headgate.spark.sinks import FileSink, header_of
 
@@ -55,6 +55,18 @@ class Memory:
         """Gives what is kept, oldest first; a table without columns before the first result."""
         with self._lock:
             return pa.concat_tables(self._tables) if self._tables else pa.table({})
+
+
+def refuse_sink(session: SparkSession, query: Query) -> None:
+    """Refuses a sink for which Spark lacks a part.
+
+    Raises:
+        QueryRefused: says which setting brings the part.
+    """
+    if query.sink.format == "jdbc":
+        refuse_without_driver(session, query)
+    elif query.sink.format == "kafka":
+        refuse_without_connector(session, query)
 
 
 def sink_of(

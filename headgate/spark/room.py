@@ -3,7 +3,7 @@
 from headgate.spark.analysis import Analyst
 from headgate.spark.engine import SparkEngine
 from headgate.spark.ingest import source_of
-from headgate.spark.kafka import refuse_sink
+from headgate.spark.receivers import refuse_sink
 from headgate.spark.session import local_session, own_session, quiet_python
 
 __all__ = [

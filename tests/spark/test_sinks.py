@@ -28,6 +28,9 @@ POINTS = [
 ]
 
 
+DERBY = "jdbc:derby:memory:nobody"
+
+
 class Receiver:
     """Keeps what was delivered, as somebody outside the process would."""
 
@@ -366,9 +369,14 @@ def test_a_table_keeps_the_latest_row_of_every_key(
         (Sink(format="callback"), None, "sink format callback has no function"),
         (Sink(), print, "sink format parquet takes no function"),
         (
-            Sink(format="jdbc", options={"url": "u", "table": "t", "key": "place"}),
+            Sink(format="jdbc", options={"url": DERBY, "table": "t", "key": "place"}),
             None,
             "sink options.key 'place' is no column of it: it puts out location, temperature",
+        ),
+        (
+            Sink(format="jdbc", options={"url": "jdbc:none:x", "table": "t", "key": "location"}),
+            None,
+            "sink options.url has no driver on the class path: No suitable driver",
         ),
         (
             Sink(format="kafka", options={"kafka.bootstrap.servers": "h:9092", "topic": "t"}),
