@@ -23,6 +23,7 @@ NEEDED = {
 
 ALLOWED: dict[str, tuple[str, ...]] = {
     "parquet": ("compression",),
+    "console": (),
     "memory": ("rows",),
     "callback": (),
 }

@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from headgate.model.query import Deliver, Sink
 from headgate.spark.refusals import cause_of
-from headgate.spark.sinks import FileSink, line_of
+from headgate.spark.sinks import FileSink
 
 log = logging.getLogger("headgate.spark")
 
@@ -35,33 +35,28 @@ class Outbox(FileSink):
 
     Args:
         query: its name.
+        format: of its sink.
         folder: where its results wait.
         deliver: takes a table and its key; raises as long as it cannot.
         reached: called at every point where a crash must lose nothing; a test raises there.
-        as_lines: whether rows are delivered as one line of JSON each, with the options of the sink.
     """
 
     def __init__(
         self,
         query: str,
-        sink: Sink,
+        format: str,
         folder: Path,
         deliver: Deliver,
         reached: Callable[[str], None],
-        as_lines: bool = False,
     ) -> None:
         super().__init__(Sink(path=str(folder)))
         self.deliver = deliver
-        self._query, self._sink, self._as_lines = query, sink, as_lines
-        self._reached = reached
+        self._query, self._format, self._reached = query, format, reached
         self._waiting: deque[Path] = deque()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._late = self._held = self._closing = False
         self._give_up_at_s = 0.0
-
-    def text(self, outputs: Sequence[str], names: Sequence[str]) -> str | None:
-        return line_of("json", outputs, names, self._sink.options) if self._as_lines else None
 
     def resume(self) -> None:
         self._take(sorted(self.folder.glob("*.parquet")))
@@ -113,7 +108,7 @@ class Outbox(FileSink):
                     log.warning(
                         "query '%s': its results wait in the outbox, the %s sink does not take"
                         " them: %s",
-                        self._query, self._sink.format, cause_of(error),
+                        self._query, self._format, cause_of(error),
                     )  # fmt: skip
                 failures += 1
                 if not self._pause(min(PAUSE_S * 2 ** min(failures - 1, 10), LONGEST_PAUSE_S)):

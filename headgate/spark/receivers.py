@@ -1,5 +1,6 @@
 """Who takes results: a folder, the console, memory, a callback, a database, Kafka."""
 
+import json
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -26,8 +27,8 @@ class Console:
         self._query = query
 
     def __call__(self, table: pa.Table, key: str) -> None:
-        lines = [f"{self._query}: {line}\n" for line in table.column(0).to_pylist()]
-        print("".join(lines), end="", flush=True)
+        lines = [json.dumps(row, default=str, ensure_ascii=False) for row in table.to_pylist()]
+        print("".join(f"{self._query}: {line}\n" for line in lines), end="", flush=True)
 
 
 class Memory:
@@ -100,5 +101,4 @@ def sink_of(
         case _:
             assert deliver is not None
             receiver = deliver
-    folder = state / "outbox" / name
-    return Outbox(name, sink, folder, receiver, reached, as_lines=sink.format == "console")
+    return Outbox(name, sink.format, state / "outbox" / name, receiver, reached)

@@ -39,14 +39,16 @@ class Gone:
 def test_no_result_is_delivered_before_an_earlier_one_that_a_failed_rename_hides(
     spark: SparkSession, tmp_path: File
 ) -> None:
-    journal, sink, keys = Journal(tmp_path / "state"), Sink(format="callback"), list[str]()
-    query = Query(name="told", sql="x", query_class="H", sink=sink)
+    journal, keys = Journal(tmp_path / "state"), list[str]()
+    query = Query(name="told", sql="x", query_class="H", sink=Sink(format="callback"))
     path = Path(query=query, stream="s", operators=(Operator(kind="project", expressions=("a",)),))
     journal.remember_query(query.name, query.sql, path.stream)
 
     def outbox() -> Outbox:
         folder = tmp_path / "outbox"
-        return Outbox("told", sink, folder, lambda _, key: keys.append(key), lambda point: None)
+        return Outbox(
+            "told", "callback", folder, lambda table, key: keys.append(key), lambda point: None
+        )
 
     first = outbox()
     executor = Executor(spark, journal, {}, {"told": first}, Gone())
