@@ -2,14 +2,14 @@
 
 from collections.abc import Hashable, Mapping
 from pathlib import Path as File
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from headgate.errors import ConfigRefused
 from headgate.model.qos_graph import QoSGraph
-from headgate.model.query import Query, QueryStatistics, Sink
+from headgate.model.query import FORMATS, Query, QueryStatistics, Sink, SinkFormat
 from headgate.model.stream import Stream
 from headgate.workloads.arrivals import Bursts
 from headgate.workloads.forest import arrivals_of
@@ -61,8 +61,18 @@ class StreamConfig(_Strict):
 class SinkConfig(_Strict):
     """Where results go."""
 
-    format: Literal["parquet", "json"] = Field("parquet", description="parquet or json")
-    path: str = Field("", description="directory; without it STATE/results/QUERY")
+    format: str = Field("parquet", description=f"one of {', '.join(FORMATS)}")
+    path: str = Field(
+        "", description="directory of parquet, json, csv; without it STATE/results/QUERY"
+    )
+    options: dict[str, str | int | float | bool] = Field(
+        default_factory=dict, description="options of the format: see sinks.md"
+    )
+
+    def model(self) -> Sink:
+        """Gives the sink; what is wrong with it, its `mistake` tells."""
+        options = {key: _option(value) for key, value in self.options.items()}
+        return Sink(format=cast(SinkFormat, self.format), path=self.path, options=options)
 
 
 class StatisticsConfig(_Strict):
@@ -169,7 +179,7 @@ class Pipeline(_Strict):
                 name=name,
                 sql=each.sql,
                 query_class=each.class_,
-                sink=Sink(format=each.sink.format, path=each.sink.path),
+                sink=each.sink.model(),
                 weight=each.weight,
                 deadline_s=each.deadline_s,
                 qos=QoSGraph(tuple(each.qos)) if each.qos else None,
@@ -242,6 +252,11 @@ def read_pipeline(
                 key=f"queries.{name}.class",
                 value=query.class_,
                 expected=f"one of {', '.join(pipeline.classes)}",
+            )
+        if mistake := query.sink.model().mistake():
+            key, value, expected = mistake
+            raise ConfigRefused(
+                path=str(path), key=f"queries.{name}.sink.{key}", value=value, expected=expected
             )
     pipeline.origins.update(dict.fromkeys(data, str(path)))
     pipeline.origins.update({key: f"HEADGATE_{key.upper()}" for key in changes})

@@ -76,13 +76,14 @@ queries:
     class: H
     weight: 0
     deadline_s: 2.5
-    sink: {format: json, path: /tmp/hot}
+    sink: {format: json, path: /tmp/hot, options: {ignoreNullFields: false}}
     statistics: {cost_s: 0.001, selectivity: 0.5, overhead_s: 0.1}
 """
     pipeline = read(tmp_path, text)
     query, stream = pipeline.query_models()[0], pipeline.stream_models()[0]
     assert (query.weight, query.deadline_s) == (0, 2.5)
-    assert query.sink == Sink(format="json", path="/tmp/hot")
+    options = {"ignoreNullFields": "false"}
+    assert query.sink == Sink(format="json", path="/tmp/hot", options=options)
     assert query.statistics == QueryStatistics(cost_s=0.001, selectivity=0.5, overhead_s=0.1)
     assert (stream.schema, stream.event_time, stream.trigger_s) == ("a INT", "ts", 1)
     assert stream.options == {"multiLine": "true"}
@@ -132,7 +133,27 @@ def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Pa
         ("queries.hot.weight", -1, "queries.hot.weight is -1, but must be greater than or equal"),
         ("queries.hot.weight", float("nan"), "queries.hot.weight is nan, but must be"),
         ("queries.hot.deadline_s", 0, "queries.hot.deadline_s is 0, but must be greater than 0."),
-        ("queries.hot.sink", {"format": "csv"}, "queries.hot.sink.format is 'csv', but must be"),
+        (
+            "queries.hot.sink",
+            {"format": "cvs"},
+            "queries.hot.sink.format is 'cvs', but must be one of parquet, json, csv, console,"
+            " memory, callback, jdbc, kafka; did you mean 'csv'?",
+        ),
+        (
+            "queries.hot.sink",
+            {"format": "jdbc", "options": {"url": "jdbc:derby:memory:x", "password": "secret"}},
+            "queries.hot.sink.options.table must be given for format 'jdbc', as in  options: {",
+        ),
+        (
+            "queries.hot.sink",
+            {"format": "memory", "options": {"rows": 0}},
+            "queries.hot.sink.options.rows is '0', but must be a number of rows, 1 or more.",
+        ),
+        (
+            "queries.hot.sink",
+            {"format": "kafka", "path": "out"},
+            "queries.hot.sink.path is 'out', but must be left out: format 'kafka' has no directory",
+        ),
         ("queries.hot.class", "X", "queries.hot.class is 'X', but must be one of H, N."),
         ("queries.hot.class", "X|Y", "queries.hot.class is 'X|Y', but must be one of H, N."),
         ("classes.H", 0, "classes.H is 0, but must be greater than 0."),

@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 import headgate
 from headgate.cli.app import app
+from headgate.config import SinkConfig
+from headgate.model.query import FORMATS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -70,7 +73,7 @@ def test_every_public_name_is_on_the_api_page() -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["README.md", "docs/policies.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/policies.md", "docs/sinks.md"])
 def test_python_examples_print_what_the_page_says(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
@@ -83,6 +86,15 @@ def test_python_examples_print_what_the_page_says(
         with contextlib.redirect_stdout(out):
             exec(compile(code, page, "exec"), {})
         assert out.getvalue() == printed
+
+
+def test_every_sink_has_a_line_and_an_example_that_is_one() -> None:
+    page = (ROOT / "docs/sinks.md").read_text()
+    assert tuple(re.findall(r"^\| `(\w+)` ", page, re.MULTILINE)) == FORMATS
+    examples = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    sinks = [SinkConfig.model_validate(yaml.safe_load(each)["sink"]).model() for each in examples]
+    assert [sink.mistake() for sink in sinks] == [None] * len(sinks)
+    assert {sink.format for sink in sinks} | {"memory", "callback"} == set(FORMATS)
 
 
 def test_commands_of_the_readme_exist() -> None:

@@ -1,14 +1,41 @@
 """A query: a named SQL text with a class, a weight and a sink."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from math import inf
-from typing import Literal
+from typing import Any, Literal, get_args
 
 from headgate.errors import ConfigRefused, QueryRefused
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.stream import NAME
 
-SinkFormat = Literal["parquet", "json"]
+SinkFormat = Literal["parquet", "json", "csv", "console", "memory", "callback", "jdbc", "kafka"]
+FORMATS: tuple[str, ...] = get_args(SinkFormat)
+FILES = ("parquet", "json", "csv")
+"""Formats that are directories of files; the others deliver each result to somebody."""
+
+NEEDED = {
+    "jdbc": {"url": "jdbc:postgresql://host/base", "table": "fires", "key": "location, ts"},
+    "kafka": {"kafka.bootstrap.servers": "host:9092", "topic": "fires"},
+}
+"""Options that a format cannot do without, each with an example."""
+
+ALLOWED: dict[str, tuple[str, ...]] = {
+    "parquet": ("compression",),
+    "console": (),
+    "memory": ("rows",),
+    "callback": (),
+}
+"""Options of formats that pass none on: a misspelt one would do nothing."""
+
+COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
+
+ROW_KEY = "headgate_key"
+"""The column, in a table of a database, of a row's deduplication key."""
+
+Deliver = Callable[[Any, str], object]
+"""Takes a result, a pyarrow table, and the key to recognise it by when it comes once more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,10 +48,52 @@ class QueryClass:
 
 @dataclass(frozen=True, kw_only=True)
 class Sink:
-    """Where results go: a directory of files, one for each range of trains that had results."""
+    """Where results go: files, one for each range of trains that had results, or a delivery.
+
+    Args:
+        path: the directory, for formats of files.
+        options: what the format takes, as text.
+    """
 
     format: SinkFormat = "parquet"
     path: str = ""
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def has_files(self) -> bool:
+        """Tells whether results are files of a directory."""
+        return self.format in FILES
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns that a row of a database is known by."""
+        names = self.options.get("key", "").split(",")
+        return tuple(name.strip() for name in names if name.strip())
+
+    def mistake(self) -> tuple[str, str | None, str] | None:
+        """Gives what is wrong: the key, its value, and what it must be; None if nothing is."""
+        if self.format not in FORMATS:
+            nearest = get_close_matches(self.format, FORMATS, n=1, cutoff=0.5)
+            hint = f"; did you mean '{nearest[0]}'?" if nearest else ""
+            return "format", self.format, f"one of {', '.join(FORMATS)}{hint}"
+        if self.path and not self.has_files:
+            return "path", self.path, f"left out: format '{self.format}' has no directory"
+        for key, example in NEEDED.get(self.format, {}).items():
+            if not self.options.get(key, "").strip(" ,"):
+                wanted = f"given for format '{self.format}', as in  options: {{{key}: '{example}'}}"
+                return f"options.{key}", None, wanted
+        allowed = ALLOWED.get(self.format, tuple(self.options))
+        for key, value in self.options.items():
+            if key not in allowed:
+                known = f"only {', '.join(allowed)}" if allowed else "none"
+                return f"options.{key}", value, f"left out: format '{self.format}' takes {known}"
+        compression = self.options.get("compression", "zstd")
+        if self.format == "parquet" and compression not in COMPRESSIONS:
+            return "options.compression", compression, f"one of {', '.join(COMPRESSIONS)}"
+        rows = self.options.get("rows", "1")
+        if self.format == "memory" and not (rows.isdecimal() and int(rows)):
+            return "options.rows", rows, "a number of rows, 1 or more"
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +143,10 @@ class Query:
             self._refuse("deadline_s", f"is {self.deadline_s}", "give a deadline above 0 seconds")
         if not self.sql.strip():
             self._refuse("sql", "is empty", "write a SELECT over one of the streams")
+        if mistake := self.sink.mistake():
+            key, value, expected = mistake
+            reason = "is missing" if value is None else f"is {value!r}"
+            self._refuse(f"sink {key}", reason, f"it must be {expected}")
 
     def _refuse(self, clause: str, reason: str, fix: str) -> None:
         raise QueryRefused(query=self.name, clause=clause, reason=reason, fix=fix)

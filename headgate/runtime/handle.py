@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, QueryRefused
 from headgate.model.events import Event, StepFinished, StepStarted, UnitFailed
 from headgate.model.network import Path
 from headgate.scheduler.scheduler import Scheduler
@@ -26,14 +26,18 @@ class QueryHandle:
         self._unit = -1
         self._scheduler: Scheduler | None = None
         self._stop_query: Callable[[int], None] = lambda unit: None
+        self._sink: Any = None
         self._progress: deque[dict[str, Any]] = deque(maxlen=100)
         self._steps = 0
         self._runs = self._stopped = False
         self._error: HeadgateError | Exception | None = None
 
-    def bind(self, unit: int, scheduler: Scheduler, stop_query: Callable[[int], None]) -> None:
-        """Ties the handle to the unit that runs it."""
+    def bind(
+        self, unit: int, scheduler: Scheduler, stop_query: Callable[[int], None], sink: Any = None
+    ) -> None:
+        """Ties the handle to the unit that runs it, and to the sink of its results."""
         self._unit, self._scheduler, self._stop_query = unit, scheduler, stop_query
+        self._sink = sink
 
     @property
     def isActive(self) -> bool:
@@ -76,6 +80,23 @@ class QueryHandle:
             return {}
         row = self._scheduler.table[self._unit]
         return {key: float(row[key]) for key in ("selectivity", "tuple_cost_s", "overhead_s")}
+
+    def rows(self) -> Any:
+        """Gives what a sink in memory keeps, a pyarrow table, oldest rows first."""
+        return self._memory().rows()
+
+    @property
+    def rows_dropped(self) -> int:
+        """How many rows a sink in memory has dropped, the oldest first, to stay in its bound."""
+        return int(self._memory().dropped)
+
+    def _memory(self) -> Any:
+        if self._path.query.sink.format != "memory" or self._sink is None:
+            raise QueryRefused(
+                query=self.name, clause="rows", reason="are of a sink in memory that has started",
+                fix="give the query  Sink(format='memory')  and start",
+            )  # fmt: skip
+        return self._sink.deliver
 
     def explain(self) -> None:
         """Prints the query's operators and what is known of them."""

@@ -4,19 +4,18 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
 from headgate.config import Pipeline
-from headgate.errors import ConfigRefused, QueryRefused, UnknownName
+from headgate.errors import ConfigRefused, UnknownName
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
 from headgate.model.account import Account
 from headgate.model.events import Event, Overloaded, TuplesShed
 from headgate.model.network import Network, Path
 from headgate.model.plan import ALL, Lane
-from headgate.model.query import Query, QueryClass, QueryStatistics, Sink
+from headgate.model.query import Deliver, Query, QueryClass, QueryStatistics
 from headgate.model.stream import Rows, Stream
 from headgate.model.unit_table import unit_table
 from headgate.model.units import units_of
@@ -24,6 +23,7 @@ from headgate.policies import Policy, policy_named
 from headgate.runtime.handle import QueryHandle
 from headgate.runtime.observed import Listener, Observed
 from headgate.runtime.pipeline import policy_of, refuse_off_spark
+from headgate.runtime.placement import placed
 from headgate.runtime.recorded import record_statistics, recorded_statistics
 from headgate.runtime.registration import registered
 from headgate.runtime.spelling import Spelled
@@ -102,6 +102,7 @@ class Headgate:
         self._streams: list[Stream] = []
         self._schemas: dict[str, Any] = {}
         self._rows: dict[str, Rows] = {}
+        self._deliver: dict[str, Deliver] = {}
         self._paths: list[Path] = []
         self._handles: dict[str, QueryHandle] = {}
         self._engine: Any = None
@@ -161,21 +162,19 @@ class Headgate:
             )  # fmt: skip
         self._engine.drop_stream(name)
 
-    def add_query(self, query: Query) -> QueryHandle:
+    def add_query(self, query: Query, deliver: Deliver | None = None) -> QueryHandle:
         """Adds a query, also while running; Spark analyses it against the streams.
+
+        Args:
+            deliver: for a sink of format `callback`: is called with each result, a pyarrow table,
+                and the key to recognise it by, should it come again after a crash.
 
         Raises:
             QueryRefused: it cannot run continuously; says which clause, why, and what to do.
             UnknownName: its class does not exist.
         """
-        folder = File(query.sink.path or self.state / "results" / query.name).absolute()
-        query = replace(query, sink=Sink(format=query.sink.format, path=str(folder)))
-        for known in filter(self._lives, self._paths):
-            if known.query.sink.path == query.sink.path and known.query.name != query.name:
-                raise QueryRefused(
-                    query=query.name, clause="sink", reason=f"is also that of '{known.query.name}'",
-                    fix="give each query a directory of its own: their files have the same names",
-                )  # fmt: skip
+        query = placed(query, self.state, filter(self._lives, self._paths), deliver)
+        self._room.refuse_sink(self._session, query)
         columns = {name: schema.names for name, schema in self._schemas.items()}
         path = registered(query, self._analyst, columns)
         with self._changes:
@@ -184,11 +183,12 @@ class Headgate:
             unit = names.index(query.name) if again else len(names)
             paths = [*self._paths[:unit], path, *self._paths[unit + again :]]
             network = Network(tuple(self._streams), self.classes, tuple(paths))
+            if deliver is not None:
+                self._deliver[query.name] = deliver
             handle = QueryHandle(path)
             if self._engine is not None:
                 self._engine.add_query(network, unit, self._rehearsal_s)
-                assert self._scheduler is not None
-                handle.bind(unit, self._scheduler, self._engine.stop_query)
+                self._bind(unit, handle)
             self._paths, self._handles[query.name] = paths, handle
             self._dropped.discard(query.name)
         return handle
@@ -238,7 +238,7 @@ class Headgate:
         self._engine = self._room.SparkEngine(
             self._session, network, self._schemas, self.state,
             rows=self._rows, workers=self._workers, retention_s=self._retention_s,
-            limits=self._limits, lane=self._lane, reached=self._reached,
+            limits=self._limits, lane=self._lane, reached=self._reached, deliver=self._deliver,
         )  # fmt: skip
         try:
             self._begin(network, listeners, progress)
@@ -263,7 +263,7 @@ class Headgate:
         )  # fmt: skip
         self._metrics = RunMetrics(network, table)
         for unit, handle in enumerate(self._handles.values()):
-            handle.bind(unit, self._scheduler, engine.stop_query)
+            self._bind(unit, handle)
         engine.begin()
         observed = Observed(engine, [self._hear, *listeners])
         self._loop = threading.Thread(
@@ -333,6 +333,11 @@ class Headgate:
     @property
     def queries(self) -> tuple[QueryHandle, ...]:
         return tuple(self._handles.values())
+
+    def _bind(self, unit: int, handle: QueryHandle) -> None:
+        assert self._scheduler is not None
+        engine = self._engine
+        handle.bind(unit, self._scheduler, engine.stop_query, engine.sinks[handle.name])
 
     def _network(self) -> Network:
         return Network(tuple(self._streams), self.classes, tuple(self._paths))

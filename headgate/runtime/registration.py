@@ -9,6 +9,7 @@ from headgate.language.parse import path_of, whole
 from headgate.language.refuse import refuse_luck, refuse_stateful
 from headgate.model.network import Path
 from headgate.model.query import Query
+from headgate.runtime.placement import refuse_keys
 
 if TYPE_CHECKING:
     from headgate.spark.analysis import Analyst
@@ -33,6 +34,7 @@ def registered(query: Query, analyst: "Analyst", columns: Mapping[str, Sequence[
             fix="read exactly one stream",
         )  # fmt: skip
     _refuse_twin_columns(query, analysis.columns)
+    refuse_keys(query, analysis.columns)
     stream = next(name for name in columns if name.lower() == analysis.streams[0].lower())
     try:
         path = replace(path_of(query, columns), columns=analysis.columns)

@@ -34,7 +34,7 @@ from headgate.model.events import (
 )
 from headgate.model.network import Network, Path
 from headgate.model.plan import BoxCall, Lane
-from headgate.model.query import QueryStatistics
+from headgate.model.query import Deliver, QueryStatistics
 from headgate.model.stream import Rows, Stream
 from headgate.spark.budget import FULL, SLOW_DOWN, SPARE, Budget, Limits
 from headgate.spark.executor import Executor, Work
@@ -43,6 +43,7 @@ from headgate.spark.group import Output
 from headgate.spark.ingest import start_ingest
 from headgate.spark.journal import Journal, Train
 from headgate.spark.polling import Line, Poller
+from headgate.spark.receivers import sink_of
 from headgate.spark.recovery import recover
 from headgate.spark.refusals import cause_of
 from headgate.spark.rehearsal import FEW, MANY, invent, rehearse, warm_up
@@ -77,6 +78,7 @@ class SparkEngine:
         schemas: what Spark says each stream's tuples look like.
         state: the directory of log, journal and checkpoints.
         rows: for streams of format `python`, what gives their tuples.
+        deliver: for queries with sinks of format `callback`, what takes their results.
         lane: the way that every call takes, if it can; without it the cheaper one.
         limits: what may be used of memory and of disk.
         patience_s: how long `close` waits for calls under way before it interrupts them.
@@ -91,6 +93,7 @@ class SparkEngine:
         state: File,
         *,
         rows: Mapping[str, Rows] | None = None,
+        deliver: Mapping[str, Deliver] | None = None,
         workers: int = 2,
         retention_s: float = 3600.0,
         lane: Lane | None = None,
@@ -111,15 +114,17 @@ class SparkEngine:
         self._journal = Journal(state)
         try:
             self._logs |= {stream.name: self._log_of(stream) for stream in network.streams}
-            self._sinks = {path.query.name: FileSink(path.query.sink) for path in network.paths}
-            self.recovered = recover(self._journal, self._sinks.values())
+            self._own, self._deliver = own_session(session), deliver or {}
+            self.sinks = {path.query.name: self._sink_of(path) for path in network.paths}
+            self.recovered = recover(self._journal, self.sinks.values())
             cursors = [self._remember(path) for path in network.paths]
             self.cursors = np.array(cursors, dtype=np.int64)
         except BaseException:
             self._journal.close()
             raise
-        self._own = own_session(session)
-        self._executor = Executor(self._own, self._journal, self._logs, self._sinks, reached, lane)
+        self._executor = Executor(
+            self._own, self._journal, self._logs, self.sinks, reached, lane, self.budget
+        )
         self._executor.arrange(network.paths, lambda path: False)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._ingests: dict[str, StreamingQuery] = {}
@@ -190,6 +195,8 @@ class SparkEngine:
 
     def begin(self) -> None:
         """Tells of the trains that are there already, then starts ingest."""
+        for sink in self.sinks.values():
+            sink.resume()
         for number, stream in enumerate(self._network.streams):
             # All at once: a cursor may stand anywhere among them, but never beyond the last.
             if trains := self._journal.trains(stream.name):
@@ -226,7 +233,9 @@ class SparkEngine:
     def add_query(self, network: Network, unit: int, budget_s: float) -> None:
         """Takes in a query, which is the unit of a network that has it; measures it alone first."""
         path = network.paths[unit]
-        self._sinks[path.query.name] = FileSink(path.query.sink)
+        sink = self._sink_of(path)
+        self.sinks[path.query.name] = sink
+        sink.resume()
         known: dict[str, QueryStatistics] = {}
         if budget_s:
             folder = self._state / "rehearsal" / path.query.name
@@ -277,9 +286,14 @@ class SparkEngine:
                 name = self._network.paths[unit].query.name
                 self._journal.forget_query(name)
                 self._executor.forget(name)
+                self.sinks[name].close()
                 self._dropped.add(unit)
                 self._unplanned.discard(unit)
                 self._dropping.pop(unit).set()
+
+    def _sink_of(self, path: Path) -> FileSink:
+        taker = self._deliver.get(path.query.name)
+        return sink_of(path, self._own, self._state, taker, self._reached)
 
     def _log_of(self, stream: Stream) -> StreamLog:
         schema = self._schemas[stream.name]
@@ -403,6 +417,10 @@ class SparkEngine:
         alarm.start()
         self._pool.shutdown(wait=True, cancel_futures=True)
         alarm.cancel()
+        for sink in self.sinks.values():
+            sink.close()
+        for sink in self.sinks.values():
+            sink.join()
         self._totals, self._accounts = self._journal.counts(), self._journal.accounts()
         self._journal.close()
 

@@ -16,7 +16,7 @@ from headgate.model.network import Path
 from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.budget import Budget
-from headgate.spark.files import flush, put
+from headgate.spark.files import flush_all, put
 from headgate.spark.group import MOST, Group, Output, group_of
 from headgate.spark.journal import Journal, Result
 from headgate.spark.lanes import Lanes
@@ -192,7 +192,8 @@ class Executor:
         rows: DataFrame = trains.frame(session)
         rows.drop(ARRIVED_AT).createOrReplaceTempView(path.stream)
         frame = session.sql(path.query.sql)
-        if text := self._sinks[path.query.name].text(["*"], ["*"]):
+        quoted = [f"`{name}`" for name in path.columns]
+        if text := self._sinks[path.query.name].text(quoted, path.columns):
             frame = frame.selectExpr(text)
         table = frame.toArrow()
         return Output(table, np.full(table.num_rows, trains.mean_arrived_at_s()))
@@ -217,12 +218,13 @@ class Executor:
             self.commit(work, good)
 
     def commit(self, work: Work, outputs: Sequence[tuple[Path, Output]]) -> None:
-        """Makes the results visible, exactly once.
+        """Makes the results visible, exactly once, and hands over those that are delivered.
 
         They are written under temporary names, then journalled, then renamed: whoever reads the
         folder sees a file whole or not at all, and a crash between any two lines loses nothing.
         """
-        results, renames, folders = [], [], set()
+        results: list[Result] = []
+        renames: list[tuple[FileSink, File, File]] = []
         for path, output in outputs:
             sink = self._sinks[path.query.name]
             temporary, final = sink.names(work.first_train, work.end_train)
@@ -230,8 +232,7 @@ class Executor:
             if count:
                 sink.write(output.table, temporary)
                 self._reached("result written")
-                renames.append((temporary, final))
-                folders.add(sink.folder)
+                renames.append((sink, temporary, final))
             names: tuple[File | None, File | None] = (temporary, final) if count else (None, None)
             results.append(
                 Result(
@@ -244,20 +245,28 @@ class Executor:
                     *names,
                 )
             )
+        flush_all([temporary for _, temporary, _ in renames])
         self._reached("results written")
         step = self._journal.intend(results)
         self._reached("step journalled")
         try:
-            for temporary, final in renames:
+            for _, temporary, final in renames:
                 put(temporary, final)
                 self._reached("result visible")
             if renames:
-                for folder in folders:
-                    flush(folder)
+                flush_all({sink.folder for sink, _, _ in renames})
                 self._journal.confirm(step)
         except (OSError, sqlite3.Error) as error:
             # The step is certain: to run it again would write it twice. Recovery ends it.
             log.warning("results stay hidden until the next start: %s", error)
+            for sink, _, _ in renames:
+                sink.hold()
+            return
+        # Not before the step is confirmed: recovery looks for the files of one that is not.
+        for sink, _, final in renames:
+            sink.hand_over(final)
+        for sink, _, _ in renames:
+            sink.settle()
 
     def _solo(self, path: Path) -> Prepared:
         name = path.query.name
@@ -271,6 +280,7 @@ class Executor:
         texts = {
             path.query.name: text
             for path in paths
-            if (text := self._sinks[path.query.name].text(path.outputs, path.columns))
+            if not path.runs_whole
+            and (text := self._sinks[path.query.name].text(path.outputs, path.columns))
         }
         return Prepared(group_of(paths, columns, texts), stream_log, self._lane)

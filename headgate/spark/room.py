@@ -4,6 +4,7 @@ from headgate.spark.analysis import Analyst
 from headgate.spark.budget import Limits
 from headgate.spark.engine import SparkEngine
 from headgate.spark.ingest import source_of
+from headgate.spark.receivers import refuse_sink
 from headgate.spark.session import local_session, own_session, quiet_python
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "local_session",
     "own_session",
     "quiet_python",
+    "refuse_sink",
     "source_of",
 ]

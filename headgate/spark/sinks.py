@@ -1,26 +1,30 @@
 """File sinks: one file for each range of trains that had results, whole or not at all."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.model.query import Sink
-from headgate.spark.files import flush
 
-SUFFIX = {"parquet": "parquet", "json": "json"}
 HIDDEN = "_unfinished"
 """Readers of a results folder pass over names that begin with an underscore."""
 
 
 class FileSink:
-    """Writes results under a temporary name; the commit gives them their final one."""
+    """Writes results under a temporary name; the commit gives them their final one.
 
-    def __init__(self, sink: Sink) -> None:
+    Args:
+        header: the line that every file of text begins with.
+    """
+
+    def __init__(self, sink: Sink, header: str | None = None) -> None:
         self.format = sink.format
         self.folder = Path(sink.path)
+        self._options, self._header = sink.options, header
         (self.folder / HIDDEN).mkdir(parents=True, exist_ok=True)
 
     def names(self, first_train: int, end_train: int) -> tuple[Path, Path]:
@@ -29,28 +33,86 @@ class FileSink:
         Every attempt has a temporary name of its own, so that none can spoil what another has
         promised in the journal.
         """
-        name = f"{first_train:012d}-{end_train - 1:012d}.{SUFFIX[self.format]}"
+        name = f"{first_train:012d}-{end_train - 1:012d}.{self.format}"
         return self.folder / HIDDEN / f"{uuid4().hex}-{name}", self.folder / name
 
     def text(self, outputs: Sequence[str], names: Sequence[str]) -> str | None:
         """Gives the SQL of a line of text, written by Spark; None where columns are wanted."""
-        if self.format != "json":
+        if self.format == "parquet":
             return None
-        pairs = ", ".join(
-            output if output == name else f"{output} AS `{name}`"
-            for output, name in zip(outputs, names, strict=True)
-        )
-        return f"to_json(struct({pairs}))"
+        return line_of(self.format, outputs, names, self._options)
 
     def write(self, table: pa.Table, file: Path) -> None:
-        """Writes results to disk, for good."""
+        """Writes results; whoever commits them brings them to the disk."""
         if self.format == "parquet":
             # Dictionaries and statistics cost more than they save below some thousand rows.
             large = table.num_rows > 2000
+            compression: Any = self._options.get("compression", "zstd")
+            made = pa.BufferOutputStream()
             pq.write_table(
-                table, file, compression="zstd", use_dictionary=large, write_statistics=large
+                table, made, compression=compression, use_dictionary=large, write_statistics=large
             )
+            file.write_bytes(made.getvalue())
         else:
             lines = table.column(0).to_pylist()
-            file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        flush(file)
+            if self._header is not None:
+                lines.insert(0, self._header)
+            text = "".join(f"{line}\n" for line in lines)
+            file.write_text(text, encoding="utf-8", newline="\n")
+
+    def resume(self) -> None:
+        """Goes on with what the last run has left."""
+
+    def hand_over(self, file: Path) -> None:
+        """Takes a result that is certain and visible; in a folder, that is all."""
+
+    def settle(self) -> None:
+        """Waits a little for what was handed over to arrive."""
+
+    def hold(self) -> None:
+        """Keeps later results back, because an earlier one is hidden until the next start."""
+
+    def close(self) -> None:
+        """Takes no more."""
+
+    def join(self) -> None:
+        """Waits for the end, not for long; what has not arrived stays for the next start."""
+
+
+def line_of(
+    format: str, outputs: Sequence[str], names: Sequence[str], options: Mapping[str, str]
+) -> str:
+    """Gives the SQL of a row as a line of JSON or CSV.
+
+    >>> print(line_of("csv", ["a + 1", "b"], ["x", "b"], {"sep": ";"}))
+    to_csv(struct(a + 1 AS `x`, b), map('sep', ';'))
+    """
+    pairs = ", ".join(
+        output if output == name else f"{output} AS `{name}`"
+        for output, name in zip(outputs, names, strict=True)
+    )
+    told = [
+        _literal(text)
+        for key, value in options.items()
+        if key.lower() != "header"
+        for text in (key, value)
+    ]
+    row = f"struct({pairs})" + (f", map({', '.join(told)})" if told else "")
+    if format == "json":
+        return f"to_json({row})"
+    if len(outputs) == 1 and "nullvalue" not in map(str.lower, options):
+        # `to_csv` has no text for a row whose only value is NULL; Spark's file writer puts this.
+        return f"CASE WHEN ({outputs[0]}) IS NULL THEN '\"\"' ELSE to_csv({row}) END"
+    return f"to_csv({row})"
+
+
+def header_of(names: Sequence[str], options: Mapping[str, str]) -> str | None:
+    """Gives the SQL of the header line of CSV; None where none is wanted."""
+    wanted = {key.lower(): value for key, value in options.items()}.get("header", "false")
+    if wanted.lower() != "true":
+        return None
+    return line_of("csv", [_literal(name) for name in names], names, options)
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

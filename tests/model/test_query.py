@@ -6,7 +6,7 @@ import pytest
 
 from headgate.errors import ConfigRefused, HeadgateError, QueryRefused
 from headgate.model.operator import Operator
-from headgate.model.query import Query, QueryStatistics
+from headgate.model.query import Query, QueryStatistics, Sink
 from headgate.model.stream import Stream
 
 
@@ -19,6 +19,24 @@ from headgate.model.stream import Stream
         ({"weight": -0.5}, "query 'fire': weight is -0.5, below 0"),
         ({"deadline_s": 0.0}, "query 'fire': deadline_s is 0.0"),
         ({"sql": " \n"}, "query 'fire': sql is empty"),
+        (
+            {"sink": Sink(format="jdcb")},  # type: ignore[arg-type]
+            "query 'fire': sink format is 'jdcb'.\nFix: it must be one of parquet, json, csv,"
+            " console, memory, callback, jdbc, kafka; did you mean 'jdbc'?",
+        ),
+        (
+            {"sink": Sink(format="kafka", options={"topic": "fires"})},
+            "query 'fire': sink options.kafka.bootstrap.servers is missing.\nFix: it must be given",
+        ),
+        (
+            {"sink": Sink(format="jdbc", options={"url": "u", "table": "t", "key": " , "})},
+            "query 'fire': sink options.key is missing",
+        ),
+        (
+            {"sink": Sink(options={"compresion": "zstd"})},
+            "query 'fire': sink options.compresion is 'zstd'.\nFix: it must be left out: format"
+            " 'parquet' takes only compression",
+        ),
     ],
 )
 def test_a_query_that_cannot_be_is_refused_with_clause_and_fix(
@@ -32,6 +50,13 @@ def test_a_query_that_cannot_be_is_refused_with_clause_and_fix(
 
 def test_a_weight_of_zero_is_allowed() -> None:
     assert Query(name="fire", sql="SELECT 1", query_class="H", weight=0).weight == 0
+
+
+def test_a_password_is_not_printed() -> None:
+    options = {"url": "u", "table": "t", "key": "a, b", "password": "secret"}
+    sink = Sink(format="jdbc", options=options)
+    assert sink.keys == ("a", "b")
+    assert "secret" not in repr(Query(name="fire", sql="SELECT 1", query_class="H", sink=sink))
 
 
 def test_a_query_cannot_be_changed() -> None:
