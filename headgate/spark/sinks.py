@@ -45,9 +45,9 @@ class FileSink:
     def write(self, table: pa.Table, file: Path) -> None:
         """Writes results; whoever commits them brings them to the disk."""
         if self.format == "parquet":
-            # Dictionaries and statistics cost more than they save below some thousand rows.
+            # Below some thousand rows all this costs more than it saves: a file has a block anyway.
             large = table.num_rows > 2000
-            compression: Any = self._options.get("compression", "zstd")
+            compression: Any = self._options.get("compression", "zstd" if large else "none")
             made = pa.BufferOutputStream()
             pq.write_table(
                 table, made, compression=compression, use_dictionary=large, write_statistics=large
