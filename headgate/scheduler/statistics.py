@@ -12,6 +12,9 @@ PRIOR_COST_S = 1e-5
 LANES = ("driver", "job")
 """Ways of running a call, each with an overhead of its own; an engine with one has the first."""
 
+LEAST_S = 5e-4, 1e-9
+"""No call has less overhead and no tuple costs less; noise must not make slowdowns infinite."""
+
 MOST_TOLD_APART = 128
 """Of a call with more members than this, each is corrected in proportion to its doubt."""
 
@@ -107,7 +110,8 @@ class Statistics:
         noise = (0.2 * seconds) ** 2 + 1e-12
         gain /= row @ gain + noise
         error = seconds - row @ self._estimate[used]
-        self._estimate[used] = np.maximum(self._estimate[used] + gain * error, 1e-9)
+        least_s = np.where(used < len(LANES), *LEAST_S)
+        self._estimate[used] = np.maximum(self._estimate[used] + gain * error, least_s)
         if block is None:
             self._variance[used, used] = doubts * (1 - gain * row)
         else:
