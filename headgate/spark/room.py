@@ -2,7 +2,17 @@
 
 from headgate.spark.analysis import Analyst
 from headgate.spark.engine import SparkEngine
+from headgate.spark.history import history_of, refuse_failure
 from headgate.spark.ingest import source_of
 from headgate.spark.session import local_session, own_session, quiet_python
 
-__all__ = ["Analyst", "SparkEngine", "local_session", "own_session", "quiet_python", "source_of"]
+__all__ = [
+    "Analyst",
+    "SparkEngine",
+    "history_of",
+    "local_session",
+    "own_session",
+    "quiet_python",
+    "refuse_failure",
+    "source_of",
+]
