@@ -17,6 +17,7 @@ def past(state: File, text: str, limit: int) -> tuple[list[str], list[tuple[Any,
     """
     from headgate.spark import room  # noqa: PLC0415  # the command line must start without Java
 
+    room.kept_trains(state)  # refuses before Spark has been started in vain
     with TemporaryDirectory() as folder:  # the state directory itself is only read
         session = room.local_session(File(folder), "local[*]", {})
         try:

@@ -27,12 +27,17 @@ def history_of(session: SparkSession, state: Path, text: str) -> DataFrame:
     Each stream is a view of its name in the session, with the arrival as `_arrived_at_s`. The
     journal is only read, so another process may be at work in the directory.
 
+    Args:
+        session: one of our own: its settings and views are changed.
+
     Raises:
         RecoveryRefused: the directory has no journal.
         UnknownName: the text names a stream that does not exist.
         QueryRefused: Spark cannot read the text, or it is no SELECT.
     """
-    streams = _kept(state)
+    streams = kept_trains(state)
+    # Trains are small and many: Spark would make a task of every few dozen of them.
+    session.conf.set("spark.sql.files.openCostInBytes", "4096")
     for name, (schema, files) in streams.items():
         _view(session, name, schema, files)
     try:
@@ -63,8 +68,12 @@ def refuse_failure() -> Iterator[None]:
         ) from error  # fmt: skip
 
 
-def _kept(state: Path) -> dict[str, tuple[str, list[str]]]:
-    """Gives the schema and the train files of every stream, in order."""
+def kept_trains(state: Path) -> dict[str, tuple[str, list[str]]]:
+    """Gives the schema and the train files of every stream, in order.
+
+    Raises:
+        RecoveryRefused: the directory has no journal.
+    """
     file = state / "journal.db"
     if not file.exists():
         raise RecoveryRefused(

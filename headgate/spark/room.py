@@ -2,7 +2,7 @@
 
 from headgate.spark.analysis import Analyst
 from headgate.spark.engine import SparkEngine
-from headgate.spark.history import history_of, refuse_failure
+from headgate.spark.history import history_of, kept_trains, refuse_failure
 from headgate.spark.ingest import source_of
 from headgate.spark.session import local_session, own_session, quiet_python
 
@@ -10,6 +10,7 @@ __all__ = [
     "Analyst",
     "SparkEngine",
     "history_of",
+    "kept_trains",
     "local_session",
     "own_session",
     "quiet_python",
