@@ -61,7 +61,7 @@ def headgate(*words: str) -> subprocess.CompletedProcess[str]:
 
 def begun(folder: Path, *words: str) -> Run:
     """Starts a run."""
-    stream = {"format": "headgate", "options": {"rate_per_s": 200}, "arrival_time": "ts"}
+    stream = {"format": "headgate", "options": {"rate_per_s": 200}, "trigger_s": 0.5}
     pipeline = {
         "state": str(folder / "state"),
         "rehearsal_s": 1,
