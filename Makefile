@@ -14,7 +14,8 @@ demo: .venv/ready  ## run the forest-fire example for about a minute under two p
 	@.venv/bin/headgate run examples/forest.yaml --policy rr,cqc --seconds 30
 
 # Those that start Spark or whole commands run beside the others, on the second core.
-WHOLE := tests/journeys tests/spark tests/experiments tests/test_cli.py tests/test_docs.py
+WHOLE := tests/journeys tests/spark tests/experiments tests/server tests/test_cli.py \
+  tests/test_operate.py tests/test_docs.py
 
 test: .venv/ready check  ## all tests, in two processes
 	@log=$$(mktemp); .venv/bin/python -m pytest -q $(WHOLE) > $$log 2>&1 & whole=$$!; \

@@ -17,7 +17,10 @@ from headgate.metrics.measures import MEASURES
 from headgate.policies import policies
 from headgate.runtime import TESTBEDS
 
-VERBS = ("run", "check", "simulate", "compare", "policies", "testbeds")
+VERBS = (
+    "run", "check", "simulate", "compare", "policies", "testbeds",
+    "add", "drop", "set policy", "set specification", "status", "explain", "sql", "stop",
+)  # fmt: skip
 MODELS = (
     config.Pipeline,
     config.PolicyConfig,
@@ -41,7 +44,7 @@ def reference() -> str:
         *map(_table, MODELS),
         "## The command line",
         "Exit codes: 0 done, 1 the work failed, 2 the request was wrong, 130 interrupted.",
-        *map(_help, ((), *((verb,) for verb in VERBS))),
+        *map(_help, ((), *(tuple(verb.split()) for verb in VERBS))),
         "## The measures",
         "What `headgate simulate` prints and `headgate compare --objective` takes; those marked may"
         " be of a class or a query: `p95_response:class=H`.",

@@ -1,6 +1,6 @@
 """The pipeline file: one model, every mistake answered with file, key and what was expected."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from pathlib import Path as File
 from typing import Annotated, Any, Literal, cast
 
@@ -206,16 +206,11 @@ class Pipeline(_Strict):
         )
 
 
-def read_pipeline(
-    path: str | File, environment: Mapping[str, str] | None = None, **flags: Any
-) -> Pipeline:
-    """Reads and checks a pipeline file; relative directories are taken from the working directory.
-
-    A value comes from the defaults, the file, the environment (`HEADGATE_STATE` for `state`) or a
-    flag; the last that gives one wins.
+def read_mapping(path: str | File) -> dict[Any, Any]:
+    """Reads a YAML file that holds a mapping.
 
     Raises:
-        ConfigRefused: the file is missing, is not YAML, or a value is wrong.
+        ConfigRefused: the file is missing, or is not that.
     """
     try:
         text = File(path).read_text()
@@ -235,6 +230,21 @@ def read_pipeline(
         ) from error
     if not isinstance(data, dict):
         raise ConfigRefused(path=str(path), key="", value=None, expected="a mapping of keys")
+    return data
+
+
+def read_pipeline(
+    path: str | File, environment: Mapping[str, str] | None = None, **flags: Any
+) -> Pipeline:
+    """Reads and checks a pipeline file; relative directories are taken from the working directory.
+
+    A value comes from the defaults, the file, the environment (`HEADGATE_STATE` for `state`) or a
+    flag; the last that gives one wins.
+
+    Raises:
+        ConfigRefused: the file is missing, is not YAML, or a value is wrong.
+    """
+    data = read_mapping(path)
     outside = {} if environment is None else environment
     changes = {
         key: outside[variable]
@@ -245,19 +255,7 @@ def read_pipeline(
         pipeline = Pipeline.model_validate({**data, **changes, **flags})
     except ValidationError as error:
         raise _refused(str(path), error, changes) from error
-    for name, query in pipeline.queries.items():
-        if query.class_ not in pipeline.classes:
-            raise ConfigRefused(
-                path=str(path),
-                key=f"queries.{name}.class",
-                value=query.class_,
-                expected=f"one of {', '.join(pipeline.classes)}",
-            )
-        if mistake := query.sink.model().mistake():
-            key, value, expected = mistake
-            raise ConfigRefused(
-                path=str(path), key=f"queries.{name}.sink.{key}", value=value, expected=expected
-            )
+    _check_queries(str(path), pipeline.queries, pipeline.classes)
     pipeline.origins.update(dict.fromkeys(data, str(path)))
     pipeline.origins.update({key: f"HEADGATE_{key.upper()}" for key in changes})
     pipeline.origins.update(dict.fromkeys(flags, "flag"))
@@ -306,3 +304,46 @@ def _refused(path: str, error: ValidationError, changes: Mapping[str, str]) -> C
         if expected.startswith("String should match"):
             expected = "a SELECT" if key.endswith(".sql") else "letters, digits and _"
     return ConfigRefused(path=path, key=key, value=value, expected=expected)
+
+
+class Fragment(_Strict):
+    """Streams and queries for a Headgate that runs already."""
+
+    streams: dict[Name, StreamConfig] = Field(default_factory=dict)
+    queries: dict[Name, QueryConfig] = Field(default_factory=dict)
+
+
+def fragment_of(data: object, where: str, classes: Collection[str]) -> Pipeline:
+    """Checks streams and queries as those of a pipeline file; gives them, and nothing else.
+
+    Raises:
+        ConfigRefused: a value is wrong, or nothing is given.
+    """
+    try:
+        found = Fragment.model_validate(data if isinstance(data, dict) else {})
+    except ValidationError as error:
+        raise _refused(where, error, {}) from error
+    if not (found.streams or found.queries):
+        raise ConfigRefused(
+            path=where, key="", value=None, expected="a mapping with streams, queries or both"
+        )
+    _check_queries(where, found.queries, classes)
+    return Pipeline.model_construct(state="", streams=found.streams, queries=found.queries)
+
+
+def _check_queries(
+    where: str, queries: Mapping[str, QueryConfig], classes: Collection[str]
+) -> None:
+    for name, query in queries.items():
+        if query.class_ not in classes:
+            raise ConfigRefused(
+                path=where,
+                key=f"queries.{name}.class",
+                value=query.class_,
+                expected=f"one of {', '.join(classes)}",
+            )
+        if mistake := query.sink.model().mistake():
+            key, value, expected = mistake
+            raise ConfigRefused(
+                path=where, key=f"queries.{name}.sink.{key}", value=value, expected=expected
+            )

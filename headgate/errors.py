@@ -114,6 +114,18 @@ class RecoveryRefused(HeadgateError):
         return f"{self.subject}: expected {self.expected}, found {self.found}.\nFix: {self.fix}"
 
 
+class RequestRefused(HeadgateError):
+    """A running Headgate has refused what it was asked for."""
+
+    def __init__(self, *, message: str, added: Iterable[str] = ()) -> None:
+        self.message, self.added = message, list(added)
+        super().__init__(message, self.added)
+
+    def __str__(self) -> str:
+        before = f"\nAdded before that: {', '.join(self.added)}." if self.added else ""
+        return f"{self.message}{before}"
+
+
 class StatisticsMissing(HeadgateError):
     """A simulation was asked for, but the cost or selectivity of a query is not known."""
 

@@ -239,8 +239,9 @@ def test_check_answers_a_mistyped_query_with_its_line(tmp_path: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_run_ends_with_a_report_and_keeps_the_screen_clean(tmp_path: Path) -> None:
-    done = _headgate("run", _pipeline(tmp_path), "--seconds", "3", "--json")
+    done = _headgate("run", _pipeline(tmp_path), "--seconds", "3", "--json", "--no-control")
     assert done.returncode == 0, done.stderr
+    assert "control" not in done.stderr
     assert not any(noise in done.stderr for noise in SPARK_NOISE)
     report = json.loads(done.stdout)[0]
     assert report["total"]["pending"] == 0

@@ -9,6 +9,7 @@ from headgate.errors import (
     PlanRejected,
     QueryRefused,
     RecoveryRefused,
+    RequestRefused,
     StatisticsMissing,
     StepFailed,
     StreamFailed,
@@ -73,6 +74,10 @@ SENTENCES = [
     (
         RecoveryRefused(subject="stream 's'", expected="a INT", found="a STRING", fix="rename it"),
         "stream 's': expected a INT, found a STRING.\nFix: rename it",
+    ),
+    (
+        RequestRefused(message="query 'b': FROM is odd.", added=["a"]),
+        "query 'b': FROM is odd.\nAdded before that: a.",
     ),
     (
         StatisticsMissing(queries=["b", "a"], looked_in="state"),

@@ -1,4 +1,4 @@
-"""The verbs: run, check, policies, testbeds, and those of virtual time."""
+"""The verbs: run, check, policies, testbeds, those of virtual time and those for a run."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli import catalogue, options, tables, virtual
+from headgate.cli import catalogue, operate, options, tables, virtual
 from headgate.cli.watch import run_each, run_one
 from headgate.config import read_pipeline
 from headgate.errors import HeadgateError
@@ -30,13 +30,17 @@ def run(
     seconds: Annotated[
         float | None,
         typer.Option(
-            min=1, help="Take in tuples for so long, then finish them; else until Ctrl-C."
+            min=1,
+            help="Take in tuples for so long, then finish them; else until stopped or Ctrl-C.",
         ),
     ] = None,
     state: Annotated[
         str | None, typer.Option(help="State directory; else that of the file.")
     ] = None,
     fresh: Annotated[bool, typer.Option(help="Empty the state directory first.")] = False,
+    control: Annotated[
+        bool, typer.Option("--control/--no-control", help="Let other commands ask and change it.")
+    ] = True,
     module: options.MODULES = None,
     as_json: options.JSON = False,
 ) -> None:
@@ -50,9 +54,11 @@ def run(
     pipeline = read_pipeline(file, os.environ, **({"state": state} if state else {}))
     chosen = spelled(policy or pipeline.policy.name)
     if len(chosen) > 1:
-        reports = run_each(file, Path(pipeline.state), chosen, seconds, module or [])
+        reports = run_each(
+            file, Path(pipeline.state), chosen, seconds, module or [], controlled=control
+        )
     else:
-        reports = [run_one(pipeline, chosen[0], seconds=seconds, fresh=fresh)]
+        reports = [run_one(pipeline, chosen[0], seconds=seconds, fresh=fresh, controlled=control)]
     if as_json:
         print(json.dumps([report.to_dict() for report in reports]))
     else:
@@ -79,6 +85,9 @@ def check(
 
 app.command(context_settings=options.ANY_OPTION)(virtual.simulate)
 app.command(context_settings=options.ANY_OPTION)(virtual.compare)
+for verb in (operate.add, operate.drop, operate.status, operate.explain, operate.sql, operate.stop):
+    app.command()(verb)
+app.add_typer(operate.set_app, name="set")
 
 
 @app.command()

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from headgate.config import Pipeline
 from headgate.errors import RecoveryRefused
 from headgate.metrics.report import Report
 from headgate.runtime import Headgate, Spelled, load
+from headgate.server import control
 
 DRAIN_S = 120.0
 talk = Console(stderr=True)
@@ -32,6 +33,8 @@ def run_each(
     policies: Sequence[Spelled],
     seconds: float | None,
     modules: Sequence[str],
+    *,
+    controlled: bool = True,
 ) -> list[Report]:
     """Runs policies one after the other, each in a process, and so a JVM, of its own.
 
@@ -47,6 +50,8 @@ def run_each(
         words += [word for module in modules for word in ("--module", module)]
         if seconds is not None:
             words += ["--seconds", str(seconds)]
+        if not controlled:
+            words.append("--no-control")
         command = [sys.executable, "-m", "headgate.cli", *words]
         # Ctrl-C reaches the child too; we wait for its clean stop instead of dying first.
         with _interrupts(threading.Event()):
@@ -59,8 +64,18 @@ def run_each(
     return reports
 
 
-def run_one(pipeline: Pipeline, policy: Spelled, *, seconds: float | None, fresh: bool) -> Report:
-    """Runs one policy until its time is up or Ctrl-C comes, and gives its report.
+def run_one(
+    pipeline: Pipeline,
+    policy: Spelled,
+    *,
+    seconds: float | None,
+    fresh: bool,
+    controlled: bool = True,
+) -> Report:
+    """Runs one policy until its time is up, `headgate stop` or Ctrl-C; gives its report.
+
+    Args:
+        controlled: whether other commands may ask and change it meanwhile.
 
     Raises:
         KeyboardInterrupt: after a clean stop, when it was asked for before the time was up.
@@ -72,22 +87,43 @@ def run_one(pipeline: Pipeline, policy: Spelled, *, seconds: float | None, fresh
     _log_to(state / "headgate.log")
     with talk.status(f"{name}: starting Spark and analysing {len(pipeline.queries)} queries"):
         headgate = load(pipeline, policy=name)
-    stopped = threading.Event()
+    stopped, asked = threading.Event(), threading.Event()
+
+    def stop() -> None:
+        asked.set()
+        stopped.set()
+
     with _interrupts(stopped):
         try:
             _start(headgate, name, stopped)
-            with _live(headgate, name) as refresh:
+            control_of = _controlled(headgate, stop) if controlled else nullcontext()
+            with control_of, _live(headgate, name) as refresh:
                 _watch(headgate, seconds or float("inf"), stopped, refresh)
         finally:
-            report = headgate.stop()
+            try:
+                report = headgate.stop()
+            finally:
+                control.remove(headgate.state)
     assert report is not None
     for error in report.errors:
         talk.print(error, style="red", markup=False, soft_wrap=True)
     talk.print(f"{name}: results are in {state / 'results'}", soft_wrap=True)
     if stopped.is_set():
         talk.print(f"{name}: stopped; what is committed is kept, a new start resumes")
-        raise KeyboardInterrupt
+        if not asked.is_set():
+            raise KeyboardInterrupt
     return replace(report, policy=name)
+
+
+@contextmanager
+def _controlled(headgate: Headgate, stop: Callable[[], None]) -> Iterator[None]:
+    """Lets other commands ask and change the run, and says where."""
+    from headgate.server.service import served  # noqa: PLC0415  # FastAPI takes its time
+
+    with served(headgate, stop) as found:
+        file = headgate.state / control.FILE
+        talk.print(f"control: {found.address}, token in {file}", soft_wrap=True, highlight=False)
+        yield
 
 
 def _start(headgate: Headgate, name: str, stopped: threading.Event) -> None:

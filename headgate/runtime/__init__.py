@@ -4,7 +4,9 @@ In: streams, queries, pipelines. Out: running Headgates, simulations, reports. N
 """
 
 from headgate.runtime.comparison import Comparison, compare
+from headgate.runtime.explanation import Explanation, explained
 from headgate.runtime.headgate import Headgate, load
+from headgate.runtime.history import past
 from headgate.runtime.modules import load_module
 from headgate.runtime.simulated import simulate
 from headgate.runtime.spelling import Spelled, spelled, value_of
@@ -15,6 +17,7 @@ from headgate.workloads.named import TESTBEDS, Family, Variant
 __all__ = [
     "TESTBEDS",
     "Comparison",
+    "Explanation",
     "Family",
     "Headgate",
     "Spelled",
@@ -22,8 +25,10 @@ __all__ = [
     "Variant",
     "Workload",
     "compare",
+    "explained",
     "load",
     "load_module",
+    "past",
     "simulate",
     "spelled",
     "value_of",

@@ -1,6 +1,5 @@
 """A query's handle: what users of Structured Streaming expect of one, and what we add."""
 
-import json
 import uuid
 from collections import deque
 from collections.abc import Callable
@@ -12,13 +11,15 @@ import numpy as np
 from headgate.errors import HeadgateError, QueryRefused
 from headgate.model.events import Event, StepFinished, StepStarted, UnitFailed
 from headgate.model.network import Path
+from headgate.runtime.explanation import Explanation
 from headgate.scheduler.scheduler import Scheduler
 
 
 class QueryHandle:
     """One running query. Names that Structured Streaming has are spelled as there."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, explanation: Callable[[str], Explanation]) -> None:
+        self._explanation = explanation
         self.name = path.query.name
         self.id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"headgate:{self.name}"))
         self.runId = str(uuid.uuid4())
@@ -44,11 +45,34 @@ class QueryHandle:
         return self._scheduler is not None and self._error is None and not self._stopped
 
     @property
+    def state(self) -> str:
+        """FAILED, STOPPED, RUNNING (a call of it is under way) or WAITING (for data or a turn)."""
+        if self._error is not None:
+            return "FAILED"
+        if self._stopped:
+            return "STOPPED"
+        return "RUNNING" if self._runs else "WAITING"
+
+    @property
+    def unit(self) -> int:
+        """Its row in the unit table; −1 before the start."""
+        return self._unit
+
+    @property
+    def path(self) -> Path:
+        """The query taken apart."""
+        return self._path
+
+    @property
+    def lane(self) -> str | None:
+        """The lane of its last call; None before the first."""
+        return self._progress[-1]["lane"] if self._progress else None
+
+    @property
     def status(self) -> dict[str, Any]:
         """What the query is doing, with the keys of Structured Streaming."""
-        pending = (
-            0 if self._scheduler is None else int(self._scheduler.table["pending"][self._unit])
-        )
+        row = self._row()
+        pending = 0 if row is None else int(row["pending"])
         message = "Waiting for data to arrive"
         if self._error is not None:
             message = f"Failed: {self._error}"
@@ -75,11 +99,12 @@ class QueryHandle:
         return self._error
 
     def statistics(self) -> dict[str, float]:
-        """What is known of the query: selectivity S, cost c̄ a tuple and overhead o a call."""
-        if self._scheduler is None:
+        """What is known of the query: S, cost c̄ a tuple, overhead o a call, ideal time T."""
+        row = self._row()
+        if row is None:
             return {}
-        row = self._scheduler.table[self._unit]
-        return {key: float(row[key]) for key in ("selectivity", "tuple_cost_s", "overhead_s")}
+        keys = ("selectivity", "tuple_cost_s", "overhead_s", "ideal_s")
+        return {key: float(row[key]) for key in keys}
 
     def rows(self) -> Any:
         """Gives what a sink in memory keeps, a pyarrow table, oldest rows first."""
@@ -99,12 +124,8 @@ class QueryHandle:
         return self._sink.deliver
 
     def explain(self) -> None:
-        """Prints the query's operators and what is known of them."""
-        print(f"{self.name} (class {self._path.query.query_class}) over {self._path.stream}")
-        for operator in self._path.operators:
-            print(f"  {operator.kind:8} {', '.join(operator.expressions)}")
-        print(f"  sink     {self._path.query.sink.format} {self._path.query.sink.path}")
-        print(f"  {json.dumps(self.statistics())}")
+        """Prints its operators, whom it shares code with, its lane, figures, sink and cursor."""
+        print(self._explanation(self.name).text())
 
     def stop(self) -> None:
         """Stops this query alone; the next start of the pipeline resumes it where it stood."""
@@ -121,6 +142,11 @@ class QueryHandle:
                 self._note(event)
             case UnitFailed() if event.unit == self._unit:
                 self._error = event.error
+
+    def _row(self) -> Any:
+        """Gives its row in the unit table; None as long as the scheduler has none for it."""
+        table = () if self._scheduler is None else self._scheduler.table
+        return table[self._unit] if 0 <= self._unit < len(table) else None
 
     def _note(self, event: StepFinished) -> None:
         position, call = event.call.units.index(self._unit), event.call
@@ -149,6 +175,7 @@ class QueryHandle:
                     "numOutputRows": event.tuples_out[position],
                 },
                 "fusedWith": len(call.units) - 1,
+                "lane": event.lane,
                 "meanResponseSeconds": float(np.mean(responses_s)) if len(responses_s) else None,
             }
         )

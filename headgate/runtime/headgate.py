@@ -3,23 +3,29 @@
 import logging
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
-from headgate.config import Pipeline
-from headgate.errors import ConfigRefused, UnknownName
+from headgate.config import Pipeline, fragment_of
+from headgate.errors import ConfigRefused, HeadgateError, RequestRefused, UnknownName
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
 from headgate.model.account import Account
 from headgate.model.events import Event, Overloaded, TuplesShed
 from headgate.model.network import Network, Path
+from headgate.model.performance import Rows as SpecificationRows
+from headgate.model.performance import specification_of
 from headgate.model.plan import ALL, Lane
 from headgate.model.query import Deliver, Query, QueryClass, QueryStatistics
 from headgate.model.stream import Rows, Stream
 from headgate.model.unit_table import unit_table
 from headgate.model.units import units_of
 from headgate.policies import Policy, policy_named
+from headgate.policies.amos import Amos
+from headgate.runtime.explanation import Explanation, number
 from headgate.runtime.handle import QueryHandle
 from headgate.runtime.observed import Listener, Observed
 from headgate.runtime.pipeline import policy_of, refuse_off_spark
@@ -33,7 +39,7 @@ from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.statistics import Statistics
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 log = logging.getLogger("headgate")
 
@@ -113,6 +119,8 @@ class Headgate:
         self._dropped: set[str] = set()
         self._lock, self._changes = threading.Lock(), threading.RLock()
         self._forget_at_s = 0.0
+        self._spelling: str | None = None
+        self._wishes: deque[Callable[[], None]] = deque()
 
     def add_stream(self, stream: Stream, rows: Rows | None = None) -> None:
         """Adds a stream, also while running; its source is opened to learn the schema.
@@ -160,7 +168,8 @@ class Headgate:
                 path=f"stream '{name}'", key="queries", value=", ".join(readers),
                 expected="dropped before the stream that they read",
             )  # fmt: skip
-        self._engine.drop_stream(name)
+        if self._engine is not None:
+            self._engine.drop_stream(name)
 
     def add_query(self, query: Query, deliver: Deliver | None = None) -> QueryHandle:
         """Adds a query, also while running; Spark analyses it against the streams.
@@ -185,7 +194,7 @@ class Headgate:
             network = Network(tuple(self._streams), self.classes, tuple(paths))
             if deliver is not None:
                 self._deliver[query.name] = deliver
-            handle = QueryHandle(path)
+            handle = QueryHandle(path, self.explanation)
             if self._engine is not None:
                 self._engine.add_query(network, unit, self._rehearsal_s)
                 self._bind(unit, handle)
@@ -201,7 +210,9 @@ class Headgate:
             if self._engine is None:
                 del self._paths[unit]
             else:
-                self._engine.drop_query(unit).wait()
+                gone = self._engine.drop_query(unit)
+                while not gone.wait(0.2) and self._loop is not None and self._loop.is_alive():
+                    pass
                 self._dropped.add(name)
             del self._handles[name]
 
@@ -210,8 +221,85 @@ class Headgate:
         chosen = Spelled(policy).make() if isinstance(policy, str) else policy
         refuse_off_spark(chosen)
         self.policy = chosen
+        self._spelling = Spelled(policy).text if isinstance(policy, str) else None
         if self._engine is not None:
             self._engine.change_policy(chosen)
+
+    def set_specification(self, rows: SpecificationRows) -> None:
+        """Changes what counts for a running `amos`, as of its next choice.
+
+        Raises:
+            ConfigRefused: another policy is in charge, or a row cannot be.
+            UnknownName: there is no such metric.
+        """
+        policy, wanted = self.policy, specification_of(rows)
+        if not isinstance(policy, Amos):
+            raise ConfigRefused(
+                path="policy", key="name", value=policy.name,
+                expected="amos: no other has a performance specification",
+            )  # fmt: skip
+
+        def change() -> None:
+            policy.specification = wanted
+
+        # The policy belongs to the scheduler's thread, which hears something at every dwell.
+        self._wishes.append(change)
+        if self._engine is None:
+            self._grant()
+
+    def add(self, fragment: Mapping[str, Any], where: str = "fragment") -> list[str]:
+        """Adds streams and queries as a pipeline file has them; gives their names.
+
+        All of them are checked first: where one is refused, none is added.
+
+        Args:
+            where: what they come from, for refusals.
+
+        Raises:
+            HeadgateError: one is refused, as `add_stream` and `add_query` do.
+        """
+        new = fragment_of(fragment, where, [each.name for each in self.classes])
+        added: list[str] = []
+        with self._changes:
+            streams, queries = new.stream_models(), new.query_models()
+            self._check(streams, queries)
+            try:
+                for stream in streams:
+                    self.add_stream(stream)
+                    added.append(stream.name)
+                for query in queries:
+                    self.add_query(query)
+                    added.append(query.name)
+            except HeadgateError as error:
+                raise RequestRefused(message=str(error), added=added) from error
+        return added
+
+    def _check(self, streams: Sequence[Stream], queries: Sequence[Query]) -> None:
+        """Refuses streams and queries that could not be added; adds nothing."""
+        analyst = self._room.Analyst(self._room.own_session(self._session))
+        schemas = dict(self._schemas)
+        for stream in streams:
+            schemas[stream.name] = self._room.source_of(self._session, stream).schema
+        for name, schema in schemas.items():
+            analyst.add_stream(name, schema)
+        columns = {name: schema.names for name, schema in schemas.items()}
+        alive = tuple(filter(self._lives, self._paths))
+        paths = tuple(registered(query, analyst, columns) for query in queries)
+        Network((*self._streams, *streams), self.classes, (*alive, *paths))
+
+    def sql(self, text: str) -> "DataFrame":
+        """Gives what a SELECT finds in the retained past of the streams, as a frame of Spark.
+
+        Every stream is a view of its name, with the arrival as `_arrived_at_s`; the views are in a
+        session beside yours.
+
+        Raises:
+            UnknownName: the text names a stream that does not exist.
+            QueryRefused: Spark cannot read the text, or it is no SELECT.
+        """
+        session = self._room.own_session(self._session)
+        frame: DataFrame = self._room.history_of(session, self.state, text)
+        return frame
 
     def query(self, name: str) -> QueryHandle:
         """Gives the handle of a query."""
@@ -324,6 +412,55 @@ class Headgate:
         accounts: dict[str, Account] = self._engine.accounts()
         return accounts
 
+    def explanation(self, name: str) -> Explanation:
+        """Gives how a query runs: operators, shared code, lane, figures, sink, cursor, policy."""
+        handle = self.query(name)
+        found = Explanation.of(handle.path, self.policy_in_charge())
+        if self._engine is None or self._scheduler is None:
+            return found
+        pending = self._pending(handle.unit)
+        members, sql, lane = self._engine.way_of(handle.unit, pending)
+        return replace(
+            found,
+            state=handle.state,
+            cause=None if handle.exception() is None else str(handle.exception()),
+            shares_code_with=[each for each in members if each != name],
+            group_sql=sql,
+            lane=lane,
+            statistics={key: number(value) for key, value in handle.statistics().items()},
+            next_train=self._next_train(handle.unit),
+            behind=pending,
+        )
+
+    def policy_in_charge(self) -> str:
+        """Gives the policy's name, as it was spelled; of `amos` also whose turn it is."""
+        name = self._spelling or self.policy.name
+        if isinstance(self.policy, Amos) and self._engine is not None:
+            return f"{name}, at present {self.policy.in_charge(self._engine.now_s()).name}"
+        return name
+
+    def status(self) -> dict[str, Any]:
+        """Gives the policy, the streams and every query's state and figures, as plain data."""
+        lines = {line.name: line for line in self.report().queries}
+        accounts = self.accounts()
+        rows = []
+        for handle in self.queries:
+            line, account = lines.get(handle.name), accounts.get(handle.name)
+            rows.append({
+                "query": handle.name,
+                "class": handle.path.query.query_class,
+                "stream": handle.path.stream,
+                "state": handle.state,
+                "cause": None if handle.exception() is None else str(handle.exception()),
+                "waiting": self._pending(handle.unit),
+                "mean_response_s": None if line is None else number(line.response_s.mean),
+                "lane": handle.lane,
+                "account": None if account is None else asdict(account),
+                "statistics": {key: number(each) for key, each in handle.statistics().items()},
+            })  # fmt: skip
+        streams = [stream.name for stream in self._streams]
+        return {"policy": self.policy_in_charge(), "streams": streams, "queries": rows}
+
     @property
     def used(self) -> dict[str, float]:
         """What is in use of memory and log, as shares of their budgets."""
@@ -341,6 +478,19 @@ class Headgate:
 
     def _network(self) -> Network:
         return Network(tuple(self._streams), self.classes, tuple(self._paths))
+
+    def _pending(self, unit: int) -> int:
+        """Gives the tuples that wait for a unit; none for one that the scheduler has yet to see."""
+        table = None if self._scheduler is None else self._scheduler.table
+        return 0 if table is None or not 0 <= unit < len(table) else int(table["pending"][unit])
+
+    def _next_train(self, unit: int) -> int | None:
+        cursors = None if self._scheduler is None else self._scheduler.cursors
+        return None if cursors is None or not 0 <= unit < len(cursors) else int(cursors[unit])
+
+    def _grant(self) -> None:
+        while self._wishes:
+            self._wishes.popleft()()
 
     def _lives(self, path: Path) -> bool:
         return path.query.name not in self._dropped
@@ -361,6 +511,7 @@ class Headgate:
             self._metrics.hear(event)
         for handle in list(self._handles.values()):
             handle.hear(event)
+        self._grant()
         overloaded = isinstance(event, Overloaded)
         if overloaded or event.at_s >= self._forget_at_s:
             self._forget_at_s = event.at_s + 5.0

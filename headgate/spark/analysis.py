@@ -49,13 +49,21 @@ class Analyst:
         Raises:
             QueryRefused: Spark cannot parse or resolve it, or it is not a query.
         """
+        return self._read(self.frame(query))
+
+    def frame(self, query: Query) -> DataFrame:
+        """Gives a text as a frame; nothing is executed.
+
+        Raises:
+            QueryRefused: Spark cannot parse or resolve it, or it is not a query.
+        """
         try:
             parsed = self._session._jsparkSession.sessionState().sqlParser().parsePlan(query.sql)
             # A command would be executed by the mere call of sql(); its class tells beforehand.
             for node in _nodes(json.loads(parsed.toJSON())):
                 if node not in _OF_QUERIES:
                     raise _not_a_query(query, node)
-            frame = self._session.sql(query.sql)
+            return self._session.sql(query.sql)
         except ParseException as error:
             raise _unparsed(query, error) from error
         except AnalysisException as error:
@@ -65,7 +73,6 @@ class Analyst:
                 query=query.name, clause="the text", reason=f"is refused: {reason_of(error)}",
                 fix="correct the text",
             ) from error  # fmt: skip
-        return self._read(frame)
 
     def same(self, path: Path, shape: str) -> bool:
         """Tells whether a path, put together again, is what Spark has read in the query's text."""

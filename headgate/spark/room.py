@@ -3,6 +3,7 @@
 from headgate.spark.analysis import Analyst
 from headgate.spark.budget import Limits
 from headgate.spark.engine import SparkEngine
+from headgate.spark.history import history_of, kept_trains, refuse_failure
 from headgate.spark.ingest import source_of
 from headgate.spark.receivers import refuse_sink
 from headgate.spark.session import local_session, own_session, quiet_python
@@ -11,9 +12,12 @@ __all__ = [
     "Analyst",
     "Limits",
     "SparkEngine",
+    "history_of",
+    "kept_trains",
     "local_session",
     "own_session",
     "quiet_python",
+    "refuse_failure",
     "refuse_sink",
     "source_of",
 ]

@@ -42,6 +42,11 @@ class Trains:
         return float(pc.mean(pa.concat_tables(tables)[ARRIVED_AT]).as_py())
 
 
+def train_file(folder: Path, number: int) -> Path:
+    """Gives where a train lies in its stream's folder."""
+    return folder / f"{number:012d}.parquet"
+
+
 class StreamLog:
     """One stream's trains under `state/log/NAME`, a file or (written by Spark) a folder each."""
 
@@ -72,7 +77,7 @@ class StreamLog:
                 remove(path)
 
     def path(self, number: int) -> Path:
-        return self._folder / f"{number:012d}.parquet"
+        return train_file(self._folder, number)
 
     def trains(self, first: int, end: int, tuples: int) -> Trains:
         """Gives the trains first, ..., end − 1, which have so many tuples."""

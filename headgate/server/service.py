@@ -1,0 +1,158 @@
+"""Serves the control API of one Headgate, from a thread of its own."""
+
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import uvicorn
+from fastapi import Body, FastAPI, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+
+from headgate.errors import HeadgateError, RequestRefused, UnknownName
+from headgate.runtime import Headgate
+from headgate.server import control
+from headgate.server.control import Control
+
+Text = Annotated[str, Body(embed=True)]
+
+
+def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI:
+    """Gives the application.
+
+    Args:
+        token: what every request must bring.
+        stop: called when somebody asks for the end of the run.
+    """
+    app = FastAPI(openapi_url=None)
+    turn = threading.Lock()
+
+    @app.middleware("http")
+    async def check_token(
+        request: Request, go_on: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        told = request.headers.get("authorization", "")
+        if not secrets.compare_digest(told.encode(), f"Bearer {token}".encode()):
+            return _refusal(
+                401, "the token is missing or wrong.\nFix: send the header `Authorization: Bearer"
+                f" TOKEN` with the token of {control.FILE} in the state directory",
+            )  # fmt: skip
+        return await go_on(request)
+
+    @app.exception_handler(HeadgateError)
+    async def refused(request: Request, error: HeadgateError) -> Response:
+        if isinstance(error, RequestRefused):
+            return _refusal(400, error.message, added=error.added)
+        return _refusal(404 if isinstance(error, UnknownName) else 400, str(error))
+
+    @app.exception_handler(HTTPException)
+    @app.exception_handler(404)
+    @app.exception_handler(405)
+    async def unknown(request: Request, error: HTTPException) -> Response:
+        what = f"{request.method} {request.url.path}"
+        return _refusal(error.status_code, f"{what}: {str(error.detail).lower()}.")
+
+    @app.exception_handler(RequestValidationError)
+    async def misshaped(request: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        return _refusal(400, f"{request.url.path}: {key} is refused: {first['msg']}.")
+
+    @app.exception_handler(Exception)
+    async def broken(request: Request, error: Exception) -> Response:
+        return _refusal(500, f"internal error: {type(error).__name__}; see headgate.log.")
+
+    @app.get("/queries")
+    def status() -> dict[str, Any]:
+        return gate.status()
+
+    @app.get("/queries/{name}")
+    def explain(name: str) -> dict[str, Any]:
+        return gate.explanation(name).to_dict()
+
+    @app.get("/report")
+    def report() -> dict[str, Any]:
+        return gate.report().to_dict()
+
+    @app.post("/add")
+    def add(
+        fragment: Annotated[dict[str, Any], Body()], where: str = "fragment"
+    ) -> dict[str, list[str]]:
+        with turn:
+            return {"added": gate.add(fragment, where)}
+
+    @app.delete("/queries/{name}")
+    def drop_query(name: str) -> dict[str, str]:
+        with turn:
+            gate.drop_query(name)
+        return {"dropped": name}
+
+    @app.delete("/streams/{name}")
+    def drop_stream(name: str) -> dict[str, str]:
+        with turn:
+            gate.drop_stream(name)
+        return {"dropped": name}
+
+    @app.put("/policy")
+    def set_policy(policy: Text) -> dict[str, str]:
+        with turn:
+            gate.set_policy(policy)
+            return {"policy": gate.policy_in_charge()}
+
+    @app.put("/specification")
+    def set_specification(
+        specification: Annotated[str | list[dict[str, Any]], Body(embed=True)],
+    ) -> dict[str, Any]:
+        with turn:
+            gate.set_specification(specification)
+        return {"specification": specification}
+
+    @app.post("/stop")
+    def end() -> dict[str, bool]:
+        stop()
+        return {"stopping": True}
+
+    return app
+
+
+@contextmanager
+def served(gate: Headgate, stop: Callable[[], None]) -> Iterator[Control]:
+    """Serves a started Headgate on a free port of loopback; gives where.
+
+    The file that says so stays until `control.remove`: a client that waits for the end of the run
+    waits for that, so it comes last.
+    """
+    token = secrets.token_urlsafe(32)
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(
+        uvicorn.Config(
+            control_app(gate, token, stop),
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            http="h11",
+            ws="none",
+            loop="asyncio",
+            timeout_graceful_shutdown=2,
+        )
+    )
+    thread = threading.Thread(
+        target=server.run, args=([listener],), name="headgate-control", daemon=True
+    )
+    found = Control(listener.getsockname()[1], token, os.getpid())
+    thread.start()
+    found.write(gate.state)
+    try:
+        yield found
+    finally:
+        server.should_exit = True
+        thread.join(10.0)
+        listener.close()
+
+
+def _refusal(code: int, message: str, **more: object) -> JSONResponse:
+    return JSONResponse({"error": message, **more}, status_code=code)

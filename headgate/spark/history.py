@@ -1,0 +1,106 @@
+"""SQL over the past: every stream of a state directory as a view over its kept trains."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import cast
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from headgate.errors import QueryRefused, RecoveryRefused, UnknownName
+from headgate.model.query import Query
+from headgate.model.stream import ARRIVED_AT
+from headgate.spark.analysis import Analyst
+from headgate.spark.refusals import SPARK_ERRORS, cause_of
+from headgate.spark.stream_log import train_file
+
+NAME = "sql"
+"""What a text over the past is called in refusals."""
+
+
+def history_of(session: SparkSession, state: Path, text: str) -> DataFrame:
+    """Gives what a SELECT over the streams of a state directory finds in what they have kept.
+
+    Each stream is a view of its name in the session, with the arrival as `_arrived_at_s`. The
+    journal is only read, so another process may be at work in the directory.
+
+    Args:
+        session: one of our own: its settings and views are changed.
+
+    Raises:
+        RecoveryRefused: the directory has no journal.
+        UnknownName: the text names a stream that does not exist.
+        QueryRefused: Spark cannot read the text, or it is no SELECT.
+    """
+    streams = kept_trains(state)
+    # Trains are small and many: Spark would make a task of every few dozen of them.
+    session.conf.set("spark.sql.files.openCostInBytes", "4096")
+    for name, (schema, files) in streams.items():
+        _view(session, name, schema, files)
+    try:
+        return Analyst(session).frame(Query(name=NAME, sql=text, query_class=""))
+    except QueryRefused as error:
+        cause = error.__cause__
+        condition = cause.getCondition() if isinstance(cause, AnalysisException) else ""
+        if isinstance(cause, AnalysisException) and condition == "TABLE_OR_VIEW_NOT_FOUND":
+            name = (cause.getMessageParameters() or {}).get("relationName", "").strip("`")
+            raise UnknownName(kind="stream", name=name, known=streams) from error
+        if cause is None:
+            raise QueryRefused(
+                query=NAME, clause=error.clause, reason="is not part of a SELECT",
+                fix="write one SELECT ... FROM a stream",
+            ) from error  # fmt: skip
+        raise
+
+
+@contextmanager
+def refuse_failure() -> Iterator[None]:
+    """Turns what Spark says of a text that fails while it runs into a refusal."""
+    try:
+        yield
+    except SPARK_ERRORS as error:
+        raise QueryRefused(
+            query=NAME, clause="the text", reason=f"failed: {cause_of(error)}",
+            fix="correct the text, or leave out the rows that it fails on",
+        ) from error  # fmt: skip
+
+
+def kept_trains(state: Path) -> dict[str, tuple[str, list[str]]]:
+    """Gives the schema and the train files of every stream, in order.
+
+    Raises:
+        RecoveryRefused: the directory has no journal.
+    """
+    file = state / "journal.db"
+    if not file.exists():
+        raise RecoveryRefused(
+            subject=f"state directory {state}",
+            expected="a journal.db",
+            found="none",
+            fix="name the state directory of a pipeline that has run, by --state or --pipeline",
+        )
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        schemas = dict(db.execute("SELECT name, schema FROM streams ORDER BY name"))
+        rows = db.execute("SELECT stream, number FROM trains WHERE kept ORDER BY number").fetchall()
+    files: dict[str, list[str]] = {name: [] for name in schemas}
+    for stream, number in rows:
+        # Retention may have removed it since.
+        if (train := train_file(state / "log" / stream, number)).exists():
+            files[stream].append(str(train))
+    return {name: (schema, files[name]) for name, schema in schemas.items()}
+
+
+def _view(session: SparkSession, name: str, schema: str, files: list[str]) -> None:
+    try:
+        columns = cast(StructType, StructType.fromDDL(schema)).add(ARRIVED_AT, "double")
+        reader = session.read.schema(columns)
+    except SPARK_ERRORS:  # a column's name that needs quotes, which the journal does not keep
+        columns, reader = StructType().add(ARRIVED_AT, "double"), session.read
+    if files:
+        frame = reader.option("ignoreMissingFiles", "true").parquet(*files)
+    else:
+        frame = session.createDataFrame([], columns)
+    frame.createOrReplaceTempView(name)

@@ -1,0 +1,277 @@
+"""The control API over real HTTP, against one Headgate that runs."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate import Headgate, Query, Stream
+from headgate.errors import QueryRefused, RecoveryRefused, RequestRefused, UnknownName
+from headgate.server import Client, Control
+from headgate.server import control as control_file
+from headgate.server.service import served
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+HOT = "SELECT location, ts FROM sensors WHERE temperature > 35"
+ALL = "SELECT temperature FROM sensors"
+ASKED = threading.Event()
+
+
+@pytest.fixture(scope="module")
+def gate(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Headgate]:
+    state = tmp_path_factory.mktemp("control") / "state"
+    gate = Headgate(spark, state=state, classes={"H": 6, "N": 1}, rehearsal_s=0)
+    options = {"rate_per_s": "200"}
+    gate.add_stream(Stream(name="sensors", format="headgate", options=options, arrival_time="ts"))
+    gate.add_query(Query(name="hot", sql=HOT, query_class="H"))
+    gate.add_query(Query(name="all", sql=ALL, query_class="H"))
+    gate.start()
+    try:
+        with served(gate, ASKED.set):
+            yield gate
+    finally:
+        gate.stop()
+        control_file.remove(state)
+    assert not (state / control_file.FILE).exists()
+
+
+@pytest.fixture
+def client(gate: Headgate) -> Client:
+    return Client(gate.state)
+
+
+def until(holds: Callable[[], Any]) -> Any:
+    """Asks again and again, for half a minute at the most."""
+    ends_at_s = time.monotonic() + 30
+    while time.monotonic() < ends_at_s:
+        if found := holds():
+            return found
+        threading.Event().wait(0.05)
+    raise AssertionError("it did not come to hold")
+
+
+def row(client: Client, query: str) -> dict[str, Any]:
+    return next(each for each in client.status()["queries"] if each["query"] == query)
+
+
+def answer(control: Control, path: str, token: str | None, **more: Any) -> tuple[int, Any]:
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    try:
+        with urlopen(Request(control.address + path, headers=headers, **more)) as found:
+            return found.status, json.load(found)
+    except HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+@pytest.mark.parametrize("token", [None, "", "wrong", "ü"])
+@pytest.mark.parametrize("path", ["/queries", "/stop", "/nowhere", "/docs"])
+def test_nobody_is_answered_without_the_token(gate: Headgate, path: str, token: str | None) -> None:
+    told = None if token is None else token.encode().decode("latin-1")
+    code, body = answer(Control.read(gate.state), path, told)
+    assert code == 401
+    assert "control.json" in body["error"]
+
+
+def test_the_token_is_for_the_user_alone_and_the_port_for_this_machine(gate: Headgate) -> None:
+    file = gate.state / "control.json"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert json.loads(file.read_text())["pid"] == os.getpid()
+    assert Control.read(gate.state).address.startswith("http://127.0.0.1:")
+
+
+def test_queries_are_listed_with_state_account_and_statistics(client: Client) -> None:
+    hot = until(lambda: (each := row(client, "hot"))["account"]["delivered"] and each)
+    assert hot["class"] == "H"
+    assert hot["state"] in ("RUNNING", "WAITING")
+    account = hot["account"]
+    parts = ("delivered", "filtered", "queued", "shed", "missed")
+    assert account["arrived"] == sum(account[part] for part in parts)
+    assert set(hot["statistics"]) == {"selectivity", "tuple_cost_s", "overhead_s", "ideal_s"}
+    assert until(lambda: row(client, "hot")["mean_response_s"]) > 0
+    assert row(client, "hot")["lane"] in ("driver", "job")
+
+
+def test_a_query_is_explained_as_its_handle_does(
+    gate: Headgate, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = until(lambda: (each := client.explanation("hot"))["next_train"] and each)
+    assert found["operators"][0] == {"kind": "select", "expressions": ["temperature > 35"]}
+    assert "all" in found["shares_code_with"]
+    assert "temperature > 35" in found["group_sql"]
+    assert "{" not in found["group_sql"]
+    assert found["lane"].startswith(("driver", "job"))
+    assert found["behind"] >= 0
+    gate.query("hot").explain()
+    printed = capsys.readouterr().out
+    for says in ("hot (class H) over sensors", "temperature > 35", "its code with all", "cursor"):
+        assert says in printed
+
+
+@pytest.mark.parametrize(
+    ("fragment", "says"),
+    [
+        ({}, "more.yaml: the file must be a mapping with streams, queries or both."),
+        ({"state": "x"}, "more.yaml: state must be left out: there is no such key."),
+        (
+            {"queries": {"q": {"class": "X", "sql": ALL}}},
+            "more.yaml: queries.q.class is 'X', but must be one of H, N.",
+        ),
+        (
+            {"queries": {"q": {"class": "H", "sql": ALL}, "hot": {"class": "H", "sql": ALL}}},
+            "query 'hot': name is 'hot', but must be unique",
+        ),
+        (
+            {
+                "queries": {
+                    "q": {"class": "H", "sql": ALL},
+                    "typo": {"class": "H", "sql": "SELECT 1\nFROM sensors WHERE temprature > 3"},
+                }
+            },
+            "query 'typo', line 2: column `temprature` does not exist in the stream.\n"
+            "Fix: use one of `temperature`",
+        ),
+        (
+            {"streams": {"s": {"format": "nothing"}}},
+            "stream 's': source is 'nothing', but must be a source that Spark can open",
+        ),
+    ],
+)
+def test_a_wrong_fragment_is_refused_as_a_file_is_and_adds_nothing(
+    gate: Headgate, client: Client, fragment: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(RequestRefused) as refused:
+        client.add(fragment, "more.yaml")
+    assert says in str(refused.value)
+    assert "Traceback" not in str(refused.value)
+    assert client.status()["streams"] == ["sensors"]
+    assert {each.name for each in gate.queries} == {"hot", "all"}
+    before = row(client, "all")["account"]["delivered"]
+    until(lambda: row(client, "all")["account"]["delivered"] > before)
+
+
+def test_queries_and_streams_come_and_go(client: Client) -> None:
+    stream = {"format": "headgate", "options": {"rate_per_s": 50}}
+    added = client.add(
+        {
+            "streams": {"others": stream},
+            "queries": {"late": {"class": "N", "sql": "SELECT humidity FROM others"}},
+        },
+        "more.yaml",
+    )
+    assert added == ["others", "late"]
+    until(lambda: row(client, "late")["account"]["delivered"])
+    with pytest.raises(RequestRefused, match="dropped before the stream that they read"):
+        client.drop("others")
+    assert client.drop("late") == "query"
+    assert client.drop("others") == "stream"
+    with pytest.raises(UnknownName, match="Did you mean 'hot'"):
+        client.drop("hott")
+    with pytest.raises(RequestRefused, match="there is no query 'late'"):
+        client.explanation("late")
+
+
+def test_a_query_that_failed_says_why_and_one_that_was_stopped_that_it_was(
+    gate: Headgate, client: Client
+) -> None:
+    by_zero = {"class": "N", "sql": "SELECT 1 / (temperature - temperature) AS x FROM sensors"}
+    client.add({"queries": {"bad": by_zero, "idle": {"class": "N", "sql": ALL}}}, "more.yaml")
+    until(lambda: row(client, "bad")["state"] == "FAILED")
+    assert "query 'bad' failed on trains" in row(client, "bad")["cause"]
+    assert "Division by zero" in client.explanation("bad")["cause"]
+    gate.query("idle").stop()
+    assert row(client, "idle")["state"] == "STOPPED"
+    before = row(client, "all")["account"]["delivered"]
+    until(lambda: row(client, "all")["account"]["delivered"] > before)
+    assert [client.drop(name) for name in ("bad", "idle")] == ["query", "query"]
+
+
+def test_the_policy_and_what_amos_is_for_change(gate: Headgate, client: Client) -> None:
+    with pytest.raises(RequestRefused, match="must be amos"):
+        client.set_specification("pending:minimize:1")
+    assert client.set_policy("cqc( inner = hr )") == "cqc(inner=hr)"
+    with pytest.raises(RequestRefused, match="Did you mean 'cqc'"):
+        client.set_policy("cqq")
+    with pytest.raises(RequestRefused, match="one that runs on Spark"):
+        client.set_policy("mss")
+    assert client.status()["policy"] == "cqc(inner=hr)"
+    client.set_policy("amos(dwell_s=0.2)")
+    with pytest.raises(RequestRefused, match="Did you mean 'pending'"):
+        client.set_specification("pendin:minimize:1")
+    client.set_specification("pending:minimize:1")
+    until(lambda: str(gate.policy.specification) == "pending:minimize:1.0")  # type: ignore[attr-defined]
+    assert "amos(dwell_s=0.2), at present " in client.status()["policy"]
+    client.set_policy("cqc")
+
+
+def test_the_report_is_that_of_the_run(client: Client) -> None:
+    report = until(lambda: (each := client.report())["total"]["tuples_in"] and each)
+    assert {"hot", "all"} <= {line["name"] for line in report["queries"]}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "code", "says"),
+    [
+        ("GET", "/nowhere", None, 404, "GET /nowhere: not found."),
+        ("POST", "/report", None, 405, "POST /report: method not allowed."),
+        ("PUT", "/policy", b"{}", 400, "/policy: body.policy is refused: Field required."),
+        ("POST", "/add", b"not JSON", 400, "/add: body"),
+        ("POST", "/add", b"[1]", 400, "/add: body"),
+        ("GET", "/queries/none", None, 404, "there is no query 'none'"),
+    ],
+)
+def test_a_wrong_request_is_a_sentence(
+    gate: Headgate, method: str, path: str, body: bytes | None, code: int, says: str
+) -> None:
+    control = Control.read(gate.state)
+    found, told = answer(control, path, control.token, method=method, data=body)
+    assert found == code
+    assert says in told["error"]
+
+
+def test_the_past_is_a_table_while_the_run_goes_on(gate: Headgate, client: Client) -> None:
+    until(lambda: row(client, "all")["account"]["arrived"])
+    (found,) = gate.sql("SELECT count(*) AS n, max(_arrived_at_s) AS last FROM sensors").collect()
+    assert 0 < found["n"] <= row(client, "all")["account"]["arrived"]
+    assert abs(found["last"] - time.time()) < 60
+    with pytest.raises(UnknownName, match=r"there is no stream 'sensor'\. Did you mean 'sensors'"):
+        gate.sql("SELECT * FROM sensor")
+    with pytest.raises(QueryRefused, match="query 'sql', line 1: column `temprature`"):
+        gate.sql("SELECT temprature FROM sensors")
+    with pytest.raises(QueryRefused, match="is not part of a SELECT"):
+        gate.sql("DROP TABLE sensors")
+
+
+def test_a_stop_is_passed_on(client: Client) -> None:
+    assert client.ask("POST", "/stop") == {"stopping": True}
+    assert ASKED.is_set()
+
+
+def test_where_nothing_runs_the_error_says_how_to_start(tmp_path: Path) -> None:
+    with pytest.raises(RecoveryRefused, match=r"found no control.json.\nFix: start one by `head"):
+        Client(tmp_path)
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    Control(1, "token", gone.pid).write(tmp_path)
+    with pytest.raises(RecoveryRefused, match=f"of process {gone.pid}, which is gone"):
+        Client(tmp_path)
+    (tmp_path / "control.json").write_text("half of")
+    with pytest.raises(RecoveryRefused, match=r"a control.json that cannot be read"):
+        Client(tmp_path)
+
+
+def test_a_file_whose_process_does_not_answer_is_no_run(tmp_path: Path) -> None:
+    Control(1, "token", os.getpid()).write(tmp_path)
+    with pytest.raises(RecoveryRefused, match=r"nobody who answers at http://127\.0\.0\.1:1"):
+        Client(tmp_path).status()

@@ -1,0 +1,230 @@
+"""The commands for a run, as a user types them, against one `headgate run`."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from headgate.server import Client, Control
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+HOT = {"class": "H", "sql": "SELECT location, ts FROM sensors WHERE temperature > 35"}
+ALL = {"class": "N", "sql": "SELECT temperature FROM sensors"}
+NOISE = ("WARN", "Traceback", "log4j", "incubator", "org.apache")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A `headgate run` under way."""
+
+    process: subprocess.Popen[str]
+    folder: Path
+
+    @property
+    def state(self) -> str:
+        return str(self.folder / "state")
+
+    @property
+    def pipeline(self) -> str:
+        return str(self.folder / "pipeline.yaml")
+
+    def until(self, holds: Callable[[], Any], timeout_s: float = 120.0) -> Any:
+        """Asks again and again as long as the run lives; gives the first answer that is true."""
+        ends_at_s = time.monotonic() + timeout_s
+        while time.monotonic() < ends_at_s:
+            if found := holds():
+                return found
+            try:
+                self.process.wait(0.1)
+            except subprocess.TimeoutExpired:
+                continue
+            break
+        raise AssertionError(self.process.poll())
+
+    def status(self) -> dict[str, Any]:
+        return {each["query"]: each for each in Client(Path(self.state)).status()["queries"]}
+
+
+def headgate(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "headgate.cli", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
+
+
+def begun(folder: Path, *words: str) -> Run:
+    """Starts a run."""
+    stream = {"format": "headgate", "options": {"rate_per_s": 200}, "trigger_s": 0.5}
+    pipeline = {
+        "state": str(folder / "state"),
+        "rehearsal_s": 1,
+        "spark": {"master": "local[2]"},
+        "classes": {"H": 6, "N": 1},
+        "streams": {"sensors": stream},
+        "queries": {"hot": HOT, "all": ALL},
+    }
+    (folder / "pipeline.yaml").write_text(yaml.safe_dump(pipeline, sort_keys=False))
+    command = [sys.executable, "-m", "headgate.cli", "run", str(folder / "pipeline.yaml"), *words]
+    with (folder / "stdout").open("w") as out, (folder / "stderr").open("w") as errors:
+        process = subprocess.Popen(
+            command, stdout=out, stderr=errors, text=True, start_new_session=True
+        )
+    return Run(process, folder)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    run = begun(tmp_path_factory.mktemp("run"), "--json")
+    try:
+        run.until((run.folder / "state/control.json").exists)
+        yield run
+    finally:
+        if run.process.poll() is None:
+            run.process.send_signal(signal.SIGINT)
+            run.process.wait(60)
+
+
+def refused(done: subprocess.CompletedProcess[str], says: str) -> None:
+    assert done.returncode == 2, done.stdout
+    assert says in done.stderr
+    assert not any(noise in done.stderr for noise in NOISE)
+    assert done.stdout == ""
+
+
+def test_the_run_says_where_it_is_controlled(run: Run) -> None:
+    control = Control.read(Path(run.state))
+    assert control.pid == run.process.pid
+    said = run.until(lambda: "control:" in (text := (run.folder / "stderr").read_text()) and text)
+    assert f"control: {control.address}, token in {run.state}/control.json" in said
+    assert control.token not in said
+
+
+def test_status_is_a_table_with_a_line_for_each_query(run: Run) -> None:
+    run.until(lambda: run.status()["hot"]["lane"])
+    done = headgate("status", "--state", run.state)
+    assert done.returncode == 0, done.stderr
+    assert "policy cqc" in done.stdout
+    header, line = (
+        next(each for each in done.stdout.splitlines() if word in each) for word in ("query", "hot")
+    )
+    columns = ("query", "class", "state", "waiting", "mean s", "lane", "shed", "missed")
+    assert [cell.strip() for cell in header.strip("┃").split("┃")] == list(columns)
+    cells = [cell.strip() for cell in line.strip("│").split("│")]
+    assert cells[:2] == ["hot", "H"]
+    assert cells[2] in ("RUNNING", "WAITING")
+    assert cells[-2:] == ["0", "0"]
+    listed = json.loads(headgate("status", "--pipeline", run.pipeline, "--json").stdout)
+    assert [each["query"] for each in listed["queries"]] == ["hot", "all"]
+
+
+def test_explain_shows_how_a_query_runs(run: Run) -> None:
+    done = headgate("explain", "hot", "--state", run.state)
+    assert done.returncode == 0, done.stderr
+    for says in (
+        "hot (class H) over sensors", "select      temperature > 35", "sink        parquet",
+        "shares      its code with nobody", "group SQL   SELECT", "lane        driver",
+        "selectivity", "cost", "overhead", "ideal time", "tuples behind", "policy      cqc",
+    ):  # fmt: skip
+        assert says in done.stdout
+    refused(headgate("explain", "hott", "--state", run.state), "Did you mean 'hot'?")
+
+
+def test_a_mistyped_query_is_answered_and_nobody_else_stops(run: Run, tmp_path: Path) -> None:
+    typo = {"class": "H", "sql": "SELECT location\nFROM sensors\nWHERE temprature > 3"}
+    file = tmp_path / "more.yaml"
+    file.write_text(yaml.safe_dump({"queries": {"good": ALL, "typo": typo}}))
+    done = headgate("add", str(file), "--state", run.state)
+    refused(done, "query 'typo', line 3: column `temprature` does not exist in the stream")
+    assert "Fix: use one of `temperature`" in done.stderr
+    before = run.status()
+    assert set(before) == {"hot", "all"}
+    delivered = before["all"]["account"]["delivered"]
+    run.until(lambda: run.status()["all"]["account"]["delivered"] > delivered)
+    assert {each["state"] for each in run.status().values()} <= {"RUNNING", "WAITING"}
+
+
+def test_a_query_is_added_and_dropped(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "more.yaml"
+    file.write_text(yaml.safe_dump({"queries": {"late": ALL}}))
+    done = headgate("add", str(file), "--state", run.state)
+    assert (done.returncode, done.stdout) == (0, "added: late\n"), done.stderr
+    run.until(lambda: run.status()["late"]["account"]["delivered"])
+    done = headgate("drop", "late", "--state", run.state)
+    assert (done.returncode, done.stdout) == (0, "dropped: query late\n"), done.stderr
+    assert set(run.status()) == {"hot", "all"}
+    refused(headgate("drop", "late", "--state", run.state), "no query or stream 'late'")
+    done = headgate("drop", "sensors", "--state", run.state)
+    refused(done, "stream 'sensors': queries is 'hot, all', but must be dropped before the stream")
+
+
+def test_the_policy_is_set(run: Run) -> None:
+    done = headgate("set", "policy", "cqc(inner=hr)", "--pipeline", run.pipeline)
+    assert (done.returncode, done.stdout) == (0, "policy: cqc(inner=hr)\n"), done.stderr
+    assert Client(Path(run.state)).status()["policy"] == "cqc(inner=hr)"
+    refused(headgate("set", "policy", "cqc(iner=hr)", "--state", run.state), "mean 'inner'?")
+    done = headgate("set", "specification", "pending:minimize:1", "--state", run.state)
+    refused(done, "must be amos")
+
+
+def test_sql_reads_the_past_while_the_run_goes_on(run: Run) -> None:
+    run.until(lambda: run.status()["all"]["account"]["arrived"] > 200)
+    text = "SELECT location, temperature, _arrived_at_s FROM sensors"
+    done = headgate("sql", text, "--state", run.state, "--limit", "3", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert len(rows) == 3
+    assert list(rows[0]) == ["location", "temperature", "_arrived_at_s"]
+    assert done.stderr == "cut after 3 rows; --limit N shows more\n"
+    refused(
+        headgate("sql", "SELECT 1 / (humidity - humidity) FROM sensors", "--state", run.state),
+        "query 'sql': the text failed: Division by zero",
+    )
+
+
+def test_the_stop_is_clean_and_the_run_reports(run: Run, tmp_path: Path) -> None:
+    done = headgate("stop", "--state", run.state)
+    assert (done.returncode, done.stdout) == (0, f"stopped: {run.state}\n"), done.stderr
+    assert run.process.wait(60) == 0
+    assert not (run.folder / "state/control.json").exists()
+    errors = (run.folder / "stderr").read_text()
+    assert "stopped; what is committed is kept, a new start resumes" in errors
+    assert not any(noise in errors for noise in NOISE)
+    (report,) = json.loads((run.folder / "stdout").read_text())
+    assert {line["name"] for line in report["queries"]} >= {"hot", "all"}
+    refused(headgate("stop", "--state", run.state), "found no control.json.\nFix: start one")
+
+
+def test_the_file_of_a_run_that_is_gone_is_recognised(run: Run) -> None:
+    Control(1, "token", run.process.pid).write(Path(run.state))
+    says = f"the control.json of process {run.process.pid}, which is gone.\nFix: start one"
+    refused(headgate("status", "--state", run.state), says)
+
+
+def test_a_query_is_explained_by_the_file_when_nothing_runs(run: Run) -> None:
+    done = headgate("explain", "hot", "--pipeline", run.pipeline)
+    assert done.returncode == 0, done.stderr
+    assert "explained by" in done.stderr
+    for says in ("hot (class H) over sensors", "temperature > 35", "selectivity", "results/hot"):
+        assert says in done.stdout
+    assert "lane" not in done.stdout
+    refused(headgate("explain", "hott", "--pipeline", run.pipeline), "Did you mean 'hot'?")
+
+
+def test_the_past_can_be_read_after_the_run(run: Run) -> None:
+    text = "SELECT count(*) > 200 AS many, 'a[b]' AS x, NULL AS x FROM sensors"
+    done = headgate("sql", text, "--pipeline", run.pipeline)
+    assert done.returncode == 0, done.stderr
+    for says in ("many", "True", "a[b]", "NULL"):
+        assert says in done.stdout
+    assert done.stderr == ""
+
+
+def test_sql_where_nothing_ever_ran_is_a_sentence(tmp_path: Path) -> None:
+    refused(headgate("sql", "SELECT 1", "--state", str(tmp_path)), "expected a journal.db")
