@@ -405,13 +405,7 @@ class SparkEngine:
         name = self._network.streams[stream].name
         keep_s = 0.0 if self.budget.log >= SLOW_DOWN else self._retention_s
         before_s = self.now_s() - keep_s
-        old = [
-            train.number
-            for train in self._journal.trains(name)
-            if train.number < passed and train.mean_arrived_at_s <= before_s
-        ]
-        if old:
-            self._logs[name].drop(max(old) + 1)
+        self._logs[name].drop(self._journal.first_younger(name, passed, before_s))
 
     def close(self) -> None:
         """Ends ingest, lets calls under way finish, closes the journal."""

@@ -181,13 +181,22 @@ class Journal:
         )
         return Cursor(first, missed)
 
-    def trains(self, stream: str) -> list[Train]:
-        """Gives the trains that are kept, in order."""
+    def trains(self, stream: str, before: int | None = None) -> list[Train]:
+        """Gives the trains that are kept, in order; only those below a number if one is given."""
+        end = self.next_train(stream) if before is None else before
         rows = self._read(
             "SELECT number, tuples, bytes, head_arrived_at_s, mean_arrived_at_s FROM trains"
-            " WHERE stream = ? AND kept ORDER BY number", (stream,)
+            " WHERE stream = ? AND number < ? AND kept ORDER BY number", (stream, end)
         )  # fmt: skip
         return [Train(*row) for row in rows]
+
+    def first_younger(self, stream: str, passed: int, before_s: float) -> int:
+        """Gives the first kept train that is not both passed and older than an instant."""
+        rows = self._read(
+            "SELECT MIN(number) FROM trains WHERE stream = ?1 AND kept"
+            " AND (number >= ?2 OR mean_arrived_at_s > ?3)", (stream, passed, before_s)
+        )  # fmt: skip
+        return passed if rows[0][0] is None else int(rows[0][0])
 
     def next_train(self, stream: str) -> int:
         """Gives the number of the next train."""

@@ -145,7 +145,7 @@ class StreamLog:
 
     def drop(self, before: int) -> None:
         """Removes the trains below a number."""
-        gone = [train for train in self._journal.trains(self.stream) if train.number < before]
+        gone = self._journal.trains(self.stream, before)
         if gone:
             self._journal.drop_trains(self.stream, before)
             self._cache.drop(self.stream, before)
