@@ -15,17 +15,25 @@ LANES = ("driver", "job")
 LEAST_S = 5e-4, 1e-9
 """No call has less overhead and no tuple costs less; noise must not make slowdowns infinite."""
 
-MOST_TOLD_APART = 128
-"""Of a call with more members than this, each is corrected in proportion to its doubt."""
+UNKNOWN, REHEARSED = 4.0, 0.25
+"""How far an estimate may be off, as the variance of a factor: a guess, and a measured one."""
+
+NOISE = 0.2
+"""How far a call's time is off for reasons of its own."""
+
+MOST_AT_ONCE = 4.0
+"""One call changes no estimate by more than this factor: it may have been disturbed."""
 
 
 class Statistics:
-    """Learns S by smoothing over windows of input tuples, o and c̄ by recursive least squares.
+    """Learns S by smoothing over windows of input tuples, o and c̄ from what calls took.
 
-    A call's time is modelled as o + Σ c̄_m n over its members m, with an o for each lane. Members
-    that always run together cannot be told apart by any fit, therefore each unit first runs alone;
-    later calls correct the estimates only along what they show, and the rest stays as it was.
-    Estimates are never negative.
+    A call's time is modelled as o + Σ c̄_m n over its members m, with an o for each lane. What it
+    took more or less than expected corrects each of them by a factor, according to its part of the
+    time and to how little is known of it (a Kalman filter of the logarithms, without what they have
+    in common). So no estimate is ever negative, and members that always run together, which no fit
+    can tell apart, keep the proportion that they had when each ran alone: before the first call, in
+    the rehearsal or as a probe.
 
     Args:
         smoothing: α of S_new = (1 − α) S_old + α N_out / N_in (0.175 in §3.8.5).
@@ -43,26 +51,23 @@ class Statistics:
     ) -> None:
         self.smoothing, self.window_tuples, self.drift = smoothing, window_tuples, drift
         self._measured = np.zeros(0, dtype=np.bool_)
-        self._estimate = np.full(len(LANES), PRIOR_OVERHEAD_S)
-        self._variance = np.diag(np.full(len(LANES), 0.1**2))
+        self._overhead_s = np.full(len(LANES), PRIOR_OVERHEAD_S)
+        self._overhead_doubt = np.full(len(LANES), UNKNOWN)
+        self._cost_s, self._doubt = np.zeros(0), np.zeros(0)
         self._lane = np.zeros(0, dtype=np.int64)
         self.grow(table)
 
     def grow(self, table: UnitTable) -> None:
         """Takes in the units that have come since, with what the table says of them."""
-        old, lanes = len(self._measured), len(LANES)
+        old = len(self._measured)
         new = table[old:]
         known = ~np.isnan(new["tuple_cost_s"] * new["selectivity"])
         if not old and known.any():
-            self._estimate[:] = new["overhead_s"][known].mean()
+            self._overhead_s[:] = np.maximum(new["overhead_s"][known].mean(), LEAST_S[0])
+            self._overhead_doubt[:] = REHEARSED
         costs_s = np.where(known, new["tuple_cost_s"], PRIOR_COST_S)
-        spread_s = np.where(known, costs_s, 1e-4)
-        variance = np.zeros((lanes + len(table),) * 2)
-        variance[: lanes + old, : lanes + old] = self._variance
-        at = np.arange(lanes + old, lanes + len(table))
-        variance[at, at] = spread_s**2
-        self._variance = variance
-        self._estimate = np.concatenate([self._estimate, costs_s])
+        self._cost_s = np.concatenate([self._cost_s, costs_s])
+        self._doubt = np.concatenate([self._doubt, np.where(known, REHEARSED, UNKNOWN)])
         self._measured = np.concatenate([self._measured, known])
         self._lane = np.concatenate([self._lane, np.zeros(len(new), dtype=np.int64)])
         new["selectivity"][~known] = PRIOR_SELECTIVITY
@@ -83,43 +88,34 @@ class Statistics:
         self._lane[units] = lane
         self._learn_cost(lane, units, tuples, event.seconds)
         keep = (1 - self.smoothing) ** (tuples / self.window_tuples)
-        for unit, out in zip(event.call.units, event.tuples_out, strict=True):
-            # Floored, so that a query that has output nothing yet is still measured again.
-            seen = (out + 1) / (tuples + 2)
-            table["selectivity"][unit] = keep * table["selectivity"][unit] + (1 - keep) * seen
+        # Floored, so that a query that has output nothing yet is still measured again.
+        seen = (np.array(event.tuples_out) + 1) / (tuples + 2)
+        table["selectivity"][units] = keep * table["selectivity"][units] + (1 - keep) * seen
         self._publish(table)
 
     def shares_s(self, units: tuple[int, ...], tuples: int, seconds: float) -> Floats:
         """Splits a call's time among its members; the shares add up to what was measured."""
-        costs_s = self._estimate[len(LANES) :][list(units)]
-        parts = self._estimate[self._lane[units[0]]] / len(units) + costs_s * tuples
+        costs_s = self._cost_s[list(units)]
+        parts = self._overhead_s[self._lane[units[0]]] / len(units) + costs_s * tuples
         shares: Floats = parts * (seconds / parts.sum())
         return shares
 
     def _learn_cost(self, lane: int, units: Ints, tuples: int, seconds: float) -> None:
-        used = np.concatenate([[lane], units + len(LANES)])
-        row = np.full(len(used), float(tuples))
-        row[0] = 1.0
-        told_apart = len(used) <= MOST_TOLD_APART
-        block = self._variance[np.ix_(used, used)] if told_apart else None
-        drifts = (self.drift * self._estimate[used]) ** 2
-        doubts = self._variance[used, used] + drifts
-        if block is not None:
-            block[np.diag_indices(len(used))] = doubts
-        gain = doubts * row if block is None else block @ row
-        noise = (0.2 * seconds) ** 2 + 1e-12
-        gain /= row @ gain + noise
-        error = seconds - row @ self._estimate[used]
-        least_s = np.where(used < len(LANES), *LEAST_S)
-        self._estimate[used] = np.maximum(self._estimate[used] + gain * error, least_s)
-        if block is None:
-            self._variance[used, used] = doubts * (1 - gain * row)
-        else:
-            self._variance[np.ix_(used, used)] = block - np.outer(gain, row @ block)
+        parts_s = np.concatenate([[self._overhead_s[lane]], self._cost_s[units] * tuples])
+        doubts = np.concatenate([[self._overhead_doubt[lane]], self._doubt[units]])
+        doubts += self.drift**2
+        error_s = seconds - parts_s.sum()
+        gains = doubts * parts_s
+        gains /= gains @ parts_s + (NOISE * seconds) ** 2
+        factors = np.clip(1 + gains * error_s, 1 / MOST_AT_ONCE, MOST_AT_ONCE)
+        doubts *= 1 - gains * parts_s
+        self._overhead_s[lane] = max(self._overhead_s[lane] * factors[0], LEAST_S[0])
+        self._cost_s[units] = np.maximum(self._cost_s[units] * factors[1:], LEAST_S[1])
+        self._overhead_doubt[lane], self._doubt[units] = doubts[0], doubts[1:]
 
     def _publish(self, table: UnitTable) -> None:
-        table["overhead_s"] = self._estimate[self._lane]
-        table["tuple_cost_s"] = self._estimate[len(LANES) :]
+        table["overhead_s"] = self._overhead_s[self._lane]
+        table["tuple_cost_s"] = self._cost_s
         table["ideal_s"] = table["overhead_s"] + table["tuple_cost_s"]
         table["remaining_s"], table["box_cost_s"] = table["ideal_s"], table["tuple_cost_s"]
         table["box_selectivity"] = table["selectivity"]

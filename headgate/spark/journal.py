@@ -193,10 +193,11 @@ class Journal:
     def first_younger(self, stream: str, passed: int, before_s: float) -> int:
         """Gives the first kept train that is not both passed and older than an instant."""
         rows = self._read(
-            "SELECT MIN(number) FROM trains WHERE stream = ?1 AND kept"
-            " AND (number >= ?2 OR mean_arrived_at_s > ?3)", (stream, passed, before_s)
-        )  # fmt: skip
-        return passed if rows[0][0] is None else int(rows[0][0])
+            "SELECT number FROM trains WHERE stream = ?1 AND kept"
+            " AND (number >= ?2 OR mean_arrived_at_s > ?3) ORDER BY number LIMIT 1",
+            (stream, passed, before_s),
+        )
+        return int(rows[0][0]) if rows else passed
 
     def next_train(self, stream: str) -> int:
         """Gives the number of the next train."""

@@ -112,7 +112,7 @@ def test_overhead_and_costs_are_recovered_from_calls_alone_and_fused(
     for unit, cost_s in enumerate(costs_s):
         # A cost that disappears behind the overhead even of a large call need only be small.
         assert table["tuple_cost_s"][unit] == pytest.approx(
-            cost_s, rel=0.25, abs=overhead_s / 20_000
+            cost_s, rel=0.25, abs=overhead_s / 10_000
         )
 
 

@@ -1,0 +1,92 @@
+"""What the members of fused calls cost is told apart, and agrees with what each costs alone."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path as File
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.model.events import StepFinished
+from headgate.model.network import Network, Path
+from headgate.model.operator import Operator
+from headgate.model.plan import BoxCall
+from headgate.model.query import Query, QueryClass, Sink
+from headgate.model.stream import ARRIVED_AT, Stream
+from headgate.model.unit_table import UnitTable, unit_table
+from headgate.model.units import units_of
+from headgate.scheduler.statistics import Statistics
+from headgate.spark.executor import Executor
+from headgate.spark.journal import Journal
+from headgate.spark.sinks import FileSink
+from headgate.spark.stream_log import StreamLog, Trains
+from headgate.spark.train_cache import TrainCache
+from headgate.workloads.forest import SCHEMA, sensor_readings
+
+pytestmark = [pytest.mark.spark, pytest.mark.long]
+
+SIZES = (500, 2000, 6000)
+TERMS = (150, 400, 1000)
+"""What a query costs goes with its terms."""
+
+
+def path_of(folder: File, terms: int) -> Path:
+    sums = f"aggregate(sequence(1, {terms}), 0D, (a, n) -> a + n * temperature)"
+    select = Operator(kind="select", expressions=(f"{sums} > 1",))
+    project = Operator(kind="project", expressions=("location",))
+    sink = Sink(path=str(folder / f"q{terms}"))
+    query = Query(name=f"q{terms}", sql="SELECT", query_class="H", sink=sink)
+    return Path(query=query, stream="s", operators=(select, project), columns=("location",))
+
+
+def trains_of(log: StreamLog, rows: int) -> Trains:
+    table = pa.Table.from_batches([sensor_readings(1, 0, np.arange(rows) / 1000)])
+    table = table.append_column(ARRIVED_AT, pa.array(np.zeros(rows))).cast(log.arrow_schema)
+    return Trains(log.schema, [], rows, lambda: table)
+
+
+def learn(
+    statistics: Statistics, table: UnitTable, units: Sequence[int], rows: int, took_s: float
+) -> None:
+    nothing, outs = tuple(np.zeros(0) for _ in units), (0,) * len(units)
+    call = BoxCall(0, tuple(units), 0, 0, 1, rows)
+    statistics.learn(table, StepFinished(0.0, call, took_s, outs, nothing, lane="driver"))
+
+
+def test_shares_of_fused_members_agree_with_solo_runs(spark: SparkSession, tmp_path: File) -> None:
+    paths = tuple(path_of(tmp_path, terms) for terms in TERMS)
+    network = Network(
+        (Stream(name="s", format="rate"),), (QueryClass(name="H", priority=1.0),), paths
+    )
+    journal = Journal(tmp_path / "state")
+    schema = spark.createDataFrame([], SCHEMA).schema
+    log = StreamLog(tmp_path / "state", "s", journal, schema, TrainCache(1 << 20))
+    sinks = {path.query.name: FileSink(path.query.sink) for path in paths}
+    executor = Executor(spark, journal, {"s": log}, sinks, lambda point: None, "driver")
+    executor.arrange(paths, lambda path: False)
+
+    def took_s(units: Sequence[int], rows: int) -> float:
+        chosen, trains, found_s = [paths[unit] for unit in units], trains_of(log, rows), []
+        for _ in range(4):
+            began_s = time.perf_counter()
+            executor.evaluate(spark, chosen, trains)
+            found_s.append(time.perf_counter() - began_s)
+        return min(found_s)  # the others were disturbed, or compiled
+
+    table = unit_table(units_of(network))
+    statistics = Statistics(table)
+    for rows in SIZES:
+        for unit in range(len(paths)):
+            learn(statistics, table, [unit], rows, took_s([unit], rows))
+    alone_s = table["tuple_cost_s"].copy()
+    print(f"alone: {alone_s}")
+    for _ in range(5):
+        for rows in SIZES:
+            learn(statistics, table, [0, 1, 2], rows, took_s([0, 1, 2], rows))
+    journal.close()
+    print(f"fused: {table['tuple_cost_s']}")
+    assert table["tuple_cost_s"] == pytest.approx(alone_s, rel=0.25)
+    shares_s = statistics.shares_s((0, 1, 2), 6000, 1.0)
+    assert shares_s == pytest.approx(alone_s / alone_s.sum(), rel=0.25)
