@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli import catalogue, options, tables, virtual
+from headgate.cli import catalogue, options, replayed, tables, virtual
 from headgate.cli.watch import run_each, run_one
 from headgate.config import read_pipeline
 from headgate.errors import HeadgateError
@@ -37,6 +37,7 @@ def run(
         str | None, typer.Option(help="State directory; else that of the file.")
     ] = None,
     fresh: Annotated[bool, typer.Option(help="Empty the state directory first.")] = False,
+    record: Annotated[bool, typer.Option("--record", help="Keep what happens, for replay")] = False,
     module: options.MODULES = None,
     as_json: options.JSON = False,
 ) -> None:
@@ -47,10 +48,11 @@ def run(
     Example: headgate run examples/forest.yaml --policy rr,cqc --seconds 20
     """
     options.load_modules(module)
-    pipeline = read_pipeline(file, os.environ, **({"state": state} if state else {}))
+    given = {key: value for key, value in {"state": state, "record": record}.items() if value}
+    pipeline = read_pipeline(file, os.environ, **given)
     chosen = spelled(policy or pipeline.policy.name)
     if len(chosen) > 1:
-        reports = run_each(file, Path(pipeline.state), chosen, seconds, module or [])
+        reports = run_each(file, Path(pipeline.state), chosen, seconds, module or [], record)
     else:
         reports = [run_one(pipeline, chosen[0], seconds=seconds, fresh=fresh)]
     if as_json:
@@ -79,6 +81,7 @@ def check(
 
 app.command(context_settings=options.ANY_OPTION)(virtual.simulate)
 app.command(context_settings=options.ANY_OPTION)(virtual.compare)
+app.command()(replayed.replay)
 
 
 @app.command()

@@ -32,6 +32,7 @@ def run_each(
     policies: Sequence[Spelled],
     seconds: float | None,
     modules: Sequence[str],
+    record: bool = False,
 ) -> list[Report]:
     """Runs policies one after the other, each in a process, and so a JVM, of its own.
 
@@ -45,6 +46,7 @@ def run_each(
         folder = str(state / policy.folder)
         words = ["run", file, "--policy", policy.text, "--state", folder, "--fresh", "--json"]
         words += [word for module in modules for word in ("--module", module)]
+        words += ["--record"] * record
         if seconds is not None:
             words += ["--seconds", str(seconds)]
         command = [sys.executable, "-m", "headgate.cli", *words]

@@ -6,6 +6,7 @@ In: streams, queries, pipelines. Out: running Headgates, simulations, reports. N
 from headgate.runtime.comparison import Comparison, compare
 from headgate.runtime.headgate import Headgate, load
 from headgate.runtime.modules import load_module
+from headgate.runtime.replayed import Calibration, Replay, replay
 from headgate.runtime.simulated import simulate
 from headgate.runtime.spelling import Spelled, spelled, value_of
 from headgate.runtime.traces import Trace
@@ -14,9 +15,11 @@ from headgate.workloads.named import TESTBEDS, Family, Variant
 
 __all__ = [
     "TESTBEDS",
+    "Calibration",
     "Comparison",
     "Family",
     "Headgate",
+    "Replay",
     "Spelled",
     "Trace",
     "Variant",
@@ -24,6 +27,7 @@ __all__ = [
     "compare",
     "load",
     "load_module",
+    "replay",
     "simulate",
     "spelled",
     "value_of",

@@ -1,0 +1,196 @@
+"""What calls of a recorded run cost: a model fitted to its steps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headgate.model.events import Floats, Ints, StepFinished
+from headgate.model.plan import BoxCall
+from headgate.runtime.least_squares import least_squares
+from headgate.runtime.recording import Recording
+
+LANES = ("driver", "job")
+WRITES, RESULTS, SHARED, OWN = 2, 3, 4, 6
+"""Places of the coefficients: the overhead of each lane, a member's file of results, a result, a
+tuple that is read (by lane), a tuple that a unit takes (by unit)."""
+
+RIDGE = 1e-3
+"""Ties between members that always ran together are broken evenly."""
+
+ENOUGH = 8
+"""Steps beside others, and steps alone, that it takes to say how much calls slow each other."""
+
+ROUNDS = 6
+"""How often costs are fitted for how slow the machine was, and the other way round."""
+
+NEAR_S = 5.0
+"""Seconds on either side of an instant that say how fast the machine was then."""
+
+
+@dataclass(frozen=True)
+class CallCosts:
+    """Seconds of a call: overhead of its lane + Σ c_m n + commit, at the machine's pace.
+
+    Args:
+        coefficients: in the order of `features`.
+        lanes: by unit, the lanes in which it ran.
+        crowding: how much longer a call takes for every other that is under way.
+        loop_s: what the loop takes from an event to the plan.
+        start_s: what of a call's time is not its worker's.
+        at_s, paces: when the machine was how many times slower than the model says: others use it
+            too, and code that is new is slow.
+        steps: how many were fitted, and `error`, the mean absolute error over the mean seconds.
+    """
+
+    coefficients: Floats
+    lanes: tuple[frozenset[int], ...]
+    crowding: float
+    loop_s: float
+    start_s: float
+    at_s: Floats
+    paces: Floats
+    steps: int
+    error: float
+
+    def call(self, call: BoxCall, outs: Sequence[int]) -> tuple[float, str]:
+        """Gives the seconds of a call that runs alone, and its lane: the cheaper of those seen."""
+        seen = frozenset[int]().union(*(self.lanes[unit] for unit in call.units)) or {0}
+        found = {lane: self._alone_s(call, outs, lane) for lane in sorted(seen)}
+        lane = min(found, key=lambda each: found[each])
+        return found[lane], LANES[lane]
+
+    def pace(self, at_s: float) -> float:
+        """Gives how many times slower the machine was at an instant."""
+        return float(np.interp(at_s, self.at_s, self.paces)) if len(self.at_s) else 1.0
+
+    def _alone_s(self, call: BoxCall, outs: Sequence[int], lane: int) -> float:
+        places, values = features(call, outs, lane)
+        return float(values @ self.coefficients[places])
+
+
+def features(call: BoxCall, outs: Sequence[int], lane: int) -> tuple[Ints, Floats]:
+    """Gives what a call's time is made of: places of coefficients, and how often each counts."""
+    units = np.array(call.units, dtype=np.int64)
+    places = np.concatenate([[lane, WRITES, RESULTS, SHARED + lane], OWN + units])
+    values = np.full(len(places), float(call.tuples))
+    values[0], values[1], values[2] = 1.0, float(np.count_nonzero(outs)), float(sum(outs))
+    return places, values
+
+
+def fitted_costs(recording: Recording) -> CallCosts:
+    """Fits the model to the steps of a recorded run that went well."""
+    heard = [turn.event for turn in recording.turns]
+    steps = [e for e in heard if isinstance(e, StepFinished) and not e.failed and e.call.tuples]
+    lanes = [LANES.index(each.lane) if each.lane in LANES else 0 for each in steps]
+    rows = [
+        features(each.call, each.tuples_out, lane) for each, lane in zip(steps, lanes, strict=True)
+    ]
+    units = len(recording.last_network.paths)
+    seconds = np.array([each.seconds for each in steps])
+    ends_s = np.array([each.at_s for each in steps])
+    others = beside(ends_s - seconds, ends_s)
+    can_tell = min(np.count_nonzero(others > 0.5), np.count_nonzero(others <= 0.5)) >= ENOUGH
+    count, crowding, slowed = OWN + units, 0.0, np.ones(len(steps))
+    paces, at_s = np.ones(len(steps)), np.zeros(0)
+    for _ in range(ROUNDS):
+        coefficients = _fit(rows, seconds / slowed, count)
+        alone_s = np.array([values @ coefficients[places] for places, values in rows])
+        if can_tell:
+            crowding = _crowding(seconds, alone_s * paces, others)
+        expected_s = alone_s * (1.0 + crowding * others)
+        at_s, found = _paces(ends_s - seconds, ends_s, expected_s)
+        paces = _means(at_s, found, ends_s - seconds, ends_s)
+        slowed = paces * (1.0 + crowding * others)
+    error = np.abs(seconds - alone_s * slowed).mean() / seconds.mean() if len(steps) else 0.0
+    seen: list[set[int]] = [set() for _ in range(units)]
+    for each, lane in zip(steps, lanes, strict=True):
+        for unit in each.call.units:
+            seen[unit].add(lane)
+    return CallCosts(
+        coefficients, tuple(map(frozenset, seen)), crowding, _loop_s(recording),
+        _start_s(recording), at_s, found, len(steps), float(error),
+    )  # fmt: skip
+
+
+def beside(begin_s: Floats, end_s: Floats) -> Floats:
+    """Gives for each step how many others were under way beside it, in the mean.
+
+    >>> beside(np.array([0.0, 1.0]), np.array([2.0, 2.0])).tolist()
+    [0.5, 1.0]
+    """
+    instants = np.concatenate([begin_s, end_s])
+    order = np.argsort(instants, kind="stable")
+    instants = instants[order]
+    changes = np.concatenate([np.ones(len(begin_s)), -np.ones(len(end_s))])[order]
+    areas = np.cumsum(np.cumsum(changes)[:-1] * np.diff(instants))
+    areas = np.concatenate([[0.0], areas]) if len(instants) else np.zeros(0)
+    lasts_s = np.maximum(end_s - begin_s, 1e-9)
+    if not len(instants):
+        return np.zeros(0)
+    worked = np.interp(end_s, instants, areas) - np.interp(begin_s, instants, areas)
+    return np.maximum(worked / lasts_s - 1.0, 0.0)
+
+
+def _fit(rows: Sequence[tuple[Ints, Floats]], seconds: Floats, count: int) -> Floats:
+    gram, target = np.zeros((count, count)), np.zeros(count)
+    for (places, values), each_s in zip(rows, seconds, strict=True):
+        # By 1 / seconds: long steps are as much less certain as their variance is larger.
+        weight = 1.0 / max(each_s, 1e-6)
+        gram[np.ix_(places, places)] += weight * np.outer(values, values)
+        target[places] += weight * each_s * values
+    gram[np.diag_indices(count)] *= 1.0 + RIDGE
+    return least_squares(gram, target)
+
+
+def _crowding(seconds: Floats, alone_s: Floats, others: Floats) -> float:
+    more_s, weights = alone_s * others, 1.0 / np.maximum(seconds, 1e-6)
+    ratio = (weights * more_s) @ (seconds - alone_s) / ((weights * more_s) @ more_s + 1e-12)
+    return float(np.clip(ratio, 0.0, 1.0))
+
+
+def _paces(begin_s: Floats, end_s: Floats, expected_s: Floats) -> tuple[Floats, Floats]:
+    """Gives instants, a second apart, and how many times longer work took about then.
+
+    A step does its work evenly from beginning to end.
+    """
+    if not len(begin_s):
+        return np.zeros(0), np.zeros(0)
+    at_s = np.arange(begin_s.min(), end_s.max() + 1.0)
+    busy_s, worked_s = np.zeros(len(at_s)), np.zeros(len(at_s))
+    speeds = expected_s / np.maximum(end_s - begin_s, 1e-9)
+    for begun_s, ended_s, speed in zip(begin_s, end_s, speeds, strict=True):
+        first = int(np.searchsorted(at_s, begun_s - NEAR_S))
+        end = int(np.searchsorted(at_s, ended_s + NEAR_S))
+        near = at_s[first:end]
+        shared_s = np.minimum(ended_s, near + NEAR_S) - np.maximum(begun_s, near - NEAR_S)
+        busy_s[first:end] += shared_s
+        worked_s[first:end] += shared_s * speed
+    known = worked_s > 0
+    return at_s[known], busy_s[known] / worked_s[known]
+
+
+def _means(at_s: Floats, values: Floats, begin_s: Floats, end_s: Floats) -> Floats:
+    """Gives for each step the pace of its time, such that it does all its work."""
+    places = np.linspace(begin_s, end_s, 9)
+    speeds: Floats = (1.0 / np.interp(places, at_s, values)).mean(axis=0)
+    return 1.0 / speeds
+
+
+def _loop_s(recording: Recording) -> float:
+    """Gives what the loop usually takes for an event, when it does not have to wait for it."""
+    found, free_at_s = [], 0.0
+    for turn in recording.turns:
+        found.append(turn.planned_at_s - max(turn.event.at_s, free_at_s))
+        free_at_s = turn.calls[-1][1] if turn.calls else turn.planned_at_s
+    return max(0.0, float(np.median(found))) if found else 0.0
+
+
+def _start_s(recording: Recording) -> float:
+    started = {call.number: at_s for turn in recording.turns for call, at_s in turn.calls}
+    found = [
+        turn.event.at_s - started[turn.event.call.number] - turn.event.seconds
+        for turn in recording.turns
+        if isinstance(turn.event, StepFinished)
+    ]
+    return max(0.0, float(np.median(found))) if found else 0.0
