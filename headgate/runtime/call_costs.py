@@ -11,9 +11,10 @@ from headgate.runtime.least_squares import least_squares
 from headgate.runtime.recording import Recording
 
 LANES = ("driver", "job")
-WRITES, RESULTS, SHARED, OWN = 2, 3, 4, 6
+WRITES, RESULTS, SHARED, FIRST, OWN = 2, 3, 4, 6, 8
 """Places of the coefficients: the overhead of each lane, a member's file of results, a result, a
-tuple that is read (by lane), a tuple that a unit takes (by unit)."""
+tuple that is read and a member that runs for the first time (by lane), a tuple that a unit takes
+(by unit)."""
 
 RIDGE = 1e-3
 """Ties between members that always ran together are broken evenly."""
@@ -23,6 +24,9 @@ ENOUGH = 8
 
 ROUNDS = 6
 """How often costs are fitted for how slow the machine was, and the other way round."""
+
+ALIKE_S = 10.0
+"""Two steps so far apart are as unlike as two of which one has e times the tuples."""
 
 NEAR_S = 5.0
 """Seconds on either side of an instant that say how fast the machine was then."""
@@ -34,7 +38,7 @@ class CallCosts:
 
     Args:
         coefficients: in the order of `features`.
-        lanes: by unit, the lanes in which it ran.
+        lanes: by unit, instant, logarithm of the tuples and lane of every step that it took.
         crowding: how much longer a call takes for every other that is under way.
         loop_s: what the loop takes from an event to the plan.
         start_s: what of a call's time is not its worker's.
@@ -44,7 +48,7 @@ class CallCosts:
     """
 
     coefficients: Floats
-    lanes: tuple[frozenset[int], ...]
+    lanes: tuple[Floats, ...]
     crowding: float
     loop_s: float
     start_s: float
@@ -53,28 +57,34 @@ class CallCosts:
     steps: int
     error: float
 
-    def call(self, call: BoxCall, outs: Sequence[int]) -> tuple[float, str]:
-        """Gives the seconds of a call that runs alone, and its lane: the cheaper of those seen."""
-        seen = frozenset[int]().union(*(self.lanes[unit] for unit in call.units)) or {0}
-        found = {lane: self._alone_s(call, outs, lane) for lane in sorted(seen)}
-        lane = min(found, key=lambda each: found[each])
-        return found[lane], LANES[lane]
+    def call(self, call: BoxCall, outs: Sequence[int], new: int, at_s: float) -> tuple[float, str]:
+        """Gives the seconds of a call that runs alone, and its lane: that of most members.
+
+        A member takes the lane that it took when it last ran, or ran next, with about as many.
+        """
+        taken = [self._lane(unit, call.tuples, at_s) for unit in call.units]
+        lane = int(2 * sum(taken) > len(taken))
+        places, values = features(call, outs, new, lane)
+        return float(values @ self.coefficients[places]), LANES[lane]
 
     def pace(self, at_s: float) -> float:
         """Gives how many times slower the machine was at an instant."""
         return float(np.interp(at_s, self.at_s, self.paces)) if len(self.at_s) else 1.0
 
-    def _alone_s(self, call: BoxCall, outs: Sequence[int], lane: int) -> float:
-        places, values = features(call, outs, lane)
-        return float(values @ self.coefficients[places])
+    def _lane(self, unit: int, tuples: int, at_s: float) -> int:
+        if not len(self.lanes[unit]):
+            return 0
+        times_s, sizes, lanes = self.lanes[unit]
+        unlike = np.abs(times_s - at_s) / ALIKE_S + np.abs(sizes - np.log(max(tuples, 1)))
+        return int(lanes[np.argmin(unlike)])
 
 
-def features(call: BoxCall, outs: Sequence[int], lane: int) -> tuple[Ints, Floats]:
+def features(call: BoxCall, outs: Sequence[int], new: int, lane: int) -> tuple[Ints, Floats]:
     """Gives what a call's time is made of: places of coefficients, and how often each counts."""
     units = np.array(call.units, dtype=np.int64)
-    places = np.concatenate([[lane, WRITES, RESULTS, SHARED + lane], OWN + units])
+    places = np.concatenate([[lane, WRITES, RESULTS, FIRST + lane, SHARED + lane], OWN + units])
     values = np.full(len(places), float(call.tuples))
-    values[0], values[1], values[2] = 1.0, float(np.count_nonzero(outs)), float(sum(outs))
+    values[:4] = 1.0, np.count_nonzero(outs), sum(outs), new
     return places, values
 
 
@@ -83,9 +93,11 @@ def fitted_costs(recording: Recording) -> CallCosts:
     heard = [turn.event for turn in recording.turns]
     steps = [e for e in heard if isinstance(e, StepFinished) and not e.failed and e.call.tuples]
     lanes = [LANES.index(each.lane) if each.lane in LANES else 0 for each in steps]
-    rows = [
-        features(each.call, each.tuples_out, lane) for each, lane in zip(steps, lanes, strict=True)
-    ]
+    rows, ran = [], set[int]()
+    for each, lane in zip(steps, lanes, strict=True):
+        new = len(set(each.call.units) - ran)
+        ran.update(each.call.units)
+        rows.append(features(each.call, each.tuples_out, new, lane))
     units = len(recording.last_network.paths)
     seconds = np.array([each.seconds for each in steps])
     ends_s = np.array([each.at_s for each in steps])
@@ -103,12 +115,12 @@ def fitted_costs(recording: Recording) -> CallCosts:
         paces = _means(at_s, found, ends_s - seconds, ends_s)
         slowed = paces * (1.0 + crowding * others)
     error = np.abs(seconds - alone_s * slowed).mean() / seconds.mean() if len(steps) else 0.0
-    seen: list[set[int]] = [set() for _ in range(units)]
+    seen: list[list[tuple[float, float, int]]] = [[] for _ in range(units)]
     for each, lane in zip(steps, lanes, strict=True):
         for unit in each.call.units:
-            seen[unit].add(lane)
+            seen[unit].append((each.at_s - each.seconds, float(np.log(each.call.tuples)), lane))
     return CallCosts(
-        coefficients, tuple(map(frozenset, seen)), crowding, _loop_s(recording),
+        coefficients, tuple(np.array(each).T for each in seen), crowding, _loop_s(recording),
         _start_s(recording), at_s, found, len(steps), float(error),
     )  # fmt: skip
 

@@ -31,8 +31,12 @@ class Costs(Protocol):
     def crowding(self) -> float:
         """How much longer a call takes for every other that is under way."""
 
-    def call(self, call: BoxCall, outs: Sequence[int]) -> tuple[float, str]:
-        """Gives the seconds of a call that runs alone, and its lane."""
+    def call(self, call: BoxCall, outs: Sequence[int], new: int, at_s: float) -> tuple[float, str]:
+        """Gives the seconds of a call that begins at an instant and runs alone, and its lane.
+
+        Args:
+            new: how many of its units run for the first time.
+        """
 
     def pace(self, at_s: float) -> float:
         """Gives how many times slower the machine was at an instant."""
@@ -78,6 +82,7 @@ class ReplayEngine:
         self._heads_s = [_joined([e.head_arrived_at_s for e in each]) for each in trains]
         self._means_s = [_joined([e.mean_arrived_at_s for e in each]) for each in trains]
         self._under_way: list[_UnderWay] = []
+        self._ran: set[int] = set()
         self._done: deque[StepFinished] = deque()
         self._clock_s = self._now_s = happenings[0].at_s if happenings else 0.0
 
@@ -90,7 +95,9 @@ class ReplayEngine:
         trains = slice(call.first_train - first, call.end_train - first + 1)
         counts = tuple(np.diff(np.rint(self._outputs[u][trains])).astype(int) for u in call.units)
         outs = [int(each.sum()) for each in counts]
-        seconds, lane = self._costs.call(call, outs)
+        new = len(set(call.units) - self._ran)
+        self._ran.update(call.units)
+        seconds, lane = self._costs.call(call, outs, new, self._now_s)
         left_s = self._costs.start_s + seconds
         self._under_way.append(_UnderWay(call, self._now_s, left_s, lane, counts))
 
