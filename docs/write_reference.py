@@ -17,7 +17,7 @@ from headgate.metrics.measures import MEASURES
 from headgate.policies import policies
 from headgate.runtime import TESTBEDS
 
-VERBS = ("run", "check", "simulate", "compare", "policies", "testbeds")
+VERBS = ("run", "check", "simulate", "compare", "replay", "policies", "testbeds")
 MODELS = (
     config.Pipeline,
     config.PolicyConfig,

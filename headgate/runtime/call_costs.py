@@ -156,9 +156,13 @@ def _fit(rows: Sequence[tuple[Ints, Floats]], seconds: Floats, count: int) -> Fl
 
 
 def _crowding(seconds: Floats, alone_s: Floats, others: Floats) -> float:
-    more_s, weights = alone_s * others, 1.0 / np.maximum(seconds, 1e-6)
-    ratio = (weights * more_s) @ (seconds - alone_s) / ((weights * more_s) @ more_s + 1e-12)
-    return float(np.clip(ratio, 0.0, 1.0))
+    """Gives the slope of a line through what steps took over what was expected, by others beside.
+
+    Relative to where the line begins: what a step takes alone.
+    """
+    ratios, weights = np.clip(seconds / np.maximum(alone_s, 1e-9), 0.0, 5.0), np.sqrt(seconds)
+    slope, alone = np.polyfit(others, ratios, 1, w=weights)
+    return float(np.clip(slope / max(alone, 0.1), 0.0, 1.0))
 
 
 def _paces(begin_s: Floats, end_s: Floats, expected_s: Floats) -> tuple[Floats, Floats]:
