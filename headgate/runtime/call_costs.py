@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headgate.errors import ConfigRefused
 from headgate.model.events import Floats, Ints, StepFinished
 from headgate.model.plan import BoxCall
 from headgate.runtime.least_squares import least_squares
@@ -69,7 +70,7 @@ class CallCosts:
 
     def pace(self, at_s: float) -> float:
         """Gives how many times slower the machine was at an instant."""
-        return float(np.interp(at_s, self.at_s, self.paces)) if len(self.at_s) else 1.0
+        return float(np.interp(at_s, self.at_s, self.paces))
 
     def _lane(self, unit: int, tuples: int, at_s: float) -> int:
         if not len(self.lanes[unit]):
@@ -89,9 +90,18 @@ def features(call: BoxCall, outs: Sequence[int], new: int, lane: int) -> tuple[I
 
 
 def fitted_costs(recording: Recording) -> CallCosts:
-    """Fits the model to the steps of a recorded run that went well."""
+    """Fits the model to the steps of a recorded run that went well.
+
+    Raises:
+        ConfigRefused: there are none.
+    """
     heard = [turn.event for turn in recording.turns]
     steps = [e for e in heard if isinstance(e, StepFinished) and not e.failed and e.call.tuples]
+    if not steps:
+        expected = "of a run in which some call was finished"
+        raise ConfigRefused(
+            path=str(recording.file), key="recording", value=None, expected=expected
+        )
     lanes = [LANES.index(each.lane) if each.lane in LANES else 0 for each in steps]
     rows, ran = [], set[int]()
     for each, lane in zip(steps, lanes, strict=True):
@@ -114,7 +124,7 @@ def fitted_costs(recording: Recording) -> CallCosts:
         at_s, found = _paces(ends_s - seconds, ends_s, expected_s)
         paces = _means(at_s, found, ends_s - seconds, ends_s)
         slowed = paces * (1.0 + crowding * others)
-    error = np.abs(seconds - alone_s * slowed).mean() / seconds.mean() if len(steps) else 0.0
+    error = np.abs(seconds - alone_s * slowed).mean() / seconds.mean()
     seen: list[list[tuple[float, float, int]]] = [[] for _ in range(units)]
     for each, lane in zip(steps, lanes, strict=True):
         for unit in each.call.units:
@@ -136,12 +146,11 @@ def beside(begin_s: Floats, end_s: Floats) -> Floats:
     instants = instants[order]
     changes = np.concatenate([np.ones(len(begin_s)), -np.ones(len(end_s))])[order]
     areas = np.cumsum(np.cumsum(changes)[:-1] * np.diff(instants))
-    areas = np.concatenate([[0.0], areas]) if len(instants) else np.zeros(0)
+    areas = np.concatenate([[0.0], areas])
     lasts_s = np.maximum(end_s - begin_s, 1e-9)
-    if not len(instants):
-        return np.zeros(0)
     worked = np.interp(end_s, instants, areas) - np.interp(begin_s, instants, areas)
-    return np.maximum(worked / lasts_s - 1.0, 0.0)
+    others: Floats = np.maximum(worked / lasts_s - 1.0, 0.0)
+    return others
 
 
 def _fit(rows: Sequence[tuple[Ints, Floats]], seconds: Floats, count: int) -> Floats:
@@ -170,8 +179,6 @@ def _paces(begin_s: Floats, end_s: Floats, expected_s: Floats) -> tuple[Floats, 
 
     A step does its work evenly from beginning to end.
     """
-    if not len(begin_s):
-        return np.zeros(0), np.zeros(0)
     at_s = np.arange(begin_s.min(), end_s.max() + 1.0)
     busy_s, worked_s = np.zeros(len(at_s)), np.zeros(len(at_s))
     speeds = expected_s / np.maximum(end_s - begin_s, 1e-9)

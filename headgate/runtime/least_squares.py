@@ -4,7 +4,7 @@ import numpy as np
 
 from headgate.model.events import Floats
 
-SWEEPS, CLOSE = 20_000, 1e-12
+SWEEPS, CLOSE = 2_000, 1e-9
 
 
 def least_squares(gram: Floats, target: Floats) -> Floats:
