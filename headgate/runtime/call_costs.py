@@ -14,8 +14,8 @@ from headgate.runtime.recording import Recording
 LANES = ("driver", "job")
 WRITES, RESULTS, SHARED, FIRST, OWN = 2, 3, 4, 6, 8
 """Places of the coefficients: the overhead of each lane, a member's file of results, a result, a
-tuple that is read and a member that runs for the first time (by lane), a tuple that a unit takes
-(by unit)."""
+tuple that is read and a member that runs for the first time (by lane); then of each unit a tuple
+that it takes, and its part of a call: some have code of their own."""
 
 RIDGE = 1e-3
 """Ties between members that always ran together are broken evenly."""
@@ -83,9 +83,11 @@ class CallCosts:
 def features(call: BoxCall, outs: Sequence[int], new: int, lane: int) -> tuple[Ints, Floats]:
     """Gives what a call's time is made of: places of coefficients, and how often each counts."""
     units = np.array(call.units, dtype=np.int64)
-    places = np.concatenate([[lane, WRITES, RESULTS, FIRST + lane, SHARED + lane], OWN + units])
-    values = np.full(len(places), float(call.tuples))
-    values[:4] = 1.0, np.count_nonzero(outs), sum(outs), new
+    common, own = [lane, WRITES, RESULTS, FIRST + lane, SHARED + lane], OWN + 2 * units
+    places = np.concatenate([common, own, own + 1])
+    values = np.ones(len(places))
+    values[1:4] = np.count_nonzero(outs), sum(outs), new
+    values[4 : 5 + len(units)] = call.tuples
     return places, values
 
 
@@ -113,10 +115,10 @@ def fitted_costs(recording: Recording) -> CallCosts:
     ends_s = np.array([each.at_s for each in steps])
     others = beside(ends_s - seconds, ends_s)
     can_tell = min(np.count_nonzero(others > 0.5), np.count_nonzero(others <= 0.5)) >= ENOUGH
-    count, crowding, slowed = OWN + units, 0.0, np.ones(len(steps))
-    paces, at_s = np.ones(len(steps)), np.zeros(0)
+    count, crowding, slowed = OWN + 2 * units, 0.0, np.ones(len(steps))
+    paces, alone_s = np.ones(len(steps)), np.full(len(steps), seconds.mean())
     for _ in range(ROUNDS):
-        coefficients = _fit(rows, seconds / slowed, count)
+        coefficients = _fit(rows, seconds / slowed, alone_s, count)
         alone_s = np.array([values @ coefficients[places] for places, values in rows])
         if can_tell:
             crowding = _crowding(seconds, alone_s * paces, others)
@@ -153,11 +155,14 @@ def beside(begin_s: Floats, end_s: Floats) -> Floats:
     return others
 
 
-def _fit(rows: Sequence[tuple[Ints, Floats]], seconds: Floats, count: int) -> Floats:
+def _fit(
+    rows: Sequence[tuple[Ints, Floats]], seconds: Floats, expected_s: Floats, count: int
+) -> Floats:
     gram, target = np.zeros((count, count)), np.zeros(count)
-    for (places, values), each_s in zip(rows, seconds, strict=True):
-        # By 1 / seconds: long steps are as much less certain as their variance is larger.
-        weight = 1.0 / max(each_s, 1e-6)
+    # Long steps are less certain. By what is expected: by what was measured, lucky ones would count
+    # more, and everything would look cheaper than it is.
+    weights = 1.0 / np.maximum(expected_s, 0.01 * expected_s.mean() + 1e-9)
+    for (places, values), each_s, weight in zip(rows, seconds, weights, strict=True):
         gram[np.ix_(places, places)] += weight * np.outer(values, values)
         target[places] += weight * each_s * values
     gram[np.diag_indices(count)] *= 1.0 + RIDGE
