@@ -37,7 +37,9 @@ def run(
         str | None, typer.Option(help="State directory; else that of the file.")
     ] = None,
     fresh: Annotated[bool, typer.Option(help="Empty the state directory first.")] = False,
-    record: Annotated[bool, typer.Option("--record", help="Keep what happens, for replay")] = False,
+    record: Annotated[
+        bool, typer.Option("--record", help="Keep what happens, to replay it.")
+    ] = False,
     module: options.MODULES = None,
     as_json: options.JSON = False,
 ) -> None:
