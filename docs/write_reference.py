@@ -18,7 +18,7 @@ from headgate.policies import policies
 from headgate.runtime import TESTBEDS
 
 VERBS = (
-    "run", "check", "simulate", "compare", "policies", "testbeds",
+    "run", "check", "simulate", "compare", "replay", "policies", "testbeds",
     "add", "drop", "set policy", "set specification", "status", "explain", "sql", "stop",
 )  # fmt: skip
 MODELS = (

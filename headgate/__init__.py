@@ -5,7 +5,7 @@ from headgate.metrics.report import Report
 from headgate.model.query import Query, Sink
 from headgate.model.stream import Stream
 from headgate.policies import Policy, policy_named, priority
-from headgate.runtime import Headgate, Workload, compare, load, simulate
+from headgate.runtime import Headgate, Replay, Workload, compare, load, replay, simulate
 
 __version__ = "0.1.0"
 
@@ -14,6 +14,7 @@ __all__ = [
     "HeadgateError",
     "Policy",
     "Query",
+    "Replay",
     "Report",
     "Sink",
     "Stream",
@@ -23,5 +24,6 @@ __all__ = [
     "load",
     "policy_named",
     "priority",
+    "replay",
     "simulate",
 ]

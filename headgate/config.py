@@ -145,6 +145,7 @@ class Pipeline(_Strict):
         description="what the log may take on disk before sources wait and tuples are shed where"
         " queries allow it",
     )
+    record: bool = Field(False, description="keep what happens in STATE/recording, for a replay")
     spark: SparkConfig = Field(default_factory=SparkConfig, description="the Spark session")
     classes: dict[str, Priority] = Field(
         default_factory=lambda: {"default": 1.0}, description="priority by class", min_length=1

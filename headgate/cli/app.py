@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli import catalogue, operate, options, tables, virtual
+from headgate.cli import catalogue, operate, options, replayed, tables, virtual
 from headgate.cli.watch import run_each, run_one
 from headgate.config import read_pipeline
 from headgate.errors import HeadgateError
@@ -41,6 +41,9 @@ def run(
     control: Annotated[
         bool, typer.Option("--control/--no-control", help="Let other commands ask and change it.")
     ] = True,
+    record: Annotated[
+        bool, typer.Option("--record", help="Keep what happens, to replay it.")
+    ] = False,
     module: options.MODULES = None,
     as_json: options.JSON = False,
 ) -> None:
@@ -51,12 +54,14 @@ def run(
     Example: headgate run examples/forest.yaml --policy rr,cqc --seconds 20
     """
     options.load_modules(module)
-    pipeline = read_pipeline(file, os.environ, **({"state": state} if state else {}))
+    given = {key: value for key, value in {"state": state, "record": record}.items() if value}
+    pipeline = read_pipeline(file, os.environ, **given)
     chosen = spelled(policy or pipeline.policy.name)
     if len(chosen) > 1:
         reports = run_each(
-            file, Path(pipeline.state), chosen, seconds, module or [], controlled=control
-        )
+            file, Path(pipeline.state), chosen, seconds, module or [],
+            record=record, controlled=control,
+        )  # fmt: skip
     else:
         reports = [run_one(pipeline, chosen[0], seconds=seconds, fresh=fresh, controlled=control)]
     if as_json:
@@ -85,6 +90,7 @@ def check(
 
 app.command(context_settings=options.ANY_OPTION)(virtual.simulate)
 app.command(context_settings=options.ANY_OPTION)(virtual.compare)
+app.command()(replayed.replay)
 for verb in (operate.add, operate.drop, operate.status, operate.explain, operate.sql, operate.stop):
     app.command()(verb)
 app.add_typer(operate.set_app, name="set")

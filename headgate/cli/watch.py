@@ -34,6 +34,7 @@ def run_each(
     seconds: float | None,
     modules: Sequence[str],
     *,
+    record: bool = False,
     controlled: bool = True,
 ) -> list[Report]:
     """Runs policies one after the other, each in a process, and so a JVM, of its own.
@@ -48,6 +49,7 @@ def run_each(
         folder = str(state / policy.folder)
         words = ["run", file, "--policy", policy.text, "--state", folder, "--fresh", "--json"]
         words += [word for module in modules for word in ("--module", module)]
+        words += ["--record"] * record
         if seconds is not None:
             words += ["--seconds", str(seconds)]
         if not controlled:

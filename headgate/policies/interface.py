@@ -58,6 +58,9 @@ class Policy(ABC):
 
     name: str = ""
 
+    spelled: str = ""
+    """How it is written on a command line, parameters included, where it was made by name."""
+
     tuples_a_step: int = 1
     """How many tuples a step takes in the policy's paper, where a run does not say otherwise."""
 

@@ -1,7 +1,7 @@
 """Policies by name: our own, those of a user's module, those of installed packages."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from importlib.metadata import entry_points
@@ -107,8 +107,23 @@ def policy_named(name: str, **parameters: Any) -> Policy:
         raise ConfigRefused(
             path=f"policy '{name}'", key="parameters", value=parameters, expected=str(error)
         ) from error
-    policy.name = entry.name
+    policy.name, policy.spelled = entry.name, _spelled(entry.name, parameters)
     return policy
+
+
+def _spelled(name: str, parameters: Mapping[str, Any]) -> str:
+    inside = ",".join(f"{key}={_word(value)}" for key, value in parameters.items())
+    return f"{name}({inside})" if inside else name
+
+
+def _word(value: Any) -> str:
+    """Gives a parameter as it is written; several values are joined by +."""
+    if isinstance(value, Policy):
+        return value.spelled or value.name
+    if isinstance(value, list | tuple):
+        return "+".join(map(_word, value))
+    plain = value is None or isinstance(value, bool)
+    return str(value).lower() if plain else str(value).replace(",", "+")
 
 
 def refuse_inside(policy: Policy, *, level: Level, engine: Engine) -> None:

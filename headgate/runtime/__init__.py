@@ -8,6 +8,7 @@ from headgate.runtime.explanation import Explanation, explained
 from headgate.runtime.headgate import Headgate, load
 from headgate.runtime.history import past
 from headgate.runtime.modules import load_module
+from headgate.runtime.replayed import Calibration, Replay, replay
 from headgate.runtime.simulated import simulate
 from headgate.runtime.spelling import Spelled, spelled, value_of
 from headgate.runtime.traces import Trace
@@ -16,10 +17,12 @@ from headgate.workloads.named import TESTBEDS, Family, Variant
 
 __all__ = [
     "TESTBEDS",
+    "Calibration",
     "Comparison",
     "Explanation",
     "Family",
     "Headgate",
+    "Replay",
     "Spelled",
     "Trace",
     "Variant",
@@ -29,6 +32,7 @@ __all__ = [
     "load",
     "load_module",
     "past",
+    "replay",
     "simulate",
     "spelled",
     "value_of",

@@ -31,6 +31,7 @@ from headgate.runtime.observed import Listener, Observed
 from headgate.runtime.pipeline import policy_of, refuse_off_spark
 from headgate.runtime.placement import placed
 from headgate.runtime.recorded import record_statistics, recorded_statistics
+from headgate.runtime.recorder import Recorder
 from headgate.runtime.registration import registered
 from headgate.runtime.spelling import Spelled
 from headgate.scheduler.engine import Engine
@@ -60,6 +61,7 @@ class Headgate:
         memory_bytes: what trains and results in memory may take; sources wait before it is used up.
         log_bytes: what the log may take on disk; then what is passed goes, sources wait, and tuples
             are shed where queries allow it.
+        record: keeps what happens in `STATE/recording`, for `replay`.
         lane: `driver` or `job` for every call that can go this way; without it the cheaper one.
         master: which Spark to start when none is passed in, with `spark_config` as settings.
         reached: called at every point where a crash must lose nothing; a test raises there.
@@ -79,6 +81,7 @@ class Headgate:
         rehearsal_s: float = 12.0,
         memory_bytes: int = 512 << 20,
         log_bytes: int = 10 << 30,
+        record: bool = False,
         lane: Lane | None = None,
         master: str = "local[*]",
         spark_config: Mapping[str, str] | None = None,
@@ -101,6 +104,8 @@ class Headgate:
                 raise ConfigRefused(path="headgate", key=key, value=value, expected="above 0 bytes")
         self._limits = room.Limits(memory_bytes, log_bytes)
         self._reached, self._lane = reached, lane
+        self._record = record
+        self._recorder: Recorder | None = None
         self._owns_session = spark is None
         self._session = spark or room.local_session(self.state, master, spark_config or {})
         room.quiet_python()
@@ -341,7 +346,8 @@ class Headgate:
         progress: Callable[[int, int], None],
     ) -> None:
         engine = self._engine
-        table = unit_table(units_of(network), self._rehearsed(network, progress))
+        known = self._rehearsed(network, progress)
+        table = unit_table(units_of(network), known)
         self._scheduler = Scheduler(
             network, table, self.policy,
             workers=self._workers, train_tuples=self._train_tuples, most_fused=self._most_fused,
@@ -353,7 +359,9 @@ class Headgate:
         for unit, handle in enumerate(self._handles.values()):
             self._bind(unit, handle)
         engine.begin()
-        observed = Observed(engine, [self._hear, *listeners])
+        observed: Engine = Observed(engine, [self._hear, *listeners])
+        if self._record:
+            observed = self._recorder = Recorder(observed, self.state, self._scheduler, known)
         self._loop = threading.Thread(
             target=self._run, args=(observed,), name="headgate-loop", daemon=True
         )
@@ -386,6 +394,8 @@ class Headgate:
                     self._forget()
                 finally:
                     self._engine.close()
+                    if self._recorder is not None:
+                        self._recorder.close(self._known_now())
                 self._save_statistics()
         finally:
             if self._owns_session:
@@ -533,9 +543,16 @@ class Headgate:
 
     def _save_statistics(self) -> None:
         """Writes what has been measured, for the next run and for simulations."""
+        try:
+            record_statistics(self.state, self._known_now())
+        except OSError as error:
+            log.warning("statistics are not kept: %s", error)
+
+    def _known_now(self) -> dict[str, QueryStatistics]:
+        """Gives what has been measured of the queries that have run."""
         assert self._scheduler is not None
         assert self._metrics is not None
-        known = {
+        return {
             line.name: QueryStatistics(
                 cost_s=float(row["tuple_cost_s"]),
                 selectivity=min(1.0, float(row["selectivity"])),
@@ -544,10 +561,6 @@ class Headgate:
             for line, row in zip(self._metrics.by_query(), self._scheduler.table, strict=False)
             if line.tuples_in
         }
-        try:
-            record_statistics(self.state, known)
-        except OSError as error:
-            log.warning("statistics are not kept: %s", error)
 
     def _rehearsed(
         self, network: Network, progress: Callable[[int, int], None]
@@ -589,6 +602,7 @@ def load(
         rehearsal_s=pipeline.rehearsal_s,
         memory_bytes=pipeline.memory_bytes,
         log_bytes=pipeline.log_bytes,
+        record=pipeline.record,
         master=pipeline.spark.master,
         spark_config=pipeline.spark.config,
     )

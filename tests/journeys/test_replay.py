@@ -1,0 +1,93 @@
+"""A run on Spark is recorded, decides the same when told the same, and is simulated again."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from sources import consume, gate_over, write_readings
+from typer.testing import CliRunner
+
+from headgate import Query, replay
+from headgate.cli.app import app
+from headgate.model.qos_graph import QoSGraph
+from headgate.policies import policies
+from headgate.runtime.recording import read_recording
+from headgate.runtime.replayed import decisions
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+QUERIES = {
+    f"{letter.lower()}{number}": (
+        letter,
+        f"SELECT location FROM sensors WHERE temperature > {20 + 5 * number}",
+    )
+    for letter in "HCN"
+    for number in range(3)
+}
+ON_SPARK = sorted(
+    name
+    for name, entry in policies().items()
+    if "spark" in entry.engines and "query" in entry.levels
+)
+
+
+def test_a_recorded_run_is_simulated_under_other_policies(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    offered = write_readings(source, files=8, rows=400)
+    gate = gate_over(spark, tmp_path, QUERIES, policy="cqc", record=True, most_fused=2)
+    gate.start()
+    consume(gate, offered)
+    offered += write_readings(source, files=4, rows=400, first_file=8)
+    consume(gate, offered)
+    report = gate.stop()
+    assert report is not None
+
+    found = replay(gate.state, policies=["rr", "cqc(inner=hnr)"])
+    assert [each.policy for each in found.reports] == ["cqc", "rr", "cqc(inner=hnr)"]
+    assert found.measured.total.tuples_in == report.total.tuples_in == offered * len(QUERIES)
+    measured = found.measured.total.response_s
+    assert measured.count == report.total.response_s.count
+    assert measured.mean == pytest.approx(report.total.response_s.mean)
+    for each in found.reports:
+        for would_be, was in zip(each.queries, report.queries, strict=True):
+            assert would_be.tuples_in == was.tuples_in
+            assert would_be.response_s.count == was.response_s.count
+    assert found.same_decisions
+    assert [each.name for each in found.calibration] == ["H", "C", "N"]
+    assert all(abs(each.error) < 10 for each in found.calibration)
+    assert read_recording(gate.state).learned
+
+    as_json = CliRunner().invoke(app, ["replay", str(gate.state), "--policy", "rr", "--json"])
+    assert as_json.exit_code == 0
+    assert set(json.loads(as_json.stdout)["calibration"]) == {"H", "C", "N"}
+    table = CliRunner().invoke(app, ["replay", str(gate.state), "--policy", "rr"])
+    assert "calibration of class H" in table.stdout
+
+
+@pytest.mark.parametrize("policy", ON_SPARK)
+def test_told_the_same_every_policy_decides_the_same(
+    spark: SparkSession, tmp_path: Path, policy: str
+) -> None:
+    graph = QoSGraph(((0.0, 1.0), (0.1, 1.0), (2.0, 0.0)))
+    offered = write_readings(tmp_path / "source", files=1, rows=40)
+    gate = gate_over(spark, tmp_path, {}, policy="rr", record=True, most_fused=2, lane="driver")
+    for name, (letter, sql) in QUERIES.items():
+        gate.add_query(
+            Query(name=name, sql=sql, query_class=letter, deadline_s=0.5, qos=graph, weight=2.0)
+        )
+    gate.start()
+    consume(gate, offered)  # by now every query is measured, and the policy decides
+    gate.set_policy(policy)
+    offered += write_readings(tmp_path / "source", files=4, rows=40, first_file=1)
+    consume(gate, offered)
+    gate.add_query(Query(name="late", sql="SELECT * FROM sensors", query_class="H"))
+    offered += write_readings(tmp_path / "source", files=2, rows=40, first_file=5)
+    consume(gate, offered)
+    gate.stop()
+    recording = read_recording(gate.state)
+    made = [[call for call, _ in turn.calls] for turn in recording.turns]
+    assert sum(map(len, made)) > 2 * len(QUERIES)
+    assert decisions(recording) == made

@@ -1,0 +1,107 @@
+"""The engine of a replay: calls slow each other, the machine has a pace, the run ends in time."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+import pytest
+
+from headgate.model.events import ClockTicked, Event, StepFinished, TrainArrived
+from headgate.model.network import Network, Path
+from headgate.model.operator import Operator
+from headgate.model.plan import BoxCall
+from headgate.model.query import Query, QueryClass
+from headgate.model.stream import Stream
+from headgate.simulation.replay import ReplayEngine
+
+SELECT = (Operator(kind="select"),)
+NETWORK = Network(
+    (Stream(name="s", format="rate"),),
+    (QueryClass(name="H", priority=1),),
+    tuple(
+        Path(query=Query(name=name, sql="SELECT 1", query_class="H"), stream="s", operators=SELECT)
+        for name in "ab"
+    ),
+)
+TRAINS: list[Event] = [
+    TrainArrived(at_s, 0, np.array([4]), np.array([at_s - 1.0]), np.array([at_s - 0.5]))
+    for at_s in (10.0, 20.0)
+]
+
+
+@dataclass
+class Fixed:
+    """A second a call."""
+
+    loop_s: float = 0.0
+    start_s: float = 0.0
+    crowding: float = 0.0
+    pace: Callable[[float], float] = lambda at_s: 1.0
+    new: int = 0
+
+    def call(self, call: BoxCall, outs: Sequence[int], new: int, at_s: float) -> tuple[float, str]:
+        self.new += new
+        return 1.0, "driver"
+
+
+def engine(costs: Fixed, ends_at_s: float = inf) -> ReplayEngine:
+    outputs = [np.array([0.0, 2.0, 2.5]), np.array([0.0, 0.0, 4.0])]
+    return ReplayEngine(NETWORK, TRAINS, [7], outputs, costs, ends_at_s)
+
+
+def call(number: int, unit: int) -> BoxCall:
+    return BoxCall(number, (unit,), 0, 7, 8, 4)
+
+
+def test_calls_beside_each_other_slow_each_other() -> None:
+    run = engine(Fixed(crowding=0.5))
+    assert isinstance(run.next_event(inf), TrainArrived)
+    run.start(call(0, 0))
+    run.start(call(1, 1))
+    ends = [run.next_event(inf), run.next_event(inf)]
+    assert [event.at_s for event in ends if event] == pytest.approx([11.5, 11.5])
+
+
+def test_a_slow_machine_takes_longer_as_long_as_it_is_slow() -> None:
+    run = engine(Fixed(pace=lambda at_s: 2.0 if at_s < 11.0 else 1.0))
+    run.next_event(inf)
+    run.start(call(0, 0))
+    event = run.next_event(inf)
+    assert isinstance(event, StepFinished)
+    assert (event.at_s, event.seconds) == (pytest.approx(11.5), pytest.approx(1.5))
+
+
+def test_results_are_those_of_the_trains_and_count_from_arrival() -> None:
+    costs = Fixed(start_s=0.25)
+    run = engine(costs)
+    run.next_event(inf)
+    run.start(call(0, 0))
+    event = run.next_event(inf)
+    assert isinstance(event, StepFinished)
+    assert event.tuples_out == (2,)
+    assert event.seconds == pytest.approx(1.0)
+    assert event.responses_s[0] == pytest.approx([11.25 - 9.25, 11.25 - 9.75])
+    assert costs.new == 1
+
+
+def test_the_loop_hears_one_event_after_the_other() -> None:
+    run = engine(Fixed(loop_s=3.0))
+    run.next_event(inf)
+    assert run.now_s() == 13.0
+    run.start(call(0, 0))
+    ended = run.next_event(inf)
+    assert ended is not None
+    assert (ended.at_s, run.now_s()) == (14.0, 17.0)
+    assert isinstance(run.next_event(18.0), ClockTicked)
+    assert run.now_s() == 21.0
+    arrived = run.next_event(inf)
+    assert arrived is not None
+    assert (arrived.at_s, run.now_s()) == (20.0, 24.0)
+    assert run.next_event(inf) is None
+
+
+def test_a_run_that_was_broken_off_ends_there() -> None:
+    run = engine(Fixed(), ends_at_s=15.0)
+    assert run.next_event(inf) is not None
+    assert run.next_event(inf) is None
