@@ -135,6 +135,9 @@ class Pipeline(_Strict):
         description="what the log may take on disk before sources wait and tuples are shed where"
         " queries allow it",
     )
+    call_timeout_s: float = Field(
+        300.0, gt=0, description="how long a call may take; its query has failed then"
+    )
     spark: SparkConfig = Field(default_factory=SparkConfig, description="the Spark session")
     classes: dict[str, Priority] = Field(
         default_factory=lambda: {"default": 1.0}, description="priority by class", min_length=1

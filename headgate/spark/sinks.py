@@ -43,7 +43,8 @@ class FileSink:
         return f"to_json(struct({pairs}))"
 
     def write(self, table: pa.Table, file: Path) -> None:
-        """Writes results to disk, for good."""
+        """Writes results to disk, for good; makes the folder again where somebody removed it."""
+        file.parent.mkdir(parents=True, exist_ok=True)
         if self.format == "parquet":
             # Dictionaries and statistics cost more than they save below some thousand rows.
             large = table.num_rows > 2000
