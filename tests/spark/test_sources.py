@@ -102,7 +102,8 @@ ARROW = pa.schema(
 FULL: dict[str, Any] = {
     "i": -(2**31), "l": 2**63 - 1, "x": 0.1, "b": True, "t": 'Grüße, "\u2028" ☃',
     "d": date(1582, 10, 15), "m": Decimal("-123456789.125"),
-    "ts": datetime(1931, 1, 1, 0, 0, 0, 1, tzinfo=UTC), "wall": datetime.fromisoformat("2024-02-29"),
+    "ts": datetime(1931, 1, 1, 0, 0, 0, 1, tzinfo=UTC),
+    "wall": datetime.fromisoformat("2024-02-29"),
     "raw": b"\x00\xff", "many": [1, None, 3], "pairs": [("a", 1), ("b", None)],
     "inner": {"a": 1, "odd name": "x", "deep": {"z": Decimal("7.5")}},
 }  # fmt: skip
