@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from headgate.model.query import Sink
 from headgate.spark.files import flush
+from headgate.spark.group import quoted
 
 SUFFIX = {"parquet": "parquet", "json": "json"}
 HIDDEN = "_unfinished"
@@ -37,7 +38,7 @@ class FileSink:
         if self.format != "json":
             return None
         pairs = ", ".join(
-            output if output == name else f"{output} AS `{name}`"
+            output if output == name else f"{output} AS {quoted(name)}"
             for output, name in zip(outputs, names, strict=True)
         )
         return f"to_json(struct({pairs}))"
