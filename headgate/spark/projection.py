@@ -40,7 +40,7 @@ class Projection:
         schema: the columns that they may name.
 
     Raises:
-        NotPlain: Spark's plan for it is more than one projection.
+        NotPlain: Spark's plan for it is more than projections.
     """
 
     def __init__(self, session: SparkSession, items: Mapping[str, str], schema: StructType) -> None:
@@ -48,23 +48,32 @@ class Projection:
         select = ", ".join(f"{text} AS {name}" for name, text in items.items())
         frame = session.sql(f"SELECT {_braced(select)} FROM {{rows}}", rows=nothing)
         plan = frame._jdf.queryExecution().optimizedPlan()
-        if plan.nodeName() != "Project" or plan.child().nodeName() != "LogicalRDD":
+        projects = []  # several where an expression is used twice, as in nullif(); the innermost first
+        while plan.nodeName() == "Project":
+            projects.insert(0, plan)
+            plan = plan.child()
+        if not projects or plan.nodeName() != "LogicalRDD":
             raise NotPlain(plan.nodeName())
-        used = plan.references().toSeq()
+        used = projects[0].references().toSeq()
         # Attributes are named as the text spells them, in whatever case.
         names = {used.apply(number).name().lower() for number in range(used.size())}
-        output = plan.child().output()
+        output = plan.output()
         # One column at the least: rows without any could not be counted.
         self.inputs = [name for name in schema.names if name.lower() in names] or schema.names[:1]
         attributes = _kept(output, self.inputs)
-        self._code = _module(session, _CATALYST).create(plan.projectList(), attributes)
+        catalyst = _module(session, _CATALYST)
+        self._code = [catalyst.create(projects[0].projectList(), attributes)]
+        self._code += [
+            catalyst.create(each.projectList(), each.child().output()) for each in projects[1:]
+        ]
         self._arrow = _module(session, _ARROW)
         self._jvm: Any = session._jvm
         taken = StructType([schema[name] for name in self.inputs])
         self._taken = session._jsparkSession.parseDataType(taken.json())
         # Nested values of Arrow fail on a NULL inside; a job, too, sees rows of Spark's own.
         nested = any(isinstance(each.dataType, _NESTED) for each in taken)
-        self._row = _module(session, _CATALYST).create(self._taken) if nested else None
+        if nested:
+            self._code.insert(0, catalyst.create(self._taken))
         self._given = frame._jdf.schema()
         self.input_schema = to_arrow_schema(taken, timezone=ZONE)
         self.output_schema = to_arrow_schema(frame.schema, timezone=ZONE)
@@ -92,8 +101,10 @@ class Projection:
         try:
             batches = arrow.getBatchesFromStream(jvm.java.nio.channels.Channels.newChannel(source))
             rows = arrow.fromBatchIterator(batches, self._taken, ZONE, False, False, None)
+            for code in self._code:
+                rows = rows.map(code)
             made = arrow.toBatchIterator(
-                (rows if self._row is None else rows.map(self._row)).map(self._code),
+                rows,
                 self._given,
                 _BATCH_ROWS,
                 ZONE,

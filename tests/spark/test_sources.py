@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from headgate.model.stream import Stream
+from headgate import Headgate, Query, Stream
 from headgate.spark import sources
 from headgate.spark.budget import Limits
 from headgate.spark.journal import Journal, Train
@@ -537,3 +537,26 @@ def test_rows_of_an_iterator_that_fails_are_asked_for_again(own: SparkSession) -
     second = _polled(source)
     assert second.table.to_pylist() == [{"i": 3}, {"i": 4}, {"i": 5}]
     assert asked == [0, 3]
+
+
+@pytest.mark.slow
+def test_lines_that_belong_together_come_by_structured_streaming(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    (folder / "a.json").write_text('{\n"i": 1,\n"t": "a"\n}\n')
+    (folder / "b.json").write_text('[\n{"i": 2},\n{"t": "b"}\n]\n')
+    options = {"path": str(folder), "multiLine": "true"}
+    gate = Headgate(spark, state=tmp_path / "state", classes={"H": 1}, rehearsal_s=0)
+    gate.add_stream(Stream(name="s", format="json", options=options, schema="i INT, t STRING"))
+    gate.add_query(Query(name="q", sql="SELECT * FROM s", query_class="H"))
+    gate.start()
+    ends_at_s = time.monotonic() + 60
+    while gate.totals()["q"][0] < 3:
+        assert time.monotonic() < ends_at_s, gate.report().errors
+        gate.wait(0.05)
+    gate.stop()
+    read = spark.read.schema("i INT, t STRING").options(multiLine="true").json(str(folder))
+    files = sorted((tmp_path / "state/results/q").glob("*.parquet"))
+    assert _sorted(pa.concat_tables(map(pq.read_table, files))) == _sorted(read.toArrow())
