@@ -48,7 +48,8 @@ class Projection:
         select = ", ".join(f"{text} AS {name}" for name, text in items.items())
         frame = session.sql(f"SELECT {_braced(select)} FROM {{rows}}", rows=nothing)
         plan = frame._jdf.queryExecution().optimizedPlan()
-        projects = []  # several where an expression is used twice, as in nullif(); the innermost first
+        # Several where an expression is used twice, as in nullif(); the innermost comes first.
+        projects: list[Any] = []
         while plan.nodeName() == "Project":
             projects.insert(0, plan)
             plan = plan.child()
