@@ -128,9 +128,12 @@ class StreamLog:
         table = table.cast(self.arrow_schema)
         temporary = self._temporary()
         large = table.num_rows > 2000
+        # Spark cannot read arrays that hold nothing but NULL out of a dictionary.
+        flat = [each.name for each in self.arrow_schema if not pa.types.is_nested(each.type)]
         pq.write_table(
-            table, temporary, compression="zstd", use_dictionary=large, write_statistics=large
-        )
+            table, temporary, compression="zstd", write_statistics=large,
+            use_dictionary=large and flat,  # type: ignore[arg-type]  # names will do, too
+        )  # fmt: skip
         flush(temporary)
         new = self._named(table, temporary, source_batch)
         self.tuple_bytes = table.nbytes / table.num_rows

@@ -182,3 +182,21 @@ def test_a_python_function_goes_by_job_and_gives_the_same_rows(
     assert half.table["h"].to_pylist() == [row["Temp"] // 2 for row in ROWS if row["Temp"] > 3]
     assert plain.table.num_rows == len(ROWS)
     rig.journal.close()
+
+
+def test_a_large_train_of_arrays_of_nothing_can_be_read_by_either_lane(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    session, journal = own_session(spark), Journal(tmp_path)
+    schema = session.createDataFrame([], "i INT, many ARRAY<INT>").schema
+    log = StreamLog(tmp_path, "readings", journal, schema, TrainCache(1 << 20))
+    count = 2500
+    rows = {"i": range(count), "many": [[None, None]] * count, "_arrived_at_s": [0.0] * count}
+    new = log.stage(pa.table(rows, schema=log.arrow_schema), 0)
+    journal.add_trains([new])
+    log.added(new)
+    trains = log.trains(0, 1, count)
+    made = trains.frame(session).selectExpr("filter(many, y -> y > i) AS few").toArrow()
+    assert made["few"].to_pylist() == [[]] * count
+    assert trains.table().num_rows == count
+    journal.close()

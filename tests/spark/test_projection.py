@@ -142,7 +142,7 @@ def _check(own: SparkSession, expressions: list[str], data: list[dict[str, Any]]
     )
     with TemporaryDirectory() as name:
         file = Path(name) / "rows.parquet"
-        pq.write_table(table, file)
+        pq.write_table(table, file, use_dictionary=False)  # as the log is
         items = {f"c{number}": sql for number, sql in enumerate(expressions)}
         driver, job = _by_driver(own, items, table), _by_job(own, items, file)
         if isinstance(driver, list) and isinstance(job, list):
