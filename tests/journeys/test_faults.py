@@ -197,7 +197,7 @@ def other_stream(gate: Headgate, folder: Path) -> None:
     gate.add_query(Query(name="others", sql="SELECT * FROM others", query_class="H"))
 
 
-@pytest.mark.parametrize("lane", ["driver", "job"])
+@pytest.mark.parametrize("lane", ["driver", pytest.param("job", marks=pytest.mark.long)])
 def test_a_train_that_has_rotted_stops_the_queries_of_its_stream_alone(
     spark: SparkSession, tmp_path: Path, lane: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

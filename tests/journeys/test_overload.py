@@ -61,7 +61,7 @@ def _check(spark: SparkSession, folder: Path, policies: list[str], seconds: floa
 
 
 def test_overload(spark: SparkSession, tmp_path: Path) -> None:
-    _check(spark, tmp_path, ["rr", "cqc"], seconds=8)
+    _check(spark, tmp_path, ["rr", "cqc"], seconds=6)
 
 
 @pytest.mark.long

@@ -156,7 +156,7 @@ def _check(own: SparkSession, expressions: list[str], data: list[dict[str, Any]]
             assert _by_driver(own, {key: sql}, table) == _by_job(own, {key: sql}, file), sql
 
 
-@settings(max_examples=6, phases=UNSHRUNK, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, phases=UNSHRUNK, suppress_health_check=list(HealthCheck))
 @given(
     expressions=st.lists(EXPRESSIONS, min_size=4, max_size=8),
     data=st.lists(rows, min_size=1, max_size=6),

@@ -244,7 +244,7 @@ json_rows = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(rows=st.lists(json_rows, max_size=12), ascii_only=st.booleans())
 def test_any_json_comes_as_spark_reads_it(
     own: SparkSession, rows: list[dict[str, Any]], ascii_only: bool
@@ -260,7 +260,7 @@ def test_any_json_comes_as_spark_reads_it(
 csv_texts = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Zs"]), max_size=6)
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(
     rows=st.lists(
         st.tuples(st.none() | st.integers(-(2**31), 2**31 - 1), csv_texts, csv_texts), max_size=12
