@@ -146,6 +146,9 @@ class Pipeline(_Strict):
         " queries allow it",
     )
     record: bool = Field(False, description="keep what happens in STATE/recording, for a replay")
+    call_timeout_s: float = Field(
+        300.0, gt=0, description="how long a call may take; its query has failed then"
+    )
     spark: SparkConfig = Field(default_factory=SparkConfig, description="the Spark session")
     classes: dict[str, Priority] = Field(
         default_factory=lambda: {"default": 1.0}, description="priority by class", min_length=1

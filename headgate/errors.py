@@ -126,6 +126,34 @@ class RequestRefused(HeadgateError):
         return f"{self.message}{before}"
 
 
+class TrainUnreadable(HeadgateError):
+    """A file of the log that cannot be read."""
+
+    def __init__(self, *, stream: str, train: int, file: str, cause: str) -> None:
+        super().__init__(stream, train, file, cause)
+        self.stream, self.train, self.file, self.cause = stream, train, file, cause
+
+    def __str__(self) -> str:
+        return (
+            f"train {self.train} of stream '{self.stream}' cannot be read: {self.cause}"
+            f" ({self.file}). Fix: restore this file from a copy"
+        )
+
+
+class CallTimedOut(HeadgateError):
+    """A call that took longer than a call may."""
+
+    def __init__(self, *, limit_s: float) -> None:
+        super().__init__(limit_s)
+        self.limit_s = limit_s
+
+    def __str__(self) -> str:
+        return (
+            f"it took longer than call_timeout_s, {self.limit_s:g} s, and what it may still make"
+            " is not committed"
+        )
+
+
 class StatisticsMissing(HeadgateError):
     """A simulation was asked for, but the cost or selectivity of a query is not known."""
 

@@ -3,6 +3,7 @@
 import pytest
 
 from headgate.errors import (
+    CallTimedOut,
     ConfigRefused,
     HeadgateBug,
     HeadgateError,
@@ -13,6 +14,7 @@ from headgate.errors import (
     StatisticsMissing,
     StepFailed,
     StreamFailed,
+    TrainUnreadable,
     UnknownName,
 )
 
@@ -78,6 +80,15 @@ SENTENCES = [
     (
         RequestRefused(message="query 'b': FROM is odd.", added=["a"]),
         "query 'b': FROM is odd.\nAdded before that: a.",
+    ),
+    (
+        TrainUnreadable(stream="s", train=7, file="log/s/7.parquet", cause="no magic bytes"),
+        "train 7 of stream 's' cannot be read: no magic bytes (log/s/7.parquet). Fix: restore this"
+        " file from a copy",
+    ),
+    (
+        CallTimedOut(limit_s=300),
+        "it took longer than call_timeout_s, 300 s, and what it may still make is not committed",
     ),
     (
         StatisticsMissing(queries=["b", "a"], looked_in="state"),

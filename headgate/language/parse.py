@@ -143,7 +143,7 @@ def _parts(
         if item.is_star:
             if any(value for star in item.find_all(exp.Star) for value in star.args.values()):
                 return None
-            outputs += [f"`{column}`" for column in columns] or ["*"]
+            outputs += ["`" + column.replace("`", "``") + "`" for column in columns] or ["*"]
         else:
             outputs.append(_words(query.sql, _unaliased(item, words), own_names))
     where = clauses.get(TokenType.WHERE)

@@ -62,6 +62,7 @@ class Headgate:
         log_bytes: what the log may take on disk; then what is passed goes, sources wait, and tuples
             are shed where queries allow it.
         record: keeps what happens in `STATE/recording`, for `replay`.
+        call_timeout_s: how long a call may take; its query has failed then, the others go on.
         lane: `driver` or `job` for every call that can go this way; without it the cheaper one.
         master: which Spark to start when none is passed in, with `spark_config` as settings.
         reached: called at every point where a crash must lose nothing; a test raises there.
@@ -82,6 +83,7 @@ class Headgate:
         memory_bytes: int = 512 << 20,
         log_bytes: int = 10 << 30,
         record: bool = False,
+        call_timeout_s: float = 300.0,
         lane: Lane | None = None,
         master: str = "local[*]",
         spark_config: Mapping[str, str] | None = None,
@@ -102,7 +104,13 @@ class Headgate:
         for key, value in (("memory_bytes", memory_bytes), ("log_bytes", log_bytes)):
             if value <= 0:
                 raise ConfigRefused(path="headgate", key=key, value=value, expected="above 0 bytes")
+        if not call_timeout_s > 0:
+            raise ConfigRefused(
+                path="headgate", key="call_timeout_s", value=call_timeout_s,
+                expected="above 0 seconds",
+            )  # fmt: skip
         self._limits = room.Limits(memory_bytes, log_bytes)
+        self._call_timeout_s = call_timeout_s
         self._reached, self._lane = reached, lane
         self._record = record
         self._recorder: Recorder | None = None
@@ -332,6 +340,7 @@ class Headgate:
             self._session, network, self._schemas, self.state,
             rows=self._rows, workers=self._workers, retention_s=self._retention_s,
             limits=self._limits, lane=self._lane, reached=self._reached, deliver=self._deliver,
+            call_timeout_s=self._call_timeout_s,
         )  # fmt: skip
         try:
             self._begin(network, listeners, progress)
@@ -603,6 +612,7 @@ def load(
         memory_bytes=pipeline.memory_bytes,
         log_bytes=pipeline.log_bytes,
         record=pipeline.record,
+        call_timeout_s=pipeline.call_timeout_s,
         master=pipeline.spark.master,
         spark_config=pipeline.spark.config,
     )

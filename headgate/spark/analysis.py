@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 from headgate.errors import QueryRefused
 from headgate.model.network import Path
 from headgate.model.query import Query
+from headgate.spark.group import quoted
 from headgate.spark.refusals import SPARK_ERRORS, reason_of
 
 
@@ -77,7 +78,9 @@ class Analyst:
     def same(self, path: Path, shape: str) -> bool:
         """Tells whether a path, put together again, is what Spark has read in the query's text."""
         outputs = ", ".join(
-            output if output.strip("`") == name else f"{output} AS `{name}`"
+            output
+            if output.strip("`").replace("``", "`") == name
+            else f"{output} AS {quoted(name)}"
             for output, name in zip(path.outputs, path.columns, strict=True)
         )
         where = f" WHERE {path.predicate}" if path.predicate else ""

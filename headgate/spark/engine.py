@@ -5,7 +5,6 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path as File
 from typing import Any
@@ -16,7 +15,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
-from headgate.errors import HeadgateError, RecoveryRefused, StepFailed, StreamFailed
+from headgate.errors import (
+    CallTimedOut,
+    HeadgateError,
+    RecoveryRefused,
+    StepFailed,
+    StreamFailed,
+)
 from headgate.model.account import Account
 from headgate.model.events import (
     ClockTicked,
@@ -37,6 +42,7 @@ from headgate.model.plan import BoxCall, Lane
 from headgate.model.query import Deliver, QueryStatistics
 from headgate.model.stream import Rows, Stream
 from headgate.spark.budget import FULL, SLOW_DOWN, SPARE, Budget, Limits
+from headgate.spark.clock import Clock
 from headgate.spark.executor import Executor, Work
 from headgate.spark.files import remove
 from headgate.spark.group import Output
@@ -52,6 +58,7 @@ from headgate.spark.sinks import FileSink
 from headgate.spark.sources import polled_source
 from headgate.spark.stream_log import StreamLog
 from headgate.spark.train_cache import TrainCache
+from headgate.spark.workers import Task, Turn, Workers
 
 log = logging.getLogger("headgate.spark")
 
@@ -62,6 +69,9 @@ NO_MORE = Limits()
 ATTEMPTS = 3
 PAUSE_S = 0.5
 """A query that fails is tried again after this, then after twice this, then has failed."""
+
+GRACE_S = 2.0
+"""A call whose jobs were cancelled has so long to come back before it is abandoned."""
 
 COSTLY_S = 5e-6
 """A query that costs more than this a tuple shares no code: the others would wait for it."""
@@ -81,6 +91,7 @@ class SparkEngine:
         deliver: for queries with sinks of format `callback`, what takes their results.
         lane: the way that every call takes, if it can; without it the cheaper one.
         limits: what may be used of memory and of disk.
+        call_timeout_s: how long a call may take; its query has failed then.
         patience_s: how long `close` waits for calls under way before it interrupts them.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
@@ -98,11 +109,13 @@ class SparkEngine:
         retention_s: float = 3600.0,
         lane: Lane | None = None,
         limits: Limits = NO_MORE,
+        call_timeout_s: float = 300.0,
         patience_s: float = 8.0,
         reached: Callable[[str], None] = lambda point: None,
     ) -> None:
         self._session, self._network, self._state = session, network, state
         self._retention_s, self._patience_s = retention_s, patience_s
+        self._call_timeout_s, self._clock = call_timeout_s, Clock()
         self._rows = rows or {}
         self._schemas, self._reached = dict(schemas), reached
         self._cache = TrainCache(limits.cache_bytes)
@@ -136,13 +149,13 @@ class SparkEngine:
         self._dropping: dict[int, threading.Event] = {}
         self._dropped: set[int] = set()
         self._costly: set[str] = set()
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="headgate-worker")
+        self._tag = f"headgate-{uuid4().hex}"
+        self._workers = Workers(workers, self._run, self._tag)
         self._sessions = threading.local()
         self._running = 0
         self._draining = self._stopping = False
         self._watching, self._look_at_s = True, 0.0
         self._give_up_at_s = 0.0
-        self._tag = f"headgate-{uuid4().hex}"
         self._returned_at_s: float | None = None
         self._totals: dict[str, tuple[int, int]] | None = None
         self._accounts: dict[str, Account] | None = None
@@ -205,7 +218,9 @@ class SparkEngine:
         lines = [line for number, stream in numbered if (line := self._ingest(number, stream))]
         self._polls = bool(lines)
         letters = self._state / "dead-letters"
-        self._poller = Poller(lines, self._journal, letters, self._arrived, self.budget.pause_s)
+        self._poller = Poller(
+            lines, self._journal, letters, self._arrived, self.budget.pause_s, self.now_s
+        )
         self._poller.start()
 
     def add_stream(self, network: Network, schema: StructType) -> None:
@@ -284,6 +299,7 @@ class SparkEngine:
         self._network = network
         alive = [p for u, p in enumerate(network.paths) if u not in self._dropped - set(cursors)]
         self._dropped -= set(cursors)
+        self._unplanned -= set(cursors)
         self._costly |= {name for name, each in known.items() if each.cost_s > COSTLY_S}
         self._executor.arrange(alive, lambda path: path.query.name in self._costly)
         self._events.put(NetworkChanged(self.now_s(), network, cursors, first_trains, known))
@@ -297,6 +313,7 @@ class SparkEngine:
                 self._executor.forget(name)
                 self.sinks[name].close()
                 self._dropped.add(unit)
+                self._attempts.pop(unit, None)
                 self._unplanned.discard(unit)
                 self._dropping.pop(unit).set()
 
@@ -336,18 +353,19 @@ class SparkEngine:
             self._state,
             partial(self._arrived, number),
             self.budget.pause_s,
+            self.now_s,
         )
         return None
 
     def now_s(self) -> float:
-        return time.time()
+        return self._clock.now_s()
 
     def start(self, call: BoxCall) -> None:
         if self._stopping:
             return  # what is under way is finished, nothing new begins
         self._running += 1
         self._under_way[call.number] = call
-        self._pool.submit(self._run, call)
+        self._submit(Task(call, left=[call.units]))
 
     def next_event(self, wake_at_s: float) -> Event | None:
         """Waits on the queue; what passes outside this method is the scheduler's own time."""
@@ -412,13 +430,12 @@ class SparkEngine:
         if self._totals is not None:
             return
         self._stop_ingest()
+        patience_s = max(0.1, self._give_up_at_s - time.monotonic())
         alarm = threading.Timer(
-            max(0.1, self._give_up_at_s - time.monotonic()),
-            self._session.sparkContext.cancelJobsWithTag,
-            (self._tag,),
+            patience_s, self._session.sparkContext.cancelJobsWithTag, (self._tag,)
         )
         alarm.start()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._workers.close(patience_s + GRACE_S)
         alarm.cancel()
         for sink in self.sinks.values():
             sink.close()
@@ -437,7 +454,8 @@ class SparkEngine:
     def _wait(self, wake_at_s: float) -> Event | None:
         while True:
             idle = not self._running and self._events.empty()
-            if idle and (self._stopping or (self._draining and not self._attempts)):
+            tried_again = set(self._attempts) - self._unplanned
+            if idle and (self._stopping or (self._draining and not tried_again)):
                 return None
             if self._stopping and time.monotonic() > self._give_up_at_s:
                 return None
@@ -447,6 +465,7 @@ class SparkEngine:
             if time.monotonic() >= self._look_at_s:
                 self._look_at_s = time.monotonic() + 0.5
                 self._look_after_ingest()
+                self._look_after_calls()
                 if self.budget.pressure >= FULL:
                     return Overloaded(self.now_s(), self.now_s() + 1.0)
                 if self.budget.memory >= SPARE:
@@ -469,6 +488,17 @@ class SparkEngine:
                 del self._ingests[name]
                 self._ingest_failed(name, error)
 
+    def _look_after_calls(self) -> None:
+        """Cancels the jobs of a call that takes too long; abandons one that goes on even so."""
+        for turn in self._workers.running():
+            took_s = time.monotonic() - turn.since_s
+            if took_s > self._call_timeout_s and not turn.cancelled:
+                turn.cancel(self._session.sparkContext.cancelJobsWithTag)
+            elif turn.cancelled and took_s > self._call_timeout_s + GRACE_S and turn.abandon():
+                self._executor.renew(self._network.paths[unit] for unit in turn.units)
+                self._workers.replace(turn)
+                self._settle(turn, [CallTimedOut(limit_s=self._call_timeout_s)] * len(turn.units))
+
     def _ingest_failed(self, names: str, error: Exception | None) -> None:
         failure = StreamFailed(stream=names, cause=cause_of(error))
         self.failures.append(failure)
@@ -487,18 +517,41 @@ class SparkEngine:
             )
         )
 
-    def _run(self, call: BoxCall) -> None:
-        """A worker's turn: evaluates and commits the call, tells how it went."""
-        began_s = time.perf_counter()
-        paths = tuple(self._network.paths[unit] for unit in call.units)
+    def _submit(self, task: Task) -> None:
+        self._workers.submit(Turn(task, task.left.pop(0), self._call_timeout_s))
+
+    def _run(self, turn: Turn) -> None:
+        """A worker's turn: evaluates and commits, tells how it went."""
+        began_s, call = time.perf_counter(), turn.task.call
+        paths = tuple(self._network.paths[unit] for unit in turn.units)
         work = Work(paths, call.first_train, call.end_train, call.tuples)
         lane = ""
         try:
-            outputs, lane = self._executor.run(self._worker_session(), work)
+            outputs, lane = self._executor.run(self._worker_session(turn.tag), work, turn)
         except Exception as error:  # nothing was committed
-            outputs = [error] * len(paths)
-        committed_at_s = self.now_s()
-        took_s = time.perf_counter() - began_s
+            outputs = [CallTimedOut(limit_s=turn.limit_s) if turn.cancelled else error] * len(paths)
+        if not turn.end():
+            return  # abandoned, and settled
+        turn.task.lane = lane or turn.task.lane
+        turn.task.seconds += time.perf_counter() - began_s
+        self._settle(turn, outputs)
+
+    def _settle(self, turn: Turn, outputs: Sequence[Output | Exception]) -> None:
+        """Takes in what a turn made; lets units that together took too long run each alone."""
+        task = turn.task
+        if len(outputs) > 1 and all(isinstance(each, CallTimedOut) for each in outputs):
+            task.left += [(unit,) for unit in turn.units]
+        else:
+            task.outcomes.update(zip(turn.units, outputs, strict=True))
+        if task.left and not self._stopping:
+            self._submit(task)
+        else:
+            self._finish(task)
+
+    def _finish(self, task: Task) -> None:
+        call, committed_at_s = task.call, self.now_s()
+        stopped = CallTimedOut(limit_s=self._call_timeout_s)
+        outputs = [task.outcomes.get(unit, stopped) for unit in call.units]
         failed = [
             (unit, output)
             for unit, output in zip(call.units, outputs, strict=True)
@@ -516,8 +569,8 @@ class SparkEngine:
         outs = tuple(len(each) for each in responses)
         self._events.put(
             StepFinished(
-                self.now_s(), call, took_s, outs, responses,
-                failed=tuple(unit for unit, _ in failed), lane=lane,
+                self.now_s(), call, task.seconds, outs, responses,
+                failed=tuple(unit for unit, _ in failed), lane=task.lane,
             )
         )  # fmt: skip
         for unit in set(call.units).difference(unit for unit, _ in failed):
@@ -534,7 +587,7 @@ class SparkEngine:
             attempts=attempts,
             cause=cause_of(error),
         )
-        if attempts < ATTEMPTS:
+        if attempts < ATTEMPTS and not isinstance(error, CallTimedOut):
             log.info("%s", failure)
             until_s = self.now_s() + PAUSE_S * 2 ** (attempts - 1)
             self._events.put(UnitDelayed(self.now_s(), unit, until_s, failure))
@@ -543,9 +596,10 @@ class SparkEngine:
             log.warning("%s", failure)
             self._events.put(UnitFailed(self.now_s(), unit, call, failure))
 
-    def _worker_session(self) -> SparkSession:
+    def _worker_session(self, tag: str) -> SparkSession:
         if not hasattr(self._sessions, "own"):
             self._sessions.own = own_session(self._session)
-            self._session.sparkContext.addJobTag(self._tag)
+            for each in (self._tag, tag):
+                self._session.sparkContext.addJobTag(each)
         session: SparkSession = self._sessions.own
         return session

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path as File
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from headgate.model.network import Path
@@ -23,6 +24,7 @@ from headgate.spark.lanes import Lanes
 from headgate.spark.projection import NotPlain, Projection
 from headgate.spark.sinks import FileSink
 from headgate.spark.stream_log import StreamLog, Trains
+from headgate.spark.workers import Turn
 
 log = logging.getLogger("headgate.spark")
 
@@ -55,6 +57,10 @@ class Prepared:
                 except NotPlain:
                     self.lanes.driver_can = False
             return self._projection
+
+    def renew(self) -> None:
+        """Has the code made anew: a call that was given up may hold the old one for ever."""
+        self._projection = None
 
 
 class Executor:
@@ -119,10 +125,24 @@ class Executor:
         with self._lock:
             self._alone.pop(query, None)
 
+    def renew(self, paths: Iterable[Path]) -> None:
+        """Has the code of queries made anew."""
+        for path in paths:
+            self.prepared(path).renew()
+            self.solo(path).renew()
+
     def evaluate(
-        self, session: SparkSession, paths: Sequence[Path], trains: Trains
+        self,
+        session: SparkSession,
+        paths: Sequence[Path],
+        trains: Trains,
+        check: Callable[[], None] = lambda: None,
     ) -> tuple[list[Output | Exception], Lane]:
-        """Gives every member's results, or why it has none; and the lane of most of them."""
+        """Gives every member's results, or why it has none; and the lane of most of them.
+
+        Args:
+            check: raises when nothing more may begin.
+        """
         parts: dict[int, tuple[Prepared, list[Path]]] = {}
         for path in paths:
             prepared = self.solo(path) if len(paths) == 1 else self.prepared(path)
@@ -130,7 +150,7 @@ class Executor:
         found: dict[str, Output | Exception] = {}
         lanes: list[Lane] = []
         for prepared, members in parts.values():
-            lanes.append(self._together(session, prepared, members, trains, found))
+            lanes.append(self._together(session, prepared, members, trains, found, check))
         jobs = lanes.count("job")
         lane: Lane = "job" if jobs * 2 > len(lanes) else "driver"
         return [found[path.query.name] for path in paths], lane
@@ -150,9 +170,11 @@ class Executor:
         members: list[Path],
         trains: Trains,
         found: dict[str, Output | Exception],
+        check: Callable[[], None],
     ) -> Lane:
         """Evaluates members at once or, should that fail, each alone."""
         lane: Lane = "job"
+        check()
         try:
             outputs, lane = self._run(session, prepared, members, trains)
             found.update(zip([path.query.name for path in members], outputs, strict=True))
@@ -162,7 +184,7 @@ class Executor:
                 return lane
             log.debug("%s queries failed together: %s", len(members), error)
             for path in members:
-                self._together(session, self.solo(path), [path], trains, found)
+                self._together(session, self.solo(path), [path], trains, found, check)
         return lane
 
     def _run(
@@ -198,39 +220,53 @@ class Executor:
         table = frame.toArrow()
         return Output(table, np.full(table.num_rows, trains.mean_arrived_at_s()))
 
-    def run(self, session: SparkSession, work: Work) -> tuple[list[Output | Exception], Lane]:
+    def run(
+        self, session: SparkSession, work: Work, turn: Turn | None = None
+    ) -> tuple[list[Output | Exception], Lane]:
         """Evaluates a call and commits what succeeded, all of it or nothing."""
         stream_log = self._logs[work.paths[0].stream]
         trains = stream_log.trains(work.first_train, work.end_train, work.tuples)
-        outputs, lane = self.evaluate(session, work.paths, trains)
+        check = (lambda: None) if turn is None else turn.check
+        outputs, lane = self.evaluate(session, work.paths, trains, check)
+        if turn is not None:
+            turn.commits()
         made = sum(each.table.nbytes for each in outputs if isinstance(each, Output))
         with self._budget.holding(made) if self._budget else nullcontext():
-            self._commit_good(work, outputs)
-        return outputs, lane
+            unwritten = self._commit_good(work, outputs)
+        names = [path.query.name for path in work.paths]
+        return [unwritten.get(name, out) for name, out in zip(names, outputs, strict=True)], lane
 
-    def _commit_good(self, work: Work, outputs: Sequence[Output | Exception]) -> None:
+    def _commit_good(
+        self, work: Work, outputs: Sequence[Output | Exception]
+    ) -> Mapping[str, Exception]:
         good = [
             (path, output)
             for path, output in zip(work.paths, outputs, strict=True)
             if isinstance(output, Output)
         ]
-        if good:
-            self.commit(work, good)
+        return self.commit(work, good) if good else {}
 
-    def commit(self, work: Work, outputs: Sequence[tuple[Path, Output]]) -> None:
+    def commit(self, work: Work, outputs: Sequence[tuple[Path, Output]]) -> Mapping[str, Exception]:
         """Makes the results visible, exactly once, and hands over those that are delivered.
+
+        Gives why some could not be written, by query.
 
         They are written under temporary names, then journalled, then renamed: whoever reads the
         folder sees a file whole or not at all, and a crash between any two lines loses nothing.
         """
         results: list[Result] = []
         renames: list[tuple[FileSink, File, File]] = []
+        unwritten: dict[str, Exception] = {}
         for path, output in outputs:
             sink = self._sinks[path.query.name]
             temporary, final = sink.names(work.first_train, work.end_train)
             count = output.table.num_rows
             if count:
-                sink.write(output.table, temporary)
+                try:
+                    sink.write(output.table, temporary)
+                except (pa.ArrowException, OSError) as error:  # of this query's directory alone
+                    unwritten[path.query.name] = error
+                    continue
                 self._reached("result written")
                 renames.append((sink, temporary, final))
             names: tuple[File | None, File | None] = (temporary, final) if count else (None, None)
@@ -245,6 +281,8 @@ class Executor:
                     *names,
                 )
             )
+        if not results:
+            return unwritten
         flush_all([temporary for _, temporary, _ in renames])
         self._reached("results written")
         step = self._journal.intend(results)
@@ -261,12 +299,13 @@ class Executor:
             log.warning("results stay hidden until the next start: %s", error)
             for sink, _, _ in renames:
                 sink.hold()
-            return
+            return unwritten
         # Not before the step is confirmed: recovery looks for the files of one that is not.
         for sink, _, final in renames:
             sink.hand_over(final)
         for sink, _, _ in renames:
             sink.settle()
+        return unwritten
 
     def _solo(self, path: Path) -> Prepared:
         name = path.query.name

@@ -44,6 +44,12 @@ def put(temporary: Path, final: Path) -> None:
     os.replace(temporary, final)
 
 
+def size_of(path: Path) -> int:
+    """Gives the bytes of a file, or of the files in a folder."""
+    files = path.iterdir() if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files)
+
+
 def remove(path: Path) -> None:
     """Removes a file or folder, if it is there."""
     if path.is_dir():

@@ -51,7 +51,7 @@ class Group:
     @property
     def text(self) -> str:
         """One SELECT over `{trains}`, for a job."""
-        columns = [ARRIVED_AT, *(f"`{name}`" for name in self.plain)]
+        columns = [ARRIVED_AT, *(quoted(name) for name in self.plain)]
         columns += [f"{text} AS {name}" for name, text in self.items.items()]
         where = f" WHERE {self.condition}" if self.condition else ""
         return f"SELECT {braced(', '.join(columns) + ' FROM ')}{{trains}}{braced(where)}"
@@ -130,6 +130,15 @@ def group_of(paths: Sequence[Path], columns: Sequence[str], texts: Mapping[str, 
     return Group(paths[0].stream, items, used, condition, members)
 
 
+def quoted(name: str) -> str:
+    """Gives a name as SQL takes it, whatever letters it has.
+
+    >>> print(quoted("a`b"))
+    `a``b`
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
 def braced(sql: str) -> str:
     """Doubles braces: `sql()` reads single ones as names of its arguments."""
     return sql.replace("{", "{{").replace("}", "}}")
@@ -137,7 +146,12 @@ def braced(sql: str) -> str:
 
 def _plain(output: str, known: Mapping[str, str]) -> str | None:
     """Gives the column of the stream that an output is; None if it is computed."""
-    return known.get(output.strip().strip("`").lower())
+    name = output.strip()
+    if len(name) > 2 and name[0] == name[-1] == "`":
+        name = name[1:-1].replace("``", "`")
+    elif "." in name:
+        return None  # a field of a struct, even where a column has that name
+    return known.get(name.lower())
 
 
 def _guarded(output: str, askers: Sequence[Path]) -> str:

@@ -64,6 +64,7 @@ def start_ingest(
     state: Path,
     arrived: Callable[[Train], None],
     pause_s: Callable[[], float],
+    now_s: Callable[[], float] = time.time,
 ) -> StreamingQuery:
     """Starts to fill the log; `arrived` is called for every new train, from a thread of Spark."""
     source = source_of(session, stream)
@@ -84,7 +85,7 @@ def start_ingest(
             time.sleep(min(waits_s, 0.1) if waits_s >= 1 else waits_s)
             if waits_s < 1:
                 break
-        train = log.append(batch, source_batch, time.time())
+        train = log.append(batch, source_batch, now_s())
         if train is not None:
             arrived(train)
 

@@ -329,11 +329,11 @@ class Journal:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
+                self._db.execute("COMMIT")  # a full disk may be noticed here only
             except BaseException:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
-            self._db.execute("COMMIT")
 
     def _check_version(self, state: Path) -> None:
         with self._transaction() as db:

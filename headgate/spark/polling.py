@@ -35,6 +35,8 @@ class Line:
     source: Source
     due_at_s: float = 0.0
     failing: bool = False
+    kept: Polled | None = None
+    """The last whose dead letters are written down."""
 
 
 class Poller:
@@ -55,9 +57,10 @@ class Poller:
         letters: Path,
         arrived: Callable[[int, Train], None],
         pause_s: Callable[[], float] = lambda: 0.0,
+        now_s: Callable[[], float] = time.time,
     ) -> None:
         self.lines, self._journal, self._letters = list(lines), journal, letters
-        self._arrived, self._pause_s = arrived, pause_s
+        self._arrived, self._pause_s, self._now_s = arrived, pause_s, now_s
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self.broken: Exception | None = None
@@ -133,16 +136,18 @@ class Poller:
             return
         for line, polled, new in taken:
             line.source.taken(polled)
+            line.kept = None
             if new is not None:
                 line.log.added(new)
                 self._arrived(line.number, new.train)
 
     def _staged(self, line: Line, polled: Polled) -> NewTrain | None:
-        if polled.letters:
+        if polled.letters and line.kept is not polled:
             self._keep(line.stream.name, polled.letters)
+            line.kept = polled  # asked again, after a full disk say, it keeps them no second time
         if not polled.table.num_rows:
             return None
-        arrived_s = np.full(polled.table.num_rows, time.time())
+        arrived_s = np.full(polled.table.num_rows, self._now_s())
         if line.stream.arrival_time is not None:
             instants = pc.cast(polled.table[line.stream.arrival_time], pa.timestamp("us", "UTC"))
             seconds = pc.cast(instants, pa.int64()).to_numpy().astype(np.float64) / 1e6

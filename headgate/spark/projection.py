@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, MapType, StructType
 
 ZONE = "UTC"
 """The time zone of every session of ours, see `session.SETTINGS`."""
@@ -19,6 +19,9 @@ ZONE = "UTC"
 _BATCH_ROWS = 1 << 30
 _CATALYST = "org.apache.spark.sql.catalyst.expressions.UnsafeProjection"
 _ARROW = "org.apache.spark.sql.execution.arrow.ArrowConverters"
+
+
+_NESTED = (ArrayType, MapType, StructType)
 
 
 class NotPlain(Exception):
@@ -37,7 +40,7 @@ class Projection:
         schema: the columns that they may name.
 
     Raises:
-        NotPlain: Spark's plan for it is more than one projection.
+        NotPlain: Spark's plan for it is more than projections.
     """
 
     def __init__(self, session: SparkSession, items: Mapping[str, str], schema: StructType) -> None:
@@ -45,19 +48,33 @@ class Projection:
         select = ", ".join(f"{text} AS {name}" for name, text in items.items())
         frame = session.sql(f"SELECT {_braced(select)} FROM {{rows}}", rows=nothing)
         plan = frame._jdf.queryExecution().optimizedPlan()
-        if plan.nodeName() != "Project" or plan.child().nodeName() != "LogicalRDD":
+        # Several where an expression is used twice, as in nullif(); the innermost comes first.
+        projects: list[Any] = []
+        while plan.nodeName() == "Project":
+            projects.insert(0, plan)
+            plan = plan.child()
+        if not projects or plan.nodeName() != "LogicalRDD":
             raise NotPlain(plan.nodeName())
-        used = plan.references().toSeq()
-        names = {used.apply(number).name() for number in range(used.size())}
-        output = plan.child().output()
+        used = projects[0].references().toSeq()
+        # Attributes are named as the text spells them, in whatever case.
+        names = {used.apply(number).name().lower() for number in range(used.size())}
+        output = plan.output()
         # One column at the least: rows without any could not be counted.
-        self.inputs = [name for name in schema.names if name in names] or schema.names[:1]
+        self.inputs = [name for name in schema.names if name.lower() in names] or schema.names[:1]
         attributes = _kept(output, self.inputs)
-        self._code = _module(session, _CATALYST).create(plan.projectList(), attributes)
+        catalyst = _module(session, _CATALYST)
+        self._code = [catalyst.create(projects[0].projectList(), attributes)]
+        self._code += [
+            catalyst.create(each.projectList(), each.child().output()) for each in projects[1:]
+        ]
         self._arrow = _module(session, _ARROW)
         self._jvm: Any = session._jvm
         taken = StructType([schema[name] for name in self.inputs])
         self._taken = session._jsparkSession.parseDataType(taken.json())
+        # Nested values of Arrow fail on a NULL inside; a job, too, sees rows of Spark's own.
+        nested = any(isinstance(each.dataType, _NESTED) for each in taken)
+        if nested:
+            self._code.insert(0, catalyst.create(self._taken))
         self._given = frame._jdf.schema()
         self.input_schema = to_arrow_schema(taken, timezone=ZONE)
         self.output_schema = to_arrow_schema(frame.schema, timezone=ZONE)
@@ -85,8 +102,16 @@ class Projection:
         try:
             batches = arrow.getBatchesFromStream(jvm.java.nio.channels.Channels.newChannel(source))
             rows = arrow.fromBatchIterator(batches, self._taken, ZONE, False, False, None)
+            for code in self._code:
+                rows = rows.map(code)
             made = arrow.toBatchIterator(
-                rows.map(self._code), self._given, _BATCH_ROWS, ZONE, False, False, None
+                rows,
+                self._given,
+                _BATCH_ROWS,
+                ZONE,
+                False,
+                False,
+                None,
             )
             # By a file: bytes that py4j returns wait 40 ms for an acknowledgement above 8 KB.
             jvm.org.apache.spark.api.python.PythonRDD.writeIteratorToStream(made, target)

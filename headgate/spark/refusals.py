@@ -31,6 +31,10 @@ def cause_of(error: BaseException | None) -> str:
         for line in str(error).splitlines():
             if "SQLSTATE" in line and "[" in line and "] " in line:
                 return _sentence(line[line.index("[") :])
+        causes = [line for line in str(error).splitlines() if line.startswith("Caused by: ")]
+        if causes and "Traceback" not in str(error):
+            kind, _, what = causes[-1].removeprefix("Caused by: ").partition(": ")
+            return f"{kind.rsplit('.', 1)[-1]}: {what}".strip(": ")
         return reason_of(error)
     return f"{type(error).__name__}: {error}".splitlines()[0]
 

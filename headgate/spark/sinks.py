@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.model.query import Sink
+from headgate.spark.group import quoted
 
 HIDDEN = "_unfinished"
 """Readers of a results folder pass over names that begin with an underscore."""
@@ -43,7 +44,11 @@ class FileSink:
         return line_of(self.format, outputs, names, self._options)
 
     def write(self, table: pa.Table, file: Path) -> None:
-        """Writes results; whoever commits them brings them to the disk."""
+        """Writes results; whoever commits them brings them to the disk.
+
+        Makes the folder again where somebody has removed it.
+        """
+        file.parent.mkdir(parents=True, exist_ok=True)
         if self.format == "parquet":
             # Below some thousand rows all this costs more than it saves: a file has a block anyway.
             large = table.num_rows > 2000
@@ -88,7 +93,7 @@ def line_of(
     to_csv(struct(a + 1 AS `x`, b), map('sep', ';'))
     """
     pairs = ", ".join(
-        output if output == name else f"{output} AS `{name}`"
+        output if output == name else f"{output} AS {quoted(name)}"
         for output, name in zip(outputs, names, strict=True)
     )
     told = [

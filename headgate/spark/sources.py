@@ -2,6 +2,7 @@
 
 import fnmatch
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -18,6 +20,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from headgate.errors import ConfigRefused
 from headgate.model.stream import Rows, Stream
+from headgate.spark.clock import Clock
 from headgate.spark.projection import ZONE, Projection
 from headgate.workloads.forest import arrivals_of, sensor_readings
 
@@ -28,9 +31,19 @@ MOST_TUPLES = 100_000
 SETTLED_S = 3.0
 """A file that has not changed for so long is taken to be whole."""
 
-FILE_OPTIONS = {"path", "maxFilesPerTrigger", "pathGlobFilter"}
-WHOLE_FILE_OPTIONS = {"multiline", "encoding", "charset", "linesep", "inferschema", "mode"}
-"""Options of text files that a line by itself cannot honour; Structured Streaming reads those."""
+FILE_OPTIONS = {"path", "maxfilespertrigger", "pathglobfilter"}
+ELSEWHERE = {
+    *("multiline", "encoding", "charset", "linesep", "inferschema", "mode", "comment"),
+    *("enforceschema", "columnnameofcorruptrecord", "compression", "samplingratio"),
+    *("latestfirst", "maxfileage", "recursivefilelookup", "maxbytespertrigger", "basepath"),
+    *("modifiedafter", "modifiedbefore", "cleansource", "sourcearchivedir", "filenameonly"),
+    *("ignorecorruptfiles", "ignoremissingfiles", "maxcachedfiles", "singlevariantcolumn"),
+}
+"""Options that a line or a file by itself cannot honour; Structured Streaming reads those."""
+
+_LINE_END = re.compile("\r\n|\n|\r")
+_BLANK = "".join(map(chr, range(33)))
+"""What Java's trim() takes away."""
 
 
 @dataclass(frozen=True)
@@ -74,30 +87,31 @@ def polled_source(
         return GeneratorSource(dict(stream.options))
     if stream.format not in ("parquet", "json", "csv"):
         return None
-    options = {key.lower() for key in stream.options}
-    known = {key.lower() for key in FILE_OPTIONS}
-    if stream.format == "parquet" and options - known:
+    options = _lower(stream.options)
+    if options.keys() & ELSEWHERE or (stream.format == "parquet" and options.keys() - FILE_OPTIONS):
         return None
-    if options & (WHOLE_FILE_OPTIONS | {"latestfirst", "maxfileage", "recursivefilelookup"}):
+    path = options.get("path", "").removeprefix("file://").removeprefix("file:")
+    pattern = options.get("pathglobfilter", "")
+    if "://" in path or set(path) & set("*?[{") or set(pattern) & set("[{\\"):
         return None
-    path = stream.options.get("path", "")
-    path = path.removeprefix("file://").removeprefix("file:")
-    if "://" in path or any(letter in path for letter in "*?[{"):
-        return None
+    if CORRUPT in schema.names or any(Path(path).glob("*=*/")):
+        return None  # a column or columns that Spark fills
     read: Reader = _parquet if stream.format == "parquet" else TextReader(session, stream, schema)
     return DirectorySource(stream, Path(path), to_arrow_schema(schema, timezone=ZONE), read)
 
 
-Reader = Callable[[Path, pa.Schema], tuple[pa.Table, tuple[Letter, ...]]]
+Reader = Callable[[Path, pa.Schema, bool], tuple[pa.Table, tuple[Letter, ...]]]
+"""Reads a file; a last line without its end only if the file is whole for sure."""
 
 
 @dataclass
 class DirectorySource:
     """Files that appear in a directory, each once, in the order of their age.
 
-    A file must appear whole, by a rename, as Structured Streaming asks too. Names that begin with a
-    dot or an underscore are passed over. A file that cannot be read, and has not changed for some
-    seconds, is a dead letter.
+    A file should appear whole, by a rename, as Structured Streaming asks too; one that cannot be
+    read, or ends within a line, is left alone until it has not changed for some seconds, and is a
+    dead letter if it cannot be read then. Names that begin with a dot or an underscore are passed
+    over.
     """
 
     stream: Stream
@@ -105,6 +119,7 @@ class DirectorySource:
     schema: pa.Schema
     read: Reader
     _seen: set[str] = field(default_factory=set)
+    _unsettled: dict[str, tuple[tuple[int, int], float]] = field(default_factory=dict)
     _last: Polled | None = None
 
     def resume(self, position: Mapping[str, str]) -> None:
@@ -114,18 +129,21 @@ class DirectorySource:
         if self._last is not None:
             return self._last
         found = self._new()
-        most = int(self.stream.options.get("maxFilesPerTrigger", len(found) or 1))
+        most = int(_lower(self.stream.options).get("maxfilespertrigger", len(found) or 1))
         tables: list[pa.Table] = []
         letters: list[Letter] = []
         position: dict[str, str] = {}
         tuples = 0
-        for age, name in islice(found, most):
+        for age, name in found:
+            settled = self._settled(name)
+            if settled is None:
+                continue
             try:
-                table, unread = self.read(self.folder / name, self.schema)
+                table, unread = self.read(self.folder / name, self.schema, settled)
             except FileNotFoundError:
                 continue  # gone again before it was read
             except (pa.ArrowException, OSError, ValueError) as error:
-                if time.time() - age / 1e9 < SETTLED_S:
+                if not settled:
                     continue  # perhaps still being written
                 reason = str(error).splitlines()[0]
                 table, unread = None, (Letter(str(self.folder / name), "", reason),)
@@ -134,7 +152,7 @@ class DirectorySource:
             if table is not None and table.num_rows:
                 tables.append(table)
                 tuples += table.num_rows
-            if tuples >= MOST_TUPLES:
+            if tuples >= MOST_TUPLES or len(position) >= most:
                 break
         if not position:
             return None
@@ -144,15 +162,29 @@ class DirectorySource:
 
     def taken(self, polled: Polled) -> None:
         self._seen.update(polled.position)
+        for name in polled.position:
+            self._unsettled.pop(name, None)
         self._last = None
 
+    def _settled(self, name: str) -> bool | None:
+        """Tells whether a file has not changed for some seconds; None when it is gone."""
+        try:
+            found = (self.folder / name).stat()
+        except FileNotFoundError:
+            return None
+        seen, now_s = (found.st_mtime_ns, found.st_size), time.monotonic()
+        before, since_s = self._unsettled.get(name, (None, now_s))
+        if before != seen:
+            self._unsettled[name], since_s = (seen, now_s), now_s
+        return now_s - since_s >= SETTLED_S
+
     def _new(self) -> list[tuple[int, str]]:
-        pattern = self.stream.options.get("pathGlobFilter", "*")
+        pattern = _lower(self.stream.options).get("pathglobfilter", "*")
         found = []
         for entry in self.folder.iterdir():
             name = entry.name
             hidden = name.startswith((".", "_"))
-            if name in self._seen or hidden or not fnmatch.fnmatch(name, pattern):
+            if name in self._seen or hidden or not fnmatch.fnmatchcase(name, pattern):
                 continue
             try:
                 if entry.is_file():
@@ -162,12 +194,12 @@ class DirectorySource:
         return sorted(found)
 
 
-def _parquet(file: Path, schema: pa.Schema) -> tuple[pa.Table, tuple[Letter, ...]]:
+def _parquet(file: Path, schema: pa.Schema, whole: bool) -> tuple[pa.Table, tuple[Letter, ...]]:
     """Reads a Parquet file as Spark does: columns by name, in any case, missing ones are NULL."""
-    table = pq.read_table(file)
+    table = pq.read_table(file, partitioning=None, coerce_int96_timestamp_unit="us")
     names = {name.lower(): name for name in table.column_names}
     columns = [
-        table[names[each.name.lower()]].cast(_instant(each.type, table, names, each.name))
+        _as(table[names[each.name.lower()]].combine_chunks(), each.type)
         if each.name.lower() in names
         else pa.nulls(table.num_rows, each.type)
         for each in schema
@@ -175,12 +207,25 @@ def _parquet(file: Path, schema: pa.Schema) -> tuple[pa.Table, tuple[Letter, ...
     return pa.Table.from_arrays(columns, schema=schema), ()
 
 
-def _instant(kind: pa.DataType, table: pa.Table, names: Mapping[str, str], name: str) -> Any:
-    """Gives the type to cast to; finer instants than microseconds are cut, as Spark does."""
-    found = table[names[name.lower()]].type
-    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(found) and found.unit == "ns":
-        return pa.timestamp("us", kind.tz)
-    return kind
+def _as(found: Any, kind: pa.DataType) -> Any:
+    """Casts a column: fields of structs by name, in any case; finer instants are cut."""
+    if isinstance(found, pa.ChunkedArray):
+        found = pa.concat_arrays(found.chunks) if found.num_chunks else pa.nulls(0, found.type)
+    if found.type == kind:
+        return found
+    if pa.types.is_struct(kind) and pa.types.is_struct(found.type):
+        at = {found.type.field(n).name.lower(): n for n in range(found.type.num_fields)}
+        fields = [
+            _as(found.field(at[each.name.lower()]), each.type)
+            if each.name.lower() in at
+            else pa.nulls(len(found), each.type)
+            for each in kind
+        ]
+        return pa.StructArray.from_arrays(fields, fields=list(kind), mask=found.is_null())
+    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(found.type):
+        # Down, not towards 1970.
+        found = pc.floor_temporal(found, unit="microsecond") if found.type.unit == "ns" else found
+    return pc.call_function("cast", [found], pc.CastOptions(kind, allow_time_truncate=True))
 
 
 class TextReader:
@@ -188,24 +233,28 @@ class TextReader:
 
     def __init__(self, session: SparkSession, stream: Stream, schema: StructType) -> None:
         self._kind = stream.format
-        own = {key.lower() for key in FILE_OPTIONS}
-        options = {key: value for key, value in stream.options.items() if key.lower() not in own}
+        options = {k: v for k, v in _lower(stream.options).items() if k not in FILE_OPTIONS}
         self._header = options.pop("header", "false").lower() == "true"
         self._names = schema.names
         told = {**options, "columnNameOfCorruptRecord": CORRUPT}
         pairs = ", ".join(f"{_quoted(each)}" for pair in told.items() for each in pair)
-        fields = [*schema.fields, StructField(CORRUPT, StringType())]
-        ddl = ", ".join(f"`{each.name}` {each.dataType.simpleString()}" for each in fields)
+        fields = StructType([*schema.fields, StructField(CORRUPT, StringType())])
+        ddl = session._jsparkSession.parseDataType(fields.json()).toDDL()
         lines = StructType([StructField("line", StringType())])
         text = f"from_{self._kind}(line, {_quoted(ddl)}, map({pairs}))"
         self._parse = Projection(session, {"parsed": text}, lines)
 
-    def __call__(self, file: Path, schema: pa.Schema) -> tuple[pa.Table, tuple[Letter, ...]]:
+    def __call__(
+        self, file: Path, schema: pa.Schema, whole: bool
+    ) -> tuple[pa.Table, tuple[Letter, ...]]:
         with pa.input_stream(str(file), compression="detect") as source:
-            lines = source.read().decode("utf-8", errors="replace").split("\n")
-        first = 1 if self._header and self._kind == "csv" else 0
-        numbered = [(n, line.rstrip("\r")) for n, line in enumerate(lines[first:], first + 1)]
-        numbered = [(n, line) for n, line in numbered if line.strip()]
+            text = source.read().decode("utf-8-sig", errors="replace")
+        if text and text[-1] not in "\r\n" and not whole:
+            raise ValueError("its last line has no end")
+        numbered = [(n, line) for n, line in enumerate(_LINE_END.split(text), 1)]
+        numbered = [(n, line) for n, line in numbered if line.strip(_BLANK)]
+        if self._header and self._kind == "csv":
+            numbered = numbered[1:]
         parsed = self._parse(pa.table({"line": pa.array([line for _, line in numbered], "str")}))
         columns = parsed.flatten()
         corrupt = columns[f"parsed.{CORRUPT}"].is_valid().to_numpy()
@@ -228,12 +277,13 @@ class GeneratorSource:
         self._last = int(options.get("tuples", str(2**60)))
         self._arrivals = arrivals_of(dict(options))
         self._next, self._start_s = 0, -1.0
+        self._now_s = Clock().now_s
 
     def resume(self, position: Mapping[str, str]) -> None:
         self._next = int(position.get("tuple", "0"))
 
     def poll(self) -> Polled | None:
-        now_s = time.time()
+        now_s = self._now_s()
         if self._start_s < 0:
             passed_s = float(self._arrivals.times_s(self._next, self._next + 1)[0])
             self._start_s = now_s - passed_s
@@ -270,7 +320,11 @@ class RowSource:
             return self._last
         if self._iterator is None:
             self._iterator = iter(self._rows(self._next))
-        rows = list(islice(self._iterator, self._batch))
+        try:
+            rows = list(islice(self._iterator, self._batch))
+        except BaseException:
+            self._iterator = None  # those that came before are asked for again
+            raise
         if not rows:
             return None
         letters: tuple[Letter, ...] = ()
@@ -313,6 +367,11 @@ def check_pollable(stream: Stream) -> None:
 def letter_line(letter: Letter) -> str:
     """Gives a dead letter as a line of JSON."""
     return json.dumps({"place": letter.place, "record": letter.record, "reason": letter.reason})
+
+
+def _lower(options: Mapping[str, str]) -> dict[str, str]:
+    """Gives options by their names in lower case: to Spark the case is all one."""
+    return {key.lower(): value for key, value in options.items()}
 
 
 def _quoted(text: str) -> str:

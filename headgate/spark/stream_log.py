@@ -1,5 +1,6 @@
 """The stream log: numbered, durable Parquet trains, read by list."""
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,8 +15,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, StructField, StructType
 
+from headgate.errors import RecoveryRefused, TrainUnreadable
 from headgate.model.stream import ARRIVED_AT
-from headgate.spark.files import flush, put, remove
+from headgate.spark.files import flush, put, remove, size_of
 from headgate.spark.journal import Journal, NewTrain, Train
 from headgate.spark.projection import ZONE
 from headgate.spark.refusals import SPARK_ERRORS
@@ -67,14 +69,17 @@ class StreamLog:
         self._folder = state / "log" / stream
         self._folder.mkdir(parents=True, exist_ok=True)
         self.next_number = journal.next_train(stream)
-        self.bytes = sum(train.bytes for train in journal.trains(stream))
+        kept = journal.trains(stream)
+        self.bytes, self._counting = sum(train.bytes for train in kept), threading.Lock()
         self.tuple_bytes = 0.0
         # Nothing is known of the first batch, so it must not pass through the driver.
         self._expected_tuples = DRIVER_TUPLES + 1
         for path in self._folder.iterdir():
             # Of a batch that a crash has kept out of the journal; its source will bring it again.
-            if path.name.startswith(".") or int(path.name.split(".")[0]) >= self.next_number:
+            number = path.name.split(".")[0]
+            if not number or (number.isdigit() and int(number) >= self.next_number):
                 remove(path)
+        self._check(kept)
 
     def path(self, number: int) -> Path:
         return train_file(self._folder, number)
@@ -128,9 +133,12 @@ class StreamLog:
         table = table.cast(self.arrow_schema)
         temporary = self._temporary()
         large = table.num_rows > 2000
+        # Spark cannot read arrays that hold nothing but NULL out of a dictionary.
+        flat = [each.name for each in self.arrow_schema if not pa.types.is_nested(each.type)]
         pq.write_table(
-            table, temporary, compression="zstd", use_dictionary=large, write_statistics=large
-        )
+            table, temporary, compression="zstd", write_statistics=large,
+            use_dictionary=large and flat,  # type: ignore[arg-type]  # names will do, too
+        )  # fmt: skip
         flush(temporary)
         new = self._named(table, temporary, source_batch)
         self.tuple_bytes = table.nbytes / table.num_rows
@@ -140,7 +148,8 @@ class StreamLog:
     def added(self, new: NewTrain) -> None:
         """Goes on to the next number; the journal has this one."""
         self.next_number = new.train.number + 1
-        self.bytes += new.train.bytes
+        with self._counting:
+            self.bytes += new.train.bytes
         self._reached("train journalled")
 
     def drop(self, before: int) -> None:
@@ -151,14 +160,35 @@ class StreamLog:
             self._cache.drop(self.stream, before)
             for train in gone:
                 remove(self.path(train.number))
-                self.bytes -= train.bytes
+            with self._counting:
+                self.bytes -= sum(train.bytes for train in gone)
 
     def _temporary(self) -> Path:
         return self._folder / f".{self.next_number:012d}.parquet"
 
     def _read(self, number: int) -> pa.Table:
-        table = pq.read_table(self.path(number))
+        try:
+            table = pq.read_table(self.path(number), partitioning=None)
+        except (pa.ArrowException, OSError) as error:
+            cause = str(error).splitlines()[0]
+            raise TrainUnreadable(
+                stream=self.stream, train=number, file=str(self.path(number)), cause=cause
+            ) from error
         return table.select(self.arrow_schema.names).cast(self.arrow_schema).combine_chunks()
+
+    def _check(self, kept: Sequence[Train]) -> None:
+        """Holds the files of the trains that are kept against what the journal says of them."""
+        for train in kept:
+            path = self.path(train.number)
+            found = size_of(path) if path.exists() else None
+            if found != train.bytes:
+                raise RecoveryRefused(
+                    subject=f"train {train.number} of stream '{self.stream}'",
+                    expected=f"{train.bytes} bytes in {path}, as the journal says",
+                    found="no such file" if found is None else f"{found} bytes",
+                    fix="restore the log and journal.db from one and the same copy, or begin with"
+                    " a new state directory",
+                )
 
     def _collected(self, batch: DataFrame) -> pa.Table | None:
         """Brings a batch to the driver; None where it is, or proves, too large for that."""
@@ -175,12 +205,11 @@ class StreamLog:
         put(temporary, final)
         flush(self._folder)
         self._reached("train named")
-        files = list(final.iterdir()) if final.is_dir() else [final]
         arrived_s = table[ARRIVED_AT].to_numpy()
         train = Train(
             number=self.next_number,
             tuples=table.num_rows,
-            bytes=sum(file.stat().st_size for file in files),
+            bytes=size_of(final),
             head_arrived_at_s=float(np.min(arrived_s)),
             mean_arrived_at_s=float(np.mean(arrived_s)),
         )

@@ -25,7 +25,10 @@ class TrainCache:
     def put(self, stream: str, number: int, table: pa.Table) -> None:
         size = table.nbytes
         with self._lock:
-            if (stream, number) in self._tables or size > self._budget:
+            # A train that could not be journalled comes again under its number, perhaps longer.
+            if (old := self._tables.pop((stream, number), None)) is not None:
+                self.bytes -= old.nbytes
+            if size > self._budget:
                 return
             self._tables[stream, number] = table
             self.bytes += size

@@ -1,0 +1,39 @@
+"""The clock of a run: the wall's time, without its jumps."""
+
+import threading
+import time
+from collections.abc import Callable
+
+JUMP_S = 1.0
+"""A wall clock that differs by more from what has passed was set; one that differs by less runs
+fast or slow, and is followed."""
+
+
+class Clock:
+    """Seconds since 1970 that never go back, safe to ask from any thread.
+
+    When somebody sets the wall clock, retries, wake-ups and response times must not notice: time
+    goes on from where it was, by the steady clock.
+
+    >>> wall, steady = iter([100.0, 101.0, 7.0, 8.0]), iter([0.0, 1.0, 2.0, 3.0])
+    >>> clock = Clock(lambda: next(wall), lambda: next(steady))
+    >>> clock.now_s(), clock.now_s(), clock.now_s()
+    (101.0, 102.0, 103.0)
+    """
+
+    def __init__(
+        self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._wall, self._steady = wall, steady
+        self._lock = threading.Lock()
+        self._at_s, self._read_at_s = wall(), steady()
+        self._last_s = self._at_s
+
+    def now_s(self) -> float:
+        with self._lock:
+            wall_s, steady_s = self._wall(), self._steady()
+            expected_s = self._at_s + steady_s - self._read_at_s
+            near = abs(wall_s - expected_s) <= JUMP_S
+            self._at_s, self._read_at_s = (wall_s if near else expected_s), steady_s
+            self._last_s = max(self._last_s, self._at_s)
+            return self._last_s

@@ -1,0 +1,202 @@
+"""Queries that share their code have the rows that each would have alone, by either lane."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.model.network import Path as QueryPath
+from headgate.model.query import Query, Sink
+from headgate.runtime.registration import registered
+from headgate.spark.analysis import Analyst
+from headgate.spark.executor import Executor
+from headgate.spark.group import MOST, Output
+from headgate.spark.journal import Journal
+from headgate.spark.refusals import cause_of
+from headgate.spark.session import own_session
+from headgate.spark.sinks import FileSink
+from headgate.spark.stream_log import StreamLog, Trains
+from headgate.spark.train_cache import TrainCache
+
+pytestmark = pytest.mark.spark
+
+DDL = "Temp INT, `a.b` STRING, `odd ``name` DOUBLE, s STRUCT<b: INT>, a STRUCT<b: STRING>"
+ROWS = [
+    {"Temp": n - 5, "a.b": f"v{n % 3}" if n % 4 else None, "odd `name": n / 2,
+     "s": {"b": n}, "a": {"b": "field"}}
+    for n in range(40)
+]  # fmt: skip
+
+
+class Rig:
+    """A log of one train, and an executor over it."""
+
+    def __init__(self, spark: SparkSession, folder: Path, lane: str) -> None:
+        self.session, self.lane = own_session(spark), lane
+        self.folder, self.journal = folder, Journal(folder)
+        schema = self.session.createDataFrame([], DDL).schema
+        cache = TrainCache(1 << 20)
+        self.log = StreamLog(folder, "readings", self.journal, schema, cache)
+        self.analyst = Analyst(own_session(spark))
+        self.analyst.add_stream("readings", schema)
+        self.columns = {"readings": schema.names}
+        arrived = [{**row, "_arrived_at_s": float(n)} for n, row in enumerate(ROWS)]
+        new = self.log.stage(pa.Table.from_pylist(arrived, self.log.arrow_schema), 0)
+        self.journal.add_trains([new])
+        self.log.added(new)
+        self.sinks: dict[str, FileSink] = {}
+        self.executor = Executor(
+            self.session, self.journal, {"readings": self.log}, self.sinks, lambda point: None,
+            lane,  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def paths(self, texts: Mapping[str, str], sink: str = "parquet") -> list[QueryPath]:
+        paths = []
+        for name, sql in texts.items():
+            where = Sink(format=sink, path=str(self.folder / name))  # type: ignore[arg-type]
+            query = Query(name=name, sql=sql, query_class="H", sink=where)
+            paths.append(registered(query, self.analyst, self.columns))
+            self.sinks[name] = FileSink(where)
+        self.executor.arrange(paths, lambda path: False)
+        return paths
+
+    @property
+    def trains(self) -> Trains:
+        return self.log.trains(0, 1, len(ROWS))
+
+    def evaluate(self, paths: Sequence[QueryPath]) -> list[Output | Exception]:
+        return self.executor.evaluate(self.session, paths, self.trains)[0]
+
+    def alone(self, sql: str) -> pa.Table:
+        """What Spark says to the text as it is written."""
+        view = self.trains.frame(self.session).drop("_arrived_at_s")
+        view.createOrReplaceTempView("readings")
+        return self.session.sql(sql).toArrow()
+
+
+@pytest.fixture(params=["driver", "job"])
+def rig(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Rig]:
+    rig = Rig(spark, tmp_path, request.param)
+    yield rig
+    rig.journal.close()
+
+
+def _rows(table: pa.Table) -> Counter[str]:
+    return Counter(repr(row) for row in table.to_pylist())
+
+
+def _same(rig: Rig, texts: Mapping[str, str]) -> None:
+    paths = rig.paths(texts)
+    assert not [path.query.name for path in paths if path.runs_whole]
+    for path, output in zip(paths, rig.evaluate(paths), strict=True):
+        assert isinstance(output, Output), output
+        expected = rig.alone(path.query.sql)
+        assert output.table.column_names == expected.column_names
+        assert _rows(output.table) == _rows(expected), path.query.sql
+        assert len(output.arrived_at_s) == output.table.num_rows
+
+
+def test_names_of_any_letters_and_outputs_that_several_share(rig: Rig) -> None:
+    _same(
+        rig,
+        {
+            "every": "SELECT * FROM readings",
+            "dotted": "SELECT `a.b`, `odd ``name` FROM readings WHERE `a.b` LIKE 'v_'",
+            "field": "SELECT a.b, s.b AS other FROM readings WHERE TEMP > 3",
+            "upper": "SELECT TEMP AS t, temp * 2 AS twice FROM readings WHERE s.b % 2 = 0",
+            "again": "SELECT temp * 2 AS doubled FROM readings WHERE `odd ``name` < 3",
+            "none": "SELECT temp * 2 AS twice FROM readings WHERE temp > 1000",
+            "null": "SELECT temp FROM readings WHERE CAST(NULL AS BOOLEAN)",
+            "braces": "SELECT '{x}' AS x, `a.b` || '{' AS y FROM readings",
+        },
+    )
+
+
+def test_more_members_than_a_number_has_bits(rig: Rig) -> None:
+    texts = {
+        f"q{n}": f"SELECT Temp, Temp + {n % 7} AS more FROM readings WHERE Temp >= {n - 30}"
+        for n in range(MOST + 5)
+    }
+    paths = rig.paths(texts)
+    for n, output in enumerate(rig.evaluate(paths)):
+        assert isinstance(output, Output), output
+        expected = [
+            {"Temp": row["Temp"], "more": row["Temp"] + n % 7}
+            for row in ROWS
+            if row["Temp"] >= n - 30
+        ]
+        assert output.table.to_pylist() == expected, n
+        assert output.arrived_at_s.tolist() == [each["Temp"] + 5 for each in expected]
+
+
+def test_an_error_of_one_member_does_not_touch_the_others(rig: Rig) -> None:
+    texts = {
+        "zero": "SELECT 1 / Temp AS q FROM readings",
+        "guarded": "SELECT 1 / Temp AS q FROM readings WHERE Temp <> 0",
+        "cast": "SELECT Temp FROM readings WHERE CAST(`a.b` AS INT) > 1",
+        "over": "SELECT CAST(Temp AS TINYINT) * 100Y AS x FROM readings",
+        "fine": "SELECT Temp FROM readings WHERE Temp > 0",
+    }
+    paths = rig.paths(texts)
+    outputs = dict(zip(texts, rig.evaluate(paths), strict=True))
+    for name in ("guarded", "fine"):
+        output = outputs[name]
+        assert isinstance(output, Output), output
+        assert _rows(output.table) == _rows(rig.alone(texts[name]))
+    for name, cause in (("zero", "Division by zero"), ("cast", "'v1'"), ("over", "overflow")):
+        error = outputs[name]
+        assert isinstance(error, Exception)
+        assert cause.lower() in cause_of(error).lower(), cause_of(error)
+
+
+def test_lines_of_text_are_those_that_spark_writes(rig: Rig) -> None:
+    texts = {
+        "wide": "SELECT Temp, `a.b`, s, `odd ``name` * 2 AS d FROM readings WHERE Temp > 0",
+        "narrow": "SELECT `a.b` AS t FROM readings",
+    }
+    for name, output in zip(texts, rig.evaluate(rig.paths(texts, sink="json")), strict=True):
+        assert isinstance(output, Output), output
+        rig.alone(texts[name])
+        expected = rig.session.sql(f"SELECT to_json(struct(*)) AS value FROM ({texts[name]})")
+        assert output.table.column(0).to_pylist() == expected.toArrow()["value"].to_pylist()
+
+
+def test_a_python_function_goes_by_job_and_gives_the_same_rows(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    spark.udf.register("half_of", lambda value: value // 2, "int")
+    rig = Rig(spark, tmp_path, "driver")
+    texts = {
+        "half": "SELECT half_of(Temp) AS h FROM readings WHERE Temp > 3",
+        "plain": "SELECT Temp FROM readings",
+    }
+    paths = rig.paths(texts)
+    outputs, lane = rig.executor.evaluate(rig.session, paths, rig.trains)
+    assert lane == "job"
+    half, plain = outputs
+    assert isinstance(half, Output), half
+    assert isinstance(plain, Output)
+    assert half.table["h"].to_pylist() == [row["Temp"] // 2 for row in ROWS if row["Temp"] > 3]
+    assert plain.table.num_rows == len(ROWS)
+    rig.journal.close()
+
+
+def test_a_large_train_of_arrays_of_nothing_can_be_read_by_either_lane(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    session, journal = own_session(spark), Journal(tmp_path)
+    schema = session.createDataFrame([], "i INT, many ARRAY<INT>").schema
+    log = StreamLog(tmp_path, "readings", journal, schema, TrainCache(1 << 20))
+    count = 2500
+    rows = {"i": range(count), "many": [[None, None]] * count, "_arrived_at_s": [0.0] * count}
+    new = log.stage(pa.table(rows, schema=log.arrow_schema), 0)
+    journal.add_trains([new])
+    log.added(new)
+    trains = log.trains(0, 1, count)
+    made = trains.frame(session).selectExpr("filter(many, y -> y > i) AS few").toArrow()
+    assert made["few"].to_pylist() == [[]] * count
+    assert trains.table().num_rows == count
+    journal.close()
