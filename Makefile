@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 
-.PHONY: help demo test test-long check bench-native bench-simulation docs clean
+.PHONY: help demo test test-long check bench-spark bench-simulation docs clean
 
 help:  ## say what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -13,9 +13,9 @@ help:  ## say what there is
 demo: .venv/ready  ## run the forest-fire example for about a minute under two policies
 	@.venv/bin/headgate run examples/forest.yaml --policy rr,cqc --seconds 30
 
-# Those that start Spark or whole commands run beside the others, on the second core.
-WHOLE := tests/journeys tests/spark tests/experiments tests/server tests/test_cli.py \
-  tests/test_operate.py tests/test_docs.py
+# Whole journeys and commands run beside the others, on the second core; each side takes as long.
+WHOLE := tests/journeys tests/experiments tests/server tests/test_cli.py tests/test_operate.py \
+  tests/test_docs.py
 
 test: .venv/ready check  ## all tests, in two processes
 	@log=$$(mktemp); .venv/bin/python -m pytest -q $(WHOLE) > $$log 2>&1 & whole=$$!; \
@@ -31,12 +31,9 @@ check: .venv/ready  ## style, types and the walls between the rooms
 	@.venv/bin/mypy
 	@.venv/bin/python -m pytest -q tests/test_rooms.py
 
-bench-native: .venv/ready  ## Headgate against native Structured Streaming at 6, 24 and 50 queries
-	@mkdir -p bench/results
-	@for queries in 6 24 50; do \
-	  .venv/bin/python bench/native.py --queries $$queries --json > bench/results/native-$$queries.json || exit 1; \
-	done
-	@.venv/bin/python bench/readme_table.py
+bench-spark: .venv/ready  ## the Spark engine against native Structured Streaming and the machine's limits
+	@.venv/bin/python bench/spark.py --results bench/results/spark.json; missed=$$?; \
+	  .venv/bin/python bench/readme_table.py; exit $$missed
 
 bench-simulation: .venv/ready  ## how fast the simulation is, also against SimPy and with 100 000 boxes
 	@.venv/bin/python bench/simulation.py --results bench/results/simulation.json

@@ -62,7 +62,7 @@ def test_every_policy_is_in_the_table_by_rows_of_the_papers() -> None:
 
 def test_figures_of_the_readme_are_those_of_the_last_comparison() -> None:
     comparison = _module("bench/readme_table.py")
-    for text in (comparison.headline(), comparison.with_few(), comparison.markdown()):
+    for text in (comparison.headline(), comparison.markdown()):
         assert text in README
 
 

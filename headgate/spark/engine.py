@@ -5,22 +5,18 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path as File
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from headgate.errors import (
     CallTimedOut,
     HeadgateError,
-    RecoveryRefused,
     StepFailed,
-    StreamFailed,
 )
 from headgate.model.account import Account
 from headgate.model.events import (
@@ -46,16 +42,14 @@ from headgate.spark.clock import Clock
 from headgate.spark.executor import Executor, Work
 from headgate.spark.files import remove
 from headgate.spark.group import Output
-from headgate.spark.ingest import start_ingest
+from headgate.spark.intake import Intake
 from headgate.spark.journal import Journal, Train
-from headgate.spark.polling import Line, Poller
 from headgate.spark.receivers import sink_of
 from headgate.spark.recovery import recover
 from headgate.spark.refusals import cause_of
 from headgate.spark.rehearsal import FEW, MANY, invent, rehearse, warm_up
 from headgate.spark.session import own_session
 from headgate.spark.sinks import FileSink
-from headgate.spark.sources import polled_source
 from headgate.spark.stream_log import StreamLog
 from headgate.spark.train_cache import TrainCache
 from headgate.spark.workers import Task, Turn, Workers
@@ -116,7 +110,6 @@ class SparkEngine:
         self._session, self._network, self._state = session, network, state
         self._retention_s, self._patience_s = retention_s, patience_s
         self._call_timeout_s, self._clock = call_timeout_s, Clock()
-        self._rows = rows or {}
         self._schemas, self._reached = dict(schemas), reached
         self._cache = TrainCache(limits.cache_bytes)
         self._logs: dict[str, StreamLog] = {}
@@ -140,9 +133,10 @@ class SparkEngine:
         )
         self._executor.arrange(network.paths, lambda path: False)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        self._ingests: dict[str, StreamingQuery] = {}
-        self._poller: Poller | None = None
-        self._polls = False
+        self._intake = Intake(
+            session, self._journal, state, rows=rows or {}, arrived=self._arrived,
+            pause_s=self.budget.pause_s, now_s=self.now_s,
+        )  # fmt: skip
         self._attempts: dict[int, int] = {}
         self._under_way: dict[int, BoxCall] = {}
         self._unplanned: set[int] = set()
@@ -154,7 +148,7 @@ class SparkEngine:
         self._sessions = threading.local()
         self._running = 0
         self._draining = self._stopping = False
-        self._watching, self._look_at_s = True, 0.0
+        self._look_at_s = 0.0
         self._give_up_at_s = 0.0
         self._returned_at_s: float | None = None
         self._totals: dict[str, tuple[int, int]] | None = None
@@ -214,14 +208,7 @@ class SparkEngine:
             # All at once: a cursor may stand anywhere among them, but never beyond the last.
             if trains := self._journal.trains(stream.name):
                 self._arrived(number, *trains)
-        numbered = enumerate(self._network.streams)
-        lines = [line for number, stream in numbered if (line := self._ingest(number, stream))]
-        self._polls = bool(lines)
-        letters = self._state / "dead-letters"
-        self._poller = Poller(
-            lines, self._journal, letters, self._arrived, self.budget.pause_s, self.now_s
-        )
-        self._poller.start()
+        self._intake.begin(self._network.streams, self._logs)
 
     def add_stream(self, network: Network, schema: StructType) -> None:
         """Takes in the last stream of a network that has grown by it."""
@@ -233,17 +220,11 @@ class SparkEngine:
         self._change(network, {}, {number: first}, {})
         if trains:
             self._arrived(number, *trains)
-        assert self._poller is not None
-        if (line := self._ingest(number, stream)) is not None:
-            self._poller.add(line)
-            self._polls = True
+        self._intake.add(number, stream, self._logs[stream.name])
 
     def drop_stream(self, name: str) -> None:
         """Asks a stream's source no more; its log stays, as long as retention says."""
-        assert self._poller is not None
-        self._poller.remove(name)
-        if (ingest := self._ingests.pop(name, None)) is not None:
-            ingest.stop()
+        self._intake.drop(name)
 
     def add_query(self, network: Network, unit: int, budget_s: float) -> None:
         """Takes in a query, which is the unit of a network that has it; measures it alone first."""
@@ -328,35 +309,6 @@ class SparkEngine:
             self._state, stream.name, self._journal, schema, self._cache, self._reached
         )
 
-    def _ingest(self, number: int, stream: Stream) -> Line | None:
-        """Gives the line of a stream that the driver asks; starts Structured Streaming else."""
-        stream_log = self._logs[stream.name]
-        checkpoint = self._state / "checkpoints" / stream.name
-        source = None
-        if stream.ingest == "auto" and not checkpoint.exists():
-            source = polled_source(
-                self._own, stream, self._schemas[stream.name], self._rows.get(stream.name)
-            )
-        if source is not None:
-            return Line(number, stream, stream_log, source)
-        if self._journal.positions(stream.name):
-            raise RecoveryRefused(
-                subject=f"stream '{stream.name}'",
-                expected="a source that the driver asks by itself, as in the last run",
-                found="one for Structured Streaming, which would begin anew",
-                fix="restore the stream's format, options and ingest, or rename the stream",
-            )
-        self._ingests[stream.name] = start_ingest(
-            own_session(self._session),
-            stream,
-            stream_log,
-            self._state,
-            partial(self._arrived, number),
-            self.budget.pause_s,
-            self.now_s,
-        )
-        return None
-
     def now_s(self) -> float:
         return self._clock.now_s()
 
@@ -384,7 +336,7 @@ class SparkEngine:
 
     def drain(self) -> None:
         """Stops ingest; the run ends when everything that has arrived is processed."""
-        self._stop_ingest()
+        self._intake.stop()
         self._draining = True
         self._events.put(ClockTicked(self.now_s()))
 
@@ -429,7 +381,7 @@ class SparkEngine:
         """Ends ingest, lets calls under way finish, closes the journal."""
         if self._totals is not None:
             return
-        self._stop_ingest()
+        self._intake.stop()
         patience_s = max(0.1, self._give_up_at_s - time.monotonic())
         alarm = threading.Timer(
             patience_s, self._session.sparkContext.cancelJobsWithTag, (self._tag,)
@@ -444,13 +396,6 @@ class SparkEngine:
         self._totals, self._accounts = self._journal.counts(), self._journal.accounts()
         self._journal.close()
 
-    def _stop_ingest(self) -> None:
-        self._watching = False
-        for ingest in list(self._ingests.values()):
-            ingest.stop()
-        if self._poller is not None:
-            self._poller.stop()
-
     def _wait(self, wake_at_s: float) -> Event | None:
         while True:
             idle = not self._running and self._events.empty()
@@ -464,7 +409,7 @@ class SparkEngine:
                 return ClockTicked(self.now_s())
             if time.monotonic() >= self._look_at_s:
                 self._look_at_s = time.monotonic() + 0.5
-                self._look_after_ingest()
+                self._look_after_sources()
                 self._look_after_calls()
                 if self.budget.pressure >= FULL:
                     return Overloaded(self.now_s(), self.now_s() + 1.0)
@@ -475,18 +420,12 @@ class SparkEngine:
             except queue.Empty:
                 continue
 
-    def _look_after_ingest(self) -> None:
+    def _look_after_sources(self) -> None:
         """Notices a source that died; the run ends once the last has and all is processed."""
-        if self._polls and self._poller is not None and self._poller.broken is not None:
-            self._polls = False
-            names = ", ".join(line.stream.name for line in self._poller.lines)
-            self._ingest_failed(names, self._poller.broken)
-        for name, ingest in list(self._ingests.items()):
-            # In this order: drain() stops watching before it stops a source.
-            if not ingest.isActive and self._watching:
-                error = ingest.exception()
-                del self._ingests[name]
-                self._ingest_failed(name, error)
+        for failure in self._intake.failures():
+            self.failures.append(failure)
+            log.warning("%s", failure)
+            self._draining = self._intake.over
 
     def _look_after_calls(self) -> None:
         """Cancels the jobs of a call that takes too long; abandons one that goes on even so."""
@@ -498,12 +437,6 @@ class SparkEngine:
                 self._executor.renew(self._network.paths[unit] for unit in turn.units)
                 self._workers.replace(turn)
                 self._settle(turn, [CallTimedOut(limit_s=self._call_timeout_s)] * len(turn.units))
-
-    def _ingest_failed(self, names: str, error: Exception | None) -> None:
-        failure = StreamFailed(stream=names, cause=cause_of(error))
-        self.failures.append(failure)
-        log.warning("%s", failure)
-        self._draining = not self._ingests and not self._polls
 
     def _arrived(self, stream: int, *trains: Train) -> None:
         self._events.put(

@@ -63,6 +63,7 @@ class StreamLog:
     ) -> None:
         self.stream = stream
         self._reached, self._cache = reached, cache
+        self.stream_schema = schema
         self.schema = StructType([*schema.fields, StructField(ARRIVED_AT, DoubleType())])
         self.arrow_schema = to_arrow_schema(self.schema, timezone=ZONE)
         self._journal = journal

@@ -121,7 +121,7 @@ def test_a_full_disk_under_the_state_loses_nothing(
     consume(first, offered)
     ballast = fill(small_disk)
     offered += write_readings(tmp_path / "source", files=4, rows=200, first_file=1)
-    lines = first._engine._poller.lines
+    lines = first._engine._intake._poller.lines
     until(lambda: lines[0].failing, first)
     ballast.unlink()
     until(lambda: not lines[0].failing, first)

@@ -31,6 +31,9 @@ ON_SPARK = sorted(
     if "spark" in entry.engines and "query" in entry.levels
 )
 
+SHORT = {"rr", "hr", "cqc", "bsd", "edf-hr", "qos-bucketed", "top-k", "amos"}
+"""One of each kind; the others are in the long form."""
+
 
 def test_a_recorded_run_is_simulated_under_other_policies(
     spark: SparkSession, tmp_path: Path
@@ -67,7 +70,10 @@ def test_a_recorded_run_is_simulated_under_other_policies(
     assert "calibration of class H" in table.stdout
 
 
-@pytest.mark.parametrize("policy", ON_SPARK)
+@pytest.mark.parametrize(
+    "policy",
+    [name if name in SHORT else pytest.param(name, marks=pytest.mark.long) for name in ON_SPARK],
+)
 def test_told_the_same_every_policy_decides_the_same(
     spark: SparkSession, tmp_path: Path, policy: str
 ) -> None:

@@ -1,0 +1,118 @@
+"""The intake: brings every stream from its source to its log, by the driver or by Spark."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path as File
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headgate.errors import RecoveryRefused, StreamFailed
+from headgate.model.stream import Rows, Stream
+from headgate.spark.ingest import start_ingest
+from headgate.spark.journal import Journal, Train
+from headgate.spark.polling import Line, Poller
+from headgate.spark.refusals import cause_of
+from headgate.spark.session import own_session
+from headgate.spark.sources import polled_source
+from headgate.spark.stream_log import StreamLog
+
+
+class Intake:
+    """Asks sources that the driver can ask, starts a Structured Streaming query for any other.
+
+    Args:
+        rows: for streams of format `python`, what gives their tuples.
+        arrived: called with a stream's number and each new train, from any thread.
+        pause_s: how long sources have to wait at present.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        journal: Journal,
+        state: File,
+        *,
+        rows: Mapping[str, Rows],
+        arrived: Callable[[int, Train], None],
+        pause_s: Callable[[], float],
+        now_s: Callable[[], float],
+    ) -> None:
+        self._session, self._own = session, own_session(session)
+        self._journal, self._state, self._rows = journal, state, rows
+        self._arrived, self._pause_s, self._now_s = arrived, pause_s, now_s
+        self._ingests: dict[str, StreamingQuery] = {}
+        letters = state / "dead-letters"
+        self._poller = Poller([], journal, letters, arrived, pause_s, now_s)
+        self._polls = self._ended = False
+
+    def begin(self, streams: Sequence[Stream], logs: Mapping[str, StreamLog]) -> None:
+        """Starts with the streams that there are.
+
+        Raises:
+            ConfigRefused: Spark cannot open a source.
+            RecoveryRefused: a source was asked in another way before, and would begin anew.
+        """
+        for number, stream in enumerate(streams):
+            self.add(number, stream, logs[stream.name])
+        self._poller.start()
+
+    def add(self, number: int, stream: Stream, log: StreamLog) -> None:
+        """Takes in one more stream; see `begin`."""
+        checkpoint = self._state / "checkpoints" / stream.name
+        source = None
+        if stream.ingest == "auto" and not checkpoint.exists():
+            source = polled_source(
+                self._own, stream, log.stream_schema, self._rows.get(stream.name)
+            )
+        if source is not None:
+            self._poller.add(Line(number, stream, log, source))
+            self._polls = True
+            return
+        if self._journal.positions(stream.name):
+            raise RecoveryRefused(
+                subject=f"stream '{stream.name}'",
+                expected="a source that the driver asks by itself, as in the last run",
+                found="one for Structured Streaming, which would begin anew",
+                fix="restore the stream's format, options and ingest, or rename the stream",
+            )
+        self._ingests[stream.name] = start_ingest(
+            own_session(self._session),
+            stream,
+            log,
+            self._state,
+            partial(self._arrived, number),
+            self._pause_s,
+            self._now_s,
+        )
+
+    def drop(self, stream: str) -> None:
+        """Asks a stream's source no more."""
+        self._poller.remove(stream)
+        if (ingest := self._ingests.pop(stream, None)) is not None:
+            ingest.stop()
+
+    def stop(self) -> None:
+        """Asks nobody any more; what was asked for is in the log when this returns."""
+        self._ended = True  # before a source stops: that it has is no failure then
+        for ingest in list(self._ingests.values()):
+            ingest.stop()
+        self._poller.stop()
+
+    def failures(self) -> list[StreamFailed]:
+        """Gives the sources that have died since the last time."""
+        found = []
+        if self._polls and self._poller.broken is not None:
+            self._polls = False
+            names = ", ".join(line.stream.name for line in self._poller.lines)
+            found.append(StreamFailed(stream=names, cause=cause_of(self._poller.broken)))
+        for name, ingest in list(self._ingests.items()):
+            if not ingest.isActive and not self._ended:
+                found.append(StreamFailed(stream=name, cause=cause_of(ingest.exception())))
+                del self._ingests[name]
+        return found
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more can arrive."""
+        return not self._ingests and not self._polls
