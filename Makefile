@@ -13,9 +13,9 @@ help:  ## say what there is
 demo: .venv/ready  ## run the forest-fire example for about a minute under two policies
 	@.venv/bin/headgate run examples/forest.yaml --policy rr,cqc --seconds 30
 
-# Whole journeys and commands run beside the others, on the second core; each side takes as long.
-WHOLE := tests/journeys tests/experiments tests/server tests/test_cli.py tests/test_operate.py \
-  tests/test_docs.py
+# Those that start Spark or whole commands run beside the others, on the second core.
+WHOLE := tests/journeys tests/spark tests/experiments tests/server tests/test_cli.py \
+  tests/test_operate.py tests/test_docs.py
 
 test: .venv/ready check  ## all tests, in two processes
 	@log=$$(mktemp); .venv/bin/python -m pytest -q $(WHOLE) > $$log 2>&1 & whole=$$!; \

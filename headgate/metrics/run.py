@@ -169,13 +169,19 @@ class RunMetrics:
         call = event.call
         self.calls += 1
         self.overhead_s += float(self._table["overhead_s"][list(call.units)].max())
-        for unit, responses_s in zip(call.units, event.responses_s, strict=True):
+        ideals_s = self._table["ideal_s"][list(call.units)].tolist()
+        all_s, slowed = [], []
+        for unit, ideal_s, responses_s in zip(call.units, ideals_s, event.responses_s, strict=True):
             if not len(responses_s):
                 continue
-            slowdowns = responses_s / self._table["ideal_s"][unit]
+            slowdowns = responses_s / ideal_s
             self._responses[unit].add(responses_s)
             self._slowdowns[unit].add(slowdowns)
-            self.results_over_time.add(self.seconds, responses_s, slowdowns)
+            all_s.append(responses_s)
+            slowed.append(slowdowns)
+        if all_s:
+            together = np.concatenate(all_s), np.concatenate(slowed)
+            self.results_over_time.add(self.seconds, *together)
         units = [unit for unit in call.units if unit not in event.failed]
         self._tuples_in[units] += call.tuples
         self._pending[units] -= call.tuples

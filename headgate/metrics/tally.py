@@ -9,6 +9,8 @@ from headgate.model.events import Floats, Ints
 SMALLEST, STEP, BINS = 1e-7, 1.02, 2000
 """Bins grow by 2 %, from 10⁻⁷ to 10¹⁰: a quantile is right to 1 %."""
 
+MOST_WAITING = 64
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -31,24 +33,43 @@ class Tally:
     """
 
     def __init__(self) -> None:
-        self.count = 0
+        self._count = 0
         self._sum = self._squares = self._maximum = 0.0
         self._bins = np.zeros(BINS, dtype=np.int64)
+        self._waiting: list[Floats] = []
+        self._values_waiting = 0
 
     @classmethod
     def of(cls, count: int, total: float, squares: float, maximum: float, bins: Ints) -> "Tally":
         """Gives the tally of values that somebody else has counted, by the same bins."""
         tally = cls()
-        tally.count, tally._sum, tally._squares = count, total, squares
+        tally._count, tally._sum, tally._squares = count, total, squares
         tally._maximum, tally._bins = maximum, bins.astype(np.int64)
         return tally
 
+    @property
+    def count(self) -> int:
+        self._fold()
+        return self._count
+
     def add(self, values: Floats) -> None:
         """Counts values of 0 or more; what is no number is left out."""
+        if len(values):
+            # Few at a time cost as much as many: they wait for others, or for somebody to ask.
+            self._waiting.append(values)
+            self._values_waiting += len(values)
+            if len(self._waiting) >= MOST_WAITING or self._values_waiting >= 64 * MOST_WAITING:
+                self._fold()
+
+    def _fold(self) -> None:
+        if not self._waiting:
+            return
+        values = np.concatenate(self._waiting)
+        self._waiting, self._values_waiting = [], 0
         values = values[np.isfinite(values)]
         if not len(values):
             return
-        self.count += len(values)
+        self._count += len(values)
         self._sum += float(values.sum())
         self._squares += float(values @ values)
         self._maximum = max(self._maximum, float(values.max()))
@@ -57,7 +78,8 @@ class Tally:
 
     def merge(self, other: "Tally") -> None:
         """Takes in what another tally has counted."""
-        self.count += other.count
+        self._fold()
+        self._count += other.count  # which folds
         self._sum += other._sum
         self._squares += other._squares
         self._maximum = max(self._maximum, other._maximum)
@@ -65,13 +87,14 @@ class Tally:
 
     def quantile(self, fraction: float) -> float:
         """Gives the value that so large a fraction does not exceed."""
-        if not self.count:
+        if not self.count:  # which folds
             return float("nan")
         rank = int(np.searchsorted(np.cumsum(self._bins), fraction * self.count))
         return float(min(self._maximum, SMALLEST * STEP ** (rank + 0.5)))
 
     def summary(self) -> Summary:
-        mean = self._sum / self.count if self.count else float("nan")
-        maximum = self._maximum if self.count else float("nan")
+        count = self.count  # which folds
+        mean = self._sum / count if count else float("nan")
+        maximum = self._maximum if count else float("nan")
         norm = float(np.sqrt(self._squares))
-        return Summary(self.count, mean, self.quantile(0.95), maximum, norm)
+        return Summary(count, mean, self.quantile(0.95), maximum, norm)

@@ -166,3 +166,13 @@ Event = (
     | PolicyChanged
     | Measured
 )
+
+
+def units_in(event: Event) -> tuple[int, ...]:
+    """Gives the units that an event is about."""
+    match event:
+        case StepStarted() | StepFinished():
+            return event.call.units
+        case UnitFailed() | UnitDelayed() | QueryStopped() | TuplesShed():
+            return (event.unit,)
+    return ()

@@ -3,14 +3,16 @@
 import uuid
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from headgate.errors import HeadgateError, QueryRefused
-from headgate.model.events import Event, StepFinished, StepStarted, UnitFailed
+from headgate.model.events import Event, Floats, StepFinished, StepStarted, UnitFailed
 from headgate.model.network import Path
+from headgate.model.plan import BoxCall
 from headgate.runtime.explanation import Explanation
 from headgate.scheduler.scheduler import Scheduler
 
@@ -28,7 +30,7 @@ class QueryHandle:
         self._scheduler: Scheduler | None = None
         self._stop_query: Callable[[int], None] = lambda unit: None
         self._sink: Any = None
-        self._progress: deque[dict[str, Any]] = deque(maxlen=100)
+        self._progress: deque[_Progress] = deque(maxlen=100)
         self._steps = 0
         self._runs = self._stopped = False
         self._error: HeadgateError | Exception | None = None
@@ -66,7 +68,7 @@ class QueryHandle:
     @property
     def lane(self) -> str | None:
         """The lane of its last call; None before the first."""
-        return self._progress[-1]["lane"] if self._progress else None
+        return self._progress[-1].lane if self._progress else None
 
     @property
     def status(self) -> dict[str, Any]:
@@ -88,11 +90,11 @@ class QueryHandle:
 
     @property
     def lastProgress(self) -> dict[str, Any] | None:
-        return self._progress[-1] if self._progress else None
+        return self._told(self._progress[-1]) if self._progress else None
 
     @property
     def recentProgress(self) -> list[dict[str, Any]]:
-        return list(self._progress)
+        return [self._told(each) for each in list(self._progress)]
 
     def exception(self) -> Exception | None:
         """Why the query failed; None while it has not."""
@@ -132,15 +134,26 @@ class QueryHandle:
         self._stopped = True
         self._stop_query(self._unit)
 
-    def hear(self, event: Event) -> None:
-        """Folds events of the run into progress."""
+    def hear(self, event: Event, position: int = 0) -> None:
+        """Folds events that are about this query into progress.
+
+        Args:
+            position: which of the event's units it is.
+        """
         match event:
-            case StepStarted() if self._unit in event.call.units:
+            case StepStarted():
                 self._runs = True
-            case StepFinished() if self._unit in event.call.units:
+            case StepFinished():
                 self._runs = False
-                self._note(event)
-            case UnitFailed() if event.unit == self._unit:
+                responses_s, out = event.responses_s[position], event.tuples_out[position]
+                self._progress.append(
+                    _Progress(
+                        self._steps, event.at_s, event.seconds, event.call, out, responses_s,
+                        event.lane,
+                    )
+                )  # fmt: skip
+                self._steps += 1
+            case UnitFailed():
                 self._error = event.error
 
     def _row(self) -> Any:
@@ -148,34 +161,44 @@ class QueryHandle:
         table = () if self._scheduler is None else self._scheduler.table
         return table[self._unit] if 0 <= self._unit < len(table) else None
 
-    def _note(self, event: StepFinished) -> None:
-        position, call = event.call.units.index(self._unit), event.call
-        responses_s = event.responses_s[position]
-        self._steps += 1
-        self._progress.append(
-            {
-                "id": self.id,
-                "runId": self.runId,
-                "name": self.name,
-                "timestamp": datetime.fromtimestamp(event.at_s, UTC).isoformat(),
-                "batchId": self._steps - 1,
-                "numInputRows": call.tuples,
-                "processedRowsPerSecond": call.tuples / max(event.seconds, 1e-9),
-                "durationMs": {"triggerExecution": round(event.seconds * 1000)},
-                "sources": [
-                    {
-                        "description": f"stream {self._path.stream}",
-                        "startOffset": call.first_train,
-                        "endOffset": call.end_train,
-                        "numInputRows": call.tuples,
-                    }
-                ],
-                "sink": {
-                    "description": f"{self._path.query.sink.format} {self._path.query.sink.path}",
-                    "numOutputRows": event.tuples_out[position],
-                },
-                "fusedWith": len(call.units) - 1,
-                "lane": event.lane,
-                "meanResponseSeconds": float(np.mean(responses_s)) if len(responses_s) else None,
-            }
-        )
+    def _told(self, of: "_Progress") -> dict[str, Any]:
+        """Gives a step of progress with the keys of Structured Streaming, and ours."""
+        call = of.call
+        return {
+            "id": self.id,
+            "runId": self.runId,
+            "name": self.name,
+            "timestamp": datetime.fromtimestamp(of.at_s, UTC).isoformat(),
+            "batchId": of.step,
+            "numInputRows": call.tuples,
+            "processedRowsPerSecond": call.tuples / max(of.seconds, 1e-9),
+            "durationMs": {"triggerExecution": round(of.seconds * 1000)},
+            "sources": [
+                {
+                    "description": f"stream {self._path.stream}",
+                    "startOffset": call.first_train,
+                    "endOffset": call.end_train,
+                    "numInputRows": call.tuples,
+                }
+            ],
+            "sink": {
+                "description": f"{self._path.query.sink.format} {self._path.query.sink.path}",
+                "numOutputRows": of.tuples_out,
+            },
+            "fusedWith": len(call.units) - 1,
+            "lane": of.lane,
+            "meanResponseSeconds": float(np.mean(of.responses_s)) if len(of.responses_s) else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    """A step of a query, told in full only when somebody asks."""
+
+    step: int
+    at_s: float
+    seconds: float
+    call: BoxCall
+    tuples_out: int
+    responses_s: Floats
+    lane: str

@@ -14,7 +14,7 @@ from headgate.errors import ConfigRefused, HeadgateError, RequestRefused, Unknow
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
 from headgate.model.account import Account
-from headgate.model.events import Event, Overloaded, TuplesShed
+from headgate.model.events import Event, Overloaded, TuplesShed, units_in
 from headgate.model.network import Network, Path
 from headgate.model.performance import Rows as SpecificationRows
 from headgate.model.performance import specification_of
@@ -124,6 +124,7 @@ class Headgate:
         self._deliver: dict[str, Deliver] = {}
         self._paths: list[Path] = []
         self._handles: dict[str, QueryHandle] = {}
+        self._bound: dict[int, QueryHandle] = {}
         self._engine: Any = None
         self._metrics: RunMetrics | None = None
         self._scheduler: Scheduler | None = None
@@ -494,6 +495,7 @@ class Headgate:
         assert self._scheduler is not None
         engine = self._engine
         handle.bind(unit, self._scheduler, engine.stop_query, engine.sinks[handle.name])
+        self._bound[unit] = handle
 
     def _network(self) -> Network:
         return Network(tuple(self._streams), self.classes, tuple(self._paths))
@@ -528,8 +530,9 @@ class Headgate:
             if self._metrics.table is not self._scheduler.table:
                 self._metrics.grow(self._scheduler.network, self._scheduler.table)
             self._metrics.hear(event)
-        for handle in list(self._handles.values()):
-            handle.hear(event)
+        for position, unit in enumerate(units_in(event)):
+            if (handle := self._bound.get(unit)) is not None:
+                handle.hear(event, position)
         self._grant()
         overloaded = isinstance(event, Overloaded)
         if overloaded or event.at_s >= self._forget_at_s:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from headgate.model.events import Ints
 from headgate.model.plan import Step
 from headgate.model.unit_table import UnitTable
@@ -26,21 +28,24 @@ def fuse(
     itself the overhead o of a call; it is left out when it costs them more than it saves, unless
     the policy fuses at any cost (Aurora's min-cost against its min-latency).
     """
-    first, rest = steps[0], steps[1:]
-    members, stop = [first], None
-    for step in rest:
+    units = [step.unit for step in steps]
+    rows, places = table[units], cursors[units].tolist()
+    streams = rows["stream"].tolist()
+    tuples = np.minimum([step.tuples for step in steps], rows["pending"])
+    too_long = (rows["tuple_cost_s"] * tuples > rows["overhead_s"]).tolist()
+    members, stop = [steps[0]], None
+    for at in range(1, len(steps)):
         if len(members) >= most:
             break
-        if table["stream"][step.unit] != table["stream"][first.unit]:
+        if streams[at] != streams[0]:
             continue
-        if not may_fuse(first.unit, step.unit):
+        if not may_fuse(units[0], units[at]):
             break
-        waits_s = table["tuple_cost_s"][step.unit] * min(step.tuples, table["pending"][step.unit])
-        if waits_s > table["overhead_s"][step.unit] and not at_any_cost:
+        if too_long[at] and not at_any_cost:
             continue
-        ahead = int(cursors[step.unit] - cursors[first.unit])
+        ahead = places[at] - places[0]
         if ahead == 0:
-            members.append(step)
+            members.append(steps[at])
         elif ahead > 0:
-            stop = int(cursors[step.unit]) if stop is None else min(stop, int(cursors[step.unit]))
+            stop = places[at] if stop is None else min(stop, places[at])
     return tuple(members), stop

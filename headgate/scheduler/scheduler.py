@@ -168,6 +168,7 @@ class Scheduler:
         """Does what units and policy ask for before the next plan."""
         streams = range(len(self.network.streams))
         self._units_of_stream = [np.flatnonzero(self.table["stream"] == each) for each in streams]
+        self._whole = [path.runs_whole for path in self.network.paths]
         self.policy.prepare(units_of(self.network))
         watched = self.policy.wake_at_s < inf
         self._monitor = Monitor(self.network, self.table) if watched else None
@@ -214,7 +215,7 @@ class Scheduler:
         table = self.table
 
         def may_fuse(unit: int, other: int) -> bool:
-            whole = self.network.paths[unit].runs_whole or self.network.paths[other].runs_whole
+            whole = self._whole[unit] or self._whole[other]
             return not whole and self.policy.may_fuse(table, unit, other)
 
         members, stop = fuse(
