@@ -31,9 +31,9 @@ class NotPlain(Exception):
 class Projection:
     """A SELECT list that Spark has analysed, optimised and compiled once, and applies at will.
 
-    What a job would pay for every time (parsing, analysis, planning, tasks: 30 to 100 ms) is paid
-    when it is made; a call costs 2 to 3 ms and what the rows cost. The code is the code that a job
-    would run, so the values are the same.
+    What a job would pay for every time (parsing, analysis, planning, tasks) is paid when it is
+    made. Measured on two cores: 63 predicates over 750 rows take 13 ms, one filter over the same
+    rows as a job 64 ms. The code is the code that a job would run, so the values are the same.
 
     Args:
         items: SQL of each column that comes out, by name.

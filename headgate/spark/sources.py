@@ -18,7 +18,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
-from headgate.errors import ConfigRefused
 from headgate.model.stream import Rows, Stream
 from headgate.spark.clock import Clock
 from headgate.spark.projection import ZONE, Projection
@@ -352,16 +351,6 @@ class RowSource:
                 letters.append(Letter(f"row {number}", repr(row), str(error)))
         table = pa.concat_tables(tables) if tables else self._schema.empty_table()
         return table, tuple(letters)
-
-
-def check_pollable(stream: Stream) -> None:
-    """Refuses a directory that is not there, before anything starts."""
-    path = Path(stream.options.get("path", "").removeprefix("file://").removeprefix("file:"))
-    if not path.is_dir():
-        raise ConfigRefused(
-            path=f"stream '{stream.name}'", key="options.path", value=str(path),
-            expected="a directory that exists",
-        )  # fmt: skip
 
 
 def letter_line(letter: Letter) -> str:
