@@ -62,7 +62,17 @@ class Lanes:
             return self.fixed
         if not self.driver_can or tuples > MOST_TUPLES:
             return "job"
-        return "driver" if self.driver.seconds(tuples) <= self.job.seconds(tuples) else "job"
+        return "driver" if self.driver.seconds(tuples) <= self._job_s(tuples) else "job"
+
+    def _job_s(self, tuples: int) -> float:
+        """Gives what a job would take; until one has run, a tuple costs it no less than the driver.
+
+        A guess that is too low sends long queues to jobs whose code is still to be generated, and
+        the queues grow meanwhile.
+        """
+        if self.job.calls:
+            return self.job.seconds(tuples)
+        return self.job.overhead_s + max(self.job.tuple_s, self.driver.tuple_s) * tuples
 
     def learn(self, lane: Lane, tuples: int, seconds: float) -> None:
         (self.driver if lane == "driver" else self.job).learn(tuples, seconds)
@@ -73,8 +83,12 @@ class Lanes:
             return "job: it needs more than Spark's code for a row"
         if tuples > MOST_TUPLES:
             return f"job: {tuples} tuples are more than {MOST_TUPLES}"
+        expected = (
+            ("driver", self.driver, self.driver.seconds(tuples)),
+            ("job", self.job, self._job_s(tuples)),
+        )
         ways = ", ".join(
-            f"{name} {cost.seconds(tuples) * 1000:.1f} ms ({'measured' if cost.calls else 'guess'})"
-            for name, cost in (("driver", self.driver), ("job", self.job))
+            f"{name} {seconds * 1000:.1f} ms ({'measured' if cost.calls else 'guess'})"
+            for name, cost, seconds in expected
         )
         return f"{self.choose(tuples)} at {tuples} tuples: {ways}"
