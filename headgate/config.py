@@ -131,7 +131,7 @@ class Pipeline(_Strict):
     train_tuples: int | None = Field(
         None, ge=1, description="tuples a step takes at the most; all that wait if not given"
     )
-    most_fused: int = Field(16, ge=1, description="queries that may share one job; 1 is no fusion")
+    most_fused: int = Field(256, ge=1, description="queries that may share a call; 1 is no fusion")
     retention_s: float = Field(3600.0, ge=0, description="how long passed trains are kept")
     rehearsal_s: float = Field(
         12.0, ge=0, description="seconds to warm up and measure new queries before the first tuple"

@@ -8,22 +8,15 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from headgate.errors import QueryRefused, UnknownName
+from headgate.language.form import form_of
+from headgate.language.tokens import DIALECT, tokens_of
 from headgate.model.network import Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query
 
-DIALECT = "spark"
 GENERATORS = (exp.Explode, exp.Posexplode, exp.Inline, exp.Stack, exp.Aliases)
 GENERATOR_NAMES = {"inline_outer", "json_tuple", "explode_outer", "posexplode_outer", "stack"}
 KEYWORDS = (TokenType.SELECT, TokenType.FROM, TokenType.WHERE)
-
-
-def tokens_of(sql: str) -> list[Token]:
-    """Gives the words of a text; none where sqlglot cannot read it."""
-    try:
-        return sqlglot.tokenize(sql, read=DIALECT)
-    except SqlglotError:
-        return []
 
 
 def stream_of(query: Query, streams: Sequence[str]) -> str:
@@ -95,7 +88,15 @@ def path_of(query: Query, streams: Mapping[str, Sequence[str]]) -> Path:
     operators = [Operator(kind="project", expressions=outputs)]
     if predicate is not None:
         operators.insert(0, Operator(kind="select", expressions=(predicate,)))
-    return Path(query=query, stream=stream, operators=tuple(operators))
+    form, constants = (predicate and form_of(predicate)) or (None, ())
+    return Path(
+        query=query,
+        stream=stream,
+        operators=tuple(operators),
+        form=form,
+        constants=constants,
+        longest_call=_longest_call(tree),
+    )
 
 
 def whole(query: Query, stream: str) -> Path:
@@ -148,6 +149,14 @@ def _parts(
             outputs.append(_words(query.sql, _unaliased(item, words), own_names))
     where = clauses.get(TokenType.WHERE)
     return (_words(query.sql, where, own_names) if where else None), tuple(outputs)
+
+
+def _longest_call(tree: exp.Expr) -> str:
+    """Gives the longest function call in a query, written in one way; nothing if there is none."""
+    calls = (
+        call.sql(DIALECT) for call in tree.find_all(exp.Func) if not isinstance(call, exp.Connector)
+    )
+    return max(calls, key=len, default="")
 
 
 def _has_inner_star(tree: exp.Select) -> bool:

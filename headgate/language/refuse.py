@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlglot.tokenizer_core import Token, TokenType
 
 from headgate.errors import QueryRefused
-from headgate.language.parse import tokens_of
+from headgate.language.tokens import tokens_of
 
 STATELESS = frozenset(
     {

@@ -123,6 +123,7 @@ class NetworkChanged:
         cursors: by unit that is new, the train it begins with.
         first_trains: by stream that is new, where its log begins.
         known: figures of new queries, by name.
+        groups: a number for every unit, the same for those whose code the engine shares.
     """
 
     at_s: float
@@ -130,6 +131,7 @@ class NetworkChanged:
     cursors: Mapping[int, int]
     first_trains: Mapping[int, int]
     known: "Mapping[str, QueryStatistics]"
+    groups: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

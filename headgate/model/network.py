@@ -6,6 +6,7 @@ from functools import cached_property
 from math import inf
 
 from headgate.errors import ConfigRefused, UnknownName
+from headgate.model.form import Constant, Form
 from headgate.model.operator import Operator
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
@@ -32,6 +33,8 @@ class Path:
     Args:
         stream, operators: a query that is a line of operators of its own.
         output: else, the name of the box whose tuples are the query's results.
+        form, constants: the predicate without its constants, and these, where it has such a form.
+        longest_call: the longest function call in it, by which costly queries find their like.
     """
 
     query: Query
@@ -39,6 +42,9 @@ class Path:
     operators: tuple[Operator, ...] = ()
     columns: tuple[str, ...] = ()
     output: str | None = None
+    form: Form | None = None
+    constants: tuple[Constant, ...] = ()
+    longest_call: str = ""
 
     @property
     def predicate(self) -> str | None:

@@ -98,11 +98,16 @@ class Sink:
 
 @dataclass(frozen=True, kw_only=True)
 class QueryStatistics:
-    """What is known of a query: c̄ and o in seconds, S as tuples out per tuple in."""
+    """What is known of a query: c̄ and o in seconds, S as tuples out per tuple in.
+
+    `alone_s` is what a tuple cost when the query ran alone, 0 where that is not known: in company
+    it pays only its share of what several need.
+    """
 
     cost_s: float
     selectivity: float
     overhead_s: float = 0.0
+    alone_s: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.cost_s < inf:

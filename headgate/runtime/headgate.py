@@ -55,7 +55,7 @@ class Headgate:
         classes: priority by class, the higher the more important.
         workers: calls under way at once; more than the cores only adds waiting.
         train_tuples: tuples a call takes at the most; a call takes at least one train.
-        most_fused: queries that may share one Spark job.
+        most_fused: queries that may share one call.
         retention_s: how long trains are kept after every query has passed them.
         rehearsal_s: how long new queries may be warmed up and measured before the first tuple.
         memory_bytes: what trains and results in memory may take; sources wait before it is used up.
@@ -77,7 +77,7 @@ class Headgate:
         classes: Mapping[str, float] | None = None,
         workers: int = 2,
         train_tuples: int = ALL,
-        most_fused: int = 16,
+        most_fused: int = 256,
         retention_s: float = 3600.0,
         rehearsal_s: float = 12.0,
         memory_bytes: int = 512 << 20,
@@ -363,7 +363,7 @@ class Headgate:
             workers=self._workers, train_tuples=self._train_tuples, most_fused=self._most_fused,
             call_bytes=self._limits.memory_bytes / 8 / self._workers,
             shed=self._shed, statistics=Statistics(table),
-            first_trains=engine.first_trains, cursors=engine.cursors,
+            first_trains=engine.first_trains, cursors=engine.cursors, groups=engine.groups,
         )  # fmt: skip
         self._metrics = RunMetrics(network, table)
         for unit, handle in enumerate(self._handles.values()):
@@ -569,6 +569,7 @@ class Headgate:
                 cost_s=float(row["tuple_cost_s"]),
                 selectivity=min(1.0, float(row["selectivity"])),
                 overhead_s=float(row["overhead_s"]),
+                alone_s=self._engine.alone_s.get(line.name, 0.0),
             )
             for line, row in zip(self._metrics.by_query(), self._scheduler.table, strict=False)
             if line.tuples_in
@@ -582,7 +583,7 @@ class Headgate:
         new = [path for path in network.paths if path.query.name not in known]
         if not self._rehearsal_s:
             return known
-        return {**self._engine.rehearse(new, self._rehearsal_s, progress), **known}
+        return {**self._engine.rehearse(new, known, self._rehearsal_s, progress), **known}
 
     def _refuse_if_started(self) -> None:
         if self._engine is not None:

@@ -51,6 +51,7 @@ class Recorder:
             first_trains=tuple(buffer.end for buffer in scheduler.buffers),
             cursors=tuple(scheduler.cursors.tolist()),
             known=known,
+            groups=() if scheduler.groups is None else tuple(scheduler.groups.tolist()),
         )
         self.file.write_text(header_of(scheduler.network, settings), encoding="utf-8")
         self._turn: Turn | None = None

@@ -73,6 +73,7 @@ class Settings:
     first_trains: tuple[int, ...]
     cursors: tuple[int, ...]
     known: Mapping[str, QueryStatistics]
+    groups: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -220,7 +221,8 @@ def _event_data(event: Event, exact: bool) -> list[Any]:
             streams = [_stream_data(event.network.streams[each]) for each in event.first_trains]
             paths = [_path_data(event.network.paths[unit]) for unit in event.cursors]
             starts, cursors = list(event.first_trains.items()), list(event.cursors.items())
-            return ["network", streams, paths, starts, cursors, _figures(event.known)]
+            known = _figures(event.known)
+            return ["network", streams, paths, starts, cursors, known, event.groups]
         case _:
             return ["tick"]
 
@@ -272,7 +274,7 @@ class _Reader:
                 return ClockTicked(at_s)
 
     def _changed(self, at_s: float, values: Sequence[Any]) -> NetworkChanged:
-        streams, paths, starts, cursors, known = values
+        streams, paths, starts, cursors, known, groups = values
         before = self._network
         all_paths = list(before.paths)
         for (unit, _), data in zip(cursors, paths, strict=True):
@@ -280,7 +282,10 @@ class _Reader:
         self._network = replace(
             before, streams=(*before.streams, *map(_stream, streams)), paths=tuple(all_paths)
         )
-        return NetworkChanged(at_s, self._network, dict(cursors), dict(starts), _statistics(known))
+        figures = _statistics(known)
+        return NetworkChanged(
+            at_s, self._network, dict(cursors), dict(starts), figures, tuple(groups)
+        )
 
 
 def _stream_data(stream: Stream) -> dict[str, Any]:
@@ -333,6 +338,7 @@ def _settings(data: Mapping[str, Any]) -> Settings:
         "train_tuples": data["train_tuples"] or ALL,
         "first_trains": tuple(data["first_trains"]),
         "cursors": tuple(data["cursors"]),
+        "groups": tuple(data["groups"]),
         "known": _statistics(data["known"]),
     }
     return Settings(**made)

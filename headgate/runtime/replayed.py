@@ -194,6 +194,7 @@ def _scheduler(recording: Recording, policy: Spelled) -> Scheduler:
         most_fused=settings.most_fused, call_bytes=settings.call_bytes,
         shed=lambda events: None, statistics=Statistics(table),
         first_trains=settings.first_trains, cursors=np.array(settings.cursors, dtype=np.int64),
+        groups=settings.groups,
     )  # fmt: skip
 
 

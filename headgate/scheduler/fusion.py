@@ -17,6 +17,7 @@ def fuse(
     most: int,
     may_fuse: Callable[[int, int], bool],
     at_any_cost: bool = False,
+    groups: Ints | None = None,
 ) -> tuple[tuple[Step, ...], int | None]:
     """Gives the first step of a plan with the neighbours that join it, and where they must stop.
 
@@ -24,28 +25,41 @@ def fuse(
     cannot; the call then stops where that one stands, so that both go on together from there.
     Without this, two units that once were apart would stay apart while trains keep arriving.
 
-    Every result of a call waits for its last. A neighbour makes the others wait for c̄ n and saves
-    itself the overhead o of a call; it is left out when it costs them more than it saves, unless
-    the policy fuses at any cost (Aurora's min-cost against its min-latency).
+    Every result of a call waits for its last. Units of one group run as one anyway, so they join.
+    Another group makes the others wait for Σ c̄ n of its units and saves the overhead o of a call;
+    it is left out when it costs them more than it saves, unless the policy fuses at any cost
+    (Aurora's min-cost against its min-latency).
+
+    Args:
+        groups: a number for every unit, the same for those whose code is shared; without it every
+            unit is a group of its own.
     """
-    units = [step.unit for step in steps]
-    rows, places = table[units], cursors[units].tolist()
-    streams = rows["stream"].tolist()
-    tuples = np.minimum([step.tuples for step in steps], rows["pending"])
-    too_long = (rows["tuple_cost_s"] * tuples > rows["overhead_s"]).tolist()
+    units = np.array([step.unit for step in steps])
+    streams, places = table["stream"][units], cursors[units]
+    group = units if groups is None else groups[units]
+    joins = group == group[0]
+    if not joins.all():
+        joins |= at_any_cost | _worth_waiting_for(steps, units, group, table)
+    joins &= streams == streams[0]
+    ahead = (places - places[0]).tolist()
     members, stop = [steps[0]], None
-    for at in range(1, len(steps)):
-        if len(members) >= most:
+    for at in np.flatnonzero(joins)[1:].tolist():
+        if len(members) >= most or not may_fuse(steps[0].unit, steps[at].unit):
             break
-        if streams[at] != streams[0]:
-            continue
-        if not may_fuse(units[0], units[at]):
-            break
-        if too_long[at] and not at_any_cost:
-            continue
-        ahead = places[at] - places[0]
-        if ahead == 0:
+        if ahead[at] == 0:
             members.append(steps[at])
-        elif ahead > 0:
-            stop = places[at] if stop is None else min(stop, places[at])
+        elif ahead[at] > 0:
+            further = int(places[at])
+            stop = further if stop is None else min(stop, further)
     return tuple(members), stop
+
+
+def _worth_waiting_for(
+    steps: Sequence[Step], units: Ints, group: Ints, table: UnitTable
+) -> np.ndarray:
+    """Tells of each step whether its group takes no longer than the overhead that it saves."""
+    tuples = np.minimum([step.tuples for step in steps], table["pending"][units])
+    _, place = np.unique(group, return_inverse=True)
+    seconds = np.bincount(place, table["tuple_cost_s"][units] * tuples)
+    cheap: np.ndarray = seconds[place] <= table["overhead_s"][units]
+    return cheap

@@ -43,6 +43,7 @@ class Scheduler:
         call_bytes: what the tuples of a call may take in memory; at least one train.
         first_trains: where each stream's log begins, for a run that resumes.
         cursors: where each unit stands, for a run that resumes.
+        groups: a number for every unit, the same for those whose code the engine shares.
     """
 
     def __init__(
@@ -59,11 +60,13 @@ class Scheduler:
         statistics: Statistics | None = None,
         first_trains: Sequence[int] = (),
         cursors: Ints | None = None,
+        groups: Sequence[int] = (),
     ) -> None:
         self.network, self.table, self.policy = network, table, policy
         self.workers, self.train_tuples, self.most_fused = workers, train_tuples, most_fused
         self.statistics, self.call_bytes = statistics, call_bytes
         self.cursors = np.zeros(len(table), dtype=np.int64) if cursors is None else cursors
+        self.groups = np.array(groups, dtype=np.int64) if len(groups) else None
         firsts = first_trains or [0] * len(network.streams)
         self.buffers = [StreamBuffer(first) for first in firsts]
         self._most_tuples = [train_tuples] * len(firsts)
@@ -180,6 +183,7 @@ class Scheduler:
         table[old] = self.table[old]
         new = len(table) - len(self.table)
         self.network, self.table = event.network, table
+        self.groups = np.array(event.groups, dtype=np.int64) if len(event.groups) else None
         self.cursors = np.concatenate([self.cursors, np.zeros(new, dtype=np.int64)])
         self._idle = np.concatenate([self._idle, np.ones(new, dtype=np.bool_)])
         for unit, train in event.cursors.items():
@@ -220,7 +224,7 @@ class Scheduler:
 
         members, stop = fuse(
             steps, table, self.cursors, most=self.most_fused, may_fuse=may_fuse,
-            at_any_cost=self.policy.in_charge(now_s).fuses_at_any_cost,
+            at_any_cost=self.policy.in_charge(now_s).fuses_at_any_cost, groups=self.groups,
         )  # fmt: skip
         tuples = min(step.tuples for step in members)
         return self._call(tuple(step.unit for step in members), tuples, stop, now_s)

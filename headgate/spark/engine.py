@@ -68,7 +68,7 @@ GRACE_S = 2.0
 """A call whose jobs were cancelled has so long to come back before it is abandoned."""
 
 COSTLY_S = 5e-6
-"""A query that costs more than this a tuple shares no code: the others would wait for it."""
+"""A query that costs more than this a tuple alone is costly: others would wait for it."""
 
 
 class CallGone(ClockTicked):
@@ -142,7 +142,8 @@ class SparkEngine:
         self._unplanned: set[int] = set()
         self._dropping: dict[int, threading.Event] = {}
         self._dropped: set[int] = set()
-        self._costly: set[str] = set()
+        self.alone_s: dict[str, float] = {}
+        """What a tuple costs queries that run alone."""
         self._tag = f"headgate-{uuid4().hex}"
         self._workers = Workers(workers, self._run, self._tag)
         self._sessions = threading.local()
@@ -169,6 +170,11 @@ class SparkEngine:
         return cursor.train
 
     @property
+    def groups(self) -> tuple[int, ...]:
+        """A number for every unit, the same for those that share their code."""
+        return tuple(self._executor.group_numbers(self._network.paths))
+
+    @property
     def first_trains(self) -> list[int]:
         """Where each stream's kept log begins."""
         return [
@@ -178,9 +184,17 @@ class SparkEngine:
         ]
 
     def rehearse(
-        self, paths: Sequence[Path], budget_s: float, progress: Callable[[int, int], None]
+        self,
+        paths: Sequence[Path],
+        recorded: Mapping[str, QueryStatistics],
+        budget_s: float,
+        progress: Callable[[int, int], None],
     ) -> dict[str, QueryStatistics]:
-        """Measures each new path alone, then warms up what will run together."""
+        """Measures each new path alone, then warms up what will run together.
+
+        Args:
+            recorded: what earlier runs have measured.
+        """
         ends_at_s = time.perf_counter() + budget_s
         session, folder = own_session(self._session), self._state / "rehearsal"
         trains = {
@@ -193,8 +207,8 @@ class SparkEngine:
         known = rehearse(
             session, self._executor, paths, trains, budget_s=budget_s * 0.75, progress=progress
         )
-        self._costly |= {name for name, each in known.items() if each.cost_s > COSTLY_S}
-        self._executor.arrange(self._network.paths, lambda path: path.query.name in self._costly)
+        self.alone_s |= {name: each.alone_s for name, each in {**recorded, **known}.items()}
+        self._executor.arrange(self._network.paths, self._is_costly)
         few = {name: each[0] for name, each in trains.items()}
         warm_up(session, self._executor, self._network.paths, few, ends_at_s)
         remove(folder)
@@ -281,9 +295,14 @@ class SparkEngine:
         alive = [p for u, p in enumerate(network.paths) if u not in self._dropped - set(cursors)]
         self._dropped -= set(cursors)
         self._unplanned -= set(cursors)
-        self._costly |= {name for name, each in known.items() if each.cost_s > COSTLY_S}
-        self._executor.arrange(alive, lambda path: path.query.name in self._costly)
-        self._events.put(NetworkChanged(self.now_s(), network, cursors, first_trains, known))
+        self.alone_s |= {name: each.alone_s for name, each in known.items()}
+        self._executor.arrange(alive, self._is_costly)
+        self._events.put(
+            NetworkChanged(self.now_s(), network, cursors, first_trains, known, self.groups)
+        )
+
+    def _is_costly(self, path: Path) -> bool:
+        return self.alone_s.get(path.query.name, 0.0) > COSTLY_S
 
     def _settle_drops(self) -> None:
         """Forgets dropped queries that the scheduler has heard of and no call runs."""

@@ -13,12 +13,15 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from headgate.model.form import Form
 from headgate.model.network import Path
 from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
+from headgate.spark.arrangement import Part, parts_of
 from headgate.spark.budget import Budget
+from headgate.spark.constants import ConstantsGroup, constants_group_of, fits
 from headgate.spark.files import flush_all, put
-from headgate.spark.group import MOST, Group, Output, group_of
+from headgate.spark.group import Group, Output, group_of
 from headgate.spark.journal import Journal, Result
 from headgate.spark.lanes import Lanes
 from headgate.spark.projection import NotPlain, Projection
@@ -42,7 +45,9 @@ class Work:
 class Prepared:
     """A group with Spark's code for it, made when it is first wanted, and what its calls cost."""
 
-    def __init__(self, group: Group, log: StreamLog, lane: Lane | None = None) -> None:
+    def __init__(
+        self, group: Group | ConstantsGroup, log: StreamLog, lane: Lane | None = None
+    ) -> None:
         self.group, self.lanes = group, Lanes.new(lane)
         self._log = log
         self._projection: Projection | None = None
@@ -66,9 +71,9 @@ class Prepared:
 class Executor:
     """Evaluates and commits; safe to use from several workers, each with its own session.
 
-    Queries of one stream and class share their code, up to 63 of them. A call may want some of
-    them only: the code then runs for all and the rest is passed over, which is cheaper than other
-    code for every choice of members. A costly query has code of its own.
+    Which queries share their code, `arrangement` says. A call may want some of them only: the code
+    then runs for all and the rest is passed over, which is cheaper than other code for every choice
+    of members.
 
     Args:
         lane: the way that every call takes, if it can; without it the cheaper one.
@@ -90,26 +95,31 @@ class Executor:
         self._reached = reached
         self._shared: dict[str, Prepared] = {}
         self._alone: dict[str, Prepared] = {}
+        self._forms: dict[tuple[str, Form], bool] = {}
         self._lock = threading.Lock()
 
     def arrange(self, paths: Iterable[Path], costly: Callable[[Path], bool]) -> None:
         """Says anew which queries share their code."""
-        parts: dict[tuple[str, str], list[Path]] = {}
-        for path in paths:
-            if not path.runs_whole and not costly(path):
-                parts.setdefault((path.stream, path.query.query_class), []).append(path)
-        chunks = [
-            each[at : at + MOST] for each in parts.values() for at in range(0, len(each), MOST)
-        ]
+        paths = list(paths)
+        texts = {path.query.name: text for path in paths if (text := self._text(path))}
         shared: dict[str, Prepared] = {}
-        for chunk in chunks:
-            names = [path.query.name for path in chunk]
-            same = self._shared.get(names[0])
-            if same is None or list(same.group.members) != names:
-                same = self._prepare(chunk)
-            shared.update(dict.fromkeys(names, same))
+        for part in parts_of(paths, texts, costly, self._fits):
+            same = self._shared.get(part.names[0])
+            if same is None or tuple(same.group.members) != part.names:
+                same = self._prepare(part)
+            shared.update(dict.fromkeys(part.names, same))
         with self._lock:
             self._shared = shared
+
+    def group_numbers(self, paths: Sequence[Path]) -> list[int]:
+        """Gives a number for each path, the same for those that share their code."""
+        numbers: dict[int, int] = {}
+        with self._lock:
+            shared = [self._shared.get(path.query.name) for path in paths]
+        return [
+            -1 - unit if each is None else numbers.setdefault(id(each), len(numbers))
+            for unit, each in enumerate(shared)
+        ]
 
     def prepared(self, path: Path) -> Prepared:
         """Gives what a query runs as when it shares a call."""
@@ -200,7 +210,7 @@ class Executor:
             rows = trains.table()
             made = code(rows) if code is not None else rows
         else:
-            rows = made = session.sql(group.text, trains=trains.frame(session)).toArrow()
+            rows = made = group.job(session, trains.frame(session))
         outputs = group.split(rows, made, names)
         prepared.lanes.learn(lane, trains.tuples, time.perf_counter() - began_s)
         return outputs, lane
@@ -310,16 +320,24 @@ class Executor:
     def _solo(self, path: Path) -> Prepared:
         name = path.query.name
         if name not in self._alone:
-            self._alone[name] = self._prepare([path])
+            self._alone[name] = self._prepare(Part((path,)))
         return self._alone[name]
 
-    def _prepare(self, paths: Sequence[Path]) -> Prepared:
-        stream_log = self._logs[paths[0].stream]
+    def _prepare(self, part: Part) -> Prepared:
+        stream_log = self._logs[part.paths[0].stream]
         columns = [name for name in stream_log.schema.names if name != ARRIVED_AT]
-        texts = {
-            path.query.name: text
-            for path in paths
-            if not path.runs_whole
-            and (text := self._sinks[path.query.name].text(path.outputs, path.columns))
-        }
-        return Prepared(group_of(paths, columns, texts), stream_log, self._lane)
+        texts = {path.query.name: text for path in part.paths if (text := self._text(path))}
+        make = constants_group_of if part.table else group_of
+        return Prepared(make(part.paths, columns, texts), stream_log, self._lane)
+
+    def _text(self, path: Path) -> str | None:
+        """Gives what a query for a sink of text puts out instead of its columns."""
+        if path.runs_whole:
+            return None
+        return self._sinks[path.query.name].text(path.outputs, path.columns)
+
+    def _fits(self, stream: str, form: Form) -> bool:
+        key = stream, form
+        if key not in self._forms:
+            self._forms[key] = fits(self._session, form, self._logs[stream].schema)
+        return self._forms[key]

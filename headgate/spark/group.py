@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from headgate.model.events import Floats
 from headgate.model.network import Path
@@ -56,6 +57,10 @@ class Group:
         where = f" WHERE {self.condition}" if self.condition else ""
         return f"SELECT {braced(', '.join(columns) + ' FROM ')}{{trains}}{braced(where)}"
 
+    def job(self, session: SparkSession, trains: DataFrame) -> pa.Table:
+        """Gives the rows that anybody wants, with what is computed of them."""
+        return session.sql(self.text, trains=trains).toArrow()
+
     def split(self, rows: pa.Table, made: pa.Table, wanted: Iterable[str]) -> list[Output]:
         """Gives each wanted member's output.
 
@@ -99,7 +104,7 @@ def group_of(paths: Sequence[Path], columns: Sequence[str], texts: Mapping[str, 
         name = path.query.name
         outputs[name] = (texts[name],) if name in texts else path.outputs
         for output in outputs[name]:
-            if _plain(output, known) is None:
+            if plain_column(output, known) is None:
                 wanted.setdefault(output, []).append(path)
     computed = {output: f"__hg_c{number}" for number, output in enumerate(wanted)}
     tested = [path for path in paths if path.predicate is not None]
@@ -116,7 +121,7 @@ def group_of(paths: Sequence[Path], columns: Sequence[str], texts: Mapping[str, 
     members = {
         name: Member(
             bits.get(name),
-            tuple(_plain(each, known) or computed[each] for each in outputs[name]),
+            tuple(plain_column(each, known) or computed[each] for each in outputs[name]),
             path.columns if len(path.columns) == len(outputs[name]) else ("value",),
         )
         for path in paths
@@ -144,7 +149,7 @@ def braced(sql: str) -> str:
     return sql.replace("{", "{{").replace("}", "}}")
 
 
-def _plain(output: str, known: Mapping[str, str]) -> str | None:
+def plain_column(output: str, known: Mapping[str, str]) -> str | None:
     """Gives the column of the stream that an output is; None if it is computed."""
     name = output.strip()
     if len(name) > 2 and name[0] == name[-1] == "`":

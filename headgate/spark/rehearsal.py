@@ -71,8 +71,10 @@ def rehearse(
             many_s = min(executor.measure(session, path, many) for _ in range(2))
         except SPARK_ERRORS:
             continue
+        cost_s = max(1e-8, (many_s - few_s) / (MANY - FEW))
         known[path.query.name] = QueryStatistics(
-            cost_s=max(1e-8, (many_s - few_s) / (MANY - FEW)),
+            cost_s=cost_s,
+            alone_s=cost_s,
             selectivity=PRIOR_SELECTIVITY,
             overhead_s=few_s,
         )
