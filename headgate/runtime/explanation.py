@@ -31,6 +31,7 @@ class Explanation:
     state: str | None = None
     cause: str | None = None
     shares_code_with: list[str] = field(default_factory=list)
+    shape: str | None = None
     group_sql: str | None = None
     lane: str | None = None
     statistics: dict[str, float | None] = field(default_factory=dict)
@@ -66,6 +67,7 @@ class Explanation:
             rows.append(("state", self.state + (f": {self.cause}" if self.cause else "")))
         if self.group_sql is not None:
             rows.append(("shares", _names(self.shares_code_with)))
+            rows.append(("shape", str(self.shape)))
             rows.append(("group SQL", self.group_sql))
         if self.lane is not None:
             rows.append(("lane", self.lane))

@@ -439,12 +439,13 @@ class Headgate:
         if self._engine is None or self._scheduler is None:
             return found
         pending = self._pending(handle.unit)
-        members, sql, lane = self._engine.way_of(handle.unit, pending)
+        members, shape, sql, lane = self._engine.way_of(handle.unit, pending)
         return replace(
             found,
             state=handle.state,
             cause=None if handle.exception() is None else str(handle.exception()),
             shares_code_with=[each for each in members if each != name],
+            shape=shape,
             group_sql=sql,
             lane=lane,
             statistics={key: number(value) for key, value in handle.statistics().items()},

@@ -66,6 +66,11 @@ class ConstantsGroup:
     columns: tuple[str, ...]
     names: tuple[str, ...]
 
+    @property
+    def shape(self) -> str:
+        """How the members share, for `explain`."""
+        return f"constants table: {len(self.members)} queries that differ in constants alone"
+
     @cached_property
     def items(self) -> Mapping[str, str]:
         """What Spark computes of a row in the driver: both what is compared and what comes out."""

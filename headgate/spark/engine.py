@@ -271,14 +271,15 @@ class SparkEngine:
         self._events.put(QueryStopped(self.now_s(), unit))
         return gone
 
-    def way_of(self, unit: int, tuples: int) -> tuple[list[str], str, str]:
-        """Gives who shares a query's code, the SQL of them all, and which lane tuples take."""
+    def way_of(self, unit: int, tuples: int) -> tuple[list[str], str, str, str]:
+        """Gives who shares a query's code and how, the SQL of all, and which lane tuples take."""
         path = self._network.paths[unit]
         if path.runs_whole:
-            return [path.query.name], path.query.sql, "job: it runs as it is written"
+            return [path.query.name], "single", path.query.sql, "job: it runs as it is written"
         prepared = self._executor.prepared(path)
-        sql = prepared.group.text.format(trains=path.stream)
-        return list(prepared.group.members), sql, prepared.lanes.why(tuples)
+        group = prepared.group
+        sql = group.text.format(trains=path.stream, constants="constants")
+        return list(group.members), group.shape, sql, prepared.lanes.why(tuples)
 
     def change_policy(self, policy: Any) -> None:
         """Lets another policy decide from now on."""

@@ -50,6 +50,12 @@ class Group:
     members: Mapping[str, Member]
 
     @property
+    def shape(self) -> str:
+        """How the members share, for `explain`."""
+        count = len(self.members)
+        return f"mask: one scan, a bit for each of {count} queries" if count > 1 else "single"
+
+    @property
     def text(self) -> str:
         """One SELECT over `{trains}`, for a job."""
         columns = [ARRIVED_AT, *(quoted(name) for name in self.plain)]
