@@ -129,7 +129,8 @@ def test_explain_shows_how_a_query_runs(run: Run) -> None:
     assert done.returncode == 0, done.stderr
     for says in (
         "hot (class H) over sensors", "select      temperature > 35", "sink        parquet",
-        "shares      its code with nobody", "shape       single", "group SQL   SELECT", "lane        driver",
+        "shares      its code with nobody", "shape       single", "group SQL   SELECT",
+        "lane        driver",
         "selectivity", "cost", "overhead", "ideal time", "tuples behind", "policy      cqc",
     ):  # fmt: skip
         assert says in done.stdout

@@ -1,6 +1,7 @@
 """Files that are there whole or not at all."""
 
 import ctypes
+import errno
 import os
 import shutil
 from collections.abc import Collection
@@ -8,6 +9,9 @@ from pathlib import Path
 
 FEW = 4
 """Up to here files are brought to the disk one by one; beyond, all of a file system at once."""
+
+_IN_THE_WAY = (errno.EISDIR, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST)
+"""What a rename says where a folder is to be replaced, or by a folder."""
 
 _SYNCFS = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)  # Linux has it
 
@@ -39,9 +43,13 @@ def flush_all(paths: Collection[Path]) -> None:
 
 def put(temporary: Path, final: Path) -> None:
     """Gives a file or folder its final name in one move, replacing what a crash has left there."""
-    if temporary.exists() and final.exists() and (final.is_dir() or temporary.is_dir()):
+    try:
+        os.replace(temporary, final)
+    except OSError as error:
+        if error.errno not in _IN_THE_WAY:
+            raise
         remove(final)
-    os.replace(temporary, final)
+        os.replace(temporary, final)
 
 
 def size_of(path: Path) -> int:

@@ -5,8 +5,10 @@ import struct
 import tempfile
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path as File
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -68,7 +70,13 @@ class Projection:
             catalyst.create(each.projectList(), each.child().output()) for each in projects[1:]
         ]
         self._arrow = _module(session, _ARROW)
-        self._jvm: Any = session._jvm
+        # Looked up once: by name, py4j asks the JVM again for every part of it.
+        jvm: Any = session._jvm
+        self._open_to_read = jvm.java.io.FileInputStream
+        self._open_to_write = jvm.java.io.FileOutputStream
+        self._buffered, self._data = jvm.java.io.BufferedOutputStream, jvm.java.io.DataOutputStream
+        self._channel_of = jvm.java.nio.channels.Channels.newChannel
+        self._write_all = jvm.org.apache.spark.api.python.PythonRDD.writeIteratorToStream
         taken = StructType([schema[name] for name in self.inputs])
         self._taken = session._jsparkSession.parseDataType(taken.json())
         # Nested values of Arrow fail on a NULL inside; a job, too, sees rows of Spark's own.
@@ -88,19 +96,17 @@ class Projection:
         """
         with self._turn, _passage() as (there, back):
             taken = rows.select(self.inputs).cast(self.input_schema)
-            with pa.OSFile(str(there), "wb") as file, pa.ipc.new_stream(file, taken.schema) as out:
+            with pa.OSFile(there, "wb") as file, pa.ipc.new_stream(file, taken.schema) as out:
                 out.write_table(taken)
             self._apply(there, back)
             return self._read(back)
 
-    def _apply(self, there: File, back: File) -> None:
-        jvm, arrow = self._jvm, self._arrow
-        source = jvm.java.io.FileInputStream(str(there))
-        target = jvm.java.io.DataOutputStream(
-            jvm.java.io.BufferedOutputStream(jvm.java.io.FileOutputStream(str(back)))
-        )
+    def _apply(self, there: str, back: str) -> None:
+        arrow = self._arrow
+        source = self._open_to_read(there)
+        target = self._data(self._buffered(self._open_to_write(back)))
         try:
-            batches = arrow.getBatchesFromStream(jvm.java.nio.channels.Channels.newChannel(source))
+            batches = arrow.getBatchesFromStream(self._channel_of(source))
             rows = arrow.fromBatchIterator(batches, self._taken, ZONE, False, False, None)
             for code in self._code:
                 rows = rows.map(code)
@@ -114,13 +120,13 @@ class Projection:
                 None,
             )
             # By a file: bytes that py4j returns wait 40 ms for an acknowledgement above 8 KB.
-            jvm.org.apache.spark.api.python.PythonRDD.writeIteratorToStream(made, target)
+            self._write_all(made, target)
         finally:
             target.close()
             source.close()
 
-    def _read(self, back: File) -> pa.Table:
-        data, batches, at = back.read_bytes(), [], 0
+    def _read(self, back: str) -> pa.Table:
+        data, batches, at = File(back).read_bytes(), [], 0
         while at + 4 <= len(data):
             (size,) = struct.unpack_from(">i", data, at)
             if size < 0:
@@ -134,15 +140,17 @@ class Projection:
 class _passage:
     """Two files, there and back, in memory where the machine has such a directory."""
 
-    _ROOM = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    _ROOM = "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
 
-    def __enter__(self) -> tuple[File, File]:
-        self._folder = tempfile.TemporaryDirectory(prefix="headgate-", dir=self._ROOM)
-        folder = File(self._folder.name)
-        return folder / "there", folder / "back"
+    def __enter__(self) -> tuple[str, str]:
+        name = f"{self._ROOM}/headgate-{uuid4().hex}"
+        self._files = f"{name}-there", f"{name}-back"
+        return self._files
 
     def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
+        for file in self._files:
+            with suppress(FileNotFoundError):
+                os.unlink(file)
 
 
 def _kept(output: Any, names: list[str]) -> Any:

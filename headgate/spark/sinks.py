@@ -48,7 +48,6 @@ class FileSink:
 
         Makes the folder again where somebody has removed it.
         """
-        file.parent.mkdir(parents=True, exist_ok=True)
         if self.format == "parquet":
             # Below some thousand rows all this costs more than it saves: a file has a block anyway.
             large = table.num_rows > 2000
@@ -57,13 +56,17 @@ class FileSink:
             pq.write_table(
                 table, made, compression=compression, use_dictionary=large, write_statistics=large
             )
-            file.write_bytes(made.getvalue())
+            data: Any = made.getvalue()
         else:
             lines = table.column(0).to_pylist()
             if self._header is not None:
                 lines.insert(0, self._header)
-            text = "".join(f"{line}\n" for line in lines)
-            file.write_text(text, encoding="utf-8", newline="\n")
+            data = "".join(f"{line}\n" for line in lines).encode()
+        try:
+            _create(file, data)
+        except FileNotFoundError:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            _create(file, data)
 
     def resume(self) -> None:
         """Goes on with what the last run has left."""
@@ -117,6 +120,11 @@ def header_of(names: Sequence[str], options: Mapping[str, str]) -> str | None:
     if wanted.lower() != "true":
         return None
     return line_of("csv", [_literal(name) for name in names], names, options)
+
+
+def _create(file: Path, data: Any) -> None:
+    with open(file, "wb") as out:
+        out.write(data)
 
 
 def _literal(text: str) -> str:
