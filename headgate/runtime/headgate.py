@@ -195,6 +195,8 @@ class Headgate:
         Raises:
             QueryRefused: it cannot run continuously; says which clause, why, and what to do.
             UnknownName: its class does not exist.
+            RecoveryRefused: one of its name was dropped, and its results are still in the folder;
+                before the start, `start` raises it.
         """
         query = placed(query, self.state, filter(self._lives, self._paths), deliver)
         self._room.refuse_sink(self._session, query)
@@ -298,8 +300,13 @@ class Headgate:
             analyst.add_stream(name, schema)
         columns = {name: schema.names for name, schema in schemas.items()}
         alive = tuple(filter(self._lives, self._paths))
-        paths = tuple(registered(query, analyst, columns) for query in queries)
+        paths: tuple[Path, ...] = ()
+        for query in queries:
+            query = placed(query, self.state, (*alive, *paths), None)
+            paths = (*paths, registered(query, analyst, columns))
         Network((*self._streams, *streams), self.classes, (*alive, *paths))
+        if self._engine is not None:
+            self._engine.refuse_old_results(paths)
 
     def sql(self, text: str) -> "DataFrame":
         """Gives what a SELECT finds in the retained past of the streams, as a frame of Spark.

@@ -45,7 +45,7 @@ from headgate.spark.group import Output
 from headgate.spark.intake import Intake
 from headgate.spark.journal import Journal, Train
 from headgate.spark.receivers import sink_of
-from headgate.spark.recovery import recover
+from headgate.spark.recovery import recover, refuse_old_results
 from headgate.spark.refusals import cause_of
 from headgate.spark.rehearsal import FEW, MANY, invent, rehearse, warm_up
 from headgate.spark.session import own_session
@@ -120,7 +120,9 @@ class SparkEngine:
         self._journal = Journal(state)
         try:
             self._logs |= {stream.name: self._log_of(stream) for stream in network.streams}
-            self._own, self._deliver = own_session(session), deliver or {}
+            self._own = own_session(session)
+            self._deliver = {} if deliver is None else deliver  # it may grow while we run
+            refuse_old_results(self._journal, network.paths)
             self.sinks = {path.query.name: self._sink_of(path) for path in network.paths}
             self.recovered = recover(self._journal, self.sinks.values())
             cursors = [self._remember(path) for path in network.paths]
@@ -134,7 +136,7 @@ class SparkEngine:
         self._executor.arrange(network.paths, lambda path: False)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._intake = Intake(
-            session, self._journal, state, rows=rows or {}, arrived=self._arrived,
+            session, self._journal, state, rows={} if rows is None else rows, arrived=self._arrived,
             pause_s=self.budget.pause_s, now_s=self.now_s,
         )  # fmt: skip
         self._attempts: dict[int, int] = {}
@@ -229,6 +231,7 @@ class SparkEngine:
     def add_query(self, network: Network, unit: int, budget_s: float) -> None:
         """Takes in a query, which is the unit of a network that has it; measures it alone first."""
         path = network.paths[unit]
+        self.refuse_old_results([path])
         sink = self._sink_of(path)
         self.sinks[path.query.name] = sink
         sink.resume()
@@ -249,6 +252,10 @@ class SparkEngine:
             remove(folder)
         cursor = self._remember(path)
         self._change(network, {unit: cursor}, {}, known)
+
+    def refuse_old_results(self, paths: Sequence[Path]) -> None:
+        """Refuses queries whose results would mix with those of a query that was dropped."""
+        refuse_old_results(self._journal, paths)
 
     def drop_query(self, unit: int) -> threading.Event:
         """Forgets a query once its last call has ended; gives what tells when that is."""

@@ -144,6 +144,10 @@ class Journal:
             )  # fmt: skip
             return Cursor(first)
 
+    def knows_query(self, query: str) -> bool:
+        """Tells whether a query has been here, and was not dropped since."""
+        return bool(self._read("SELECT 1 FROM cursors WHERE query = ?", (query,)))
+
     def forget_query(self, query: str) -> None:
         """Forgets a query that was dropped; its results stay where they are."""
         with self._transaction() as db:

@@ -1,5 +1,6 @@
 """Queries and streams come and go while others run, and so does the policy."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from pyspark.sql import SparkSession
 from sources import consume, gate_over, write_readings
 
 from headgate import Headgate, Query, Stream
-from headgate.errors import ConfigRefused, QueryRefused, UnknownName
+from headgate.errors import ConfigRefused, QueryRefused, RecoveryRefused, UnknownName
 from headgate.policies import policies
 from headgate.workloads.forest import SCHEMA
 
@@ -78,11 +79,45 @@ def test_a_dropped_query_runs_no_more_and_its_name_is_free(
     assert committed_rows(tmp_path / "state/results/dry") == before
     with pytest.raises(UnknownName, match="there is no query 'dry'"):
         gate.query("dry")
-    gate.add_query(Query(name="dry", sql=ALL, query_class="C"))
+    results = tmp_path / "state/results/dry"
+    again = Query(name="dry", sql=ALL, query_class="C")
+    with pytest.raises(RecoveryRefused, match=f"query 'dry': expected an empty .* {results} "):
+        gate.add_query(again)
+    with pytest.raises(RecoveryRefused, match="Fix: move or remove the folder, or give the query"):
+        gate.add({"queries": {each: {"class": "C", "sql": ALL} for each in ("new", "dry")}})
+    assert [query.name for query in gate.queries] == ["hot"]
+    results.rename(tmp_path / "old")
+    gate.add_query(again)
     consume(gate, offered)
     gate.stop()
     assert gate.accounts()["dry"].delivered == offered
     same(gate, tmp_path / "source", "hot", HOT)
+    same(gate, tmp_path / "source", "dry", ALL)
+
+
+def test_after_a_restart_a_dropped_query_does_not_write_into_its_old_results(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=2, rows=50)
+    queries = {"hot": ("H", HOT), "dry": ("N", DRY)}
+    first = gate_over(spark, tmp_path, queries)
+    first.start()
+    consume(first, offered)
+    first.drop_query("dry")
+    first.stop()
+    results = tmp_path / "state/results/dry"
+    before = committed_rows(results)
+    with pytest.raises(RecoveryRefused, match="query 'dry': expected an empty results folder"):
+        gate_over(spark, tmp_path, queries).start()
+    assert committed_rows(results) == before
+    shutil.rmtree(results)
+    second = gate_over(spark, tmp_path, queries)
+    second.start()
+    offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=2)
+    consume(second, offered)
+    second.stop()
+    same(second, tmp_path / "source", "hot", HOT)
+    same(second, tmp_path / "source", "dry", DRY)
 
 
 def test_a_stream_that_comes_later_is_read_and_goes_when_nobody_reads_it(
