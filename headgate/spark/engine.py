@@ -212,17 +212,21 @@ class SparkEngine:
                 self._arrived(number, *trains)
         self._intake.begin(self._network.streams, self._logs)
 
-    def add_stream(self, network: Network, schema: StructType) -> None:
-        """Takes in the last stream of a network that has grown by it."""
-        number, stream = len(network.streams) - 1, network.streams[-1]
+    def add_stream(self, network: Network, number: int, schema: StructType) -> None:
+        """Takes in a stream of a network: one more, or one that was dropped and comes back."""
+        stream = network.streams[number]
+        self._journal.remember_stream(stream.name, schema.simpleString())
         self._schemas[stream.name] = schema
-        self._logs[stream.name] = self._log_of(stream)
-        trains = self._journal.trains(stream.name)
-        first = trains[0].number if trains else self._logs[stream.name].next_number
-        self._change(network, {}, {number: first}, {})
+        new = number == len(self._network.streams)
+        stream_log = self._log_of(stream) if new else self._logs[stream.name]
+        begin = self._intake.opened(number, stream, stream_log)
+        self._logs[stream.name] = stream_log
+        trains = self._journal.trains(stream.name) if new else []
+        first = trains[0].number if trains else stream_log.next_number
+        self._change(network, {}, {number: first} if new else {}, {})
         if trains:
             self._arrived(number, *trains)
-        self._intake.add(number, stream, self._logs[stream.name])
+        begin()
 
     def drop_stream(self, name: str) -> None:
         """Asks a stream's source no more; its log stays, as long as retention says."""

@@ -9,7 +9,7 @@ from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
 from sources import consume, gate_over, write_readings
 
-from headgate import Headgate, Query, Stream
+from headgate import Headgate, Query, Sink, Stream
 from headgate.errors import ConfigRefused, QueryRefused, RecoveryRefused, UnknownName
 from headgate.policies import policies
 from headgate.workloads.forest import SCHEMA
@@ -139,6 +139,66 @@ def test_a_stream_that_comes_later_is_read_and_goes_when_nobody_reads_it(
     gate.stop()
     other = committed_rows(tmp_path / "state/results/others")
     assert other == expected_rows("SELECT * FROM sensors", tmp_path / "other")
+
+
+@pytest.mark.parametrize("ingest", ["auto", "spark"])
+def test_a_dropped_stream_comes_back_and_its_log_goes_on(
+    spark: SparkSession, tmp_path: Path, ingest: str
+) -> None:
+    offered = write_readings(tmp_path / "source", files=1, rows=50)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
+    gate.start()
+    write_readings(tmp_path / "other", files=1, rows=50, seed=2)
+
+    def others(schema: str = SCHEMA) -> Stream:
+        options = {"path": str(tmp_path / "other"), "maxFilesPerTrigger": "1"}
+        return Stream(
+            name="others", format="parquet", options=options, schema=schema, trigger_s=0,
+            ingest=ingest,  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    gate.add_stream(others())
+    gate.add_query(Query(name="first", sql="SELECT * FROM others", query_class="H"))
+    consume(gate, offered)
+    gate.drop_query("first")
+    gate.drop_stream("others")
+    assert gate.status()["streams"] == ["sensors"]
+    with pytest.raises(UnknownName, match="there is no stream 'others'"):
+        gate.drop_stream("others")
+    second = Query(name="second", sql="SELECT * FROM others", query_class="H")
+    with pytest.raises(QueryRefused, match="stream `others` does not exist"):
+        gate.add_query(second)
+    with pytest.raises(RecoveryRefused, match="'others': expected the schema of its log"):
+        gate.add_stream(others(schema="x INT"))
+    write_readings(tmp_path / "other", files=1, rows=50, seed=2, first_file=1)
+    gate.add_stream(others())
+    gate.add_query(second)
+    consume(gate, 100, but=("hot",))
+    write_readings(tmp_path / "other", files=1, rows=50, seed=2, first_file=2)
+    consume(gate, 150, but=("hot",))
+    consume(gate, offered)
+    gate.stop()
+    found = committed_rows(tmp_path / "state/results/second")
+    assert found == expected_rows("SELECT * FROM sensors", tmp_path / "other")
+    same(gate, tmp_path / "source", "hot", HOT)
+
+
+def test_a_stream_and_a_query_that_need_functions_come_while_others_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=1, rows=20)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
+    gate.start()
+    told: list[int] = []
+    rows = Stream(name="s", format="python", schema="a INT")
+    gate.add_stream(rows, rows=lambda first: [{"a": n} for n in range(first, 20)])
+    gate.add_query(
+        Query(name="q", sql="SELECT a FROM s", query_class="H", sink=Sink(format="callback")),
+        deliver=lambda table, key: told.extend(table["a"].to_pylist()),
+    )
+    consume(gate, offered)
+    gate.stop()
+    assert told == list(range(20))
 
 
 def test_the_policy_changes_while_running_and_no_answer_does(
