@@ -44,6 +44,7 @@ from headgate.spark.files import remove
 from headgate.spark.group import Output
 from headgate.spark.intake import Intake
 from headgate.spark.journal import Journal, Train
+from headgate.spark.patience import GRACE_S
 from headgate.spark.receivers import sink_of
 from headgate.spark.recovery import recover, refuse_old_results
 from headgate.spark.refusals import cause_of
@@ -63,9 +64,6 @@ NO_MORE = Limits()
 ATTEMPTS = 3
 PAUSE_S = 0.5
 """A query that fails is tried again after this, then after twice this, then has failed."""
-
-GRACE_S = 2.0
-"""A call whose jobs were cancelled has so long to come back before it is abandoned."""
 
 COSTLY_S = 5e-6
 """A query that costs more than this a tuple shares no code: the others would wait for it."""
@@ -192,13 +190,15 @@ class SparkEngine:
             )
             for name, each in self._logs.items()
         }
-        known = rehearse(
-            session, self._executor, paths, trains, budget_s=budget_s * 0.75, progress=progress
-        )
-        self._costly |= {name for name, each in known.items() if each.cost_s > COSTLY_S}
+        known, slow = rehearse(
+            session, self._executor, paths, trains, budget_s=budget_s * 0.75, progress=progress,
+            call_timeout_s=self._call_timeout_s,
+        )  # fmt: skip
+        self._costly |= slow | {name for name, each in known.items() if each.cost_s > COSTLY_S}
         self._executor.arrange(self._network.paths, lambda path: path.query.name in self._costly)
         few = {name: each[0] for name, each in trains.items()}
-        warm_up(session, self._executor, self._network.paths, few, ends_at_s)
+        quick = [path for path in self._network.paths if path.query.name not in slow]
+        warm_up(session, self._executor, quick, few, ends_at_s, self._call_timeout_s)
         remove(folder)
         return known
 
@@ -249,10 +249,11 @@ class SparkEngine:
                     invent(self._own, schema, MANY, folder),
                 )
             }
-            known = rehearse(
+            known, slow = rehearse(
                 self._own, self._executor, [path], trains, budget_s=budget_s,
-                progress=lambda done, of: None,
+                progress=lambda done, of: None, call_timeout_s=self._call_timeout_s,
             )  # fmt: skip
+            self._costly |= slow
             remove(folder)
         cursor = self._remember(path)
         self._change(network, {unit: cursor}, {}, known)

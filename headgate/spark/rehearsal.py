@@ -1,22 +1,32 @@
 """A rehearsal before the first tuple: warms the JVM up and measures what each query costs alone."""
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import inf
 from pathlib import Path as File
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructType
 
+from headgate.errors import CallTimedOut
 from headgate.model.network import Path
 from headgate.model.query import QueryStatistics
 from headgate.model.stream import ARRIVED_AT
 from headgate.scheduler.statistics import PRIOR_SELECTIVITY
 from headgate.spark.executor import Executor
+from headgate.spark.patience import within
 from headgate.spark.refusals import SPARK_ERRORS
 from headgate.spark.stream_log import Trains
 
+log = logging.getLogger("headgate.spark")
+
 FEW, MANY = 100, 5_000
 """Two sizes of train: the difference is the cost of tuples, the smaller is mostly overhead."""
+
+LEAST_S = 10.0
+"""What a query may take in any case: its first code is generated while the JVM is cold."""
 
 INVENTED = {
     "string": "concat('v', id % 97)",
@@ -50,34 +60,60 @@ def rehearse(
     *,
     budget_s: float,
     progress: Callable[[int, int], None],
-) -> dict[str, QueryStatistics]:
+    call_timeout_s: float = inf,
+) -> tuple[dict[str, QueryStatistics], set[str]]:
     """Gives each query's overhead and cost, as far as the time allows; results go nowhere.
 
     Selectivity on invented tuples means nothing, so it starts from its prior and is learned. A
-    query that fails on them (a cast, say) is left to be measured on real ones.
+    query that fails on them (a cast, say) is left to be measured on real ones. So is one that
+    takes longer than all others may together: the second value names those.
 
     Args:
         trains: by stream, the train of few and the train of many tuples.
+        call_timeout_s: how long a call may take.
     """
     known: dict[str, QueryStatistics] = {}
+    slow: set[str] = set()
     ends_at_s = time.perf_counter() + budget_s
     for number, path in enumerate(paths):
         if time.perf_counter() > ends_at_s:
             break
-        few, many = trains[path.stream]
+        limit_s = min(call_timeout_s, max(LEAST_S, ends_at_s - time.perf_counter()))
+        name, measured = path.query.name, partial(_measured, session, executor, path, trains)
         try:
-            executor.measure(session, path, few)  # generates the code: no later run pays for it
-            few_s = min(executor.measure(session, path, few) for _ in range(2))
-            many_s = min(executor.measure(session, path, many) for _ in range(2))
+            known[name] = within(session.sparkContext, limit_s, measured)
         except SPARK_ERRORS:
-            continue
-        known[path.query.name] = QueryStatistics(
-            cost_s=max(1e-8, (many_s - few_s) / (MANY - FEW)),
-            selectivity=PRIOR_SELECTIVITY,
-            overhead_s=few_s,
-        )
+            pass
+        except CallTimedOut:
+            slow.add(name)
+            executor.renew([path])
+            log.warning(
+                "query '%s' took longer than %.3g s over %s invented tuples: it starts unmeasured,"
+                " and alone; a call of it may take call_timeout_s, %g s",
+                name, limit_s, MANY, call_timeout_s,
+            )  # fmt: skip
         progress(number + 1, len(paths))
-    return known
+    return known, slow
+
+
+def _measured(
+    session: SparkSession,
+    executor: Executor,
+    path: Path,
+    trains: Mapping[str, tuple[Trains, Trains]],
+    check: Callable[[], None],
+) -> QueryStatistics:
+    few, many = trains[path.stream]
+    taken_s = []
+    for train in (few, few, few, many, many):  # the first generates code: no later run pays for it
+        check()
+        taken_s.append(executor.measure(session, path, train))
+    few_s, many_s = min(taken_s[1:3]), min(taken_s[3:])
+    return QueryStatistics(
+        cost_s=max(1e-8, (many_s - few_s) / (MANY - FEW)),
+        selectivity=PRIOR_SELECTIVITY,
+        overhead_s=few_s,
+    )
 
 
 def warm_up(
@@ -86,10 +122,12 @@ def warm_up(
     paths: Sequence[Path],
     trains: Mapping[str, Trains],
     ends_at_s: float,
+    call_timeout_s: float = inf,
 ) -> None:
     """Runs what will run together, over and over: the JVM needs some hundred runs to be quick.
 
-    Once at the least, so that no tuple waits for code to be generated.
+    Once at the least, so that no tuple waits for code to be generated. What takes too long is left
+    as it is.
     """
     together: dict[int, list[Path]] = {}
     for path in paths:
@@ -97,7 +135,14 @@ def warm_up(
     rounds = 0
     while not rounds or (together and time.perf_counter() < ends_at_s):
         for key, members in list(together.items()):
-            _, lane = executor.evaluate(session, members, trains[members[0].stream])
+            few = trains[members[0].stream]
+            limit_s = min(call_timeout_s, max(LEAST_S, ends_at_s - time.perf_counter()))
+            run = partial(executor.evaluate, session, members, few)
+            try:
+                _, lane = within(session.sparkContext, limit_s, run)
+            except CallTimedOut:
+                executor.renew(members)
+                lane = "job"
             if lane == "job":
                 del together[key]
         rounds += 1

@@ -345,6 +345,45 @@ def test_an_expression_that_never_ends_fails_alone_and_commits_nothing_later(
     same(gate, tmp_path / "source", hot=HOT, all=ALL)
 
 
+def doze(value: int) -> int:
+    time.sleep(3600)
+    return value
+
+
+# Half a minute over the tuples of a rehearsal, and no more: nobody waits for it.
+SLOW = ENDLESS.replace("60000000", "16000000")
+
+
+@pytest.mark.parametrize(
+    ("sql", "limit_s"),
+    [(SLOW, 1.0), ("SELECT doze(temperature) AS d FROM sensors", 4.0)],
+    ids=["expression", "job"],
+)
+def test_a_query_that_never_ends_in_rehearsal_keeps_nobody_from_starting(
+    spark: SparkSession, tmp_path: Path, sql: str, limit_s: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    spark.udf.register("doze", doze, "int")
+    offered = write_readings(tmp_path / "source", files=1, rows=20)
+    queries = {"endless": ("H", sql), "hot": ("H", HOT), "all": ("H", ALL)}
+    gate = gate_over(spark, tmp_path, queries, call_timeout_s=limit_s, rehearsal_s=1.0)
+    told: list[tuple[int, int]] = []
+    began_s = time.monotonic()
+    gate.start(progress=lambda done, of: told.append((done, of)))
+    assert time.monotonic() - began_s < 30
+    assert told[0] == (1, 3)
+    says = f"took longer than {limit_s:g} s over 5000 invented tuples"
+    assert f"query 'endless' {says}" in caplog.text
+    late = gate.add_query(Query(name="late", sql=sql, query_class="N"))
+    assert f"query 'late' {says}" in caplog.text
+    consume(gate, offered, but=("endless", "late"))
+    for handle in (gate.query("endless"), late):
+        until(lambda handle=handle: handle.exception() is not None, gate)  # type: ignore[misc]
+        assert f"longer than call_timeout_s, {limit_s:g} s" in str(handle.exception())
+    gate.stop()
+    balanced(gate)
+    same(gate, tmp_path / "source", hot=HOT, all=ALL)
+
+
 def test_a_limit_of_nothing_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(ConfigRefused, match="call_timeout_s is 0, but must be above 0 seconds"):
         Headgate(spark, state=tmp_path, call_timeout_s=0)
