@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 from headgate.errors import (
     CallTimedOut,
     HeadgateError,
+    ResultsHidden,
     StepFailed,
 )
 from headgate.model.account import Account
@@ -302,6 +303,7 @@ class SparkEngine:
         for unit in self._unplanned & self._dropping.keys():
             if not any(unit in call.units for call in self._under_way.values()):
                 name = self._network.paths[unit].query.name
+                self._executor.promises.forget(name)
                 self._journal.forget_query(name)
                 self._executor.forget(name)
                 self.sinks[name].close()
@@ -401,6 +403,7 @@ class SparkEngine:
         alarm.start()
         self._workers.close(patience_s + GRACE_S)
         alarm.cancel()
+        self._executor.promises.try_again()
         for sink in self.sinks.values():
             sink.close()
         for sink in self.sinks.values():
@@ -423,6 +426,7 @@ class SparkEngine:
                 self._look_at_s = time.monotonic() + 0.5
                 self._look_after_sources()
                 self._look_after_calls()
+                self._executor.promises.try_again()
                 if self.budget.pressure >= FULL:
                     return Overloaded(self.now_s(), self.now_s() + 1.0)
                 if self.budget.memory >= SPARE:
@@ -532,9 +536,10 @@ class SparkEngine:
             attempts=attempts,
             cause=cause_of(error),
         )
-        if attempts < ATTEMPTS and not isinstance(error, CallTimedOut):
+        waits = isinstance(error, ResultsHidden) and not self._draining
+        if waits or (attempts < ATTEMPTS and not isinstance(error, CallTimedOut)):
             log.info("%s", failure)
-            until_s = self.now_s() + PAUSE_S * 2 ** (attempts - 1)
+            until_s = self.now_s() + PAUSE_S * 2 ** min(attempts - 1, ATTEMPTS)
             self._events.put(UnitDelayed(self.now_s(), unit, until_s, failure))
         else:
             del self._attempts[unit]

@@ -149,6 +149,39 @@ def test_a_sink_directory_that_is_removed_is_made_again(
     assert committed_rows(tmp_path / "state/results/all").total() == 60
 
 
+def test_a_sink_directory_that_comes_back_shows_what_was_hidden_without_a_restart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder, aside = tmp_path / "state/results/all", tmp_path / "aside"
+    away = threading.Event()
+
+    def reached(point: str) -> None:
+        second = (folder / "_unfinished").glob("*-000000000001-*.parquet")
+        if point == "step journalled" and any(second):
+            folder.rename(aside)
+            away.set()
+
+    offered = write_readings(tmp_path / "source", files=1, rows=50)
+    queries = {"hot": ("H", HOT), "all": ("H", ALL)}
+    gate = gate_over(spark, tmp_path, queries, reached=reached)
+    gate.start()
+    consume(gate, offered)
+    offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=1)
+    assert away.wait(60)
+    consume(gate, offered)
+    assert committed_rows(aside).total() == 50
+    offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=2)
+    consume(gate, offered, but=("all",))
+    gate.wait(2.0)
+    assert gate.query("all").exception() is None
+    assert not folder.exists()
+    aside.rename(folder)
+    until(lambda: committed_rows(folder).total() == offered, gate)
+    gate.stop()
+    balanced(gate)
+    same(gate, tmp_path / "source", hot=HOT, all=ALL)
+
+
 def test_a_sink_that_cannot_be_written_stops_its_query_alone(
     spark: SparkSession, tmp_path: Path
 ) -> None:
