@@ -140,6 +140,20 @@ class TrainUnreadable(HeadgateError):
         )
 
 
+class ResultsHidden(HeadgateError):
+    """Results that are certain but could not be given their names yet."""
+
+    def __init__(self, *, folder: str) -> None:
+        super().__init__(folder)
+        self.folder = folder
+
+    def __str__(self) -> str:
+        return (
+            f"its last results could not be made visible in {self.folder}. Fix: restore the"
+            " directory, or make room there; they are tried again, and the query waits for that"
+        )
+
+
 class CallTimedOut(HeadgateError):
     """A call that took longer than a call may."""
 

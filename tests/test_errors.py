@@ -11,6 +11,7 @@ from headgate.errors import (
     QueryRefused,
     RecoveryRefused,
     RequestRefused,
+    ResultsHidden,
     StatisticsMissing,
     StepFailed,
     StreamFailed,
@@ -85,6 +86,11 @@ SENTENCES = [
         TrainUnreadable(stream="s", train=7, file="log/s/7.parquet", cause="no magic bytes"),
         "train 7 of stream 's' cannot be read: no magic bytes (log/s/7.parquet). Fix: restore this"
         " file from a copy",
+    ),
+    (
+        ResultsHidden(folder="state/results/q"),
+        "its last results could not be made visible in state/results/q. Fix: restore the directory,"
+        " or make room there; they are tried again, and the query waits for that",
     ),
     (
         CallTimedOut(limit_s=300),

@@ -131,6 +131,7 @@ class Headgate:
         self._loop: threading.Thread | None = None
         self._crash: BaseException | None = None
         self._dropped: set[str] = set()
+        self._gone: set[str] = set()
         self._lock, self._changes = threading.Lock(), threading.RLock()
         self._forget_at_s = 0.0
         self._spelling: str | None = None
@@ -145,8 +146,11 @@ class Headgate:
 
         Raises:
             ConfigRefused: Spark cannot open it, or a time column is none.
+            RecoveryRefused: the log of its name has another schema.
         """
-        if any(known.name.lower() == stream.name.lower() for known in self._streams):
+        names = [known.name for known in self._streams]
+        again = stream.name in self._gone
+        if not again and stream.name.lower() in map(str.lower, names):
             raise ConfigRefused(
                 path="streams",
                 key="name",
@@ -161,11 +165,14 @@ class Headgate:
         schema = self._room.source_of(self._session, stream).schema
         if rows is not None:
             self._rows[stream.name] = rows
-        self._analyst.add_stream(stream.name, schema)
-        self._streams.append(stream)
-        self._schemas[stream.name] = schema
+        number = names.index(stream.name) if again else len(names)
+        streams = [*self._streams[:number], stream, *self._streams[number + again :]]
         if self._engine is not None:
-            self._engine.add_stream(self._network(), schema)
+            network = Network(tuple(streams), self.classes, tuple(self._paths))
+            self._engine.add_stream(network, number, schema)
+        self._analyst.add_stream(stream.name, schema)
+        self._streams, self._schemas[stream.name] = streams, schema
+        self._gone.discard(stream.name)
 
     def drop_stream(self, name: str) -> None:
         """Asks a stream's source no more; its log stays as long as retention says.
@@ -173,7 +180,7 @@ class Headgate:
         Raises:
             ConfigRefused: a query still reads it.
         """
-        known = {stream.name for stream in self._streams}
+        known = {stream.name for stream in self._streams} - self._gone
         if name not in known:
             raise UnknownName(kind="stream", name=name, known=known)
         readers = [p.query.name for p in self._paths if p.stream == name and self._lives(p)]
@@ -184,6 +191,11 @@ class Headgate:
             )  # fmt: skip
         if self._engine is not None:
             self._engine.drop_stream(name)
+            self._gone.add(name)  # others are known by their number, so it keeps its own
+        else:
+            self._streams = [each for each in self._streams if each.name != name]
+        self._analyst.drop_stream(name)
+        del self._schemas[name]
 
     def add_query(self, query: Query, deliver: Deliver | None = None) -> QueryHandle:
         """Adds a query, also while running; Spark analyses it against the streams.
@@ -195,6 +207,8 @@ class Headgate:
         Raises:
             QueryRefused: it cannot run continuously; says which clause, why, and what to do.
             UnknownName: its class does not exist.
+            RecoveryRefused: one of its name was dropped, and its results are still in the folder;
+                before the start, `start` raises it.
         """
         query = placed(query, self.state, filter(self._lives, self._paths), deliver)
         self._room.refuse_sink(self._session, query)
@@ -298,8 +312,14 @@ class Headgate:
             analyst.add_stream(name, schema)
         columns = {name: schema.names for name, schema in schemas.items()}
         alive = tuple(filter(self._lives, self._paths))
-        paths = tuple(registered(query, analyst, columns) for query in queries)
-        Network((*self._streams, *streams), self.classes, (*alive, *paths))
+        paths: tuple[Path, ...] = ()
+        for query in queries:
+            query = placed(query, self.state, (*alive, *paths), None)
+            paths = (*paths, registered(query, analyst, columns))
+        old = [each for each in self._streams if each.name not in self._gone]
+        Network((*old, *streams), self.classes, (*alive, *paths))
+        if self._engine is not None:
+            self._engine.refuse_old_results(paths)
 
     def sql(self, text: str) -> "DataFrame":
         """Gives what a SELECT finds in the retained past of the streams, as a frame of Spark.
@@ -356,7 +376,7 @@ class Headgate:
         progress: Callable[[int, int], None],
     ) -> None:
         engine = self._engine
-        known = self._rehearsed(network, progress)
+        known = self._rehearsed(progress)
         table = unit_table(units_of(network), known)
         self._scheduler = Scheduler(
             network, table, self.policy,
@@ -479,7 +499,7 @@ class Headgate:
                 "account": None if account is None else asdict(account),
                 "statistics": {key: number(each) for key, each in handle.statistics().items()},
             })  # fmt: skip
-        streams = [stream.name for stream in self._streams]
+        streams = [each.name for each in self._streams if each.name not in self._gone]
         return {"policy": self.policy_in_charge(), "streams": streams, "queries": rows}
 
     @property
@@ -570,21 +590,20 @@ class Headgate:
                 cost_s=float(row["tuple_cost_s"]),
                 selectivity=min(1.0, float(row["selectivity"])),
                 overhead_s=float(row["overhead_s"]),
-                alone_s=self._engine.alone_s.get(line.name, 0.0),
+                alone_s=self._engine.rehearsal.alone_s.get(line.name, 0.0),
             )
             for line, row in zip(self._metrics.by_query(), self._scheduler.table, strict=False)
             if line.tuples_in
         }
 
-    def _rehearsed(
-        self, network: Network, progress: Callable[[int, int], None]
-    ) -> dict[str, QueryStatistics]:
+    def _rehearsed(self, progress: Callable[[int, int], None]) -> dict[str, QueryStatistics]:
         """Gives what is known before the first tuple: recorded by runs, else rehearsed."""
         known = recorded_statistics(self.state)
-        new = [path for path in network.paths if path.query.name not in known]
         if not self._rehearsal_s:
             return known
-        return {**self._engine.rehearse(new, known, self._rehearsal_s, progress), **known}
+        rehearsed: dict[str, QueryStatistics]
+        rehearsed = self._engine.rehearse(known, self._rehearsal_s, progress)
+        return rehearsed
 
     def _refuse_if_started(self) -> None:
         if self._engine is not None:

@@ -44,6 +44,11 @@ class Analyst:
         self._session.createDataFrame([], schema).createOrReplaceTempView(name)
         self._streams.add(name.lower())
 
+    def drop_stream(self, name: str) -> None:
+        """Makes a stream unknown."""
+        self._session.catalog.dropTempView(name)
+        self._streams.discard(name.lower())
+
     def analyse(self, query: Query) -> Analysis:
         """Gives Spark's reading of a text; nothing is executed.
 

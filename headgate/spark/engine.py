@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 from headgate.errors import (
     CallTimedOut,
     HeadgateError,
+    ResultsHidden,
     StepFailed,
 )
 from headgate.model.account import Account
@@ -40,14 +41,14 @@ from headgate.model.stream import Rows, Stream
 from headgate.spark.budget import FULL, SLOW_DOWN, SPARE, Budget, Limits
 from headgate.spark.clock import Clock
 from headgate.spark.executor import Executor, Work
-from headgate.spark.files import remove
 from headgate.spark.group import Output
 from headgate.spark.intake import Intake
 from headgate.spark.journal import Journal, Train
+from headgate.spark.patience import GRACE_S
 from headgate.spark.receivers import sink_of
-from headgate.spark.recovery import recover
+from headgate.spark.recovery import recover, refuse_old_results
 from headgate.spark.refusals import cause_of
-from headgate.spark.rehearsal import FEW, MANY, invent, rehearse, warm_up
+from headgate.spark.rehearsal import Rehearsal
 from headgate.spark.session import own_session
 from headgate.spark.sinks import FileSink
 from headgate.spark.stream_log import StreamLog
@@ -63,12 +64,6 @@ NO_MORE = Limits()
 ATTEMPTS = 3
 PAUSE_S = 0.5
 """A query that fails is tried again after this, then after twice this, then has failed."""
-
-GRACE_S = 2.0
-"""A call whose jobs were cancelled has so long to come back before it is abandoned."""
-
-COSTLY_S = 5e-6
-"""A query that costs more than this a tuple alone is costly: others would wait for it."""
 
 
 class CallGone(ClockTicked):
@@ -120,7 +115,9 @@ class SparkEngine:
         self._journal = Journal(state)
         try:
             self._logs |= {stream.name: self._log_of(stream) for stream in network.streams}
-            self._own, self._deliver = own_session(session), deliver or {}
+            self._own = own_session(session)
+            self._deliver = {} if deliver is None else deliver  # it may grow while we run
+            refuse_old_results(self._journal, network.paths)
             self.sinks = {path.query.name: self._sink_of(path) for path in network.paths}
             self.recovered = recover(self._journal, self.sinks.values())
             cursors = [self._remember(path) for path in network.paths]
@@ -131,10 +128,13 @@ class SparkEngine:
         self._executor = Executor(
             self._own, self._journal, self._logs, self.sinks, reached, lane, self.budget
         )
-        self._executor.arrange(network.paths, lambda path: False)
+        self.rehearsal = Rehearsal(
+            self._own, self._executor, self._logs, state / "rehearsal", call_timeout_s
+        )
+        self._executor.arrange(network.paths, self.rehearsal.is_costly)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._intake = Intake(
-            session, self._journal, state, rows=rows or {}, arrived=self._arrived,
+            session, self._journal, state, rows={} if rows is None else rows, arrived=self._arrived,
             pause_s=self.budget.pause_s, now_s=self.now_s,
         )  # fmt: skip
         self._attempts: dict[int, int] = {}
@@ -142,8 +142,6 @@ class SparkEngine:
         self._unplanned: set[int] = set()
         self._dropping: dict[int, threading.Event] = {}
         self._dropped: set[int] = set()
-        self.alone_s: dict[str, float] = {}
-        """What a tuple costs queries that run alone."""
         self._tag = f"headgate-{uuid4().hex}"
         self._workers = Workers(workers, self._run, self._tag)
         self._sessions = threading.local()
@@ -185,34 +183,12 @@ class SparkEngine:
 
     def rehearse(
         self,
-        paths: Sequence[Path],
         recorded: Mapping[str, QueryStatistics],
         budget_s: float,
         progress: Callable[[int, int], None],
     ) -> dict[str, QueryStatistics]:
-        """Measures each new path alone, then warms up what will run together.
-
-        Args:
-            recorded: what earlier runs have measured.
-        """
-        ends_at_s = time.perf_counter() + budget_s
-        session, folder = own_session(self._session), self._state / "rehearsal"
-        trains = {
-            name: (
-                invent(session, each.schema, FEW, folder / name),
-                invent(session, each.schema, MANY, folder / name),
-            )
-            for name, each in self._logs.items()
-        }
-        known = rehearse(
-            session, self._executor, paths, trains, budget_s=budget_s * 0.75, progress=progress
-        )
-        self.alone_s |= {name: each.alone_s for name, each in {**recorded, **known}.items()}
-        self._executor.arrange(self._network.paths, self._is_costly)
-        few = {name: each[0] for name, each in trains.items()}
-        warm_up(session, self._executor, self._network.paths, few, ends_at_s)
-        remove(folder)
-        return known
+        """Measures what earlier runs have not, and warms up; gives what is known of all queries."""
+        return self.rehearsal.of_all(self._network.paths, recorded, budget_s, progress)
 
     def begin(self) -> None:
         """Tells of the trains that are there already, then starts ingest."""
@@ -224,17 +200,21 @@ class SparkEngine:
                 self._arrived(number, *trains)
         self._intake.begin(self._network.streams, self._logs)
 
-    def add_stream(self, network: Network, schema: StructType) -> None:
-        """Takes in the last stream of a network that has grown by it."""
-        number, stream = len(network.streams) - 1, network.streams[-1]
+    def add_stream(self, network: Network, number: int, schema: StructType) -> None:
+        """Takes in a stream of a network: one more, or one that was dropped and comes back."""
+        stream = network.streams[number]
+        self._journal.remember_stream(stream.name, schema.simpleString())
         self._schemas[stream.name] = schema
-        self._logs[stream.name] = self._log_of(stream)
-        trains = self._journal.trains(stream.name)
-        first = trains[0].number if trains else self._logs[stream.name].next_number
-        self._change(network, {}, {number: first}, {})
+        new = number == len(self._network.streams)
+        stream_log = self._log_of(stream) if new else self._logs[stream.name]
+        begin = self._intake.opened(number, stream, stream_log)
+        self._logs[stream.name] = stream_log
+        trains = self._journal.trains(stream.name) if new else []
+        first = trains[0].number if trains else stream_log.next_number
+        self._change(network, {}, {number: first} if new else {}, {})
         if trains:
             self._arrived(number, *trains)
-        self._intake.add(number, stream, self._logs[stream.name])
+        begin()
 
     def drop_stream(self, name: str) -> None:
         """Asks a stream's source no more; its log stays, as long as retention says."""
@@ -243,26 +223,17 @@ class SparkEngine:
     def add_query(self, network: Network, unit: int, budget_s: float) -> None:
         """Takes in a query, which is the unit of a network that has it; measures it alone first."""
         path = network.paths[unit]
+        self.refuse_old_results([path])
         sink = self._sink_of(path)
         self.sinks[path.query.name] = sink
         sink.resume()
-        known: dict[str, QueryStatistics] = {}
-        if budget_s:
-            folder = self._state / "rehearsal" / path.query.name
-            schema = self._logs[path.stream].schema
-            trains = {
-                path.stream: (
-                    invent(self._own, schema, FEW, folder),
-                    invent(self._own, schema, MANY, folder),
-                )
-            }
-            known = rehearse(
-                self._own, self._executor, [path], trains, budget_s=budget_s,
-                progress=lambda done, of: None,
-            )  # fmt: skip
-            remove(folder)
+        known = self.rehearsal.of_one(path, budget_s) if budget_s else {}
         cursor = self._remember(path)
         self._change(network, {unit: cursor}, {}, known)
+
+    def refuse_old_results(self, paths: Sequence[Path]) -> None:
+        """Refuses queries whose results would mix with those of a query that was dropped."""
+        refuse_old_results(self._journal, paths)
 
     def drop_query(self, unit: int) -> threading.Event:
         """Forgets a query once its last call has ended; gives what tells when that is."""
@@ -296,20 +267,17 @@ class SparkEngine:
         alive = [p for u, p in enumerate(network.paths) if u not in self._dropped - set(cursors)]
         self._dropped -= set(cursors)
         self._unplanned -= set(cursors)
-        self.alone_s |= {name: each.alone_s for name, each in known.items()}
-        self._executor.arrange(alive, self._is_costly)
+        self._executor.arrange(alive, self.rehearsal.is_costly)
         self._events.put(
             NetworkChanged(self.now_s(), network, cursors, first_trains, known, self.groups)
         )
-
-    def _is_costly(self, path: Path) -> bool:
-        return self.alone_s.get(path.query.name, 0.0) > COSTLY_S
 
     def _settle_drops(self) -> None:
         """Forgets dropped queries that the scheduler has heard of and no call runs."""
         for unit in self._unplanned & self._dropping.keys():
             if not any(unit in call.units for call in self._under_way.values()):
                 name = self._network.paths[unit].query.name
+                self._executor.promises.forget(name)
                 self._journal.forget_query(name)
                 self._executor.forget(name)
                 self.sinks[name].close()
@@ -409,6 +377,7 @@ class SparkEngine:
         alarm.start()
         self._workers.close(patience_s + GRACE_S)
         alarm.cancel()
+        self._executor.promises.try_again()
         for sink in self.sinks.values():
             sink.close()
         for sink in self.sinks.values():
@@ -431,6 +400,7 @@ class SparkEngine:
                 self._look_at_s = time.monotonic() + 0.5
                 self._look_after_sources()
                 self._look_after_calls()
+                self._executor.promises.try_again()
                 if self.budget.pressure >= FULL:
                     return Overloaded(self.now_s(), self.now_s() + 1.0)
                 if self.budget.memory >= SPARE:
@@ -540,9 +510,10 @@ class SparkEngine:
             attempts=attempts,
             cause=cause_of(error),
         )
-        if attempts < ATTEMPTS and not isinstance(error, CallTimedOut):
+        waits = isinstance(error, ResultsHidden) and not self._draining
+        if waits or (attempts < ATTEMPTS and not isinstance(error, CallTimedOut)):
             log.info("%s", failure)
-            until_s = self.now_s() + PAUSE_S * 2 ** (attempts - 1)
+            until_s = self.now_s() + PAUSE_S * 2 ** min(attempts - 1, ATTEMPTS)
             self._events.put(UnitDelayed(self.now_s(), unit, until_s, failure))
         else:
             del self._attempts[unit]

@@ -1,7 +1,6 @@
 """Evaluates a box call, in the driver or as a Spark job, and commits what every member made."""
 
 import logging
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from headgate.errors import ResultsHidden
 from headgate.model.form import Form
 from headgate.model.network import Path
 from headgate.model.plan import Lane
@@ -20,11 +20,12 @@ from headgate.model.stream import ARRIVED_AT
 from headgate.spark.arrangement import Part, parts_of
 from headgate.spark.budget import Budget
 from headgate.spark.constants import ConstantsGroup, constants_group_of, fits
-from headgate.spark.files import flush_all, put
+from headgate.spark.files import flush_all
 from headgate.spark.group import Group, Output, group_of
 from headgate.spark.journal import Journal, Result
 from headgate.spark.lanes import Lanes
 from headgate.spark.projection import NotPlain, Projection
+from headgate.spark.promises import Promise, Promises
 from headgate.spark.sinks import FileSink
 from headgate.spark.stream_log import StreamLog, Trains
 from headgate.spark.workers import Turn
@@ -92,7 +93,7 @@ class Executor:
     ) -> None:
         self._session, self._lane, self._budget = session, lane, budget
         self._journal, self._logs, self._sinks = journal, logs, sinks
-        self._reached = reached
+        self._reached, self.promises = reached, Promises(journal, reached)
         self._shared: dict[str, Prepared] = {}
         self._alone: dict[str, Prepared] = {}
         self._forms: dict[tuple[str, Form], bool] = {}
@@ -265,7 +266,7 @@ class Executor:
         folder sees a file whole or not at all, and a crash between any two lines loses nothing.
         """
         results: list[Result] = []
-        renames: list[tuple[FileSink, File, File]] = []
+        written: list[tuple[str, FileSink, File, File]] = []
         unwritten: dict[str, Exception] = {}
         for path, output in outputs:
             sink = self._sinks[path.query.name]
@@ -273,12 +274,17 @@ class Executor:
             count = output.table.num_rows
             if count:
                 try:
+                    self.promises.check(path.query.name)
                     sink.write(output.table, temporary)
-                except (pa.ArrowException, OSError) as error:  # of this query's directory alone
+                except (
+                    pa.ArrowException,
+                    OSError,
+                    ResultsHidden,
+                ) as error:  # of this query's directory alone
                     unwritten[path.query.name] = error
                     continue
                 self._reached("result written")
-                renames.append((sink, temporary, final))
+                written.append((path.query.name, sink, temporary, final))
             names: tuple[File | None, File | None] = (temporary, final) if count else (None, None)
             results.append(
                 Result(
@@ -293,28 +299,11 @@ class Executor:
             )
         if not results:
             return unwritten
-        flush_all([temporary for _, temporary, _ in renames])
+        flush_all([temporary for *_, temporary, _ in written])
         self._reached("results written")
         step = self._journal.intend(results)
         self._reached("step journalled")
-        try:
-            for _, temporary, final in renames:
-                put(temporary, final)
-                self._reached("result visible")
-            if renames:
-                flush_all({sink.folder for sink, _, _ in renames})
-                self._journal.confirm(step)
-        except (OSError, sqlite3.Error) as error:
-            # The step is certain: to run it again would write it twice. Recovery ends it.
-            log.warning("results stay hidden until the next start: %s", error)
-            for sink, _, _ in renames:
-                sink.hold()
-            return unwritten
-        # Not before the step is confirmed: recovery looks for the files of one that is not.
-        for sink, _, final in renames:
-            sink.hand_over(final)
-        for sink, _, _ in renames:
-            sink.settle()
+        self.promises.keep([Promise(step, *each) for each in written])
         return unwritten
 
     def _solo(self, path: Path) -> Prepared:

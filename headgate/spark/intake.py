@@ -54,11 +54,11 @@ class Intake:
             RecoveryRefused: a source was asked in another way before, and would begin anew.
         """
         for number, stream in enumerate(streams):
-            self.add(number, stream, logs[stream.name])
+            self.opened(number, stream, logs[stream.name])()
         self._poller.start()
 
-    def add(self, number: int, stream: Stream, log: StreamLog) -> None:
-        """Takes in one more stream; see `begin`."""
+    def opened(self, number: int, stream: Stream, log: StreamLog) -> Callable[[], None]:
+        """Gives what has one more stream asked; raises as `begin` does."""
         checkpoint = self._state / "checkpoints" / stream.name
         source = None
         if stream.ingest == "auto" and not checkpoint.exists():
@@ -66,9 +66,7 @@ class Intake:
                 self._own, stream, log.stream_schema, self._rows.get(stream.name)
             )
         if source is not None:
-            self._poller.add(Line(number, stream, log, source))
-            self._polls = True
-            return
+            return partial(self._poll, Line(number, stream, log, source))
         if self._journal.positions(stream.name):
             raise RecoveryRefused(
                 subject=f"stream '{stream.name}'",
@@ -76,6 +74,13 @@ class Intake:
                 found="one for Structured Streaming, which would begin anew",
                 fix="restore the stream's format, options and ingest, or rename the stream",
             )
+        return partial(self._ingest, number, stream, log)
+
+    def _poll(self, line: Line) -> None:
+        self._poller.add(line)
+        self._polls = True
+
+    def _ingest(self, number: int, stream: Stream, log: StreamLog) -> None:
         self._ingests[stream.name] = start_ingest(
             own_session(self._session),
             stream,

@@ -144,10 +144,15 @@ class Journal:
             )  # fmt: skip
             return Cursor(first)
 
+    def knows_query(self, query: str) -> bool:
+        """Tells whether a query has been here, and was not dropped since."""
+        return bool(self._read("SELECT 1 FROM cursors WHERE query = ?", (query,)))
+
     def forget_query(self, query: str) -> None:
         """Forgets a query that was dropped; its results stay where they are."""
         with self._transaction() as db:
             db.execute("DELETE FROM cursors WHERE query = ?", (query,))
+            db.execute("DELETE FROM intents WHERE query = ?", (query,))
 
     def _beginning(self, db: sqlite3.Connection, stream: str) -> tuple[int, int]:
         """Gives the oldest train that is kept, and its first tuple; else the next to come."""
@@ -274,10 +279,13 @@ class Journal:
                     )
             return step
 
-    def confirm(self, step: int) -> None:
-        """Notes that every file of a step has its final name."""
+    def confirm(self, step: int, queries: Sequence[str]) -> None:
+        """Notes that the files of some queries of a step have their final names."""
         with self._transaction() as db:
-            db.execute("DELETE FROM intents WHERE step = ?", (step,))
+            db.executemany(
+                "DELETE FROM intents WHERE step = ? AND query = ?",
+                [(step, query) for query in queries],
+            )
 
     def unconfirmed(self) -> list[tuple[Path, Path]]:
         """Gives the renames, from and to, that a crash may have left undone."""

@@ -55,24 +55,20 @@ class Outbox(FileSink):
         self._waiting: deque[Path] = deque()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._late = self._held = self._closing = False
+        self._late = self._closing = False
         self._give_up_at_s = 0.0
 
     def resume(self) -> None:
         self._take(sorted(self.folder.glob("*.parquet")))
 
     def hand_over(self, file: Path) -> None:
-        if not self._held:
-            self._take([file])
+        self._take([file])
 
     def settle(self) -> None:
         with self._changed:
             if not self._late:
                 self._changed.wait_for(lambda: self._late or not self._waiting, PATIENCE_S)
                 self._late = bool(self._waiting)
-
-    def hold(self) -> None:
-        self._held = True
 
     def close(self) -> None:
         with self._changed:

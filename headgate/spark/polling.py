@@ -25,7 +25,7 @@ PAUSE_S = 1.0
 """How long a source that failed is left alone; its tuples wait there."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Line:
     """A stream on its way from its source to its log."""
 
@@ -74,12 +74,12 @@ class Poller:
 
     def add(self, line: Line) -> None:
         """Asks one more source from now on."""
-        line.source.resume(self._journal.positions(line.stream.name))
         with self._lock:
+            line.source.resume(self._journal.positions(line.stream.name))
             self.lines.append(line)
 
     def remove(self, stream: str) -> None:
-        """Asks a stream's source no more."""
+        """Asks a stream's source no more; what the round under way still has of it is not taken."""
         with self._lock:
             self.lines = [line for line in self.lines if line.stream.name != stream]
 
@@ -121,6 +121,10 @@ class Poller:
                     log.warning("stream '%s' is back", line.stream.name)
             except Exception as error:  # whatever a source or a disk may raise
                 self._fail(line, error)
+        with self._lock:
+            self._take([each for each in taken if each[0] in self.lines])
+
+    def _take(self, taken: Sequence[tuple[Line, Polled, NewTrain | None]]) -> None:
         if not taken:
             return
         positions = [

@@ -1,8 +1,10 @@
 """After a crash: finish exactly the steps that were begun, clear away what never was."""
 
 from collections.abc import Iterable
+from pathlib import Path as File
 
 from headgate.errors import RecoveryRefused
+from headgate.model.network import Path
 from headgate.spark.files import put, remove
 from headgate.spark.journal import Journal
 from headgate.spark.sinks import HIDDEN, FileSink
@@ -27,3 +29,27 @@ def recover(journal: Journal, sinks: Iterable[FileSink]) -> int:
         for path in (sink.folder / HIDDEN).iterdir():
             remove(path)
     return undone
+
+
+def refuse_old_results(journal: Journal, paths: Iterable[Path]) -> None:
+    """Refuses a query that is new, or was dropped, and whose results folder has files.
+
+    It begins with the oldest train that is kept, so its results would stand beside others of the
+    same tuples, and nobody could tell them apart.
+    """
+    for path in paths:
+        name, sink = path.query.name, path.query.sink
+        if not sink.has_files or journal.knows_query(name) or not File(sink.path).is_dir():
+            continue
+        old = sorted(
+            each.name for each in File(sink.path).iterdir() if not each.name.startswith((".", "_"))
+        )
+        if old:
+            raise RecoveryRefused(
+                subject=f"query '{name}'",
+                expected=f"an empty results folder {sink.path} for a query that is new or was"
+                " dropped",
+                found=f"{len(old)} files there, {old[0]} the first",
+                fix="move or remove the folder, or give the query another name or `sink.path`:"
+                " its results would mix with the old ones",
+            )

@@ -77,9 +77,6 @@ class FileSink:
     def settle(self) -> None:
         """Waits a little for what was handed over to arrive."""
 
-    def hold(self) -> None:
-        """Keeps later results back, because an earlier one is hidden until the next start."""
-
     def close(self) -> None:
         """Takes no more."""
 

@@ -1,5 +1,6 @@
 """Queries and streams come and go while others run, and so does the policy."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,8 @@ from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
 from sources import consume, gate_over, write_readings
 
-from headgate import Headgate, Query, Stream
-from headgate.errors import ConfigRefused, QueryRefused, UnknownName
+from headgate import Headgate, Query, Sink, Stream
+from headgate.errors import ConfigRefused, QueryRefused, RecoveryRefused, UnknownName
 from headgate.policies import policies
 from headgate.workloads.forest import SCHEMA
 
@@ -78,11 +79,45 @@ def test_a_dropped_query_runs_no_more_and_its_name_is_free(
     assert committed_rows(tmp_path / "state/results/dry") == before
     with pytest.raises(UnknownName, match="there is no query 'dry'"):
         gate.query("dry")
-    gate.add_query(Query(name="dry", sql=ALL, query_class="C"))
+    results = tmp_path / "state/results/dry"
+    again = Query(name="dry", sql=ALL, query_class="C")
+    with pytest.raises(RecoveryRefused, match=f"query 'dry': expected an empty .* {results} "):
+        gate.add_query(again)
+    with pytest.raises(RecoveryRefused, match="Fix: move or remove the folder, or give the query"):
+        gate.add({"queries": {each: {"class": "C", "sql": ALL} for each in ("new", "dry")}})
+    assert [query.name for query in gate.queries] == ["hot"]
+    results.rename(tmp_path / "old")
+    gate.add_query(again)
     consume(gate, offered)
     gate.stop()
     assert gate.accounts()["dry"].delivered == offered
     same(gate, tmp_path / "source", "hot", HOT)
+    same(gate, tmp_path / "source", "dry", ALL)
+
+
+def test_after_a_restart_a_dropped_query_does_not_write_into_its_old_results(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=2, rows=50)
+    queries = {"hot": ("H", HOT), "dry": ("N", DRY)}
+    first = gate_over(spark, tmp_path, queries)
+    first.start()
+    consume(first, offered)
+    first.drop_query("dry")
+    first.stop()
+    results = tmp_path / "state/results/dry"
+    before = committed_rows(results)
+    with pytest.raises(RecoveryRefused, match="query 'dry': expected an empty results folder"):
+        gate_over(spark, tmp_path, queries).start()
+    assert committed_rows(results) == before
+    shutil.rmtree(results)
+    second = gate_over(spark, tmp_path, queries)
+    second.start()
+    offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=2)
+    consume(second, offered)
+    second.stop()
+    same(second, tmp_path / "source", "hot", HOT)
+    same(second, tmp_path / "source", "dry", DRY)
 
 
 def test_a_stream_that_comes_later_is_read_and_goes_when_nobody_reads_it(
@@ -104,6 +139,66 @@ def test_a_stream_that_comes_later_is_read_and_goes_when_nobody_reads_it(
     gate.stop()
     other = committed_rows(tmp_path / "state/results/others")
     assert other == expected_rows("SELECT * FROM sensors", tmp_path / "other")
+
+
+@pytest.mark.parametrize("ingest", ["auto", "spark"])
+def test_a_dropped_stream_comes_back_and_its_log_goes_on(
+    spark: SparkSession, tmp_path: Path, ingest: str
+) -> None:
+    offered = write_readings(tmp_path / "source", files=1, rows=50)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
+    gate.start()
+    write_readings(tmp_path / "other", files=1, rows=50, seed=2)
+
+    def others(schema: str = SCHEMA) -> Stream:
+        options = {"path": str(tmp_path / "other"), "maxFilesPerTrigger": "1"}
+        return Stream(
+            name="others", format="parquet", options=options, schema=schema, trigger_s=0,
+            ingest=ingest,  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    gate.add_stream(others())
+    gate.add_query(Query(name="first", sql="SELECT * FROM others", query_class="H"))
+    consume(gate, offered)
+    gate.drop_query("first")
+    gate.drop_stream("others")
+    assert gate.status()["streams"] == ["sensors"]
+    with pytest.raises(UnknownName, match="there is no stream 'others'"):
+        gate.drop_stream("others")
+    second = Query(name="second", sql="SELECT * FROM others", query_class="H")
+    with pytest.raises(QueryRefused, match="stream `others` does not exist"):
+        gate.add_query(second)
+    with pytest.raises(RecoveryRefused, match="'others': expected the schema of its log"):
+        gate.add_stream(others(schema="x INT"))
+    write_readings(tmp_path / "other", files=1, rows=50, seed=2, first_file=1)
+    gate.add_stream(others())
+    gate.add_query(second)
+    consume(gate, 100, but=("hot",))
+    write_readings(tmp_path / "other", files=1, rows=50, seed=2, first_file=2)
+    consume(gate, 150, but=("hot",))
+    consume(gate, offered)
+    gate.stop()
+    found = committed_rows(tmp_path / "state/results/second")
+    assert found == expected_rows("SELECT * FROM sensors", tmp_path / "other")
+    same(gate, tmp_path / "source", "hot", HOT)
+
+
+def test_a_stream_and_a_query_that_need_functions_come_while_others_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=1, rows=20)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
+    gate.start()
+    told: list[int] = []
+    rows = Stream(name="s", format="python", schema="a INT")
+    gate.add_stream(rows, rows=lambda first: [{"a": n} for n in range(first, 20)])
+    gate.add_query(
+        Query(name="q", sql="SELECT a FROM s", query_class="H", sink=Sink(format="callback")),
+        deliver=lambda table, key: told.extend(table["a"].to_pylist()),
+    )
+    consume(gate, offered)
+    gate.stop()
+    assert told == list(range(20))
 
 
 def test_the_policy_changes_while_running_and_no_answer_does(

@@ -149,6 +149,39 @@ def test_a_sink_directory_that_is_removed_is_made_again(
     assert committed_rows(tmp_path / "state/results/all").total() == 60
 
 
+def test_a_sink_directory_that_comes_back_shows_what_was_hidden_without_a_restart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder, aside = tmp_path / "state/results/all", tmp_path / "aside"
+    away = threading.Event()
+
+    def reached(point: str) -> None:
+        second = (folder / "_unfinished").glob("*-000000000001-*.parquet")
+        if point == "step journalled" and any(second):
+            folder.rename(aside)
+            away.set()
+
+    offered = write_readings(tmp_path / "source", files=1, rows=50)
+    queries = {"hot": ("H", HOT), "all": ("H", ALL)}
+    gate = gate_over(spark, tmp_path, queries, reached=reached)
+    gate.start()
+    consume(gate, offered)
+    offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=1)
+    assert away.wait(60)
+    consume(gate, offered)
+    assert committed_rows(aside).total() == 50
+    offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=2)
+    consume(gate, offered, but=("all",))
+    gate.wait(2.0)
+    assert gate.query("all").exception() is None
+    assert not folder.exists()
+    aside.rename(folder)
+    until(lambda: committed_rows(folder).total() == offered, gate)
+    gate.stop()
+    balanced(gate)
+    same(gate, tmp_path / "source", hot=HOT, all=ALL)
+
+
 def test_a_sink_that_cannot_be_written_stops_its_query_alone(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -341,6 +374,45 @@ def test_an_expression_that_never_ends_fails_alone_and_commits_nothing_later(
     assert "it took longer than call_timeout_s, 2 s" in str(gate.query("endless").exception())
     assert gate.totals()["endless"] == (0, 0)
     assert not list((tmp_path / "state/results/endless").glob("*.parquet"))
+    balanced(gate)
+    same(gate, tmp_path / "source", hot=HOT, all=ALL)
+
+
+def doze(value: int) -> int:
+    time.sleep(3600)
+    return value
+
+
+# Half a minute over the tuples of a rehearsal, and no more: nobody waits for it.
+SLOW = ENDLESS.replace("60000000", "16000000")
+
+
+@pytest.mark.parametrize(
+    ("sql", "limit_s"),
+    [(SLOW, 1.0), ("SELECT doze(temperature) AS d FROM sensors", 4.0)],
+    ids=["expression", "job"],
+)
+def test_a_query_that_never_ends_in_rehearsal_keeps_nobody_from_starting(
+    spark: SparkSession, tmp_path: Path, sql: str, limit_s: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    spark.udf.register("doze", doze, "int")
+    offered = write_readings(tmp_path / "source", files=1, rows=20)
+    queries = {"endless": ("H", sql), "hot": ("H", HOT), "all": ("H", ALL)}
+    gate = gate_over(spark, tmp_path, queries, call_timeout_s=limit_s, rehearsal_s=1.0)
+    told: list[tuple[int, int]] = []
+    began_s = time.monotonic()
+    gate.start(progress=lambda done, of: told.append((done, of)))
+    assert time.monotonic() - began_s < 30
+    assert told[0] == (1, 3)
+    says = f"took longer than {limit_s:g} s over 5000 invented tuples"
+    assert f"query 'endless' {says}" in caplog.text
+    late = gate.add_query(Query(name="late", sql=sql, query_class="N"))
+    assert f"query 'late' {says}" in caplog.text
+    consume(gate, offered, but=("endless", "late"))
+    for handle in (gate.query("endless"), late):
+        until(lambda handle=handle: handle.exception() is not None, gate)  # type: ignore[misc]
+        assert f"longer than call_timeout_s, {limit_s:g} s" in str(handle.exception())
+    gate.stop()
     balanced(gate)
     same(gate, tmp_path / "source", hot=HOT, all=ALL)
 

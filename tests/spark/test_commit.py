@@ -1,4 +1,4 @@
-"""A step that the journal has promised is finished by recovery, never written again."""
+"""A step that the journal has promised is finished, now or by recovery, never written again."""
 
 from pathlib import Path as File
 
@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from headgate.errors import ResultsHidden
 from headgate.model.network import Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query, Sink
@@ -16,11 +17,6 @@ from headgate.spark.journal import Journal
 from headgate.spark.outbox import Outbox
 from headgate.spark.recovery import recover
 from headgate.spark.sinks import FileSink
-
-
-def _full_disk(point: str) -> None:
-    if point == "result visible":
-        raise OSError("no space left on device")
 
 
 class Gone:
@@ -54,8 +50,8 @@ def test_no_result_is_delivered_before_an_earlier_one_that_a_failed_rename_hides
     executor = Executor(spark, journal, {}, {"told": first}, Gone())
     table = pa.table({"a": [1, 2, 3]})
     output = Output(table, table["a"].to_numpy().astype(float))
-    for train in range(2):
-        executor.commit(Work((path,), train, train + 1, 3), [(path, output)])
+    assert executor.commit(Work((path,), 0, 1, 3), [(path, output)]) == {}
+    assert list(executor.commit(Work((path,), 1, 2, 3), [(path, output)])) == ["told"]
     first.close()
     first.join()
     assert keys == []
@@ -64,35 +60,109 @@ def test_no_result_is_delivered_before_an_earlier_one_that_a_failed_rename_hides
     second.resume()
     second.close()
     second.join()
-    assert keys == ["told/0-0", "told/1-1"]
+    assert keys == ["told/0-0"]
+    assert journal.counts() == {"told": (3, 3)}
     journal.close()
+
+
+def _paths(folder: File, *names: str) -> tuple[Path, ...]:
+    return tuple(
+        Path(
+            query=Query(name=name, sql="x", query_class="H", sink=Sink(path=str(folder / name))),
+            stream="s",
+            operators=(Operator(kind="project", expressions=("a",)),),
+        )
+        for name in names
+    )
+
+
+class Away:
+    """A directory that somebody moves away right after the promise, and may bring back."""
+
+    def __init__(self, folder: File) -> None:
+        self._folder, self._aside = folder, folder.with_name("aside")
+
+    def __call__(self, point: str) -> None:
+        if point == "step journalled" and self._folder.exists():
+            self._folder.rename(self._aside)
+
+    def back(self) -> None:
+        self._aside.rename(self._folder)
 
 
 def test_a_rename_that_fails_after_the_promise_is_left_to_recovery(
     spark: SparkSession, tmp_path: File, caplog: pytest.LogCaptureFixture
 ) -> None:
     journal = Journal(tmp_path / "state")
-    paths = tuple(
-        Path(
-            query=Query(name=name, sql="x", query_class="H", sink=Sink(path=str(tmp_path / name))),
-            stream="s",
-            operators=(Operator(kind="project", expressions=("a",)),),
-        )
-        for name in ("first", "second")
-    )
+    paths = _paths(tmp_path, "first", "second")
     sinks = {path.query.name: FileSink(path.query.sink) for path in paths}
     for path in paths:
         journal.remember_query(path.query.name, path.query.sql, path.stream)
     table = pa.table({"a": [1, 2, 3]})
     output = Output(table, table["a"].to_numpy().astype(float))
-    executor = Executor(spark, journal, {}, sinks, _full_disk)
+    away = Away(tmp_path / "first")
+    executor = Executor(spark, journal, {}, sinks, away)
     executor.commit(Work(paths, 0, 1, 3), [(path, output) for path in paths])
-    assert "results stay hidden until the next start" in caplog.text
-    assert not list((tmp_path / "second").glob("*.parquet"))
+    assert "results stay hidden, and are tried again" in caplog.text
+    # Only the one whose directory is away is hidden; both are certain.
+    assert len(list((tmp_path / "second").glob("*.parquet"))) == 1
+    assert [final.parent.name for _, final in journal.unconfirmed()] == ["first"]
     assert journal.counts() == {"first": (3, 3), "second": (3, 3)}
+    away.back()
     assert recover(journal, sinks.values()) == 1
     assert journal.unconfirmed() == []
     for name in ("first", "second"):
         (file,) = (tmp_path / name).glob("*.parquet")
         assert pq.read_table(file) == table
+    journal.close()
+
+
+def test_a_rename_that_fails_is_tried_again_and_the_query_waits_for_it(
+    spark: SparkSession, tmp_path: File
+) -> None:
+    journal = Journal(tmp_path / "state")
+    (path,) = _paths(tmp_path, "first")
+    sink = FileSink(path.query.sink)
+    journal.remember_query(path.query.name, path.query.sql, path.stream)
+    shown: list[str] = []
+    sink.hand_over = lambda file: shown.append(file.name)  # type: ignore[method-assign]
+    away = Away(tmp_path / "first")
+    executor = Executor(spark, journal, {}, {"first": sink}, away)
+    table = pa.table({"a": [1, 2, 3]})
+    output = Output(table, table["a"].to_numpy().astype(float))
+    assert executor.commit(Work((path,), 0, 1, 3), [(path, output)]) == {}
+    for _ in range(2):
+        refused = executor.commit(Work((path,), 1, 2, 3), [(path, output)])
+        assert isinstance(refused["first"], ResultsHidden)
+        assert str(tmp_path / "first") in str(refused["first"])
+        executor.promises.try_again()
+    assert not (tmp_path / "first").exists()
+    assert shown == []
+    assert journal.counts() == {"first": (3, 3)}
+    away.back()
+    executor.promises.try_again()
+    assert shown == ["000000000000-000000000000.parquet"]
+    assert journal.unconfirmed() == []
+    executor._reached = lambda point: None
+    assert executor.commit(Work((path,), 1, 2, 3), [(path, output)]) == {}
+    assert len(shown) == 2
+    assert journal.counts() == {"first": (6, 6)}
+    journal.close()
+
+
+def test_a_dropped_query_leaves_no_promise(
+    spark: SparkSession, tmp_path: File, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal = Journal(tmp_path / "state")
+    (path,) = _paths(tmp_path, "first")
+    journal.remember_query(path.query.name, path.query.sql, path.stream)
+    sinks = {"first": FileSink(path.query.sink)}
+    executor = Executor(spark, journal, {}, sinks, Away(tmp_path / "first"))
+    table = pa.table({"a": [1]})
+    output = Output(table, table["a"].to_numpy().astype(float))
+    executor.commit(Work((path,), 0, 1, 1), [(path, output)])
+    executor.promises.forget("first")
+    journal.forget_query("first")
+    assert "its last result never got its name" in caplog.text
+    assert journal.unconfirmed() == []
     journal.close()
