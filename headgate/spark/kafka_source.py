@@ -102,6 +102,8 @@ class KafkaSource(Source):
             topic, _, number = key.partition("/")
             if key == BEGUN:
                 self._begun = True
+            elif topic not in self._told.topics:
+                continue  # nobody asks for it any more
             elif not number:
                 self._ids[topic] = value
             elif value:

@@ -181,6 +181,22 @@ def test_partitions_and_topics_that_appear_later_come_whole(
     assert _read(reader.read(40)) == list(range(40))
 
 
+def test_a_topic_that_is_left_out_for_a_while_goes_on_where_it_stood(
+    spark: SparkSession, broker: Broker, topic: str
+) -> None:
+    other = broker.create(f"{topic}-other")
+    reader = Reader(spark, broker, f"{topic},{other}")
+    for each, first in ((topic, 0), (other, 10)):
+        broker.produce(each, _numbers(first, first + 10))
+    reader.read(20)
+    reader.start(subscribe=other)
+    for each, first in ((topic, 20), (other, 30)):
+        broker.produce(each, _numbers(first, first + 10))
+    assert _read(reader.read(30)) == [*range(20), *range(30, 40)]
+    reader.start()
+    assert _read(reader.read(40)) == list(range(40))
+
+
 def test_records_of_a_transaction_that_failed_come_as_the_isolation_says(
     spark: SparkSession, broker: Broker, topic: str
 ) -> None:
