@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Iterable, Mapping
@@ -40,14 +41,14 @@ broker.heartbeat.interval.ms=200
 
 def jars() -> list[Path]:
     """Gives the broker's jars; what the local Maven repository lacks is fetched once."""
-    repository = Path.home() / ".m2" / "repository"
     lines = [line.split() for line in LOCK.read_text().splitlines()]
     with ThreadPoolExecutor(8) as pool:
-        return list(pool.map(lambda line: _jar(repository, *line), lines))
+        return list(pool.map(lambda line: jar(*line), lines))
 
 
-def _jar(repository: Path, name: str, digest: str) -> Path:
-    file = repository / name
+def jar(name: str, digest: str) -> Path:
+    """Gives one file of the local Maven repository, which has it from Maven's central one."""
+    file = Path.home() / ".m2" / "repository" / name
     if not file.exists():
         with urllib.request.urlopen(f"{CENTRAL}/{name}", timeout=60) as answer:
             content: bytes = answer.read()
@@ -69,7 +70,8 @@ class Broker:
         self._settings.write_text(SETTINGS.format(folder=folder, port=port, controller=controller))
         self._jars = ":".join(map(str, jars()))
         home = os.environ.get("JAVA_HOME")
-        self._java = f"{home}/bin/java" if home else shutil.which("java") or "java"
+        found = Path(home) / "bin" / "java" if home else Path(sys.prefix) / "java" / "bin" / "java"
+        self._java = str(found) if found.exists() else shutil.which("java") or "java"
         cluster = "headgate-tests-cluster"
         self._run("kafka.tools.StorageTool", "format", "-t", cluster, "-c").wait()
         self._process = self._run("kafka.Kafka")

@@ -1,5 +1,6 @@
 """What the driver reads of a topic is what was produced, record by record, from a real broker."""
 
+import json
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -7,8 +8,9 @@ from itertools import count
 from typing import Any
 
 import pytest
-from kafka_broker import Broker, produce
+from kafka_broker import Broker, jar, jars, produce
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from headgate.errors import ConfigRefused, RecordsLost
 from headgate.model.stream import Stream
@@ -21,6 +23,10 @@ from headgate.spark.sources import Polled
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 NUMBERS = count()
+CONNECTOR = (
+    "org/apache/spark/spark-sql-kafka-0-10_2.13/4.2.0/spark-sql-kafka-0-10_2.13-4.2.0.jar",
+    "64539c45e5d39f7ddb747312c239f38f5208d08c1a0ddf7d70beb2fbd9373705",
+)
 Row = dict[str, Any]
 Record = Mapping[str, Any]
 
@@ -118,6 +124,22 @@ def test_every_record_comes_as_it_was_produced(spark: SparkSession, broker: Brok
     rows = reader.read(len(produced))
     assert _by_offset(rows) == _by_offset(_expected(produced))
     assert reader._schema == spark.createDataFrame([], COLUMNS).schema
+
+
+def test_columns_are_those_that_sparks_own_source_gives(spark: SparkSession) -> None:
+    jvm: Any = spark.sparkContext._jvm
+    urls = spark.sparkContext._gateway.new_array(jvm.java.net.URL, 2)  # type: ignore[union-attr]
+    clients = next(file for file in jars() if "kafka-clients" in file.name)
+    for number, file in enumerate((jar(*CONNECTOR), clients)):
+        urls[number] = jvm.java.net.URI(file.as_uri()).toURL()
+    loader = jvm.java.net.URLClassLoader(urls, jvm.Thread.currentThread().getContextClassLoader())
+    source = loader.loadClass("org.apache.spark.sql.kafka010.KafkaRecordToRowConverter")
+    (method,) = (each for each in source.getMethods() if each.getName() == "kafkaSchema")
+    arguments = spark.sparkContext._gateway.new_array(jvm.Object, 1)  # type: ignore[union-attr]
+    for headers, columns in ((False, COLUMNS), (True, COLUMNS + HEADERS)):
+        arguments[0] = headers
+        schema = json.loads(method.invoke(None, arguments).json())
+        assert StructType.fromJson(schema) == spark.createDataFrame([], columns).schema
 
 
 def test_headers_and_the_time_of_the_broker(spark: SparkSession, broker: Broker) -> None:
