@@ -52,8 +52,10 @@ class StreamConfig(_Strict):
     trigger_s: float | None = Field(
         None, ge=0, description="how often the source is asked; 0.03 by the driver, 0.2 by Spark"
     )
-    ingest: Literal["auto", "spark"] = Field(
-        "auto", description="auto: the driver asks the sources it can; spark: Structured Streaming"
+    ingest: Literal["auto", "driver", "spark"] = Field(
+        "auto",
+        description="auto: the driver asks the sources it can; driver: no others; "
+        "spark: Structured Streaming",
     )
     arrivals: ArrivalsConfig | None = Field(None, description="arrivals in a simulation")
 

@@ -103,6 +103,35 @@ class StreamFailed(HeadgateError):
         )
 
 
+class RecordsLost(StreamFailed):
+    """Records of Kafka that were deleted before the stream had them."""
+
+    def __init__(
+        self, *, stream: str, place: str, expected: int, first: int | None, end: int | None
+    ) -> None:
+        if first is None or end is None:
+            cause = (
+                f"{place} is gone, or another has its name; its next record had offset {expected}"
+            )
+        elif expected < first:
+            cause = (
+                f"{first - expected} records of {place} are gone: the next had offset {expected},"
+                f" the first that is left has {first}"
+            )
+        else:
+            cause = f"{place} ends at offset {end}, but its next record had {expected}"
+        super().__init__(stream=stream, cause=cause)
+        self.args = (stream, place, expected, first, end)
+        self.place, self.expected, self.first, self.end = place, expected, first, end
+
+    def __str__(self) -> str:
+        return (
+            f"stream '{self.stream}' stopped: {self.cause}.\n"
+            "What had arrived is processed. Fix: set the stream's option failOnDataLoss to false to"
+            " go on without them, and start again; let the topic keep its records for longer."
+        )
+
+
 class RecoveryRefused(HeadgateError):
     """What a state directory holds does not fit what is asked of it."""
 

@@ -1,10 +1,11 @@
-"""One Spark session for the whole run; the short form of every property is the same every time."""
+"""One Spark session, one broker for the whole run; short forms are the same every time."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from kafka_broker import Broker
 from pyspark.sql import SparkSession
 
 from headgate.spark.session import local_session
@@ -25,3 +26,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = local_session(state, "local[2]", {})
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    broker = Broker(tmp_path_factory.mktemp("kafka"))
+    yield broker
+    broker.stop()

@@ -16,8 +16,9 @@ from typer.testing import CliRunner
 
 import headgate
 from headgate.cli.app import app
-from headgate.config import SinkConfig
+from headgate.config import SinkConfig, read_pipeline
 from headgate.model.query import FORMATS
+from headgate.spark.kafka_options import OPTIONS, Subscription, subscription_of
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -95,6 +96,19 @@ def test_every_sink_has_a_line_and_an_example_that_is_one() -> None:
     sinks = [SinkConfig.model_validate(yaml.safe_load(each)["sink"]).model() for each in examples]
     assert [sink.mistake() for sink in sinks] == [None] * len(sinks)
     assert {sink.format for sink in sinks} | {"memory", "callback"} == set(FORMATS)
+
+
+def test_examples_of_sources_are_pipelines_whose_options_the_driver_knows(tmp_path: Path) -> None:
+    page = (ROOT / "docs/sources.md").read_text()
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(f"state: state\nclasses: {{H: 1}}\n{example}")
+    (stream,) = read_pipeline(file).stream_models()
+    told = subscription_of(stream)
+    assert isinstance(told, Subscription)
+    assert told.topics == ("readings", "alarms")
+    listed = re.findall(r"^\| `([a-z][A-Za-z]+)` \| ", page, re.MULTILINE)
+    assert {name.lower() for name in listed} >= OPTIONS
 
 
 def test_commands_of_the_readme_exist() -> None:

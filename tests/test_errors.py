@@ -9,6 +9,7 @@ from headgate.errors import (
     HeadgateError,
     PlanRejected,
     QueryRefused,
+    RecordsLost,
     RecoveryRefused,
     RequestRefused,
     ResultsHidden,
@@ -119,6 +120,27 @@ def test_the_sentence_of_an_error(error: HeadgateError, sentence: str) -> None:
 
 def test_every_error_of_the_family_has_its_sentence_here() -> None:
     assert {type(error) for error, _ in SENTENCES} == set(HeadgateError.__subclasses__())
+
+
+@pytest.mark.parametrize(
+    ("first", "end", "cause"),
+    [
+        (
+            25,
+            30,
+            "15 records of t/0 are gone: the next had offset 10, the first that is left has 25",
+        ),
+        (0, 4, "t/0 ends at offset 4, but its next record had 10"),
+        (None, None, "t/0 is gone, or another has its name; its next record had offset 10"),
+    ],
+)
+def test_lost_records_tell_where_and_how_to_go_on(
+    first: int | None, end: int | None, cause: str
+) -> None:
+    lost = RecordsLost(stream="s", place="t/0", expected=10, first=first, end=end)
+    assert isinstance(lost, StreamFailed)
+    assert str(lost).startswith(f"stream 's' stopped: {cause}.\nWhat had arrived is processed.")
+    assert "failOnDataLoss to false" in str(lost)
 
 
 def test_a_name_like_no_other_gets_no_suggestion() -> None:

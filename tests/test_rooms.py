@@ -68,7 +68,8 @@ ROOMS = {
         never=CLOCKS | THREADS | LUCK,
     ),
     "spark": Room(
-        ours=names("model scheduler metrics workloads"), others=names("pyspark py4j pyarrow numpy")
+        ours=names("model scheduler metrics workloads"),
+        others=names("pyspark py4j pyarrow numpy confluent_kafka"),
     ),
     "config": Room(
         ours=names("model workloads"), others=names("pydantic yaml"), never=THREADS | LUCK

@@ -11,11 +11,11 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 ARRIVED_AT = "_arrived_at_s"
 """The column of the stream log that holds a tuple's arrival, in seconds since 1970."""
 
-Ingest = Literal["auto", "spark"]
+Ingest = Literal["auto", "driver", "spark"]
 Rows = Callable[[int], Iterable[Mapping[str, Any]]]
 """Gives a stream's tuples from the n-th on, as mappings from column to value."""
 
-POLLED = ("headgate", "parquet", "json", "csv", "python")
+POLLED = ("headgate", "parquet", "json", "csv", "python", "kafka")
 """Formats that the driver can ask by itself."""
 
 
@@ -32,7 +32,8 @@ class Stream:
         trigger_s: how often ingest asks the source for new tuples; without it every 30 ms where the
             driver asks by itself, every 200 ms where Structured Streaming does.
         ingest: `auto` lets the driver ask sources that it knows (directories of Parquet, JSON or
-            CSV files, the generator, Python rows); `spark` leaves all to Structured Streaming.
+            CSV files, the generator, Python rows, topics of Kafka); `driver` refuses others;
+            `spark` leaves all to Structured Streaming.
         tuple_bytes: size of a tuple, where the simulation counts bytes.
     """
 
@@ -64,4 +65,4 @@ class Stream:
         """How often the source is asked."""
         if self.trigger_s is not None:
             return self.trigger_s
-        return 0.03 if self.ingest == "auto" and self.format in POLLED else 0.2
+        return 0.03 if self.ingest != "spark" and self.format in POLLED else 0.2

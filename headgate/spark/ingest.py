@@ -12,17 +12,38 @@ from pyspark.sql.types import StructType
 from headgate.errors import ConfigRefused, RecoveryRefused
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.spark.journal import Train
+from headgate.spark.kafka_options import subscription_of
 from headgate.spark.refusals import SPARK_ERRORS, reason_of
 from headgate.spark.stream_log import StreamLog
 from headgate.workloads.forest import SCHEMA
 
 
 def source_of(session: SparkSession, stream: Stream) -> DataFrame:
-    """Opens a stream's source.
+    """Opens a stream's source, or gives an empty frame with the columns of one that we ask.
 
     Raises:
         ConfigRefused: Spark does not know the format, an option, the schema or the directory.
     """
+    where = f"stream '{stream.name}'"
+    if stream.format != "kafka" or stream.ingest == "spark":
+        return _opened(session, stream)
+    told = subscription_of(stream)
+    if isinstance(told, str) and stream.ingest == "driver":
+        raise ConfigRefused(
+            path=where, key="ingest", value="driver",
+            expected=f"auto or spark: the driver's client cannot read this topic, {told}",
+        )  # fmt: skip
+    if isinstance(told, str):
+        return _opened(session, stream, f"; the driver's own client cannot, {told}")
+    if stream.schema:
+        raise ConfigRefused(
+            path=where, key="schema", value=stream.schema,
+            expected=f"left out: a topic of Kafka has the columns {told.columns}",
+        )  # fmt: skip
+    return _checked(where, stream, session.createDataFrame([], told.columns))
+
+
+def _opened(session: SparkSession, stream: Stream, besides: str = "") -> DataFrame:
     where = f"stream '{stream.name}'"
     try:
         if stream.format in ("headgate", "python"):  # nothing that Spark itself could open
@@ -37,7 +58,7 @@ def source_of(session: SparkSession, stream: Stream) -> DataFrame:
             path=where,
             key="source",
             value=stream.format,
-            expected=f"a source that Spark can open: {reason_of(error)}",
+            expected=f"a source that Spark can open: {reason_of(error)}{besides}",
         ) from error
     return _checked(where, stream, source)
 
@@ -67,7 +88,7 @@ def start_ingest(
     now_s: Callable[[], float] = time.time,
 ) -> StreamingQuery:
     """Starts to fill the log; `arrived` is called for every new train, from a thread of Spark."""
-    source = source_of(session, stream)
+    source = _opened(session, stream)
     checkpoint = state / "checkpoints" / stream.name
     if log.next_number and not (checkpoint / "metadata").exists():
         raise RecoveryRefused(

@@ -7,14 +7,16 @@ from pathlib import Path as File
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headgate.errors import RecoveryRefused, StreamFailed
+from headgate.errors import ConfigRefused, RecoveryRefused, StreamFailed
 from headgate.model.stream import Rows, Stream
 from headgate.spark.ingest import start_ingest
 from headgate.spark.journal import Journal, Train
+from headgate.spark.kafka_options import subscription_of
+from headgate.spark.kafka_source import KafkaSource
 from headgate.spark.polling import Line, Poller
 from headgate.spark.refusals import cause_of
 from headgate.spark.session import own_session
-from headgate.spark.sources import polled_source
+from headgate.spark.sources import Source, polled_source
 from headgate.spark.stream_log import StreamLog
 
 
@@ -61,12 +63,18 @@ class Intake:
         """Gives what has one more stream asked; raises as `begin` does."""
         checkpoint = self._state / "checkpoints" / stream.name
         source = None
-        if stream.ingest == "auto" and not checkpoint.exists():
-            source = polled_source(
-                self._own, stream, log.stream_schema, self._rows.get(stream.name)
-            )
+        if stream.ingest != "spark" and not checkpoint.exists():
+            source = self._polled(stream, log)
         if source is not None:
             return partial(self._poll, Line(number, stream, log, source))
+        if stream.ingest == "driver":
+            asked = (
+                "Structured Streaming has asked it before" if checkpoint.exists() else "it cannot"
+            )
+            raise ConfigRefused(
+                path=f"stream '{stream.name}'", key="ingest", value="driver",
+                expected=f"auto or spark where the driver does not ask the source itself: {asked}",
+            )  # fmt: skip
         if self._journal.positions(stream.name):
             raise RecoveryRefused(
                 subject=f"stream '{stream.name}'",
@@ -91,6 +99,14 @@ class Intake:
             self._now_s,
         )
 
+    def _polled(self, stream: Stream, log: StreamLog) -> Source | None:
+        """Gives the source that the driver asks; None where Structured Streaming must."""
+        schema = log.stream_schema
+        if stream.format == "kafka":
+            told = subscription_of(stream)
+            return None if isinstance(told, str) else KafkaSource(told, schema)
+        return polled_source(self._own, stream, schema, self._rows.get(stream.name))
+
     def drop(self, stream: str) -> None:
         """Asks a stream's source no more."""
         self._poller.remove(stream)
@@ -106,7 +122,10 @@ class Intake:
 
     def failures(self) -> list[StreamFailed]:
         """Gives the sources that have died since the last time."""
-        found = []
+        found: list[StreamFailed] = []
+        while self._poller.failed:
+            found.append(self._poller.failed.popleft())
+            self._polls = bool(self._poller.lines)
         if self._polls and self._poller.broken is not None:
             self._polls = False
             names = ", ".join(line.stream.name for line in self._poller.lines)

@@ -4,6 +4,7 @@ import logging
 import sqlite3
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,8 @@ class Poller:
     """Asks every source when its time has come; one transaction a round, for all streams.
 
     A source that fails (a directory that is gone, a full disk) is asked again later; nothing is
-    lost, since its position is journalled with its train.
+    lost, since its position is journalled with its train. One that raises StreamFailed itself is
+    asked no more.
 
     Args:
         arrived: called with the stream's number and the new train.
@@ -64,6 +66,8 @@ class Poller:
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self.broken: Exception | None = None
+        self.failed: deque[StreamFailed] = deque()
+        self._left: list[Line] = []
         self.dead: dict[str, int] = {}
         self._thread = threading.Thread(target=self._work, name="headgate-poller", daemon=True)
 
@@ -81,6 +85,7 @@ class Poller:
     def remove(self, stream: str) -> None:
         """Asks a stream's source no more; what the round under way still has of it is not taken."""
         with self._lock:
+            self._left += [line for line in self.lines if line.stream.name == stream]
             self.lines = [line for line in self.lines if line.stream.name != stream]
 
     def stop(self) -> None:
@@ -94,6 +99,8 @@ class Poller:
             self._ask()
         except Exception as error:  # the engine ends the run: nothing more would arrive
             self.broken = error
+        for line in (*self._left, *self.lines):
+            line.source.close()
 
     def _ask(self) -> None:
         while not self._ended.is_set():
@@ -102,7 +109,10 @@ class Poller:
                 if pause_s >= 1:
                     continue
             with self._lock:
-                lines = list(self.lines)
+                lines, left = list(self.lines), self._left
+                self._left = []
+            for line in left:
+                line.source.close()
             now_s = time.monotonic()
             self._round([line for line in lines if line.due_at_s <= now_s])
             due_at_s = min((line.due_at_s for line in lines), default=now_s + 0.1)
@@ -119,6 +129,9 @@ class Poller:
                 if line.failing:
                     line.failing = False
                     log.warning("stream '%s' is back", line.stream.name)
+            except StreamFailed as failure:
+                self.remove(line.stream.name)
+                self.failed.append(failure)
             except Exception as error:  # whatever a source or a disk may raise
                 self._fail(line, error)
         with self._lock:

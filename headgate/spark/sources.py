@@ -75,6 +75,10 @@ class Source(Protocol):
     def taken(self, polled: Polled) -> None:
         """Hears that the journal has it."""
 
+    def close(self) -> None:
+        """Is asked no more."""
+        return  # most have nothing to give back
+
 
 def polled_source(
     session: SparkSession, stream: Stream, schema: StructType, rows: Rows | None = None
@@ -104,7 +108,7 @@ Reader = Callable[[Path, pa.Schema, bool], tuple[pa.Table, tuple[Letter, ...]]]
 
 
 @dataclass
-class DirectorySource:
+class DirectorySource(Source):
     """Files that appear in a directory, each once, in the order of their age.
 
     A file should appear whole, by a rename, as Structured Streaming asks too; one that cannot be
@@ -268,7 +272,7 @@ class TextReader:
         return table.filter(good), letters
 
 
-class GeneratorSource:
+class GeneratorSource(Source):
     """Readings of a forest, see `workloads.forest`; after a restart as if no time had passed."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -298,7 +302,7 @@ class GeneratorSource:
         self._next = int(polled.position["tuple"])
 
 
-class RowSource:
+class RowSource(Source):
     """Tuples of a Python iterator; `rows(n)` begins with the n-th, so that a restart goes on.
 
     A value that does not fit its column makes the tuple a dead letter.

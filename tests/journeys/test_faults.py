@@ -378,11 +378,6 @@ def test_an_expression_that_never_ends_fails_alone_and_commits_nothing_later(
     same(gate, tmp_path / "source", hot=HOT, all=ALL)
 
 
-def doze(value: int) -> int:
-    time.sleep(3600)
-    return value
-
-
 # Half a minute over the tuples of a rehearsal, and no more: nobody waits for it.
 SLOW = ENDLESS.replace("60000000", "16000000")
 
@@ -395,6 +390,10 @@ SLOW = ENDLESS.replace("60000000", "16000000")
 def test_a_query_that_never_ends_in_rehearsal_keeps_nobody_from_starting(
     spark: SparkSession, tmp_path: Path, sql: str, limit_s: float, caplog: pytest.LogCaptureFixture
 ) -> None:
+    def doze(value: int) -> int:  # a worker of Spark's has no module of tests
+        time.sleep(3600)
+        return value
+
     spark.udf.register("doze", doze, "int")
     offered = write_readings(tmp_path / "source", files=1, rows=20)
     queries = {"endless": ("H", sql), "hot": ("H", HOT), "all": ("H", ALL)}

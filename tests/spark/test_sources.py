@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from headgate import Headgate, Query, Stream
+from headgate.errors import ConfigRefused
 from headgate.spark import sources
 from headgate.spark.budget import Limits
 from headgate.spark.journal import Journal, Train
@@ -560,3 +561,16 @@ def test_lines_that_belong_together_come_by_structured_streaming(
     read = spark.read.schema("i INT, t STRING").options(multiLine="true").json(str(folder))
     files = sorted((tmp_path / "state/results/q").glob("*.parquet"))
     assert _sorted(pa.concat_tables(map(pq.read_table, files))) == _sorted(read.toArrow())
+
+
+def test_what_only_structured_streaming_can_do_is_refused_where_the_driver_must(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    options = {"path": str(tmp_path), "multiLine": "true"}
+    stream = Stream(name="s", format="json", options=options, schema="i INT", ingest="driver")
+    gate = Headgate(spark, state=tmp_path / "state", classes={"H": 1}, rehearsal_s=0)
+    gate.add_stream(stream)
+    gate.add_query(Query(name="q", sql="SELECT * FROM s", query_class="H"))
+    with pytest.raises(ConfigRefused, match="stream 's': ingest is 'driver', but must be auto or"):
+        gate.start()
+    gate.stop()

@@ -1,0 +1,219 @@
+"""From a topic of Kafka to results, by way of the driver: nothing lost, nothing twice."""
+
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from confluent_kafka import OFFSET_END
+from independent import committed_rows, expected_rows
+from kafka_broker import Broker
+from pyspark.sql import SparkSession
+from sources import consume
+
+from headgate import Headgate, Query, Stream
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+NUMBERS = count()
+NUMBER = "CAST(CAST(value AS STRING) AS INT)"
+QUERIES = {
+    "large": f"SELECT {NUMBER} AS number, r.offset FROM readings r WHERE {NUMBER} > 60",
+    "place": "SELECT r.topic, r.partition, r.offset, r.timestamp, r.timestampType FROM readings r",
+    "keyed": "SELECT CAST(key AS STRING) AS k, value FROM readings WHERE key IS NOT NULL",
+}
+"""Texts that mean the same to Spark and to DuckDB."""
+
+
+class Crash(Exception):
+    """The process is gone: from here on nothing of it happens any more."""
+
+
+class CrashAt:
+    """Raises at the n-th time a point is reached, and at every point ever after."""
+
+    def __init__(self, point: str, times: int) -> None:
+        self._point, self._left = point, times
+        self.dead = threading.Event()
+
+    def __call__(self, point: str) -> None:
+        if point == self._point:
+            self._left -= 1
+        if self.dead.is_set() or self._left <= 0:
+            self.dead.set()
+            raise Crash(point)
+
+
+class Readings:
+    """A topic, and a Parquet file of what was produced, written from what the broker told."""
+
+    def __init__(self, broker: Broker, folder: Path) -> None:
+        self._broker, self._folder = broker, folder / "produced"
+        self._folder.mkdir()
+        self.topic = broker.create(f"readings{next(NUMBERS)}", 3)
+        self.offered, self.luck = 0, random.Random(5)
+
+    def produce(self, records: int) -> None:
+        keys = [None, b"a", b"b"]
+        told = self._broker.produce(
+            self.topic,
+            [
+                {"key": self.luck.choice(keys), "value": str(self.luck.randrange(100)).encode()}
+                for _ in range(records)
+            ],
+        )
+        names = ("key", "value", "topic", "partition", "offset")
+        columns: dict[str, Any] = {name: [row[name] for row in told] for name in names}
+        columns["key"] = pa.array(columns["key"], pa.binary())
+        columns["timestamp"] = pa.array(
+            [row["timestamp_ms"] for row in told], pa.timestamp("ms", "UTC")
+        )
+        columns["timestampType"] = [0] * records
+        pq.write_table(pa.table(columns), self._folder / f"{self.offered}.parquet")
+        self.offered += records
+
+    def check(self, state: Path) -> None:
+        for name, sql in QUERIES.items():
+            committed = committed_rows(state / "results" / name)
+            assert committed == expected_rows(sql, self._folder, "readings"), name
+
+
+def _options(broker: Broker, readings: Readings) -> dict[str, str]:
+    return {
+        "kafka.bootstrap.servers": broker.servers, "subscribe": readings.topic,
+        "startingOffsets": "earliest",
+    }  # fmt: skip
+
+
+def _gate(
+    spark: SparkSession,
+    broker: Broker,
+    readings: Readings,
+    state: Path,
+    reached: Callable[[str], None] = lambda point: None,
+    **options: str,
+) -> Headgate:
+    told = {**_options(broker, readings), "maxOffsetsPerTrigger": "40"}
+    gate = Headgate(
+        spark, state=state, classes={"H": 1}, rehearsal_s=0, train_tuples=50, reached=reached
+    )
+    gate.add_stream(Stream(name="readings", format="kafka", options={**told, **options}))
+    for name, sql in QUERIES.items():
+        gate.add_query(Query(name=name, sql=sql, query_class="H"))
+    return gate
+
+
+def test_results_over_a_topic_are_those_of_duckdb_over_its_records(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    readings = Readings(broker, tmp_path)
+    readings.produce(300)
+    gate = _gate(spark, broker, readings, tmp_path / "state")
+    gate.start()
+    consume(gate, readings.offered)
+    readings.produce(200)
+    consume(gate, readings.offered)
+    gate.stop()
+    readings.check(tmp_path / "state")
+
+
+@pytest.mark.parametrize("point", ["train named", "train journalled"])
+def test_a_run_over_a_topic_that_crashed_ends_like_one_that_did_not(
+    spark: SparkSession, broker: Broker, tmp_path: Path, point: str
+) -> None:
+    readings = Readings(broker, tmp_path)
+    readings.produce(200)
+    for times in (2, 3):
+        crash = CrashAt(point, times)
+        gate = _gate(spark, broker, readings, tmp_path / "state", crash)
+        gate.start()
+        assert crash.dead.wait(30), f"never came to '{point}'"
+        readings.produce(100)
+        gate.stop()
+    gate = _gate(spark, broker, readings, tmp_path / "state")
+    gate.start()
+    consume(gate, readings.offered)
+    gate.stop()
+    readings.check(tmp_path / "state")
+
+
+def test_records_that_are_gone_end_the_stream_and_no_other(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    readings = Readings(broker, tmp_path)
+    readings.produce(90)
+    gate = _gate(spark, broker, readings, tmp_path / "state")
+    gate.start()
+    consume(gate, 90)
+    gate.stop()
+    broker.produce(readings.topic, [{"value": b"99"}] * 90)
+    for partition in range(3):
+        broker.forget(readings.topic, OFFSET_END, partition)
+    gate = _gate(spark, broker, readings, tmp_path / "state")
+    gate.add_stream(Stream(name="other", format="headgate", options={"rate_per_s": "100"}))
+    gate.add_query(Query(name="on", sql="SELECT ts FROM other", query_class="H"))
+    gate.start()
+    _until(gate, lambda: gate.report().errors)
+    (error,) = gate.report().errors
+    assert "stream 'readings' stopped: " in error
+    assert f"records of {readings.topic}/" in error
+    assert "option failOnDataLoss to false" in error
+    before = gate.totals()["on"][0]
+    _until(gate, lambda: gate.totals()["on"][0] > before + 50)
+    gate.stop()
+    gate = _gate(spark, broker, readings, tmp_path / "state", failOnDataLoss="false")
+    gate.start()
+    readings.produce(50)
+    consume(gate, readings.offered, but=("on",))
+    gate.stop()
+    readings.check(tmp_path / "state")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("point", ["train written", "train journalled", "results written"])
+def test_runs_over_a_topic_that_are_killed_end_like_one_that_was_not(
+    broker: Broker, tmp_path: Path, point: str
+) -> None:
+    readings = Readings(broker, tmp_path)
+    options = {**_options(broker, readings), "maxOffsetsPerTrigger": 40}
+    pipeline = {
+        "state": str(tmp_path / "state"), "rehearsal_s": 0, "train_tuples": 50,
+        "spark": {"master": "local[2]"}, "classes": {"H": 1},
+        "streams": {"readings": {"format": "kafka", "options": options, "ingest": "driver"}},
+        "queries": {name: {"class": "H", "sql": sql} for name, sql in QUERIES.items()},
+    }  # fmt: skip
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(yaml.safe_dump(pipeline))
+    script = Path(__file__).with_name("consumer.py")
+    for times in (1, 3, 2, 0):
+        readings.produce(300)
+        command = [
+            sys.executable,
+            script,
+            file,
+            readings.offered,
+            *([point, times] if times else []),
+        ]
+        ended = subprocess.run(
+            list(map(str, command)), capture_output=True, text=True, start_new_session=True,
+            timeout=300,
+        )  # fmt: skip
+        assert ended.returncode == (-signal.SIGKILL if times else 0), ended.stderr
+    readings.check(tmp_path / "state")
+
+
+def _until(gate: Headgate, done: Callable[[], Any]) -> None:
+    ends_at_s = time.monotonic() + 60
+    while not done():
+        assert time.monotonic() < ends_at_s, gate.report().errors
+        gate.wait(0.05)
