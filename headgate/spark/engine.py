@@ -199,7 +199,10 @@ class SparkEngine:
         self._executor.arrange(self._network.paths, lambda path: path.query.name in self._costly)
         few = {name: each[0] for name, each in trains.items()}
         quick = [path for path in self._network.paths if path.query.name not in slow]
-        warm_up(session, self._executor, quick, few, ends_at_s, self._call_timeout_s)
+        warm_up(
+            session, self._executor, quick, few, ends_at_s, self._call_timeout_s,
+            check=lambda: progress(len(paths), len(paths)),
+        )  # fmt: skip
         remove(folder)
         return known
 

@@ -123,11 +123,15 @@ def warm_up(
     trains: Mapping[str, Trains],
     ends_at_s: float,
     call_timeout_s: float = inf,
+    check: Callable[[], None] = lambda: None,
 ) -> None:
     """Runs what will run together, over and over: the JVM needs some hundred runs to be quick.
 
     Once at the least, so that no tuple waits for code to be generated. What takes too long is left
     as it is.
+
+    Args:
+        check: called now and then; raises when the start is to end.
     """
     together: dict[int, list[Path]] = {}
     for path in paths:
@@ -135,6 +139,7 @@ def warm_up(
     rounds = 0
     while not rounds or (together and time.perf_counter() < ends_at_s):
         for key, members in list(together.items()):
+            check()
             few = trains[members[0].stream]
             limit_s = min(call_timeout_s, max(LEAST_S, ends_at_s - time.perf_counter()))
             run = partial(executor.evaluate, session, members, few)
