@@ -74,18 +74,25 @@ class StepFailed(HeadgateError):
     """The engine could not finish a step."""
 
     def __init__(
-        self, *, query: str, stream: str, trains: tuple[int, int], attempts: int, cause: str
+        self,
+        *,
+        query: str,
+        stream: str,
+        trains: tuple[int, int],
+        attempts: int,
+        cause: str,
+        fix: str = "correct the query or the data",
     ) -> None:
-        super().__init__(query, stream, trains, attempts, cause)
+        super().__init__(query, stream, trains, attempts, cause, fix)
         self.query, self.stream, self.trains = query, stream, trains
-        self.attempts, self.cause = attempts, cause
+        self.attempts, self.cause, self.fix = attempts, cause, fix
 
     def __str__(self) -> str:
         return (
             f"query '{self.query}' failed on trains {self.trains[0]}..{self.trains[1]} of stream"
             f" '{self.stream}' after {self.attempts} attempts: {self.cause}\n"
-            "Its input is kept and the other queries go on. Fix: correct the query or the data and"
-            " start again; it resumes at the same train."
+            f"Its input is kept and the other queries go on. Fix: {self.fix} and start again; it"
+            " resumes at the same train."
         )
 
 
@@ -167,6 +174,18 @@ class TrainUnreadable(HeadgateError):
             f"train {self.train} of stream '{self.stream}' cannot be read: {self.cause}"
             f" ({self.file}). Fix: restore this file from a copy"
         )
+
+
+class SinkUnwritable(HeadgateError):
+    """A results directory that takes no file."""
+
+    def __init__(self, *, folder: str, cause: str) -> None:
+        super().__init__(folder, cause)
+        self.folder, self.cause = folder, cause
+        self.fix = f"make the directory {folder} writable, with room on its disk,"
+
+    def __str__(self) -> str:
+        return f"its results cannot be written to {self.folder}: {self.cause}"
 
 
 class ResultsHidden(HeadgateError):

@@ -13,6 +13,7 @@ from headgate.errors import (
     RecoveryRefused,
     RequestRefused,
     ResultsHidden,
+    SinkUnwritable,
     StatisticsMissing,
     StepFailed,
     StreamFailed,
@@ -87,6 +88,10 @@ SENTENCES = [
         TrainUnreadable(stream="s", train=7, file="log/s/7.parquet", cause="no magic bytes"),
         "train 7 of stream 's' cannot be read: no magic bytes (log/s/7.parquet). Fix: restore this"
         " file from a copy",
+    ),
+    (
+        SinkUnwritable(folder="results/q", cause="Read-only file system"),
+        "its results cannot be written to results/q: Read-only file system",
     ),
     (
         ResultsHidden(folder="state/results/q"),

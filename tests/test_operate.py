@@ -1,12 +1,16 @@
 """The commands for a run, as a user types them, against one `headgate run`."""
 
 import json
+import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +63,12 @@ def headgate(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
 
 
-def begun(folder: Path, *words: str) -> Run:
+def begun(folder: Path, *words: str, rehearsal_s: float = 1) -> Run:
     """Starts a run."""
     stream = {"format": "headgate", "options": {"rate_per_s": 200}, "trigger_s": 0.5}
     pipeline = {
         "state": str(folder / "state"),
-        "rehearsal_s": 1,
+        "rehearsal_s": rehearsal_s,
         "spark": {"master": "local[2]"},
         "classes": {"H": 6, "N": 1},
         "streams": {"sensors": stream},
@@ -84,6 +88,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     run = begun(tmp_path_factory.mktemp("run"), "--json")
     try:
         run.until((run.folder / "state/control.json").exists)
+        run.until(lambda: "starting" not in Client(Path(run.state)).status())
         yield run
     finally:
         if run.process.poll() is None:
@@ -229,3 +234,48 @@ def test_the_past_can_be_read_after_the_run(run: Run) -> None:
 
 def test_sql_where_nothing_ever_ran_is_a_sentence(tmp_path: Path) -> None:
     refused(headgate("sql", "SELECT 1", "--state", str(tmp_path)), "expected a journal.db")
+
+
+def test_a_run_that_is_starting_can_be_asked_and_ended(tmp_path: Path) -> None:
+    run = begun(tmp_path, rehearsal_s=600)
+    try:
+        run.until((tmp_path / "state/control.json").exists)
+        says = r"starting: \d of 2 queries rehearsed\n"
+        done = headgate("status", "--state", run.state)
+        assert re.fullmatch(says, done.stdout), (done.stdout, done.stderr)
+        found = json.loads(headgate("status", "--state", run.state, "--json").stdout)
+        assert [each["state"] for each in found["queries"]] == ["STARTING", "STARTING"]
+        refused(headgate("explain", "hot", "--state", run.state), "the run is starting")
+        refused(headgate("drop", "hot", "--state", run.state), "the run is starting")
+        done = headgate("stop", "--state", run.state)
+        assert (done.returncode, done.stdout) == (0, f"stopped: {run.state}\n"), done.stderr
+        assert run.process.wait(60) == 0
+    finally:
+        run.process.kill()
+    assert not (tmp_path / "state/control.json").exists()
+    errors = (tmp_path / "stderr").read_text()
+    assert "stopped before the first tuple; a new start resumes" in errors
+    assert not any(noise in errors for noise in NOISE)
+
+
+def test_a_run_that_is_terminated_ends_cleanly(tmp_path: Path) -> None:
+    run = begun(tmp_path, "--json")
+    try:
+        run.until((tmp_path / "state/control.json").exists)
+        run.until(lambda: (each := run.status()["all"])["account"] and each["account"]["delivered"])
+        run.process.send_signal(signal.SIGTERM)
+        assert run.process.wait(60) == 0
+    finally:
+        run.process.kill()
+    assert not (tmp_path / "state/control.json").exists()
+    (report,) = json.loads((tmp_path / "stdout").read_text())
+    assert report["total"]["tuples_in"] > 0
+    refused(headgate("status", "--state", run.state), "found no control.json.\nFix: start one")
+
+
+def test_a_port_where_somebody_else_answers_is_no_run(tmp_path: Path) -> None:
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        Control(other.server_port, "token", os.getpid()).write(tmp_path)
+        refused(headgate("status", "--state", str(tmp_path)), "nobody who answers at http://127.0")
+        other.shutdown()

@@ -86,11 +86,16 @@ def set_specification(
 def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False) -> None:
     """Shows every query of a run: state, waiting tuples, mean response, lane, tuples lost.
 
+    Of a run that is starting it says how many queries are rehearsed.
+
     Example: headgate status --state state/forest
     """
     found = Client(_state(state, pipeline)).status()
     if as_json:
         print(json.dumps(found))
+        return
+    if (starting := found.get("starting")) is not None:
+        print(f"starting: {starting['rehearsed']} of {starting['of']} queries rehearsed")
         return
     table = Table()
     for name in ("query", "class", "state", "waiting", "mean s", "lane", "shed", "missed"):

@@ -55,14 +55,21 @@ def run_each(
         if not controlled:
             words.append("--no-control")
         command = [sys.executable, "-m", "headgate.cli", *words]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE)
+        ended = threading.Event()
+
+        def end(child: subprocess.Popen[bytes] = child, ended: threading.Event = ended) -> None:
+            ended.set()
+            child.terminate()
+
         # Ctrl-C reaches the child too; we wait for its clean stop instead of dying first.
-        with _interrupts(threading.Event()):
-            done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
-        if done.returncode == 130:
+        with _interrupts(lambda: None, end):
+            printed, _ = child.communicate()
+        if child.returncode == 130:
             raise KeyboardInterrupt
-        if done.returncode not in (0, 1) or not done.stdout:
-            sys.exit(done.returncode)
-        reports += [Report.from_dict(report) for report in json.loads(done.stdout)]
+        if child.returncode not in (0, 1) or not printed or ended.is_set():
+            sys.exit(child.returncode)
+        reports += [Report.from_dict(report) for report in json.loads(printed)]
     return reports
 
 
@@ -95,12 +102,18 @@ def run_one(
         asked.set()
         stopped.set()
 
-    with _interrupts(stopped):
+    with _interrupts(stopped.set, stop):
         try:
-            _start(headgate, name, stopped)
-            control_of = _controlled(headgate, stop) if controlled else nullcontext()
-            with control_of, _live(headgate, name) as refresh:
-                _watch(headgate, seconds or float("inf"), stopped, refresh)
+            # Before the rehearsal, which may take a while: `headgate status` tells how far it is.
+            with _controlled(headgate, stop) if controlled else nullcontext():
+                _start(headgate, name, stopped)
+                with _live(headgate, name) as refresh:
+                    _watch(headgate, seconds or float("inf"), stopped, refresh)
+        except _StoppedEarly:
+            talk.print(f"{name}: stopped before the first tuple; a new start resumes")
+            if not asked.is_set():
+                raise KeyboardInterrupt from None
+            sys.exit(0)
         finally:
             try:
                 report = headgate.stop()
@@ -128,12 +141,16 @@ def _controlled(headgate: Headgate, stop: Callable[[], None]) -> Iterator[None]:
         yield
 
 
+class _StoppedEarly(Exception):
+    """Somebody has asked for the end while queries were rehearsed."""
+
+
 def _start(headgate: Headgate, name: str, stopped: threading.Event) -> None:
     with talk.status(f"{name}: warming up") as status:
 
         def progress(done: int, of: int) -> None:
             if stopped.is_set():
-                raise KeyboardInterrupt
+                raise _StoppedEarly
             status.update(f"{name}: measured {done} of {of} queries")
 
         headgate.start(progress=progress)
@@ -171,13 +188,21 @@ def _live(headgate: Headgate, name: str) -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def _interrupts(stopped: threading.Event) -> Iterator[None]:
-    """Makes Ctrl-C ask for a clean stop; pyspark's own handler would cancel every job."""
-    before = signal.signal(signal.SIGINT, lambda number, frame: stopped.set())
+def _interrupts(interrupt: Callable[[], None], terminate: Callable[[], None]) -> Iterator[None]:
+    """Makes Ctrl-C and SIGTERM ask for a clean stop; pyspark's own handler would cancel every job.
+
+    SIGTERM is how others ask, a service manager say: as after `headgate stop`, all is well then.
+    """
+    actions = {signal.SIGINT: interrupt, signal.SIGTERM: terminate}
+    before = {
+        number: signal.signal(number, lambda number, frame: actions[signal.Signals(number)]())
+        for number in actions
+    }
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _empty(state: Path) -> None:

@@ -135,6 +135,7 @@ class Headgate:
         self._lock, self._changes = threading.Lock(), threading.RLock()
         self._forget_at_s = 0.0
         self._spelling: str | None = None
+        self._rehearsed_of = (0, 0)
         self._wishes: deque[Callable[[], None]] = deque()
 
     def add_stream(self, stream: Stream, rows: Rows | None = None) -> None:
@@ -481,7 +482,12 @@ class Headgate:
         return name
 
     def status(self) -> dict[str, Any]:
-        """Gives the policy, the streams and every query's state and figures, as plain data."""
+        """Gives the policy, the streams and every query's state and figures, as plain data.
+
+        Before the first tuple it also has `starting`: queries that are rehearsed, `of` how many.
+        """
+        if self._loop is None:
+            return self._starting()
         lines = {line.name: line for line in self.report().queries}
         accounts = self.accounts()
         rows = []
@@ -501,6 +507,27 @@ class Headgate:
             })  # fmt: skip
         streams = [each.name for each in self._streams if each.name not in self._gone]
         return {"policy": self.policy_in_charge(), "streams": streams, "queries": rows}
+
+    def _starting(self) -> dict[str, Any]:
+        done, of = self._rehearsed_of
+        rows: list[dict[str, Any]] = [
+            {
+                "query": handle.name, "class": handle.path.query.query_class,
+                "stream": handle.path.stream, "state": "STARTING", "cause": None, "waiting": 0,
+                "mean_response_s": None, "lane": None, "account": None, "statistics": {},
+            }
+            for handle in self.queries
+        ]  # fmt: skip
+        streams = [stream.name for stream in self._streams]
+        return {
+            "policy": self._spelling or self.policy.name, "streams": streams, "queries": rows,
+            "starting": {"rehearsed": done, "of": of},
+        }  # fmt: skip
+
+    @property
+    def running(self) -> bool:
+        """Whether the start is over: tuples are let in, and everything can be asked and changed."""
+        return self._loop is not None
 
     @property
     def used(self) -> dict[str, float]:
@@ -601,8 +628,15 @@ class Headgate:
         known = recorded_statistics(self.state)
         if not self._rehearsal_s:
             return known
+        new = [path for path in self._paths if path.query.name not in known]
+        self._rehearsed_of = 0, len(new)
+
+        def tell(done: int, of: int) -> None:
+            self._rehearsed_of = done, of
+            progress(done, of)
+
         rehearsed: dict[str, QueryStatistics]
-        rehearsed = self._engine.rehearse(known, self._rehearsal_s, progress)
+        rehearsed = self._engine.rehearse(known, self._rehearsal_s, tell)
         return rehearsed
 
     def _refuse_if_started(self) -> None:

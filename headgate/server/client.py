@@ -90,9 +90,22 @@ class Client:
                 return json.load(answer)
         except HTTPError as error:
             with error:
-                told = json.load(error)
-            raise RequestRefused(message=told["error"], added=told.get("added", ())) from error
-        except (URLError, OSError, HTTPException) as error:
-            reason = getattr(error, "reason", error)
-            found = f"nobody who answers at {self._control.address} ({reason})"
-            raise nothing_runs(self._state, found) from error
+                refusal = _refusal(error)
+            if refusal is None:
+                raise self._nobody(f"HTTP {error.code}") from error
+            raise refusal from error
+        except (URLError, OSError, HTTPException, ValueError) as error:
+            raise self._nobody(getattr(error, "reason", error)) from error
+
+    def _nobody(self, reason: object) -> RecoveryRefused:
+        """Gives the error for a port where nobody, or somebody else, answers."""
+        found = f"nobody who answers at {self._control.address} ({reason})"
+        return nothing_runs(self._state, found)
+
+
+def _refusal(error: HTTPError) -> RequestRefused | None:
+    try:
+        told = json.load(error)
+        return RequestRefused(message=told["error"], added=told.get("added", ()))
+    except (ValueError, TypeError, KeyError):
+        return None  # this is no Headgate

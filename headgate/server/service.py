@@ -19,6 +19,8 @@ from headgate.server import control
 from headgate.server.control import Control
 
 Text = Annotated[str, Body(embed=True)]
+AT_ANY_TIME = {("GET", "/queries"), ("POST", "/stop")}
+"""What is answered while the run is starting."""
 
 
 def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI:
@@ -40,6 +42,11 @@ def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI
             return _refusal(
                 401, "the token is missing or wrong.\nFix: send the header `Authorization: Bearer"
                 f" TOKEN` with the token of {control.FILE} in the state directory",
+            )  # fmt: skip
+        if not gate.running and (request.method, request.url.path) not in AT_ANY_TIME:
+            return _refusal(
+                503, "the run is starting: its queries are being rehearsed.\nFix: ask again when"
+                " `headgate status` shows them",
             )  # fmt: skip
         return await go_on(request)
 
@@ -121,7 +128,7 @@ def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI
 
 @contextmanager
 def served(gate: Headgate, stop: Callable[[], None]) -> Iterator[Control]:
-    """Serves a started Headgate on a free port of loopback; gives where.
+    """Serves a Headgate on a free port of loopback, also while it is starting; gives where.
 
     The file that says so stays until `control.remove`: a client that waits for the end of the run
     waits for that, so it comes last.

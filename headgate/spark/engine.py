@@ -17,6 +17,7 @@ from headgate.errors import (
     CallTimedOut,
     HeadgateError,
     ResultsHidden,
+    SinkUnwritable,
     StepFailed,
 )
 from headgate.model.account import Account
@@ -509,6 +510,7 @@ class SparkEngine:
             trains=(call.first_train, call.end_train - 1),
             attempts=attempts,
             cause=cause_of(error),
+            **({"fix": error.fix} if isinstance(error, SinkUnwritable) else {}),
         )
         waits = isinstance(error, ResultsHidden) and not self._draining
         if waits or (attempts < ATTEMPTS and not isinstance(error, CallTimedOut)):

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from headgate.errors import ResultsHidden
+from headgate.errors import ResultsHidden, SinkUnwritable
 from headgate.model.form import Form
 from headgate.model.network import Path
 from headgate.model.plan import Lane
@@ -276,11 +276,12 @@ class Executor:
                 try:
                     self.promises.check(path.query.name)
                     sink.write(output.table, temporary)
-                except (
-                    pa.ArrowException,
-                    OSError,
-                    ResultsHidden,
-                ) as error:  # of this query's directory alone
+                except OSError as error:  # of this query's directory alone
+                    unwritten[path.query.name] = SinkUnwritable(
+                        folder=str(sink.folder), cause=error.strerror or str(error)
+                    )
+                    continue
+                except (pa.ArrowException, ResultsHidden) as error:
                     unwritten[path.query.name] = error
                     continue
                 self._reached("result written")

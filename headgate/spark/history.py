@@ -1,21 +1,28 @@
 """SQL over the past: every stream of a state directory as a view over its kept trains."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import cast
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from headgate.errors import QueryRefused, RecoveryRefused, UnknownName
 from headgate.model.query import Query
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.analysis import Analyst
+from headgate.spark.projection import ZONE
 from headgate.spark.refusals import SPARK_ERRORS, cause_of
 from headgate.spark.stream_log import train_file
+
+MANY_FILES, MOST_BYTES = 32, 64 << 20
+"""Trains that are as many, and take no more all together, pass through the driver."""
 
 NAME = "sql"
 """What a text over the past is called in refusals."""
@@ -39,7 +46,8 @@ def history_of(session: SparkSession, state: Path, text: str) -> DataFrame:
     # Trains are small and many: Spark would make a task of every few dozen of them.
     session.conf.set("spark.sql.files.openCostInBytes", "4096")
     for name, (schema, files) in streams.items():
-        _view(session, name, schema, files)
+        named = name.lower() in text.lower()  # of others nobody reads a train
+        _view(session, name, schema, files if named else [])
     try:
         return Analyst(session).frame(Query(name=NAME, sql=text, query_class=""))
     except QueryRefused as error:
@@ -99,8 +107,39 @@ def _view(session: SparkSession, name: str, schema: str, files: list[str]) -> No
         reader = session.read.schema(columns)
     except SPARK_ERRORS:  # a column's name that needs quotes, which the journal does not keep
         columns, reader = StructType().add(ARRIVED_AT, "double"), session.read
-    if files:
+    frame = _collected(session, columns, files) if len(columns) > 1 else None
+    if frame is None and files:
         frame = reader.option("ignoreMissingFiles", "true").parquet(*files)
-    else:
+    elif frame is None:
         frame = session.createDataFrame([], columns)
     frame.createOrReplaceTempView(name)
+
+
+def _collected(
+    session: SparkSession, columns: StructType, files: Sequence[str]
+) -> DataFrame | None:
+    """Gives many small trains as one frame, read in the driver; None where Spark must read them.
+
+    Spark takes 2 to 5 ms a file, however small it is, pyarrow a fraction of one. All in all a text
+    over 3 000 trains of 50 rows took half to two thirds of the time, on two busy cores.
+    """
+    small = [file for file in files if Path(file).is_file()]  # a folder is a large train
+    try:
+        if len(small) < MANY_FILES or sum(Path(file).stat().st_size for file in small) > MOST_BYTES:
+            return None
+        wanted = to_arrow_schema(columns, timezone=ZONE)
+        table = pa.concat_tables([_read(file) for file in small]).combine_chunks()
+        frame = session.createDataFrame(table.select(wanted.names).cast(wanted), columns)
+    except (OSError, KeyError, pa.ArrowException, *SPARK_ERRORS):
+        return None  # retention has just removed one, say
+    large = sorted(set(files).difference(small))
+    if not large:
+        return frame
+    rest = session.read.schema(columns).option("ignoreMissingFiles", "true").parquet(*large)
+    return frame.unionByName(rest)
+
+
+def _read(file: str) -> pa.Table:
+    # A dataset of all files takes half as long again, with threads too.
+    with pq.ParquetFile(file, memory_map=True) as train:
+        return train.read(use_threads=False)

@@ -1,6 +1,7 @@
 """After a crash: finish exactly the steps that were begun, clear away what never was."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path as File
 
 from headgate.errors import RecoveryRefused
@@ -15,7 +16,7 @@ def recover(journal: Journal, sinks: Iterable[FileSink]) -> int:
     undone = 0
     for temporary, final in journal.unconfirmed():
         if temporary.exists():
-            put(temporary, final)
+            _finish(temporary, final)
             undone += 1
         elif not final.exists():
             raise RecoveryRefused(
@@ -27,8 +28,21 @@ def recover(journal: Journal, sinks: Iterable[FileSink]) -> int:
     journal.confirm_all()
     for sink in sinks:
         for path in (sink.folder / HIDDEN).iterdir():
-            remove(path)
+            with suppress(OSError):  # read-only, say: it is in nobody's way
+                remove(path)
     return undone
+
+
+def _finish(temporary: File, final: File) -> None:
+    try:
+        put(temporary, final)
+    except OSError as error:
+        raise RecoveryRefused(
+            subject=f"results {final}",
+            expected="a directory in which the rename of a journalled step can be finished",
+            found=error.strerror or str(error),
+            fix=f"make {final.parent} writable, with room on its disk, and start again",
+        ) from error
 
 
 def refuse_old_results(journal: Journal, paths: Iterable[Path]) -> None:

@@ -116,7 +116,8 @@ class Rehearsal:
         known, slow = self._alone(new, budget_s * 0.75, progress)
         self._executor.arrange(paths, self.is_costly)
         quick = [path for path in paths if path.query.name not in slow]
-        known = {**self._together(quick, ends_at_s), **known, **recorded}
+        check = partial(progress, len(new), len(new))
+        known = {**self._together(quick, ends_at_s, check), **known, **recorded}
         self._forget()
         return known
 
@@ -172,11 +173,16 @@ class Rehearsal:
             cost_s=cost_s, alone_s=cost_s, selectivity=PRIOR_SELECTIVITY, overhead_s=few_s
         )
 
-    def _together(self, paths: Sequence[Path], ends_at_s: float) -> dict[str, QueryStatistics]:
+    def _together(
+        self, paths: Sequence[Path], ends_at_s: float, check: Callable[[], None]
+    ) -> dict[str, QueryStatistics]:
         """Runs what will run together, over and over: the JVM needs some hundred runs to be quick.
 
         Once at the least, so that no tuple waits for code to be generated. What takes too long is
         left as it is. Gives each query's part of what its group costs.
+
+        Args:
+            check: called now and then; raises when the start is to end.
         """
         known: dict[str, QueryStatistics] = {}
         together: dict[int, list[Path]] = {}
@@ -185,6 +191,7 @@ class Rehearsal:
         rounds = 0
         while rounds < LEAST_ROUNDS or (together and time.perf_counter() < ends_at_s):
             for key, members in list(together.items()):
+                check()
                 few, many = self._trains[members[0].stream]
                 try:
                     few_s, lane = self._timed(members, few, ends_at_s)

@@ -41,6 +41,9 @@ ELSEWHERE = {
 """Options that a line or a file by itself cannot honour; Structured Streaming reads those."""
 
 _LINE_END = re.compile("\r\n|\n|\r")
+_JSON_MARK = re.compile(r"""[][{},]|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
+"""What divides JSON, and texts, in which the same letters divide nothing."""
+
 _BLANK = "".join(map(chr, range(33)))
 """What Java's trim() takes away."""
 
@@ -258,18 +261,49 @@ class TextReader:
         numbered = [(n, line) for n, line in numbered if line.strip(_BLANK)]
         if self._header and self._kind == "csv":
             numbered = numbered[1:]
-        parsed = self._parse(pa.table({"line": pa.array([line for _, line in numbered], "str")}))
+        split = elements_of if self._kind == "json" else lambda line: [line]
+        pieces = [(at, each) for at, (_, line) in enumerate(numbered) for each in split(line)]
+        parsed = self._parse(pa.table({"line": pa.array([each for _, each in pieces], "str")}))
         columns = parsed.flatten()
-        corrupt = columns[f"parsed.{CORRUPT}"].is_valid().to_numpy()
-        good = pa.array(~corrupt)
+        line_of = np.array([at for at, _ in pieces], dtype=np.int64)
+        corrupt = np.unique(line_of[columns[f"parsed.{CORRUPT}"].is_valid().to_numpy()])
+        good = pa.array(~np.isin(line_of, corrupt))
         kept = [columns[f"parsed.{name}"] for name in self._names]
         table = pa.Table.from_arrays(kept, schema=schema)
         reason = f"it is not {self._kind.upper()} of the stream's schema"
         letters = tuple(
-            Letter(f"{file}:{numbered[at][0]}", numbered[at][1], reason)
-            for at in np.flatnonzero(corrupt)
+            Letter(f"{file}:{numbered[at][0]}", numbered[at][1], reason) for at in corrupt
         )
         return table.filter(good), letters
+
+
+def elements_of(line: str) -> list[str]:
+    """Gives the objects of a line that is an array, each a row to Spark; else the line itself.
+
+    An array that does not end, or has something else in it, is no row at all.
+
+    >>> elements_of('[{"a": "x, [y"}, {"a": [1, {"b": 2}]}]')
+    ['{"a": "x, [y"}', '{"a": [1, {"b": 2}]}']
+    >>> elements_of("[]"), elements_of('{"a": [1, 2]}'), elements_of("[1, 2]")
+    ([], ['{"a": [1, 2]}'], ['['])
+    """
+    text = line.strip(_BLANK)
+    if not text.startswith("["):
+        return [line]
+    found: list[str] = []
+    depth = whole = 0
+    begins_at = 1
+    for token in _JSON_MARK.finditer(text):
+        mark = token.group()
+        depth += (mark in ("[", "{")) - (mark in ("]", "}"))
+        whole += mark == "}" and depth == 1
+        if depth == 0 or (mark == "," and depth == 1):
+            found.append(text[begins_at : token.start()].strip(_BLANK))
+            begins_at = token.end()
+        if depth == 0:
+            objects = all(each[:1] == "{" and each[-1:] == "}" for each in found)
+            return found if objects and whole == len(found) else [] if found == [""] else ["["]
+    return ["["]
 
 
 class GeneratorSource(Source):

@@ -1,7 +1,6 @@
 """Disks fill up, directories go, files rot, clocks are set, queries never end: others go on."""
 
 import contextlib
-import os
 import shutil
 import subprocess
 import threading
@@ -208,20 +207,46 @@ def test_a_sink_that_cannot_be_written_stops_its_query_alone(
     same(again, tmp_path / "source", hot=HOT, all=ALL)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes to read-only directories")
-def test_a_read_only_sink_stops_its_query_alone(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_read_only_sink_stops_its_query_alone(
+    spark: SparkSession, tmp_path: Path, small_disk: Path
+) -> None:
+    """A file system that is mounted anew, to be read only: not even root writes there."""
+
+    def mount(how: str) -> None:
+        subprocess.run(["mount", "-o", f"remount,{how}", str(small_disk)], check=True)
+
     offered = write_readings(tmp_path / "source", files=1, rows=50)
-    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT), "all": ("H", ALL)})
-    gate.start()
-    hidden = tmp_path / "state/results/all/_unfinished"
-    hidden.chmod(0o500)
-    try:
-        until(lambda: gate.query("all").exception() is not None, gate)
-        consume(gate, offered, but=("all",))
-    finally:
-        hidden.chmod(0o700)
-    gate.stop()
-    same(gate, tmp_path / "source", hot=HOT)
+    sink = Sink(path=str(small_disk / "results"))
+
+    def gate() -> Headgate:
+        gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
+        gate.add_query(Query(name="all", sql=ALL, query_class="H", sink=sink))
+        gate.start()
+        return gate
+
+    first = gate()
+    consume(first, offered)
+    mount("ro")
+    offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=1)
+    until(lambda: first.query("all").exception() is not None, first)
+    offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=2)
+    consume(first, offered, but=("all",))
+    first.stop()
+    balanced(first)
+    message = str(first.query("all").exception())
+    assert "query 'all' failed" in message
+    assert "after 3 attempts" in message
+    assert f"cannot be written to {sink.path}: Read-only file system" in message
+    assert f"Fix: make the directory {sink.path} writable" in message
+    second = gate()  # it is read-only still
+    until(lambda: second.query("all").exception() is not None, second)
+    second.stop()
+    mount("rw")
+    third = gate()
+    consume(third, offered)
+    third.stop()
+    balanced(third)
+    same(third, tmp_path / "source", hot=HOT, all=ALL)
 
 
 def other_stream(gate: Headgate, folder: Path) -> None:

@@ -284,9 +284,44 @@ def test_any_csv_comes_as_spark_reads_it(
         assert polled.table.num_rows == len(rows)
 
 
+ARRAYS = """
+[{"i": 2, "t": "b, ]}"}, {"i": 3, "t": "\\\\\\"[{"}]
+[]
+  [ {"t": [1,{"a":"]"}]} ,{"i": 10},{} ]
+[{"i": 11}] trailing
+[{'i': 15, 't': 'it"s'}, {"t": "it's"}]
+[{"i": 16}][{"i": 17}]
+{"i": 18, "t": [1,2]}
+"""
+BAD_ARRAYS = [
+    '[{"i": 1}, {"i": "x"}]', '[{"i": 1}, null]', '[{"i": 1}, 7]', '[[{"i": 9}]]', '[{"i": 12},',
+    '[{"i": 13},]', '[{"i": 14} {"i": 15}]', '["{", {"i": 1}]', "[null]", '[{"t": "x}]',
+]  # fmt: skip
+
+
+def test_an_array_of_json_is_a_row_for_each_element(own: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(ARRAYS)
+    polled = _same(own, "json", tmp_path, "i INT, t STRING")
+    assert polled.table.num_rows == 10
+    assert not polled.letters
+
+
+def test_an_array_that_spark_finds_corrupt_is_a_letter(own: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("\n".join(BAD_ARRAYS) + "\n")
+    ddl = "i INT, t STRING, _corrupt_record STRING"
+    rows = own.read.schema(ddl).json(str(tmp_path)).cache()
+    corrupt = {row["_corrupt_record"] for row in rows.collect()}
+    polled = _polled(_source(own, "json", tmp_path, "i INT, t STRING", {}))
+    assert polled.table.num_rows == 0
+    assert {letter.record for letter in polled.letters} == corrupt == set(BAD_ARRAYS)
+
+
 @pytest.mark.parametrize(
     ("kind", "bad"),
-    [("json", ['{"i": 1', '{"i": "x"}', "[1]", "null", "7"]), ("csv", ["x,a", "1,a,b,c", "1"])],
+    [
+        ("json", ['{"i": 1', '{"i": "x"}', "[1]", "null", "7", *BAD_ARRAYS]),
+        ("csv", ["x,a", "1,a,b,c", "1"]),
+    ],
 )
 def test_what_cannot_be_parsed_is_a_letter_with_its_place(
     own: SparkSession, tmp_path: Path, kind: str, bad: list[str]
