@@ -85,7 +85,6 @@ def _headgate(side: str, folder: Path, queries: Sequence[Selection]) -> list[str
         policy=policy_named("cqc", inner="hr", period_steps=10),
         classes=CLASSES,
         workers=2,
-        most_fused=len(queries),
         rehearsal_s=REHEARSAL_S,
         master=MASTERS[side],
         spark_config=settings_of(side, folder.parent),
@@ -106,7 +105,11 @@ def _headgate(side: str, folder: Path, queries: Sequence[Selection]) -> list[str
     wait_until((folder / STOP).exists)
     report = headgate.stop()
     if report is not None:
-        own = {"scheduler_s": report.scheduler_s, "busy_s": report.total.busy_s}
+        own = {
+            "scheduler_s": report.scheduler_s,
+            "loop_s": report.loop_s,
+            "busy_s": report.total.busy_s,
+        }
         put_text(folder / REPORTED, json.dumps({**own, "calls": report.calls}))
     return [] if report is None else [str(error) for error in report.errors]
 

@@ -13,8 +13,8 @@ class Report:
     """One line a class, one a query, one for all.
 
     `seconds` is the time that passed, from the first event to the last; `scheduler_s` is what the
-    scheduler itself used of it, `overhead_s` what calls took of the workers' time however many
-    tuples they had.
+    scheduler itself used of it to hear and to decide, `loop_s` that and what it took to keep these
+    figures; `overhead_s` is what calls took of the workers' time however many tuples they had.
     """
 
     policy: str
@@ -30,6 +30,7 @@ class Report:
     errors: tuple[str, ...] = ()
     storage_s: float = 0.0
     """What the storage manager took; `scheduler_s` and `overhead_s` are the other two parts."""
+    loop_s: float = 0.0
     decisions: int = 0
     box_calls: int = 0
     utilisation: float = nan
@@ -50,6 +51,7 @@ class Report:
         metrics: RunMetrics,
         scheduler_s: float = 0.0,
         errors: tuple[Exception, ...] = (),
+        loop_s: float = 0.0,
     ) -> "Report":
         """Gives the report of what the metrics have heard so far."""
         return cls(
@@ -57,6 +59,7 @@ class Report:
             seconds=metrics.seconds,
             calls=metrics.calls,
             scheduler_s=scheduler_s,
+            loop_s=loop_s,
             overhead_s=metrics.overhead_s,
             total=metrics.total(),
             classes=tuple(metrics.by_class()),

@@ -34,6 +34,7 @@ from headgate.runtime.recorded import record_statistics, recorded_statistics
 from headgate.runtime.recorder import Recorder
 from headgate.runtime.registration import registered
 from headgate.runtime.spelling import Spelled
+from headgate.runtime.timed import Timed
 from headgate.scheduler.engine import Engine
 from headgate.scheduler.loop import run
 from headgate.scheduler.scheduler import Scheduler
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 log = logging.getLogger("headgate")
+
+SAVE_EVERY_S = 30.0
+"""How often what has been measured is written down; a run that is killed loses no more of it."""
 
 
 class Headgate:
@@ -128,12 +132,13 @@ class Headgate:
         self._engine: Any = None
         self._metrics: RunMetrics | None = None
         self._scheduler: Scheduler | None = None
+        self._timed: Timed | None = None
         self._loop: threading.Thread | None = None
         self._crash: BaseException | None = None
         self._dropped: set[str] = set()
         self._gone: set[str] = set()
         self._lock, self._changes = threading.Lock(), threading.RLock()
-        self._forget_at_s = 0.0
+        self._forget_at_s = self._save_at_s = 0.0
         self._spelling: str | None = None
         self._rehearsed_of = (0, 0)
         self._wishes: deque[Callable[[], None]] = deque()
@@ -438,7 +443,9 @@ class Headgate:
         assert self._metrics is not None
         with self._lock:
             errors = (*self._metrics.errors, *self._engine.failures)
-            return Report.of(self.policy.name, self._metrics, self._engine.scheduler_s, errors)
+            scheduler_s = 0.0 if self._timed is None else self._timed.seconds
+            loop_s = self._engine.loop_s
+            return Report.of(self.policy.name, self._metrics, scheduler_s, errors, loop_s)
 
     def totals(self) -> dict[str, tuple[int, int]]:
         """Gives the tuples that every query has consumed and produced, over all runs."""
@@ -567,7 +574,8 @@ class Headgate:
     def _run(self, engine: Engine) -> None:
         assert self._scheduler is not None
         try:
-            run(self._scheduler, engine)
+            self._timed = Timed(self._scheduler)
+            run(self._timed, engine)
         except BaseException as error:
             self._crash = error
 
@@ -586,6 +594,8 @@ class Headgate:
         if overloaded or event.at_s >= self._forget_at_s:
             self._forget_at_s = event.at_s + 5.0
             self._forget()
+        if event.at_s >= self._save_at_s:
+            self._save_at_s = event.at_s + SAVE_EVERY_S
             self._save_statistics()
 
     def _shed(self, events: Sequence[TuplesShed]) -> None:

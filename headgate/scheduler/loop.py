@@ -1,10 +1,24 @@
 """The one loop that serves both engines."""
 
+from typing import Protocol
+
+from headgate.model.events import Event
+from headgate.model.plan import BoxCall
 from headgate.scheduler.engine import Engine
-from headgate.scheduler.scheduler import Scheduler
 
 
-def run(scheduler: Scheduler, engine: Engine) -> None:
+class Decides(Protocol):
+    """Hears what happens and says which calls to start, as `Scheduler` does."""
+
+    @property
+    def wake_at_s(self) -> float: ...
+
+    def hear(self, event: Event) -> None: ...
+
+    def plan(self, now_s: float) -> list[BoxCall]: ...
+
+
+def run(scheduler: Decides, engine: Engine) -> None:
     """Runs until the engine has no further event."""
     while (event := engine.next_event(scheduler.wake_at_s)) is not None:
         scheduler.hear(event)

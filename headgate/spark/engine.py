@@ -153,7 +153,7 @@ class SparkEngine:
         self._returned_at_s: float | None = None
         self._totals: dict[str, tuple[int, int]] | None = None
         self._accounts: dict[str, Account] | None = None
-        self.scheduler_s = 0.0
+        self.loop_s = 0.0
         self.failures: list[HeadgateError] = []
 
     def _remember(self, path: Path) -> int:
@@ -309,9 +309,9 @@ class SparkEngine:
         self._submit(Task(call, left=[call.units]))
 
     def next_event(self, wake_at_s: float) -> Event | None:
-        """Waits on the queue; what passes outside this method is the scheduler's own time."""
+        """Waits on the queue; what passes outside this method is the loop's own time."""
         if self._returned_at_s is not None:
-            self.scheduler_s += time.perf_counter() - self._returned_at_s
+            self.loop_s += time.perf_counter() - self._returned_at_s
         self._settle_drops()
         event = self._wait(wake_at_s)
         if isinstance(event, StepFinished | CallGone):
