@@ -103,6 +103,9 @@ class QueryConfig(_Strict):
         "qos-bucketed), as [[0, 1], [2, 1], [5, 0]]",
     )
     allows_shedding: bool = Field(False, description="whether tuples may be dropped in overload")
+    cut: bool = Field(
+        False, description="run cheap conditions first, with a queue before what calls functions"
+    )
     statistics: StatisticsConfig | None = Field(None, description="for simulation without a run")
 
 
@@ -190,6 +193,7 @@ class Pipeline(_Strict):
                 deadline_s=each.deadline_s,
                 qos=QoSGraph(tuple(each.qos)) if each.qos else None,
                 allows_shedding=each.allows_shedding,
+                cut=each.cut,
                 statistics=QueryStatistics(**each.statistics.model_dump())
                 if each.statistics
                 else None,

@@ -43,6 +43,15 @@ def form_of(predicate: str) -> tuple[Form, tuple[Constant, ...]] | None:
     return (Form(tuple(tests), tuple(rest)), tuple(constants)) if tests else None
 
 
+def conditions_of(predicate: str) -> list[str]:
+    """Gives the conditions that are joined by AND, as they are written; none if OR is among them.
+
+    >>> conditions_of("a > 1 AND b BETWEEN 2 AND 3 AND (c OR d)")
+    ['a > 1', 'b BETWEEN 2 AND 3', '(c OR d)']
+    """
+    return [_text(predicate, words) for words in _conjuncts(tokens_of(predicate))]
+
+
 def _conjuncts(tokens: list[Token]) -> list[list[Token]]:
     """Cuts words at AND, but for that of BETWEEN; nothing where OR stands beside them."""
     parts: list[list[Token]] = [[]]

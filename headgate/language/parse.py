@@ -1,6 +1,7 @@
 """Takes a SELECT over one stream apart into a predicate and output expressions, by sqlglot."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import sqlglot
 from sqlglot import exp
@@ -84,18 +85,17 @@ def path_of(query: Query, streams: Mapping[str, Sequence[str]]) -> Path:
     parts = _parts(query, tree, streams[stream]) if isinstance(tree, exp.Select) else None
     if parts is None:
         return whole(query, stream)
-    predicate, outputs = parts
+    return replace(line_of(query, stream, *parts), longest_call=_longest_call(tree))
+
+
+def line_of(query: Query, stream: str, predicate: str | None, outputs: tuple[str, ...]) -> Path:
+    """Gives the path of a predicate and of what is put out where it holds."""
     operators = [Operator(kind="project", expressions=outputs)]
     if predicate is not None:
         operators.insert(0, Operator(kind="select", expressions=(predicate,)))
     form, constants = (predicate and form_of(predicate)) or (None, ())
     return Path(
-        query=query,
-        stream=stream,
-        operators=tuple(operators),
-        form=form,
-        constants=constants,
-        longest_call=_longest_call(tree),
+        query=query, stream=stream, operators=tuple(operators), form=form, constants=constants
     )
 
 

@@ -120,7 +120,8 @@ class RunMetrics:
                 self._shed[event.unit] += event.tuples
                 self._pending[event.unit] -= event.tuples
             case UnitFailed():
-                self.errors.append(event.error)
+                if not any(each is event.error for each in self.errors):  # segments fail together
+                    self.errors.append(event.error)
         by_class = self._by_class()
         self.pending_over_time.see(self.seconds, by_class)
         self.results_over_time.see(self.seconds, int(by_class.sum()))

@@ -17,7 +17,8 @@ class Node:
 
     `streams` and `boxes` hold for each side the numbers of those it reads; a join has two sides, a
     union one for each input, all others one. `readers` are (box, side); `queries` those whose
-    results it gives out. Boxes of the same `luck` let the same tuples pass.
+    results it gives out. Boxes of the same `luck` let the same tuples pass. `queue` is the derived
+    stream in which its tuples wait, −1 without one.
     """
 
     number: int
@@ -28,6 +29,7 @@ class Node:
     boxes: tuple[tuple[int, ...], ...] = ()
     readers: list[tuple[int, int]] = field(default_factory=list)
     queries: list[int] = field(default_factory=list)
+    queue: int = -1
 
     @property
     def sides(self) -> int:
@@ -168,19 +170,27 @@ class Graph:
             )
 
     def _add_paths(self) -> None:
+        filled_by: dict[str, int] = {}
         for query, path in enumerate(self.network.paths):
             if path.output is not None:
                 self.nodes[self.network.box_number(path.output)].queries.append(query)
                 continue
-            stream = (self.network.stream_number(path.stream),)
+            stream = self.network.stream_number(path.stream)
+            fills = filled_by.get(path.stream)
+            streams, boxes = ((stream,), ()) if fills is None else ((), (fills,))
             for position, operator in enumerate(path.operators):
                 number = len(self.nodes)
-                first = position == 0
                 name = f"{path.query.name}.{position}"
-                reads = ((stream,), ((),)) if first else (((),), ((number - 1,),))
+                if position:
+                    streams, boxes = (), (number - 1,)
                 luck = _luck(operator, query * LONGEST_PATH + position)
-                self.nodes.append(Node(number, name, operator, luck, *reads))
-            self.nodes[-1].queries.append(query)
+                node = Node(number, name, operator, luck, (streams,), (boxes,))
+                node.queue = -1 if position or fills is None else stream
+                self.nodes.append(node)
+            if path.into is not None:
+                filled_by[path.into] = len(self.nodes) - 1
+            else:
+                self.nodes[-1].queries.append(query)
 
 
 def _luck(operator: Operator, own: int) -> int:

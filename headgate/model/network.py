@@ -35,6 +35,8 @@ class Path:
         output: else, the name of the box whose tuples are the query's results.
         form, constants: the predicate without its constants, and these, where it has such a form.
         longest_call: the longest function call in it, by which costly queries find their like.
+        into: the derived stream that it fills; it is the first segment of a query then, and the
+            path over that stream is the rest.
     """
 
     query: Query
@@ -45,6 +47,7 @@ class Path:
     form: Form | None = None
     constants: tuple[Constant, ...] = ()
     longest_call: str = ""
+    into: str | None = None
 
     @property
     def predicate(self) -> str | None:
@@ -150,6 +153,8 @@ class Network:
     def _check_query(self, path: Path) -> None:
         where = f"query '{path.query.name}'"
         self.class_number(path.query.query_class, where=where)
+        if path.into is not None:
+            self.stream_number(path.into, where=where)
         if path.output is not None:
             self.box_number(path.output, where=where)
         else:

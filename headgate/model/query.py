@@ -125,6 +125,10 @@ class QueryStatistics:
 class Query:
     """A continuous query.
 
+    Args:
+        cut: whether its cheap conditions run as a segment of their own, before what calls
+            functions; tuples that pass them wait in a queue between the two.
+
     >>> Query(name="fire", sql="SELECT * FROM sensors WHERE heat > 60", query_class="H").weight
     1.0
     """
@@ -137,6 +141,7 @@ class Query:
     deadline_s: float | None = None
     qos: QoSGraph | None = None
     allows_shedding: bool = False
+    cut: bool = False
     statistics: QueryStatistics | None = None
 
     def __post_init__(self) -> None:

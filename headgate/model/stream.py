@@ -15,6 +15,9 @@ Ingest = Literal["auto", "driver", "spark"]
 Rows = Callable[[int], Iterable[Mapping[str, Any]]]
 """Gives a stream's tuples from the n-th on, as mappings from column to value."""
 
+DERIVED = "derived"
+"""The format of a stream that a segment of a query fills, see `Path.into`."""
+
 POLLED = ("headgate", "parquet", "json", "csv", "python", "kafka")
 """Formats that the driver can ask by itself."""
 
@@ -59,6 +62,11 @@ class Stream:
                 value=self.trigger_s,
                 expected="0 or more seconds",
             )
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether a segment fills it, and no source."""
+        return self.format == DERIVED
 
     @property
     def asked_every_s(self) -> float:

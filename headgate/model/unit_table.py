@@ -95,13 +95,15 @@ def unit_table(
         row: Any = table[shape.number]
         query = network.paths[shape.query].query
         row["unit"], row["query"], row["query_class"] = shape.number, shape.query, shape.query_class
-        row["stream"] = shape.streams[0] if len(shape.streams) == 1 and not shape.fed_by else -1
+        queue = graph.nodes[shape.box].queue
+        alone = len(shape.streams) == 1 and not shape.fed_by
+        row["stream"] = queue if queue >= 0 else shape.streams[0] if alone else -1
         row["weight"], row["overhead_s"] = query.weight, overhead_s
         row["deadline_s"] = np.inf if query.deadline_s is None else query.deadline_s
         row["head_arrived_at_s"] = row["mean_arrived_at_s"] = row["deadline_at_s"] = np.inf
         row["pending_outputs"] = row["pending_s"] = np.nan
         row["bytes_in"] = _bytes_in(units, shape)
-        figures = (known or {}).get(query.name) if len(shape.segments) == 1 else None
+        figures = (known or {}).get(_own_name(units, shape)) if len(shape.segments) == 1 else None
         if figures is not None:
             row["selectivity"] = row["box_selectivity"] = figures.selectivity
             row["overhead_s"] = figures.overhead_s
@@ -130,6 +132,13 @@ def _from_boxes(row: Any, units: Units, shape: UnitShape) -> None:
     weighted = sum(way.selectivity / ideal_s for way, ideal_s in zip(ways, ideals_s, strict=True))
     row["ideal_s"] = selectivity / weighted if weighted > 0 else max(ideals_s)
     row["tuple_cost_s"] = units.cost_s(shape.number)
+
+
+def _own_name(units: Units, shape: UnitShape) -> str:
+    """Gives the name by which a unit's own figures are known: of a segment, its path's."""
+    paths = units.network.paths
+    cut = shape.number < len(paths) and paths[shape.number].into is not None
+    return paths[shape.number if cut else shape.query].query.name
 
 
 def _bytes_in(units: Units, shape: UnitShape) -> float:

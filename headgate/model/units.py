@@ -213,7 +213,11 @@ def _entries(graph: Graph, level: Level, sharing: Sharing, value: Value) -> list
     ]
     if level == "operator":
         return useful
-    found = [entry for entry in useful if graph.nodes[entry[0]].streams[entry[1]]]
+    found = [
+        entry
+        for entry in useful
+        if graph.nodes[entry[0]].streams[entry[1]] or graph.nodes[entry[0]].queue >= 0
+    ]
     if sharing == "pdt":
         cut = [
             reader

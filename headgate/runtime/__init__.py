@@ -5,8 +5,9 @@ In: streams, queries, pipelines. Out: running Headgates, simulations, reports. N
 
 from headgate.runtime.comparison import Comparison, compare
 from headgate.runtime.explanation import Explanation, explained
-from headgate.runtime.headgate import Headgate, load
+from headgate.runtime.headgate import Headgate
 from headgate.runtime.history import past
+from headgate.runtime.load import load
 from headgate.runtime.modules import load_module
 from headgate.runtime.replayed import Calibration, Replay, replay
 from headgate.runtime.simulated import simulate

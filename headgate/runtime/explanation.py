@@ -39,14 +39,20 @@ class Explanation:
     behind: int | None = None
 
     @classmethod
-    def of(cls, path: Path, policy: str) -> "Explanation":
-        """Gives what a path says by itself."""
-        query = path.query
-        operators = [
-            {"kind": each.kind, "expressions": list(each.expressions)} for each in path.operators
-        ]
+    def of(cls, paths: Sequence[Path], policy: str) -> "Explanation":
+        """Gives what the segments of a query say by themselves."""
+        query = paths[-1].query
+        operators: list[dict[str, Any]] = []
+        for path in paths:
+            if operators:
+                operators.append({"kind": "queue", "expressions": [path.stream]})
+            operators += [
+                {"kind": each.kind, "expressions": list(each.expressions)}
+                for each in path.operators
+                if path.into is None or each.kind == "select"
+            ]
         return cls(
-            query=query.name, query_class=query.query_class, stream=path.stream, sql=query.sql,
+            query=query.name, query_class=query.query_class, stream=paths[0].stream, sql=query.sql,
             operators=operators, sink=f"{query.sink.format} {query.sink.path}", policy=policy,
         )  # fmt: skip
 
@@ -92,7 +98,7 @@ def explained(pipeline: Pipeline, name: str) -> Explanation:
         raise UnknownName(kind="query", name=name, known=queries)
     columns: dict[str, Sequence[str]] = {each.name: () for each in pipeline.stream_models()}
     path = path_of(queries[name], columns)
-    found = Explanation.of(path, pipeline.policy.name).to_dict()
+    found = Explanation.of([path], pipeline.policy.name).to_dict()
     if not queries[name].sink.path:
         found["sink"] = f"{queries[name].sink.format} {File(pipeline.state) / 'results' / name}"
     figures = recorded_statistics(File(pipeline.state)).get(name, queries[name].statistics)

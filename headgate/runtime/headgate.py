@@ -1,52 +1,37 @@
 """The Headgate: a Python user's way in. Streams and queries are added, started, asked, stopped."""
 
-import logging
 import os
 import threading
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
-from headgate.config import Pipeline, fragment_of
+from headgate.config import fragment_of
 from headgate.errors import ConfigRefused, HeadgateError, RequestRefused, UnknownName
 from headgate.metrics.report import Report
-from headgate.metrics.run import RunMetrics
 from headgate.model.account import Account
-from headgate.model.events import Event, Overloaded, TuplesShed, units_in
-from headgate.model.network import Network, Path
+from headgate.model.network import Path
 from headgate.model.performance import Rows as SpecificationRows
 from headgate.model.performance import specification_of
 from headgate.model.plan import ALL, Lane
 from headgate.model.query import Deliver, Query, QueryClass, QueryStatistics
 from headgate.model.stream import Rows, Stream
-from headgate.model.unit_table import unit_table
-from headgate.model.units import units_of
 from headgate.policies import Policy, policy_named
 from headgate.policies.amos import Amos
+from headgate.runtime.catalogue import Catalogue
 from headgate.runtime.explanation import Explanation, number
 from headgate.runtime.handle import QueryHandle
-from headgate.runtime.observed import Listener, Observed
-from headgate.runtime.pipeline import policy_of, refuse_off_spark
+from headgate.runtime.observed import Listener
+from headgate.runtime.pipeline import refuse_off_spark
 from headgate.runtime.placement import placed
-from headgate.runtime.recorded import record_statistics, recorded_statistics
-from headgate.runtime.recorder import Recorder
-from headgate.runtime.registration import registered
+from headgate.runtime.recorded import recorded_statistics
+from headgate.runtime.registration import segments_of
+from headgate.runtime.running import Running
 from headgate.runtime.spelling import Spelled
-from headgate.runtime.timed import Timed
-from headgate.scheduler.engine import Engine
-from headgate.scheduler.loop import run
-from headgate.scheduler.scheduler import Scheduler
-from headgate.scheduler.statistics import Statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-log = logging.getLogger("headgate")
-
-SAVE_EVERY_S = 30.0
-"""How often what has been measured is written down; a run that is killed loses no more of it."""
 
 
 class Headgate:
@@ -117,31 +102,19 @@ class Headgate:
         self._call_timeout_s = call_timeout_s
         self._reached, self._lane = reached, lane
         self._record = record
-        self._recorder: Recorder | None = None
         self._owns_session = spark is None
         self._session = spark or room.local_session(self.state, master, spark_config or {})
         room.quiet_python()
         self._analyst = room.Analyst(room.own_session(self._session))
-        self._streams: list[Stream] = []
-        self._schemas: dict[str, Any] = {}
+        self._catalogue = Catalogue(self.classes)
         self._rows: dict[str, Rows] = {}
         self._deliver: dict[str, Deliver] = {}
-        self._paths: list[Path] = []
         self._handles: dict[str, QueryHandle] = {}
-        self._bound: dict[int, QueryHandle] = {}
         self._engine: Any = None
-        self._metrics: RunMetrics | None = None
-        self._scheduler: Scheduler | None = None
-        self._timed: Timed | None = None
-        self._loop: threading.Thread | None = None
-        self._crash: BaseException | None = None
-        self._dropped: set[str] = set()
-        self._gone: set[str] = set()
-        self._lock, self._changes = threading.Lock(), threading.RLock()
-        self._forget_at_s = self._save_at_s = 0.0
+        self._run: Running | None = None
+        self._changes = threading.RLock()
         self._spelling: str | None = None
         self._rehearsed_of = (0, 0)
-        self._wishes: deque[Callable[[], None]] = deque()
 
     def add_stream(self, stream: Stream, rows: Rows | None = None) -> None:
         """Adds a stream, also while running; its source is opened to learn the schema.
@@ -154,15 +127,7 @@ class Headgate:
             ConfigRefused: Spark cannot open it, or a time column is none.
             RecoveryRefused: the log of its name has another schema.
         """
-        names = [known.name for known in self._streams]
-        again = stream.name in self._gone
-        if not again and stream.name.lower() in map(str.lower, names):
-            raise ConfigRefused(
-                path="streams",
-                key="name",
-                value=stream.name,
-                expected="unique: two streams have it",
-            )
+        number, streams = self._catalogue.with_stream(stream)
         if (rows is None) == (stream.format == "python"):
             raise ConfigRefused(
                 path=f"stream '{stream.name}'", key="rows", value=None,
@@ -171,14 +136,13 @@ class Headgate:
         schema = self._room.source_of(self._session, stream).schema
         if rows is not None:
             self._rows[stream.name] = rows
-        number = names.index(stream.name) if again else len(names)
-        streams = [*self._streams[:number], stream, *self._streams[number + again :]]
+        catalogue = self._catalogue
         if self._engine is not None:
-            network = Network(tuple(streams), self.classes, tuple(self._paths))
+            network = catalogue.network_of(streams, catalogue.paths)
             self._engine.add_stream(network, number, schema)
         self._analyst.add_stream(stream.name, schema)
-        self._streams, self._schemas[stream.name] = streams, schema
-        self._gone.discard(stream.name)
+        catalogue.streams, catalogue.schemas[stream.name] = streams, schema
+        catalogue.gone.discard(stream.name)
 
     def drop_stream(self, name: str) -> None:
         """Asks a stream's source no more; its log stays as long as retention says.
@@ -186,22 +150,15 @@ class Headgate:
         Raises:
             ConfigRefused: a query still reads it.
         """
-        known = {stream.name for stream in self._streams} - self._gone
-        if name not in known:
-            raise UnknownName(kind="stream", name=name, known=known)
-        readers = [p.query.name for p in self._paths if p.stream == name and self._lives(p)]
-        if readers:
-            raise ConfigRefused(
-                path=f"stream '{name}'", key="queries", value=", ".join(readers),
-                expected="dropped before the stream that they read",
-            )  # fmt: skip
+        catalogue = self._catalogue
+        catalogue.refuse_to_drop(name)
         if self._engine is not None:
             self._engine.drop_stream(name)
-            self._gone.add(name)  # others are known by their number, so it keeps its own
+            catalogue.gone.add(name)  # others are known by their number, so it keeps its own
         else:
-            self._streams = [each for each in self._streams if each.name != name]
+            catalogue.streams = [each for each in catalogue.streams if each.name != name]
         self._analyst.drop_stream(name)
-        del self._schemas[name]
+        del catalogue.schemas[name]
 
     def add_query(self, query: Query, deliver: Deliver | None = None) -> QueryHandle:
         """Adds a query, also while running; Spark analyses it against the streams.
@@ -216,38 +173,40 @@ class Headgate:
             RecoveryRefused: one of its name was dropped, and its results are still in the folder;
                 before the start, `start` raises it.
         """
-        query = placed(query, self.state, filter(self._lives, self._paths), deliver)
+        catalogue = self._catalogue
+        query = placed(query, self.state, catalogue.alive, deliver)
         self._room.refuse_sink(self._session, query)
-        columns = {name: schema.names for name, schema in self._schemas.items()}
-        path = registered(query, self._analyst, columns)
+        queues, new = segments_of(query, self._analyst, catalogue.columns)
         with self._changes:
-            names = [known.query.name for known in self._paths]
-            again = query.name in self._dropped
-            unit = names.index(query.name) if again else len(names)
-            paths = [*self._paths[:unit], path, *self._paths[unit + again :]]
-            network = Network(tuple(self._streams), self.classes, tuple(paths))
+            units, streams, paths = catalogue.with_query(queues, new)
+            network = catalogue.network_of(streams, paths)
             if deliver is not None:
                 self._deliver[query.name] = deliver
-            handle = QueryHandle(path, self.explanation)
+            handle = QueryHandle(new[-1], self.explanation)
             if self._engine is not None:
-                self._engine.add_query(network, unit, self._rehearsal_s)
-                self._bind(unit, handle)
-            self._paths, self._handles[query.name] = paths, handle
-            self._dropped.discard(query.name)
+                self._engine.add_query(network, units, self._rehearsal_s)
+            if self._run is not None:
+                self._run.bind(units[-1], handle)
+            for queue in queues:
+                catalogue.schemas[queue.name] = catalogue.schemas[new[0].stream]
+            catalogue.streams, catalogue.paths = streams, paths
+            catalogue.dropped -= {path.query.name for path in new}
+            self._handles[query.name] = handle
         return handle
 
     def drop_query(self, name: str) -> None:
         """Ends a query for good: its results stay, its place in the log is forgotten."""
         with self._changes:
             self.query(name)
-            unit = [path.query.name for path in self._paths].index(name)
+            units = self._catalogue.units_of(name)
             if self._engine is None:
-                del self._paths[unit]
+                self._catalogue.forget(units)
             else:
-                gone = self._engine.drop_query(unit)
-                while not gone.wait(0.2) and self._loop is not None and self._loop.is_alive():
+                gone = self._engine.drop_query(units[-1])
+                while not gone.wait(0.2) and self._run is not None and self._run.is_alive:
                     pass
-                self._dropped.add(name)
+                paths = self._catalogue.paths
+                self._catalogue.dropped |= {paths[unit].query.name for unit in units}
             del self._handles[name]
 
     def set_policy(self, policy: str | Policy) -> None:
@@ -277,9 +236,10 @@ class Headgate:
             policy.specification = wanted
 
         # The policy belongs to the scheduler's thread, which hears something at every dwell.
-        self._wishes.append(change)
-        if self._engine is None:
-            self._grant()
+        if self._run is None:
+            change()
+        else:
+            self._run.wish(change)
 
     def add(self, fragment: Mapping[str, Any], where: str = "fragment") -> list[str]:
         """Adds streams and queries as a pipeline file has them; gives their names.
@@ -311,21 +271,24 @@ class Headgate:
     def _check(self, streams: Sequence[Stream], queries: Sequence[Query]) -> None:
         """Refuses streams and queries that could not be added; adds nothing."""
         analyst = self._room.Analyst(self._room.own_session(self._session))
-        schemas = dict(self._schemas)
+        catalogue, schemas = self._catalogue, dict(self._catalogue.schemas)
         for stream in streams:
             schemas[stream.name] = self._room.source_of(self._session, stream).schema
         for name, schema in schemas.items():
             analyst.add_stream(name, schema)
         columns = {name: schema.names for name, schema in schemas.items()}
-        alive = tuple(filter(self._lives, self._paths))
+        alive = catalogue.alive
         paths: tuple[Path, ...] = ()
+        queues: tuple[Stream, ...] = ()
         for query in queries:
             query = placed(query, self.state, (*alive, *paths), None)
-            paths = (*paths, registered(query, analyst, columns))
-        old = [each for each in self._streams if each.name not in self._gone]
-        Network((*old, *streams), self.classes, (*alive, *paths))
+            more, found = segments_of(query, analyst, columns)
+            queues, paths = (*queues, *more), (*paths, *found)
+        here = {each.name for each in (*streams, *queues)} | catalogue.gone
+        old = [each for each in catalogue.streams if each.name not in here]
+        catalogue.network_of((*old, *streams, *queues), (*alive, *paths))
         if self._engine is not None:
-            self._engine.refuse_old_results(paths)
+            self._engine.refuse_old_results([path for path in paths if path.into is None])
 
     def sql(self, text: str) -> "DataFrame":
         """Gives what a SELECT finds in the retained past of the streams, as a frame of Spark.
@@ -360,48 +323,29 @@ class Headgate:
             progress: called with the number of queries rehearsed and to rehearse.
         """
         self._refuse_if_started()
-        network = self._network()
+        network = self._catalogue.network
         if not network.paths:
             raise ConfigRefused(path="queries", key="", value=None, expected="at least one query")
         self._engine = self._room.SparkEngine(
-            self._session, network, self._schemas, self.state,
+            self._session, network, self._catalogue.schemas, self.state,
             rows=self._rows, workers=self._workers, retention_s=self._retention_s,
             limits=self._limits, lane=self._lane, reached=self._reached, deliver=self._deliver,
             call_timeout_s=self._call_timeout_s,
         )  # fmt: skip
         try:
-            self._begin(network, listeners, progress)
+            new = Running(
+                self._engine, network, self.policy, self._rehearsed(progress), self.state,
+                workers=self._workers, train_tuples=self._train_tuples,
+                most_fused=self._most_fused,
+                call_bytes=self._limits.memory_bytes / 8 / self._workers,
+            )  # fmt: skip
+            for name, handle in self._handles.items():
+                new.bind(self._catalogue.units_of(name)[-1], handle)
+            new.start(listeners, record=self._record)
         except BaseException:
             self._engine.close()
             raise
-
-    def _begin(
-        self,
-        network: Network,
-        listeners: Sequence[Listener],
-        progress: Callable[[int, int], None],
-    ) -> None:
-        engine = self._engine
-        known = self._rehearsed(progress)
-        table = unit_table(units_of(network), known)
-        self._scheduler = Scheduler(
-            network, table, self.policy,
-            workers=self._workers, train_tuples=self._train_tuples, most_fused=self._most_fused,
-            call_bytes=self._limits.memory_bytes / 8 / self._workers,
-            shed=self._shed, statistics=Statistics(table),
-            first_trains=engine.first_trains, cursors=engine.cursors, groups=engine.groups,
-        )  # fmt: skip
-        self._metrics = RunMetrics(network, table)
-        for unit, handle in enumerate(self._handles.values()):
-            self._bind(unit, handle)
-        engine.begin()
-        observed: Engine = Observed(engine, [self._hear, *listeners])
-        if self._record:
-            observed = self._recorder = Recorder(observed, self.state, self._scheduler, known)
-        self._loop = threading.Thread(
-            target=self._run, args=(observed,), name="headgate-loop", daemon=True
-        )
-        self._loop.start()
+        self._run = new
 
     def drain(self, timeout_s: float | None = None) -> bool:
         """Stops ingest and waits until all that arrived is processed; False: time ran out."""
@@ -414,38 +358,23 @@ class Headgate:
         Raises:
             Exception: what has ended the run, if it was not asked to end.
         """
-        assert self._loop is not None
-        self._loop.join(timeout_s)
-        if self._crash is not None:
-            raise self._crash
-        return not self._loop.is_alive()
+        assert self._run is not None
+        return self._run.wait(timeout_s)
 
     def stop(self) -> Report | None:
         """Stops cleanly, keeps the statistics, and reports on the run, if there was one."""
         try:
-            if self._loop is not None:
-                self._engine.stop()
-                try:
-                    self.wait()
-                    self._forget()
-                finally:
-                    self._engine.close()
-                    if self._recorder is not None:
-                        self._recorder.close(self._known_now())
-                self._save_statistics()
+            if self._run is not None:
+                self._run.stop()
         finally:
             if self._owns_session:
                 self._session.stop()
-        return None if self._metrics is None else self.report()
+        return None if self._run is None else self.report()
 
     def report(self) -> Report:
         """Reports on the run so far."""
-        assert self._metrics is not None
-        with self._lock:
-            errors = (*self._metrics.errors, *self._engine.failures)
-            scheduler_s = 0.0 if self._timed is None else self._timed.seconds
-            loop_s = self._engine.loop_s
-            return Report.of(self.policy.name, self._metrics, scheduler_s, errors, loop_s)
+        assert self._run is not None
+        return self._run.report(self.policy.name)
 
     def totals(self) -> dict[str, tuple[int, int]]:
         """Gives the tuples that every query has consumed and produced, over all runs."""
@@ -462,11 +391,11 @@ class Headgate:
 
     def explanation(self, name: str) -> Explanation:
         """Gives how a query runs: operators, shared code, lane, figures, sink, cursor, policy."""
-        handle = self.query(name)
-        found = Explanation.of(handle.path, self.policy_in_charge())
-        if self._engine is None or self._scheduler is None:
+        handle, units = self.query(name), self._catalogue.units_of(name)
+        found = Explanation.of(self._catalogue.segments_of(name), self.policy_in_charge())
+        if self._run is None:
             return found
-        pending = self._pending(handle.unit)
+        pending = self._run.pending(units[-1:])
         members, shape, sql, lane = self._engine.way_of(handle.unit, pending)
         return replace(
             found,
@@ -477,8 +406,8 @@ class Headgate:
             group_sql=sql,
             lane=lane,
             statistics={key: number(value) for key, value in handle.statistics().items()},
-            next_train=self._next_train(handle.unit),
-            behind=pending,
+            next_train=self._run.next_train(units[0]),
+            behind=self._run.pending(units),
         )
 
     def policy_in_charge(self) -> str:
@@ -493,7 +422,7 @@ class Headgate:
 
         Before the first tuple it also has `starting`: queries that are rehearsed, `of` how many.
         """
-        if self._loop is None:
+        if self._run is None:
             return self._starting()
         lines = {line.name: line for line in self.report().queries}
         accounts = self.accounts()
@@ -503,16 +432,16 @@ class Headgate:
             rows.append({
                 "query": handle.name,
                 "class": handle.path.query.query_class,
-                "stream": handle.path.stream,
+                "stream": self._catalogue.segments_of(handle.name)[0].stream,
                 "state": handle.state,
                 "cause": None if handle.exception() is None else str(handle.exception()),
-                "waiting": self._pending(handle.unit),
+                "waiting": self._run.pending(self._catalogue.units_of(handle.name)),
                 "mean_response_s": None if line is None else number(line.response_s.mean),
                 "lane": handle.lane,
                 "account": None if account is None else asdict(account),
                 "statistics": {key: number(each) for key, each in handle.statistics().items()},
             })  # fmt: skip
-        streams = [each.name for each in self._streams if each.name not in self._gone]
+        streams = self._catalogue.sources
         return {"policy": self.policy_in_charge(), "streams": streams, "queries": rows}
 
     def _starting(self) -> dict[str, Any]:
@@ -520,21 +449,22 @@ class Headgate:
         rows: list[dict[str, Any]] = [
             {
                 "query": handle.name, "class": handle.path.query.query_class,
-                "stream": handle.path.stream, "state": "STARTING", "cause": None, "waiting": 0,
+                "stream": self._catalogue.segments_of(handle.name)[0].stream,
+                "state": "STARTING", "cause": None, "waiting": 0,
                 "mean_response_s": None, "lane": None, "account": None, "statistics": {},
             }
             for handle in self.queries
         ]  # fmt: skip
-        streams = [stream.name for stream in self._streams]
         return {
-            "policy": self._spelling or self.policy.name, "streams": streams, "queries": rows,
+            "policy": self._spelling or self.policy.name,
+            "streams": self._catalogue.sources, "queries": rows,
             "starting": {"rehearsed": done, "of": of},
         }  # fmt: skip
 
     @property
     def running(self) -> bool:
         """Whether the start is over: tuples are let in, and everything can be asked and changed."""
-        return self._loop is not None
+        return self._run is not None
 
     @property
     def used(self) -> dict[str, float]:
@@ -546,99 +476,12 @@ class Headgate:
     def queries(self) -> tuple[QueryHandle, ...]:
         return tuple(self._handles.values())
 
-    def _bind(self, unit: int, handle: QueryHandle) -> None:
-        assert self._scheduler is not None
-        engine = self._engine
-        handle.bind(unit, self._scheduler, engine.stop_query, engine.sinks[handle.name])
-        self._bound[unit] = handle
-
-    def _network(self) -> Network:
-        return Network(tuple(self._streams), self.classes, tuple(self._paths))
-
-    def _pending(self, unit: int) -> int:
-        """Gives the tuples that wait for a unit; none for one that the scheduler has yet to see."""
-        table = None if self._scheduler is None else self._scheduler.table
-        return 0 if table is None or not 0 <= unit < len(table) else int(table["pending"][unit])
-
-    def _next_train(self, unit: int) -> int | None:
-        cursors = None if self._scheduler is None else self._scheduler.cursors
-        return None if cursors is None or not 0 <= unit < len(cursors) else int(cursors[unit])
-
-    def _grant(self) -> None:
-        while self._wishes:
-            self._wishes.popleft()()
-
-    def _lives(self, path: Path) -> bool:
-        return path.query.name not in self._dropped
-
-    def _run(self, engine: Engine) -> None:
-        assert self._scheduler is not None
-        try:
-            self._timed = Timed(self._scheduler)
-            run(self._timed, engine)
-        except BaseException as error:
-            self._crash = error
-
-    def _hear(self, event: Event) -> None:
-        assert self._metrics is not None
-        assert self._scheduler is not None
-        with self._lock:
-            if self._metrics.table is not self._scheduler.table:
-                self._metrics.grow(self._scheduler.network, self._scheduler.table)
-            self._metrics.hear(event)
-        for position, unit in enumerate(units_in(event)):
-            if (handle := self._bound.get(unit)) is not None:
-                handle.hear(event, position)
-        self._grant()
-        overloaded = isinstance(event, Overloaded)
-        if overloaded or event.at_s >= self._forget_at_s:
-            self._forget_at_s = event.at_s + 5.0
-            self._forget()
-        if event.at_s >= self._save_at_s:
-            self._save_at_s = event.at_s + SAVE_EVERY_S
-            self._save_statistics()
-
-    def _shed(self, events: Sequence[TuplesShed]) -> None:
-        assert self._metrics is not None
-        self._engine.shed(events)
-        with self._lock:
-            for event in events:
-                self._metrics.hear(event)
-
-    def _forget(self) -> None:
-        """Drops trains that every query has passed, as retention allows."""
-        assert self._scheduler is not None
-        for stream in range(len(self._streams)):
-            self._engine.forget(stream, self._scheduler.passed(stream))
-
-    def _save_statistics(self) -> None:
-        """Writes what has been measured, for the next run and for simulations."""
-        try:
-            record_statistics(self.state, self._known_now())
-        except OSError as error:
-            log.warning("statistics are not kept: %s", error)
-
-    def _known_now(self) -> dict[str, QueryStatistics]:
-        """Gives what has been measured of the queries that have run."""
-        assert self._scheduler is not None
-        assert self._metrics is not None
-        return {
-            line.name: QueryStatistics(
-                cost_s=float(row["tuple_cost_s"]),
-                selectivity=min(1.0, float(row["selectivity"])),
-                overhead_s=float(row["overhead_s"]),
-                alone_s=self._engine.rehearsal.alone_s.get(line.name, 0.0),
-            )
-            for line, row in zip(self._metrics.by_query(), self._scheduler.table, strict=False)
-            if line.tuples_in
-        }
-
     def _rehearsed(self, progress: Callable[[int, int], None]) -> dict[str, QueryStatistics]:
         """Gives what is known before the first tuple: recorded by runs, else rehearsed."""
         known = recorded_statistics(self.state)
         if not self._rehearsal_s:
             return known
-        new = [path for path in self._paths if path.query.name not in known]
+        new = [path for path in self._catalogue.paths if path.query.name not in known]
         self._rehearsed_of = 0, len(new)
 
         def tell(done: int, of: int) -> None:
@@ -657,39 +500,3 @@ class Headgate:
                 value=None,
                 expected="called once, after all additions",
             )
-
-
-def load(
-    pipeline: Pipeline,
-    *,
-    spark: "SparkSession | None" = None,
-    policy: str | None = None,
-    state: File | None = None,
-) -> Headgate:
-    """Gives a Headgate with everything a pipeline file says, ready to start."""
-    headgate = Headgate(
-        spark,
-        state=state or File(pipeline.state),
-        policy=policy_of(pipeline, policy),
-        classes=pipeline.classes,
-        workers=pipeline.workers,
-        train_tuples=pipeline.train_tuples or ALL,
-        most_fused=pipeline.most_fused,
-        retention_s=pipeline.retention_s,
-        rehearsal_s=pipeline.rehearsal_s,
-        memory_bytes=pipeline.memory_bytes,
-        log_bytes=pipeline.log_bytes,
-        record=pipeline.record,
-        call_timeout_s=pipeline.call_timeout_s,
-        master=pipeline.spark.master,
-        spark_config=pipeline.spark.config,
-    )
-    try:
-        for stream in pipeline.stream_models():
-            headgate.add_stream(stream)
-        for query in pipeline.query_models():
-            headgate.add_query(query)
-    except BaseException:
-        headgate.stop()
-        raise
-    return headgate

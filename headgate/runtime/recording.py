@@ -37,7 +37,7 @@ from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import Query, QueryClass, QueryStatistics
 from headgate.model.stream import Stream
 
-FOLDER, FORMAT = "recording", 1
+FOLDER, FORMAT = "recording", 2
 
 POINTS = 32
 """Of the response times of a query in a call no more are kept, unless the policy looks at them."""
@@ -304,6 +304,7 @@ def _path_data(path: Path) -> dict[str, Any]:
         "weight": query.weight, "deadline_s": query.deadline_s,
         "qos": None if query.qos is None else query.qos.points, "shed": query.allows_shedding,
         "operators": [asdict(each) for each in path.operators], "columns": path.columns,
+        "into": path.into,
     }  # fmt: skip
 
 
@@ -319,8 +320,9 @@ def _path(data: Mapping[str, Any]) -> Path:
         for each in data["operators"]
     )
     return Path(
-        query=query, stream=data["stream"], operators=operators, columns=tuple(data["columns"])
-    )
+        query=query, stream=data["stream"], operators=operators, columns=tuple(data["columns"]),
+        into=data.get("into"),
+    )  # fmt: skip
 
 
 def _network(data: Mapping[str, Any]) -> Network:

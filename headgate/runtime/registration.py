@@ -5,14 +5,31 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headgate.errors import HeadgateError, QueryRefused
+from headgate.language.cut import cut
 from headgate.language.parse import path_of, whole
 from headgate.language.refuse import refuse_luck, refuse_stateful
 from headgate.model.network import Path
 from headgate.model.query import Query
+from headgate.model.stream import Stream
 from headgate.runtime.placement import refuse_keys
 
 if TYPE_CHECKING:
     from headgate.spark.analysis import Analyst
+
+
+def segments_of(
+    query: Query, analyst: "Analyst", columns: Mapping[str, Sequence[str]]
+) -> tuple[tuple[Stream, ...], tuple[Path, ...]]:
+    """Gives the paths of a query, one or, where it is to be cut, two with the queue between them.
+
+    Raises:
+        QueryRefused: as `registered`, or it cannot be cut.
+    """
+    path = registered(query, analyst, columns)
+    if not query.cut:
+        return (), (path,)
+    queue, first, rest = cut(path, columns[path.stream])
+    return (queue,), (first, rest)
 
 
 def registered(query: Query, analyst: "Analyst", columns: Mapping[str, Sequence[str]]) -> Path:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from headgate.errors import ConfigRefused
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
 from headgate.model.events import (
@@ -112,6 +113,11 @@ def replay(
         ConfigRefused: there is no recording, or a policy does not run on Spark.
     """
     recording = read_recording(path)
+    if cut := [each.query.name for each in recording.last_network.paths if each.into is not None]:
+        raise ConfigRefused(
+            path=str(path), key="queries", value=", ".join(cut),
+            expected="of queries that are not cut: what waits between segments is not simulated",
+        )  # fmt: skip
     chosen = [Spelled(each) for each in policies]
     for each in chosen:
         refuse_off_spark(each.make())

@@ -60,6 +60,6 @@ def _worth_waiting_for(
     """Tells of each step whether its group takes no longer than the overhead that it saves."""
     tuples = np.minimum([step.tuples for step in steps], table["pending"][units])
     _, place = np.unique(group, return_inverse=True)
-    seconds = np.bincount(place, table["tuple_cost_s"][units] * tuples)
+    seconds = np.bincount(place, table["box_cost_s"][units] * tuples)
     cheap: np.ndarray = seconds[place] <= table["overhead_s"][units]
     return cheap

@@ -172,7 +172,11 @@ class Scheduler:
         streams = range(len(self.network.streams))
         self._units_of_stream = [np.flatnonzero(self.table["stream"] == each) for each in streams]
         self._whole = [path.runs_whole for path in self.network.paths]
-        self.policy.prepare(units_of(self.network))
+        units = units_of(self.network)
+        if self.statistics is not None:
+            feeds = {shape.number: shape.feeds for shape in units.shapes if shape.feeds}
+            self.statistics.connect(feeds, self.table)
+        self.policy.prepare(units)
         watched = self.policy.wake_at_s < inf
         self._monitor = Monitor(self.network, self.table) if watched else None
 

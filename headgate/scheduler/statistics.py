@@ -1,5 +1,7 @@
 """Cost and selectivity of every unit, learned from what its calls took (Sharaf §3.3.3)."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from headgate.model.events import Floats, Ints, StepFinished
@@ -55,22 +57,28 @@ class Statistics:
         self._overhead_doubt = np.full(len(LANES), UNKNOWN)
         self._cost_s, self._doubt = np.zeros(0), np.zeros(0)
         self._lane = np.zeros(0, dtype=np.int64)
+        self._feeds: dict[int, tuple[int, ...]] = {}
         self.grow(table)
 
     def grow(self, table: UnitTable) -> None:
         """Takes in the units that have come since, with what the table says of them."""
         old = len(self._measured)
         new = table[old:]
-        known = ~np.isnan(new["tuple_cost_s"] * new["selectivity"])
+        known = ~np.isnan(new["box_cost_s"] * new["box_selectivity"])
         if not old and known.any():
             self._overhead_s[:] = np.maximum(new["overhead_s"][known].mean(), LEAST_S[0])
             self._overhead_doubt[:] = REHEARSED
-        costs_s = np.where(known, new["tuple_cost_s"], PRIOR_COST_S)
+        costs_s = np.where(known, new["box_cost_s"], PRIOR_COST_S)
         self._cost_s = np.concatenate([self._cost_s, costs_s])
         self._doubt = np.concatenate([self._doubt, np.where(known, REHEARSED, UNKNOWN)])
         self._measured = np.concatenate([self._measured, known])
         self._lane = np.concatenate([self._lane, np.zeros(len(new), dtype=np.int64)])
-        new["selectivity"][~known] = PRIOR_SELECTIVITY
+        new["box_selectivity"][~known] = PRIOR_SELECTIVITY
+        self._publish(table)
+
+    def connect(self, feeds: Mapping[int, tuple[int, ...]], table: UnitTable) -> None:
+        """Hears which units fill the queues of which: segments of a query, each after its first."""
+        self._feeds = dict(sorted(feeds.items()))
         self._publish(table)
 
     def unmeasured(self, units: Ints) -> Ints:
@@ -90,7 +98,8 @@ class Statistics:
         keep = (1 - self.smoothing) ** (tuples / self.window_tuples)
         # Floored, so that a query that has output nothing yet is still measured again.
         seen = (np.array(event.tuples_out) + 1) / (tuples + 2)
-        table["selectivity"][units] = keep * table["selectivity"][units] + (1 - keep) * seen
+        known = table["box_selectivity"][units]
+        table["box_selectivity"][units] = keep * known + (1 - keep) * seen
         self._publish(table)
 
     def shares_s(self, units: tuple[int, ...], tuples: int, seconds: float) -> Floats:
@@ -118,4 +127,23 @@ class Statistics:
         table["tuple_cost_s"] = self._cost_s
         table["ideal_s"] = table["overhead_s"] + table["tuple_cost_s"]
         table["remaining_s"], table["box_cost_s"] = table["ideal_s"], table["tuple_cost_s"]
-        table["box_selectivity"] = table["selectivity"]
+        table["selectivity"] = table["box_selectivity"]
+        if self._feeds:
+            self._follow(table)
+
+    def _follow(self, table: UnitTable) -> None:
+        """Counts what follows behind a segment: S is a product, c̄ weighted by what goes on.
+
+        T is that of the whole way, for every segment of it.
+        """
+        for unit, fed in reversed(self._feeds.items()):
+            row, after = table[unit], list(fed)
+            passes = float(row["box_selectivity"])
+            row["selectivity"] = passes * table["selectivity"][after].sum()
+            row["tuple_cost_s"] += passes * table["tuple_cost_s"][after].sum()
+            row["remaining_s"] += table["remaining_s"][after].max()
+            row["ideal_s"] = row["remaining_s"]
+        for unit, fed in self._feeds.items():
+            spent_s = table["ideal_s"][unit] - table["remaining_s"][list(fed)].max()
+            for each in fed:
+                table["ideal_s"][each] = spent_s + table["remaining_s"][each]

@@ -7,68 +7,47 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path as File
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from headgate.errors import (
-    CallTimedOut,
     HeadgateError,
-    ResultsHidden,
-    SinkUnwritable,
-    StepFailed,
 )
 from headgate.model.account import Account
 from headgate.model.events import (
     ClockTicked,
     Event,
-    Floats,
     NetworkChanged,
     Overloaded,
     PolicyChanged,
     QueryStopped,
-    StepFinished,
     TrainArrived,
     TuplesShed,
-    UnitDelayed,
-    UnitFailed,
 )
 from headgate.model.network import Network, Path
 from headgate.model.plan import BoxCall, Lane
 from headgate.model.query import Deliver, QueryStatistics
 from headgate.model.stream import Rows, Stream
 from headgate.spark.budget import FULL, SLOW_DOWN, SPARE, Budget, Limits
+from headgate.spark.calls import Calls
 from headgate.spark.clock import Clock
-from headgate.spark.executor import Executor, Work
-from headgate.spark.group import Output
+from headgate.spark.executor import Executor
 from headgate.spark.intake import Intake
 from headgate.spark.journal import Journal, Train
-from headgate.spark.patience import GRACE_S
 from headgate.spark.receivers import sink_of
 from headgate.spark.recovery import recover, refuse_old_results
-from headgate.spark.refusals import cause_of
 from headgate.spark.rehearsal import Rehearsal
+from headgate.spark.segment_queue import SegmentQueue
 from headgate.spark.session import own_session
 from headgate.spark.sinks import FileSink
-from headgate.spark.stream_log import StreamLog
+from headgate.spark.stream_log import ARRIVED, StreamLog
 from headgate.spark.train_cache import TrainCache
-from headgate.spark.workers import Task, Turn, Workers
 
 log = logging.getLogger("headgate.spark")
 
-NOTHING: Floats = np.zeros(0)
-
 NO_MORE = Limits()
-
-ATTEMPTS = 3
-PAUSE_S = 0.5
-"""A query that fails is tried again after this, then after twice this, then has failed."""
-
-
-class CallGone(ClockTicked):
-    """A call was interrupted and leaves no outcome."""
 
 
 class SparkEngine:
@@ -109,17 +88,21 @@ class SparkEngine:
         self._schemas, self._reached = dict(schemas), reached
         self._cache = TrainCache(limits.cache_bytes)
         self._logs: dict[str, StreamLog] = {}
+        self._queues: dict[str, SegmentQueue] = {}
         self.budget = Budget(
-            limits, lambda: self._cache.bytes,
+            limits,
+            lambda: self._cache.bytes + sum(each.bytes for each in list(self._queues.values())),
             lambda: sum(each.bytes for each in list(self._logs.values())),
         )  # fmt: skip
         self._journal = Journal(state)
         try:
-            self._logs |= {stream.name: self._log_of(stream) for stream in network.streams}
+            for stream in network.streams:
+                self._open(stream)
             self._own = own_session(session)
             self._deliver = {} if deliver is None else deliver  # it may grow while we run
-            refuse_old_results(self._journal, network.paths)
-            self.sinks = {path.query.name: self._sink_of(path) for path in network.paths}
+            ends = [path for path in network.paths if path.into is None]
+            refuse_old_results(self._journal, ends)
+            self.sinks = {path.query.name: self._sink_of(path) for path in ends}
             self.recovered = recover(self._journal, self.sinks.values())
             cursors = [self._remember(path) for path in network.paths]
             self.cursors = np.array(cursors, dtype=np.int64)
@@ -127,27 +110,23 @@ class SparkEngine:
             self._journal.close()
             raise
         self._executor = Executor(
-            self._own, self._journal, self._logs, self.sinks, reached, lane, self.budget
-        )
-        self.rehearsal = Rehearsal(
-            self._own, self._executor, self._logs, state / "rehearsal", call_timeout_s
-        )
+            self._own, self._journal, self._logs, self.sinks, reached, lane, self.budget,
+            self._queues, self._passed_on,
+        )  # fmt: skip
+        self.rehearsal = Rehearsal(self._own, self._executor, state / "rehearsal", call_timeout_s)
         self._executor.arrange(network.paths, self.rehearsal.is_costly)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._intake = Intake(
             session, self._journal, state, rows={} if rows is None else rows, arrived=self._arrived,
             pause_s=self.budget.pause_s, now_s=self.now_s,
         )  # fmt: skip
-        self._attempts: dict[int, int] = {}
-        self._under_way: dict[int, BoxCall] = {}
         self._unplanned: set[int] = set()
         self._dropping: dict[int, threading.Event] = {}
         self._dropped: set[int] = set()
-        self._tag = f"headgate-{uuid4().hex}"
-        self._workers = Workers(workers, self._run, self._tag)
-        self._sessions = threading.local()
-        self._running = 0
-        self._draining = self._stopping = False
+        self._calls = Calls(
+            session, self._executor, self, workers=workers, now_s=self.now_s,
+            tell=self._events.put, call_timeout_s=call_timeout_s,
+        )  # fmt: skip
         self._look_at_s = 0.0
         self._give_up_at_s = 0.0
         self._returned_at_s: float | None = None
@@ -157,8 +136,16 @@ class SparkEngine:
         self.failures: list[HeadgateError] = []
 
     def _remember(self, path: Path) -> int:
-        """Gives the train a query goes on at, and tells of what it has missed."""
+        """Gives the train a query goes on at, and tells of what it has missed.
+
+        A query that is cut goes on where the last of its segments has committed: what waited
+        between them is made again.
+        """
+        if path.stream in self._queues:
+            return self._queues[path.stream].next_number
         query = path.query
+        if path.into is not None:
+            query = next(each.query for each in self._network.paths if each.stream == path.into)
         cursor = self._journal.remember_query(query.name, query.sql, path.stream)
         if cursor.missed:
             log.warning(
@@ -221,16 +208,27 @@ class SparkEngine:
         """Asks a stream's source no more; its log stays, as long as retention says."""
         self._intake.drop(name)
 
-    def add_query(self, network: Network, unit: int, budget_s: float) -> None:
-        """Takes in a query, which is the unit of a network that has it; measures it alone first."""
-        path = network.paths[unit]
-        self.refuse_old_results([path])
-        sink = self._sink_of(path)
-        self.sinks[path.query.name] = sink
+    def add_query(self, network: Network, units: Sequence[int], budget_s: float) -> None:
+        """Takes in a query, the units of a network that has it; measures it alone first."""
+        paths = [network.paths[unit] for unit in units]
+        self.refuse_old_results(paths[-1:])
+        new = {
+            number: 0
+            for number in range(len(self._network.streams), len(network.streams))
+            if network.streams[number].is_derived
+        }
+        for number in new:
+            self._schemas[network.streams[number].name] = self._schemas[paths[0].stream]
+            self._open(network.streams[number])
+        sink = self._sink_of(paths[-1])
+        self.sinks[paths[-1].query.name] = sink
         sink.resume()
-        known = self.rehearsal.of_one(path, budget_s) if budget_s else {}
-        cursor = self._remember(path)
-        self._change(network, {unit: cursor}, {}, known)
+        known: dict[str, QueryStatistics] = {}
+        for path in paths if budget_s else ():
+            known |= self.rehearsal.of_one(path, budget_s / len(paths))
+        self._network = network
+        cursors = {unit: self._remember(path) for unit, path in zip(units, paths, strict=True)}
+        self._change(network, cursors, new, known)
 
     def refuse_old_results(self, paths: Sequence[Path]) -> None:
         """Refuses queries whose results would mix with those of a query that was dropped."""
@@ -240,7 +238,7 @@ class SparkEngine:
         """Forgets a query once its last call has ended; gives what tells when that is."""
         gone = threading.Event()
         self._dropping[unit] = gone
-        self._events.put(QueryStopped(self.now_s(), unit))
+        self.stop_query(unit)
         return gone
 
     def way_of(self, unit: int, tuples: int) -> tuple[list[str], str, str, str]:
@@ -276,20 +274,33 @@ class SparkEngine:
     def _settle_drops(self) -> None:
         """Forgets dropped queries that the scheduler has heard of and no call runs."""
         for unit in self._unplanned & self._dropping.keys():
-            if not any(unit in call.units for call in self._under_way.values()):
+            segments = set(self.segments_of(unit))
+            if not self._calls.runs_any(segments):
                 name = self._network.paths[unit].query.name
                 self._executor.promises.forget(name)
                 self._journal.forget_query(name)
                 self._executor.forget(name)
                 self.sinks[name].close()
-                self._dropped.add(unit)
-                self._attempts.pop(unit, None)
+                self._dropped |= segments
+                if (waiting := self._queues.get(self._network.paths[unit].stream)) is not None:
+                    waiting.clear()
+                for each in segments:
+                    self._calls.attempts.pop(each, None)
                 self._unplanned.discard(unit)
                 self._dropping.pop(unit).set()
 
     def _sink_of(self, path: Path) -> FileSink:
         taker = self._deliver.get(path.query.name)
         return sink_of(path, self._own, self._state, taker, self._reached)
+
+    def _open(self, stream: Stream) -> None:
+        """Makes a stream's log or, where a segment fills it, its queue."""
+        if stream.is_derived:
+            schema = StructType([*self._schemas[stream.name].fields, ARRIVED])
+            folder = self._state / "queues" / stream.name
+            self._queues[stream.name] = SegmentQueue(stream.name, schema, folder)
+        else:
+            self._logs[stream.name] = self._log_of(stream)
 
     def _log_of(self, stream: Stream) -> StreamLog:
         schema = self._schemas[stream.name]
@@ -302,11 +313,7 @@ class SparkEngine:
         return self._clock.now_s()
 
     def start(self, call: BoxCall) -> None:
-        if self._stopping:
-            return  # what is under way is finished, nothing new begins
-        self._running += 1
-        self._under_way[call.number] = call
-        self._submit(Task(call, left=[call.units]))
+        self._calls.start(call)
 
     def next_event(self, wake_at_s: float) -> Event | None:
         """Waits on the queue; what passes outside this method is the loop's own time."""
@@ -314,10 +321,7 @@ class SparkEngine:
             self.loop_s += time.perf_counter() - self._returned_at_s
         self._settle_drops()
         event = self._wait(wake_at_s)
-        if isinstance(event, StepFinished | CallGone):
-            self._running -= 1
-        if isinstance(event, StepFinished):
-            del self._under_way[event.call.number]
+        self._calls.heard(event)
         if isinstance(event, QueryStopped):
             self._unplanned.add(event.unit)
         self._returned_at_s = time.perf_counter()
@@ -326,7 +330,7 @@ class SparkEngine:
     def drain(self) -> None:
         """Stops ingest; the run ends when everything that has arrived is processed."""
         self._intake.stop()
-        self._draining = True
+        self._calls.draining = True
         self._events.put(ClockTicked(self.now_s()))
 
     def stop(self) -> None:
@@ -334,12 +338,28 @@ class SparkEngine:
 
         Calls that take longer than the engine's patience are interrupted, and so not committed.
         """
-        self._stopping = True
+        self._calls.stopping = True
         self._give_up_at_s = time.monotonic() + self._patience_s
         self._events.put(ClockTicked(self.now_s()))
 
     def stop_query(self, unit: int) -> None:
-        self._events.put(QueryStopped(self.now_s(), unit))
+        for each in self.segments_of(unit):
+            self._events.put(QueryStopped(self.now_s(), each))
+
+    def path_of(self, unit: int) -> Path:
+        return self._network.paths[unit]
+
+    def segments_of(self, unit: int) -> list[int]:
+        """Gives all units of a unit's query, in the order of the way of a tuple."""
+        path = self._network.paths[unit]
+        queue = path.into or path.stream
+        if queue not in self._queues:
+            return [unit]
+        return [
+            number
+            for number, each in enumerate(self._network.paths)
+            if queue in (each.into, each.stream)
+        ]
 
     def totals(self) -> dict[str, tuple[int, int]]:
         """Gives the tuples that every query has consumed and produced, over all runs."""
@@ -362,6 +382,13 @@ class SparkEngine:
         When the log fills up, what is passed goes at once.
         """
         name = self._network.streams[stream].name
+        if name in self._queues:
+            return
+        for path in self._network.paths:
+            # What waits between segments is made again after a crash, from what it came from.
+            if path.stream == name and path.into is not None:
+                held = self._queues[path.into].held_from
+                passed = passed if held is None else min(passed, held)
         keep_s = 0.0 if self.budget.log >= SLOW_DOWN else self._retention_s
         before_s = self.now_s() - keep_s
         self._logs[name].drop(self._journal.first_younger(name, passed, before_s))
@@ -372,12 +399,7 @@ class SparkEngine:
             return
         self._intake.stop()
         patience_s = max(0.1, self._give_up_at_s - time.monotonic())
-        alarm = threading.Timer(
-            patience_s, self._session.sparkContext.cancelJobsWithTag, (self._tag,)
-        )
-        alarm.start()
-        self._workers.close(patience_s + GRACE_S)
-        alarm.cancel()
+        self._calls.close(patience_s)
         self._executor.promises.try_again()
         for sink in self.sinks.values():
             sink.close()
@@ -388,11 +410,11 @@ class SparkEngine:
 
     def _wait(self, wake_at_s: float) -> Event | None:
         while True:
-            idle = not self._running and self._events.empty()
-            tried_again = set(self._attempts) - self._unplanned
-            if idle and (self._stopping or (self._draining and not tried_again)):
+            idle = not self._calls.running and self._events.empty()
+            tried_again = set(self._calls.attempts) - self._unplanned
+            if idle and (self._calls.stopping or (self._calls.draining and not tried_again)):
                 return None
-            if self._stopping and time.monotonic() > self._give_up_at_s:
+            if self._calls.stopping and time.monotonic() > self._give_up_at_s:
                 return None
             left_s = wake_at_s - self.now_s()
             if left_s <= 0:
@@ -400,12 +422,14 @@ class SparkEngine:
             if time.monotonic() >= self._look_at_s:
                 self._look_at_s = time.monotonic() + 0.5
                 self._look_after_sources()
-                self._look_after_calls()
+                self._calls.look_after()
                 self._executor.promises.try_again()
                 if self.budget.pressure >= FULL:
                     return Overloaded(self.now_s(), self.now_s() + 1.0)
                 if self.budget.memory >= SPARE:
                     self._cache.clear()
+                    for each in list(self._queues.values()):
+                        each.spill()
             try:
                 return self._events.get(timeout=min(left_s, 0.5))
             except queue.Empty:
@@ -416,18 +440,7 @@ class SparkEngine:
         for failure in self._intake.failures():
             self.failures.append(failure)
             log.warning("%s", failure)
-            self._draining = self._intake.over
-
-    def _look_after_calls(self) -> None:
-        """Cancels the jobs of a call that takes too long; abandons one that goes on even so."""
-        for turn in self._workers.running():
-            took_s = time.monotonic() - turn.since_s
-            if took_s > self._call_timeout_s and not turn.cancelled:
-                turn.cancel(self._session.sparkContext.cancelJobsWithTag)
-            elif turn.cancelled and took_s > self._call_timeout_s + GRACE_S and turn.abandon():
-                self._executor.renew(self._network.paths[unit] for unit in turn.units)
-                self._workers.replace(turn)
-                self._settle(turn, [CallTimedOut(limit_s=self._call_timeout_s)] * len(turn.units))
+            self._calls.draining = self._intake.over
 
     def _arrived(self, stream: int, *trains: Train) -> None:
         self._events.put(
@@ -437,95 +450,9 @@ class SparkEngine:
                 np.array([train.tuples for train in trains]),
                 np.array([train.head_arrived_at_s for train in trains]),
                 np.array([train.mean_arrived_at_s for train in trains]),
-                tuple_bytes=self._logs[self._network.streams[stream].name].tuple_bytes,
+                tuple_bytes=self._executor.source(self._network.streams[stream].name).tuple_bytes,
             )
         )
 
-    def _submit(self, task: Task) -> None:
-        self._workers.submit(Turn(task, task.left.pop(0), self._call_timeout_s))
-
-    def _run(self, turn: Turn) -> None:
-        """A worker's turn: evaluates and commits, tells how it went."""
-        began_s, call = time.perf_counter(), turn.task.call
-        paths = tuple(self._network.paths[unit] for unit in turn.units)
-        work = Work(paths, call.first_train, call.end_train, call.tuples)
-        lane = ""
-        try:
-            outputs, lane = self._executor.run(self._worker_session(turn.tag), work, turn)
-        except Exception as error:  # nothing was committed
-            outputs = [CallTimedOut(limit_s=turn.limit_s) if turn.cancelled else error] * len(paths)
-        if not turn.end():
-            return  # abandoned, and settled
-        turn.task.lane = lane or turn.task.lane
-        turn.task.seconds += time.perf_counter() - began_s
-        self._settle(turn, outputs)
-
-    def _settle(self, turn: Turn, outputs: Sequence[Output | Exception]) -> None:
-        """Takes in what a turn made; lets units that together took too long run each alone."""
-        task = turn.task
-        if len(outputs) > 1 and all(isinstance(each, CallTimedOut) for each in outputs):
-            task.left += [(unit,) for unit in turn.units]
-        else:
-            task.outcomes.update(zip(turn.units, outputs, strict=True))
-        if task.left and not self._stopping:
-            self._submit(task)
-        else:
-            self._finish(task)
-
-    def _finish(self, task: Task) -> None:
-        call, committed_at_s = task.call, self.now_s()
-        stopped = CallTimedOut(limit_s=self._call_timeout_s)
-        outputs = [task.outcomes.get(unit, stopped) for unit in call.units]
-        failed = [
-            (unit, output)
-            for unit, output in zip(call.units, outputs, strict=True)
-            if isinstance(output, Exception)
-        ]
-        if failed and self._stopping:  # interrupted, perhaps: the next start runs it
-            self._events.put(CallGone(self.now_s()))
-            return
-        for unit, output in failed:
-            self._fail(call, unit, output)
-        responses = tuple(
-            committed_at_s - output.arrived_at_s if isinstance(output, Output) else NOTHING
-            for output in outputs
-        )
-        outs = tuple(len(each) for each in responses)
-        self._events.put(
-            StepFinished(
-                self.now_s(), call, task.seconds, outs, responses,
-                failed=tuple(unit for unit, _ in failed), lane=task.lane,
-            )
-        )  # fmt: skip
-        for unit in set(call.units).difference(unit for unit, _ in failed):
-            self._attempts.pop(unit, None)
-
-    def _fail(self, call: BoxCall, unit: int, error: Exception) -> None:
-        """Has a unit tried again later or, after the last attempt, no more."""
-        path: Path = self._network.paths[unit]
-        attempts = self._attempts[unit] = self._attempts.get(unit, 0) + 1
-        failure = StepFailed(
-            query=path.query.name,
-            stream=path.stream,
-            trains=(call.first_train, call.end_train - 1),
-            attempts=attempts,
-            cause=cause_of(error),
-            **({"fix": error.fix} if isinstance(error, SinkUnwritable) else {}),
-        )
-        waits = isinstance(error, ResultsHidden) and not self._draining
-        if waits or (attempts < ATTEMPTS and not isinstance(error, CallTimedOut)):
-            log.info("%s", failure)
-            until_s = self.now_s() + PAUSE_S * 2 ** min(attempts - 1, ATTEMPTS)
-            self._events.put(UnitDelayed(self.now_s(), unit, until_s, failure))
-        else:
-            del self._attempts[unit]
-            log.warning("%s", failure)
-            self._events.put(UnitFailed(self.now_s(), unit, call, failure))
-
-    def _worker_session(self, tag: str) -> SparkSession:
-        if not hasattr(self._sessions, "own"):
-            self._sessions.own = own_session(self._session)
-            for each in (self._tag, tag):
-                self._session.sparkContext.addJobTag(each)
-        session: SparkSession = self._sessions.own
-        return session
+    def _passed_on(self, stream: str, train: Train) -> None:
+        self._arrived(self._network.stream_number(stream), train)

@@ -11,6 +11,7 @@ from pathlib import Path as File
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from headgate.errors import ResultsHidden, SinkUnwritable
 from headgate.model.form import Form
@@ -22,10 +23,11 @@ from headgate.spark.budget import Budget
 from headgate.spark.constants import ConstantsGroup, constants_group_of, fits
 from headgate.spark.files import flush_all
 from headgate.spark.group import Group, Output, group_of
-from headgate.spark.journal import Journal, Result
+from headgate.spark.journal import Journal, Result, Train
 from headgate.spark.lanes import Lanes
 from headgate.spark.projection import NotPlain, Projection
 from headgate.spark.promises import Promise, Promises
+from headgate.spark.segment_queue import SegmentQueue, SourceRange
 from headgate.spark.sinks import FileSink
 from headgate.spark.stream_log import StreamLog, Trains
 from headgate.spark.workers import Turn
@@ -47,10 +49,10 @@ class Prepared:
     """A group with Spark's code for it, made when it is first wanted, and what its calls cost."""
 
     def __init__(
-        self, group: Group | ConstantsGroup, log: StreamLog, lane: Lane | None = None
+        self, group: Group | ConstantsGroup, schema: StructType, lane: Lane | None = None
     ) -> None:
         self.group, self.lanes = group, Lanes.new(lane)
-        self._log = log
+        self._schema = schema
         self._projection: Projection | None = None
         self._turn = threading.Lock()
 
@@ -59,7 +61,7 @@ class Prepared:
         with self._turn:
             if self._projection is None and self.lanes.driver_can and self.group.items:
                 try:
-                    self._projection = Projection(session, self.group.items, self._log.schema)
+                    self._projection = Projection(session, self.group.items, self._schema)
                 except NotPlain:
                     self.lanes.driver_can = False
             return self._projection
@@ -90,9 +92,12 @@ class Executor:
         reached: Callable[[str], None],
         lane: Lane | None = None,
         budget: Budget | None = None,
+        queues: Mapping[str, SegmentQueue] | None = None,
+        queued: Callable[[str, Train], None] = lambda stream, train: None,
     ) -> None:
         self._session, self._lane, self._budget = session, lane, budget
         self._journal, self._logs, self._sinks = journal, logs, sinks
+        self._queues, self._queued = {} if queues is None else queues, queued
         self._reached, self.promises = reached, Promises(journal, reached)
         self._shared: dict[str, Prepared] = {}
         self._alone: dict[str, Prepared] = {}
@@ -102,6 +107,7 @@ class Executor:
     def arrange(self, paths: Iterable[Path], costly: Callable[[Path], bool]) -> None:
         """Says anew which queries share their code."""
         paths = list(paths)
+        self._rest_of = {path.stream: path.query.name for path in paths}
         texts = {path.query.name: text for path in paths if (text := self._text(path))}
         shared: dict[str, Prepared] = {}
         for part in parts_of(paths, texts, costly, self._fits):
@@ -121,6 +127,10 @@ class Executor:
             -1 - unit if each is None else numbers.setdefault(id(each), len(numbers))
             for unit, each in enumerate(shared)
         ]
+
+    def source(self, stream: str) -> StreamLog | SegmentQueue:
+        """Gives where the tuples of a stream are."""
+        return self._queues[stream] if stream in self._queues else self._logs[stream]
 
     def prepared(self, path: Path) -> Prepared:
         """Gives what a query runs as when it shares a call."""
@@ -235,8 +245,8 @@ class Executor:
         self, session: SparkSession, work: Work, turn: Turn | None = None
     ) -> tuple[list[Output | Exception], Lane]:
         """Evaluates a call and commits what succeeded, all of it or nothing."""
-        stream_log = self._logs[work.paths[0].stream]
-        trains = stream_log.trains(work.first_train, work.end_train, work.tuples)
+        source = self.source(work.paths[0].stream)
+        trains = source.trains(work.first_train, work.end_train, work.tuples)
         check = (lambda: None) if turn is None else turn.check
         outputs, lane = self.evaluate(session, work.paths, trains, check)
         if turn is not None:
@@ -244,6 +254,7 @@ class Executor:
         made = sum(each.table.nbytes for each in outputs if isinstance(each, Output))
         with self._budget.holding(made) if self._budget else nullcontext():
             unwritten = self._commit_good(work, outputs)
+            self._hand_on(work, outputs)
         names = [path.query.name for path in work.paths]
         return [unwritten.get(name, out) for name, out in zip(names, outputs, strict=True)], lane
 
@@ -253,9 +264,40 @@ class Executor:
         good = [
             (path, output)
             for path, output in zip(work.paths, outputs, strict=True)
-            if isinstance(output, Output)
+            if isinstance(output, Output) and path.into is None
         ]
-        return self.commit(work, good) if good else {}
+        if not good:
+            return {}
+        queue = self._queues.get(work.paths[0].stream)
+        if queue is None:
+            return self.commit(work, good)
+        unwritten = self.commit(_of_source(work, queue), good)
+        if not unwritten:
+            queue.passed(work.end_train)
+            self._settle(queue, work.paths[0].query.name)
+        return unwritten
+
+    def _hand_on(self, work: Work, outputs: Sequence[Output | Exception]) -> None:
+        """Puts what first segments made into the queues of the rest."""
+        for path, output in zip(work.paths, outputs, strict=True):
+            if path.into is None or not isinstance(output, Output):
+                continue
+            queue = self._queues[path.into]
+            table = output.table.append_column(ARRIVED_AT, pa.array(output.arrived_at_s))
+            train = queue.append(table, SourceRange(work.first_train, work.end_train, work.tuples))
+            if train is not None:
+                self._queued(path.into, train)
+            else:
+                self._settle(queue, self._rest_of[path.into])
+
+    def _settle(self, queue: SegmentQueue, query: str) -> None:
+        """Moves a query's cursor over trains of which nothing is left, if that is its turn."""
+
+        def commit(passed: SourceRange) -> None:
+            moved = Result(query, passed.first, passed.end, passed.tuples, 0, 0, None, None)
+            self._journal.intend([moved])
+
+        queue.settle(commit)
 
     def commit(self, work: Work, outputs: Sequence[tuple[Path, Output]]) -> Mapping[str, Exception]:
         """Makes the results visible, exactly once, and hands over those that are delivered.
@@ -314,20 +356,26 @@ class Executor:
         return self._alone[name]
 
     def _prepare(self, part: Part) -> Prepared:
-        stream_log = self._logs[part.paths[0].stream]
-        columns = [name for name in stream_log.schema.names if name != ARRIVED_AT]
+        source = self.source(part.paths[0].stream)
+        columns = [name for name in source.schema.names if name != ARRIVED_AT]
         texts = {path.query.name: text for path in part.paths if (text := self._text(path))}
         make = constants_group_of if part.table else group_of
-        return Prepared(make(part.paths, columns, texts), stream_log, self._lane)
+        return Prepared(make(part.paths, columns, texts), source.schema, self._lane)
 
     def _text(self, path: Path) -> str | None:
         """Gives what a query for a sink of text puts out instead of its columns."""
-        if path.runs_whole:
+        if path.runs_whole or path.into is not None:
             return None
         return self._sinks[path.query.name].text(path.outputs, path.columns)
 
     def _fits(self, stream: str, form: Form) -> bool:
         key = stream, form
         if key not in self._forms:
-            self._forms[key] = fits(self._session, form, self._logs[stream].schema)
+            self._forms[key] = fits(self._session, form, self.source(stream).schema)
         return self._forms[key]
+
+
+def _of_source(work: Work, queue: SegmentQueue) -> Work:
+    """Gives a call over a queue in terms of the source's trains, as the journal counts."""
+    source = queue.source_of(work.first_train, work.end_train)
+    return Work(work.paths, source.first, source.end, source.tuples)

@@ -56,7 +56,8 @@ class Intake:
             RecoveryRefused: a source was asked in another way before, and would begin anew.
         """
         for number, stream in enumerate(streams):
-            self.opened(number, stream, logs[stream.name])()
+            if not stream.is_derived:
+                self.opened(number, stream, logs[stream.name])()
         self._poller.start()
 
     def opened(self, number: int, stream: Stream, log: StreamLog) -> Callable[[], None]:

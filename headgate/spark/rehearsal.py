@@ -20,7 +20,7 @@ from headgate.spark.executor import Executor
 from headgate.spark.files import remove
 from headgate.spark.patience import within
 from headgate.spark.refusals import SPARK_ERRORS
-from headgate.spark.stream_log import StreamLog, Trains
+from headgate.spark.stream_log import Trains
 
 log = logging.getLogger("headgate.spark")
 
@@ -79,11 +79,10 @@ class Rehearsal:
         self,
         session: SparkSession,
         executor: Executor,
-        logs: Mapping[str, StreamLog],
         folder: File,
         call_timeout_s: float = inf,
     ) -> None:
-        self._session, self._executor, self._logs = session, executor, logs
+        self._session, self._executor = session, executor
         self._folder, self._call_timeout_s = folder, call_timeout_s
         self._trains: dict[str, tuple[Trains, Trains]] = {}
         self.alone_s: dict[str, float] = {}
@@ -221,7 +220,7 @@ class Rehearsal:
     def _invent(self, paths: Sequence[Path]) -> None:
         """Makes a train of few and a train of many tuples for every stream that is read."""
         for stream in dict.fromkeys(path.stream for path in paths):
-            schema, folder = self._logs[stream].schema, self._folder / stream
+            schema, folder = self._executor.source(stream).schema, self._folder / stream
             self._trains[stream] = (
                 invent(self._session, schema, FEW, folder),
                 invent(self._session, schema, MANY, folder),

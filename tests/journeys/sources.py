@@ -1,6 +1,7 @@
 """Sources for journeys: files of sensor readings, and a Headgate over them."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,3 +57,18 @@ def consume(gate: Headgate, offered: int, but: tuple[str, ...] = ()) -> None:
             return
         gate.wait(0.05)
     raise AssertionError(f"after a minute: {gate.totals()} of {offered}, {gate.report().errors}")
+
+
+def until(done: Callable[[], bool], gate: Headgate, deadline_s: float = 90.0) -> None:
+    """Waits until something is so, or the run has taken too long."""
+    ends_at_s = time.monotonic() + deadline_s
+    while not done():
+        assert time.monotonic() < ends_at_s, gate.report().errors
+        gate.wait(0.05)
+
+
+def balanced(gate: Headgate) -> None:
+    """Holds the accounts of all queries against what arrived."""
+    for name, each in gate.accounts().items():
+        parts = each.delivered + each.filtered + each.queued + each.shed + each.missed
+        assert each.arrived == parts, (name, each)

@@ -5,16 +5,17 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
-from sources import consume, gate_over, write_readings
+from sources import balanced, consume, gate_over, until, write_readings
 
 from headgate import Headgate, Query, Sink, Stream
 from headgate.errors import ConfigRefused, RecoveryRefused
+from headgate.spark import calls as calls_module
 from headgate.spark import engine as engine_module
 from headgate.spark.clock import Clock
 from headgate.workloads.forest import SCHEMA
@@ -30,23 +31,10 @@ ENDLESS = (
 )
 
 
-def until(done: Callable[[], bool], gate: Headgate, deadline_s: float = 90.0) -> None:
-    ends_at_s = time.monotonic() + deadline_s
-    while not done():
-        assert time.monotonic() < ends_at_s, gate.report().errors
-        gate.wait(0.05)
-
-
 def same(gate: Headgate, source: Path, **queries: str) -> None:
     for name, sql in queries.items():
         folder = Path(gate.query(name)._path.query.sink.path)
         assert committed_rows(folder) == expected_rows(sql, source), name
-
-
-def balanced(gate: Headgate) -> None:
-    for name, each in gate.accounts().items():
-        parts = each.delivered + each.filtered + each.queued + each.shed + each.missed
-        assert each.arrived == parts, (name, each)
 
 
 @pytest.fixture
@@ -259,7 +247,7 @@ def other_stream(gate: Headgate, folder: Path) -> None:
 def test_a_train_that_has_rotted_stops_the_queries_of_its_stream_alone(
     spark: SparkSession, tmp_path: Path, lane: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_module, "PAUSE_S", 0.05)
+    monkeypatch.setattr(calls_module, "PAUSE_S", 0.05)
     offered = write_readings(tmp_path / "source", files=2, rows=50)
     write_readings(tmp_path / "other", files=1, rows=50, seed=2)
     first = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
@@ -449,12 +437,12 @@ def test_a_limit_of_nothing_is_refused(spark: SparkSession, tmp_path: Path) -> N
 def test_a_run_ends_though_a_query_that_is_tried_again_was_stopped(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_module, "PAUSE_S", 3600.0)
+    monkeypatch.setattr(calls_module, "PAUSE_S", 3600.0)
     write_readings(tmp_path / "source", files=1, rows=20)
     bad = "SELECT CAST(location AS INT) AS n FROM sensors"
     gate = gate_over(spark, tmp_path, {"hot": ("H", HOT), "bad": ("H", bad)})
     gate.start()
-    until(lambda: bool(gate._engine._attempts), gate)
+    until(lambda: bool(gate._engine._calls.attempts), gate)
     gate.query("bad").stop()
     assert gate.drain(60)
     gate.stop()

@@ -25,6 +25,7 @@ QUERIES = {
     "dry": ("H", "SELECT location, humidity, ts FROM sensors WHERE humidity < 20"),
     "both": ("N", "SELECT * FROM sensors WHERE temperature > 20 AND humidity < 50"),
     "sum": ("N", "SELECT temperature + humidity AS total, ts FROM sensors"),
+    "cut": ("N", "SELECT upper(location) AS place, ts FROM sensors WHERE temperature > 25"),
 }
 WINDOWS = {
     "before the journal has the train": ["train written", "train named"],
@@ -47,7 +48,10 @@ def _pipeline(folder: Path, ingest: str) -> Path:
         "spark": {"master": "local[2]"},
         "classes": {"H": 6, "N": 1},
         "streams": {"sensors": stream},
-        "queries": {name: {"class": each, "sql": sql} for name, (each, sql) in QUERIES.items()},
+        "queries": {
+            name: {"class": each, "sql": sql, "cut": name == "cut"}
+            for name, (each, sql) in QUERIES.items()
+        },
     }
     file = folder / "pipeline.yaml"
     file.write_text(yaml.safe_dump(pipeline))

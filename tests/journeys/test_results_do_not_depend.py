@@ -1,8 +1,7 @@
 """What a query outputs never depends on policy, train size, fusion, workers or a crash."""
 
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,12 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from crash import CrashAt
 from hypothesis import HealthCheck, Phase, example, given, note, settings
 from hypothesis import strategies as st
 from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
 
 from headgate import Headgate, Query, Stream
+from headgate.errors import QueryRefused
 from headgate.policies import policies
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -47,6 +48,7 @@ TEXTS = [
     "SELECT coalesce(location, 'nowhere') AS place FROM sensors WHERE location IS NULL",
     "SELECT location, humidity FROM sensors WHERE NOT (temperature > {a} AND humidity > {b})",
     "SELECT upper(location) AS up, length(location) AS n FROM sensors WHERE location LIKE '%{a}'",
+    "SELECT length(location) AS n FROM sensors WHERE temperature > {a} AND upper(location) > 'L3'",
     "SELECT ts FROM sensors",
     "SELECT x.warm FROM (SELECT temperature + 1 AS warm FROM sensors) x WHERE x.warm < {b}",
     "SELECT 100 / (temperature - {a}) AS quotient FROM sensors WHERE temperature <> {a}",
@@ -84,6 +86,7 @@ class Case:
     files_a_trigger: int
     crash_at: str | None
     crash_after: int
+    cut: bool = False
 
 
 cases = st.builds(
@@ -99,6 +102,7 @@ cases = st.builds(
     files_a_trigger=st.integers(1, 3),
     crash_at=st.sampled_from([None, *POINTS]),
     crash_after=st.integers(0, 4),
+    cut=st.booleans(),
 )
 
 
@@ -117,25 +121,6 @@ SECOND_TRAIN_NAMED_BUT_NOT_JOURNALLED = Case(
     crash_after=1,
 )
 """The train was written in the driver, and its replay by Spark: a folder in the place of a file."""
-
-
-class Crash(Exception):
-    """The process is gone: from here on nothing of it happens any more."""
-
-
-class CrashAt:
-    """Raises at the n-th time a point is reached, and at every point ever after."""
-
-    def __init__(self, point: str | None, after: int) -> None:
-        self._point, self._left = point, after
-        self.dead = threading.Event()
-
-    def __call__(self, point: str) -> None:
-        if point == self._point:
-            self._left -= 1
-        if self.dead.is_set() or (point == self._point and self._left < 0):
-            self.dead.set()
-            raise Crash(point)
 
 
 def _run(
@@ -161,7 +146,11 @@ def _run(
         )
     )  # fmt: skip
     for number, sql in enumerate(case.queries):
-        gate.add_query(Query(name=f"q{number}", sql=sql, query_class="HN"[number % 2]))
+        query = Query(name=f"q{number}", sql=sql, query_class="HN"[number % 2], cut=case.cut)
+        try:
+            gate.add_query(query)
+        except QueryRefused:  # there is nothing to cut in it
+            gate.add_query(replace(query, cut=False))
     gate.start()
     offered = sum(map(len, case.files))
     try:

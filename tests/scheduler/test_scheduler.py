@@ -210,7 +210,7 @@ def test_a_plan_that_names_a_unit_twice_never_runs_it_twice_in_one_call() -> Non
 def test_units_without_figures_are_probed_alone_first_and_fused_afterwards() -> None:
     network = network_of(3)
     table = unit_table(units_of(network))
-    table["tuple_cost_s"] = table["selectivity"] = np.nan
+    table["box_cost_s"] = table["box_selectivity"] = np.nan
     scheduler = Scheduler(
         network, table, policy_named("rr"), most_fused=3, statistics=Statistics(table)
     )
@@ -228,7 +228,7 @@ def test_units_without_figures_are_probed_alone_first_and_fused_afterwards() -> 
 def test_one_new_unit_among_known_ones_is_probed_before_them() -> None:
     network = network_of(3)
     table = unit_table(units_of(network))
-    table["tuple_cost_s"][1] = np.nan
+    table["box_cost_s"][1] = np.nan
     scheduler = Scheduler(
         network, table, policy_named("rr"), most_fused=3, statistics=Statistics(table)
     )

@@ -72,7 +72,7 @@ def test_who_may_not_share_sets_no_stop_either() -> None:
 def test_who_makes_the_others_wait_for_longer_than_a_call_costs_runs_alone() -> None:
     table = np.zeros(3, dtype=UNIT)
     table["pending"], table["overhead_s"] = 100, 0.05
-    table["tuple_cost_s"] = 1e-5, 1e-3, 4e-4
+    table["box_cost_s"] = 1e-5, 1e-3, 4e-4
     steps, cursors = [Step(0), Step(1), Step(2)], np.zeros(3, dtype=np.int64)
 
     def members(at_any_cost: bool) -> list[int]:
@@ -84,3 +84,16 @@ def test_who_makes_the_others_wait_for_longer_than_a_call_costs_runs_alone() -> 
 
     assert members(at_any_cost=False) == [0, 2]  # 0.1 s and 0.04 s against 0.05 s
     assert members(at_any_cost=True) == [0, 1, 2]
+
+
+def test_units_of_one_group_join_whatever_they_cost_and_other_groups_whole_or_not_at_all() -> None:
+    table = np.zeros(6, dtype=UNIT)
+    table["pending"], table["overhead_s"] = 100, 0.05
+    table["box_cost_s"] = 1e-5, 1e-3, 3e-4, 3e-4, 1e-4, 1e-4
+    groups = np.array([7, 7, 8, 8, 9, 9])
+    found, _ = fuse(
+        [Step(unit) for unit in range(6)], table, np.zeros(6, dtype=np.int64), most=9,
+        may_fuse=lambda unit, other: True, groups=groups,
+    )  # fmt: skip
+    # Of the others, 0.03 + 0.03 s are more than a call's 0.05, 0.01 + 0.01 are less.
+    assert [step.unit for step in found] == [0, 1, 4, 5]

@@ -13,13 +13,16 @@ from headgate.scheduler.statistics import Statistics
 
 def new_units(count: int) -> UnitTable:
     table = np.zeros(count, dtype=UNIT)
-    table["tuple_cost_s"] = table["selectivity"] = np.nan
+    for key in ("tuple_cost_s", "selectivity", "box_cost_s", "box_selectivity"):
+        table[key] = np.nan
     return table
 
 
 def known_unit(selectivity: float) -> UnitTable:
     table = np.zeros(1, dtype=UNIT)
-    table["tuple_cost_s"], table["selectivity"], table["overhead_s"] = 0.001, selectivity, 0.01
+    table["tuple_cost_s"] = table["box_cost_s"] = 0.001
+    table["selectivity"] = table["box_selectivity"] = selectivity
+    table["overhead_s"] = 0.01
     return table
 
 
@@ -174,3 +177,15 @@ def test_the_dearer_member_of_a_fused_call_has_the_larger_share() -> None:
         statistics.learn(table, call((1,), tuples, 0.1 + 4e-5 * tuples))
     shares_s = statistics.shares_s((0, 1), 10_000, 0.6)
     assert shares_s == pytest.approx([0.15, 0.45], rel=0.25)
+
+
+def test_a_segment_counts_what_follows_behind_it() -> None:
+    table = np.zeros(3, dtype=UNIT)
+    table["overhead_s"] = 0.01
+    table["box_cost_s"], table["box_selectivity"] = (0.001, 0.004, 0.002), (0.25, 0.5, 1.0)
+    Statistics(table).connect({0: (1,)}, table)
+    assert table["selectivity"].tolist() == [0.125, 0.5, 1.0]
+    assert table["tuple_cost_s"] == pytest.approx([0.001 + 0.25 * 0.004, 0.004, 0.002])
+    assert table["remaining_s"] == pytest.approx([0.025, 0.014, 0.012])
+    assert table["ideal_s"] == pytest.approx([0.025, 0.025, 0.012])  # T is that of the whole way
+    assert table["box_cost_s"].tolist() == [0.001, 0.004, 0.002]

@@ -1,0 +1,120 @@
+"""The streams and queries of a Headgate, with their numbers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from headgate.errors import ConfigRefused, UnknownName
+from headgate.model.network import Network, Path
+from headgate.model.query import QueryClass
+from headgate.model.stream import Stream
+
+
+class Catalogue:
+    """What is there, in the order it came; what was dropped keeps its number and may come back."""
+
+    def __init__(self, classes: Sequence[QueryClass]) -> None:
+        self.classes = tuple(classes)
+        self.streams: list[Stream] = []
+        self.paths: list[Path] = []
+        self.schemas: dict[str, Any] = {}
+        self.dropped: set[str] = set()
+        """Names of paths that were dropped while others ran."""
+        self.gone: set[str] = set()
+        """Names of streams that were."""
+
+    @property
+    def network(self) -> Network:
+        return self.network_of(self.streams, self.paths)
+
+    def network_of(self, streams: Sequence[Stream], paths: Sequence[Path]) -> Network:
+        return Network(tuple(streams), self.classes, tuple(paths))
+
+    @property
+    def columns(self) -> dict[str, Sequence[str]]:
+        """The columns of every stream."""
+        return {name: schema.names for name, schema in self.schemas.items()}
+
+    @property
+    def alive(self) -> tuple[Path, ...]:
+        """The paths that were not dropped."""
+        return tuple(path for path in self.paths if path.query.name not in self.dropped)
+
+    @property
+    def sources(self) -> list[str]:
+        """Names of the streams that a source fills."""
+        here = (each for each in self.streams if not each.is_derived)
+        return [each.name for each in here if each.name not in self.gone]
+
+    def with_stream(self, stream: Stream) -> tuple[int, list[Stream]]:
+        """Gives the number of a stream that comes, and all streams with it.
+
+        Raises:
+            ConfigRefused: another has its name.
+        """
+        names = [known.name for known in self.streams]
+        again = stream.name in self.gone
+        if not again and stream.name.lower() in map(str.lower, names):
+            raise ConfigRefused(
+                path="streams",
+                key="name",
+                value=stream.name,
+                expected="unique: two streams have it",
+            )
+        number = names.index(stream.name) if again else len(names)
+        return number, [*self.streams[:number], stream, *self.streams[number + again :]]
+
+    def refuse_to_drop(self, name: str) -> None:
+        """Refuses to drop a stream that is not there, or that a query reads."""
+        known = {stream.name for stream in self.streams} - self.gone
+        if name not in known:
+            raise UnknownName(kind="stream", name=name, known=known)
+        readers = [path.query.name for path in self.alive if path.stream == name]
+        if readers:
+            raise ConfigRefused(
+                path=f"stream '{name}'", key="queries", value=", ".join(readers),
+                expected="dropped before the stream that they read",
+            )  # fmt: skip
+
+    def with_query(
+        self, queues: Sequence[Stream], new: Sequence[Path]
+    ) -> tuple[list[int], list[Stream], list[Path]]:
+        """Gives the numbers of a query's paths, and all streams and paths with it."""
+        units = self._places(new)
+        paths = [*self.paths[: units[0]], *new, *self.paths[units[-1] + 1 :]]
+        known = {stream.name for stream in self.streams}
+        more = [each for each in queues if each.name not in known]
+        return units, [*self.streams, *more], paths
+
+    def units_of(self, query: str) -> list[int]:
+        """Gives the numbers of a query's paths, in the order of the way of a tuple."""
+        last = next(path for path in self.paths if path.query.name == query)
+        return [
+            unit for unit, path in enumerate(self.paths) if path is last or path.into == last.stream
+        ]
+
+    def segments_of(self, query: str) -> list[Path]:
+        """Gives a query's paths, in the order of the way of a tuple."""
+        return [self.paths[unit] for unit in self.units_of(query)]
+
+    def forget(self, units: Sequence[int]) -> None:
+        """Removes the paths of a query that has never run."""
+        queues = {self.paths[unit].into for unit in units}
+        del self.paths[units[0] : units[-1] + 1]
+        self.streams = [each for each in self.streams if each.name not in queues]
+
+    def _places(self, new: Sequence[Path]) -> list[int]:
+        """Gives new numbers or, of a query that was dropped, those that it had.
+
+        Raises:
+            ConfigRefused: it was cut then and is not now, or the other way round.
+        """
+        name = new[-1].query.name
+        if name not in self.dropped:
+            return list(range(len(self.paths), len(self.paths) + len(new)))
+        old = self.units_of(name)
+        if len(old) != len(new):
+            raise ConfigRefused(
+                path=f"query '{name}'", key="cut", value=new[-1].query.cut,
+                expected="as it was before the query was dropped, until the next start",
+            )  # fmt: skip
+        return old

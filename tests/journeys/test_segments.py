@@ -1,0 +1,158 @@
+"""Queries that are cut in two answer as if they were not, whatever happens in between."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from crash import CrashAt
+from independent import committed_rows, expected_rows
+from pyspark.sql import SparkSession
+from sources import balanced, consume, gate_over, until, write_readings
+
+from headgate import Headgate, Query
+from headgate.errors import QueryRefused
+from headgate.spark.segment_queue import SegmentQueue, SourceRange
+from headgate.spark.stream_log import ARRIVED
+
+pytestmark = pytest.mark.spark
+
+CUT = {
+    "hot": "SELECT upper(location) AS place, ts FROM sensors WHERE temperature > 30",
+    "dry": "SELECT location, length(location) AS n, ts FROM sensors"
+    " WHERE humidity < 30 AND length(location) > 3 AND temperature >= 2",
+    "never": "SELECT upper(location) AS place FROM sensors WHERE temperature > 1000",
+}
+PLAIN = {
+    "all": ("H", "SELECT * FROM sensors"),
+    "cold": ("N", "SELECT ts FROM sensors WHERE temperature < 9"),
+}
+
+
+def _gate(spark: SparkSession, folder: Path, **options: object) -> Headgate:
+    gate = gate_over(spark, folder, PLAIN, **options)
+    for number, (name, sql) in enumerate(CUT.items()):
+        gate.add_query(Query(name=name, sql=sql, query_class="HCN"[number], cut=True))
+    return gate
+
+
+def _same(gate: Headgate, folder: Path) -> None:
+    texts = {**CUT, **{name: sql for name, (_, sql) in PLAIN.items()}}
+    for name, sql in texts.items():
+        found = committed_rows(folder / "state" / "results" / name)
+        assert found == expected_rows(sql, folder / "source"), name
+    balanced(gate)
+
+
+@pytest.mark.parametrize("policy", ["cqc", "hr", "chain", "fcfs"])
+def test_the_answers_are_those_of_the_text(
+    spark: SparkSession, tmp_path: Path, policy: str
+) -> None:
+    offered = write_readings(tmp_path / "source", files=4, rows=50)
+    gate = _gate(spark, tmp_path, policy=policy, train_tuples=60)
+    gate.start()
+    consume(gate, offered)
+    report = gate.stop()
+    assert report is not None
+    assert not report.errors
+    _same(gate, tmp_path)
+    assert gate.accounts()["never"].filtered == offered
+    line = next(each for each in report.queries if each.name == "hot")
+    assert line.response_s.count == sum(committed_rows(tmp_path / "state/results/hot").values())
+
+
+@pytest.mark.parametrize("times", [0, 4])
+@pytest.mark.parametrize("point", ["results written", "step journalled", "result visible"])
+def test_a_crash_anywhere_changes_nothing(
+    spark: SparkSession, tmp_path: Path, point: str, times: int
+) -> None:
+    offered = write_readings(tmp_path / "source", files=3, rows=40)
+    crash = CrashAt(point, times)
+    first = _gate(spark, tmp_path, workers=1, train_tuples=40, reached=crash)
+    first.start()
+    done = lambda: all(consumed >= offered for consumed, _ in first.totals().values())  # noqa: E731
+    until(lambda: crash.dead.is_set() or done(), first)
+    first.stop()
+    second = _gate(spark, tmp_path)
+    second.start()
+    consume(second, offered)
+    second.stop()
+    _same(second, tmp_path)
+
+
+def test_they_come_and_go(spark: SparkSession, tmp_path: Path) -> None:
+    offered = write_readings(tmp_path / "source", files=2, rows=30)
+    gate = gate_over(spark, tmp_path, PLAIN)
+    gate.start()
+    consume(gate, offered)
+    late = gate.add_query(Query(name="hot", sql=CUT["hot"], query_class="H", cut=True))
+    offered += write_readings(tmp_path / "source", files=2, rows=30, first_file=2)
+    consume(gate, offered)
+    text = gate.explanation("hot").text()
+    assert "queue       hot__rest" in text
+    assert "select      temperature > 30" in text
+    assert late.exception() is None
+    assert "hot__rest" not in gate.status()["streams"]
+    found = committed_rows(tmp_path / "state/results/hot")
+    assert found == expected_rows(CUT["hot"], tmp_path / "source")
+    gate.drop_query("hot")
+    offered += write_readings(tmp_path / "source", files=1, rows=30, first_file=4)
+    consume(gate, offered)
+    gate.stop()
+    assert committed_rows(tmp_path / "state/results/hot") == found
+
+
+def test_where_the_rest_fails_the_query_does_and_nobody_else(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=2, rows=30)
+    gate = gate_over(spark, tmp_path, PLAIN)
+    bad = "SELECT CAST(upper(location) AS INT) AS n FROM sensors WHERE temperature > 3"
+    gate.add_query(Query(name="bad", sql=bad, query_class="H", cut=True))
+    gate.start()
+    until(lambda: gate.query("bad").exception() is not None, gate)
+    consume(gate, offered, but=("bad",))
+    gate.stop()
+    assert gate.query("bad").state == "FAILED"
+    assert gate.totals()["bad"] == (0, 0)
+    balanced(gate)
+
+
+def test_what_cannot_be_cut_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    write_readings(tmp_path / "source", files=1, rows=1)
+    gate = gate_over(spark, tmp_path, PLAIN)
+    with pytest.raises(QueryRefused, match="query 'x': cut is possible only between a condition"):
+        gate.add_query(Query(name="x", sql="SELECT * FROM sensors", query_class="H", cut=True))
+    gate.stop()
+
+
+def test_a_queue_spills_and_gives_back_what_it_holds(spark: SparkSession, tmp_path: Path) -> None:
+    schema = spark.createDataFrame([], "a INT").schema.add(ARRIVED)
+    queue = SegmentQueue("q__rest", schema, tmp_path / "queue")
+    committed: list[SourceRange] = []
+    for number in range(4):
+        rows = pa.table(
+            {"a": pa.array(range(number), pa.int32()), ARRIVED.name: np.arange(number) * 1.0}
+        )
+        train = queue.append(rows, SourceRange(number * 2, number * 2 + 2, 10))
+        assert (train is None) == (number == 0)
+    queue.settle(committed.append)
+    assert not committed
+    before = queue.bytes
+    queue.spill()
+    assert 0 < queue.bytes < before
+    assert len(list((tmp_path / "queue").iterdir())) == 2
+    assert queue.trains(0, 3, 6).table()["a"].to_pylist() == [0, 0, 1, 0, 1, 2]
+    assert queue.trains(1, 3, 5).frame(spark).count() == 5
+    assert queue.source_of(0, 2) == SourceRange(0, 6, 30)
+    assert queue.held_from == 0
+    queue.passed(2)
+    assert queue.held_from == 6
+    assert queue.append(rows.slice(0, 0), SourceRange(8, 9, 5)) is None
+    queue.settle(committed.append)
+    assert not committed
+    queue.passed(3)
+    queue.settle(committed.append)
+    assert committed == [SourceRange(8, 9, 5)]
+    assert queue.held_from is None
+    assert not list((tmp_path / "queue").iterdir())
