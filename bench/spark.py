@@ -147,6 +147,7 @@ def main() -> int:
         signal.signal(number, interrupt)
     found: list[Measurement] = []
     broken: list[str] = []
+    rows: list[dict[str, object]] = []
     began_s = time.perf_counter()
     try:
         with working_folder(asked.keep) as folder:
@@ -161,6 +162,7 @@ def main() -> int:
                     for each in PARTS[name](part):
                         talk(table([each]).splitlines()[-1])
                         found.append(each)
+                        rows.append({"part": name, "at": facts()["date"], **each.to_dict()})
                 except (subprocess.CalledProcessError, LookupError, TypeError) as error:
                     code = getattr(error, "returncode", None)
                     why = repr(error) if code is None else f"a process ended with code {code}"
@@ -170,13 +172,15 @@ def main() -> int:
         talk("interrupted")
         return 130
     print(table(found))
-    answer = {
-        "machine": facts(),
-        "seconds": round(time.perf_counter() - began_s),
-        "rows": [each.to_dict() for each in found],
-        "not measured": broken,
-    }
     if asked.results is not None:
+        order = list(PARTS)
+        rows += _kept(asked.results, asked.only or order)
+        answer = {
+            "machine": facts(),
+            "seconds": round(time.perf_counter() - began_s),
+            "rows": sorted(rows, key=lambda row: order.index(str(row["part"]))),
+            "not measured": broken,
+        }
         asked.results.write_text(json.dumps(answer, indent=1) + "\n")
     missed = [each for each in found if each.verdict == "miss"]
     print(f"{len(missed)} of {sum(each.bar is not None for each in found)} bars missed")
@@ -203,6 +207,14 @@ def _sides(
     return found
 
 
+def _kept(file: Path, measured: list[str]) -> list[dict[str, object]]:
+    """Gives the rows of parts that were not measured this time, as the file has them."""
+    if not file.exists():
+        return []
+    rows: list[dict[str, object]] = json.loads(file.read_text())["rows"]
+    return [row for row in rows if row.get("part") not in measured]
+
+
 def _cpu_s_per_million(result: SideResult) -> float:
     """Gives the CPU time of a million tuples in, scaled to those that were answered."""
     share = result.classes["all"].share if result.classes else 0.0
@@ -224,7 +236,11 @@ def _figures(found: dict[str, SideResult], more: dict[str, object]) -> dict[str,
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", type=lambda text: text.split(","), help=",".join(PARTS))
-    parser.add_argument("--results", type=Path, help="write the rows to this file, as JSON")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        help="write the rows to this file, as JSON; rows of other parts stay",
+    )
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep all files in a folder there")
     return parser.parse_args()
 
