@@ -45,12 +45,13 @@ def markdown() -> str:
     for row in answer["rows"]:
         bar = "" if row["bar"] is None else f"{row['bar_is']} {row['bar']:g}"
         missed = " **missed**" if row["verdict"] == "miss" else ""
-        value = f"{row['measured']:.3g} {row['unit']}"
-        lines.append(f"| {row['what']} | {value}{missed} | {bar} |")
+        measured = row["measured"]
+        value = f"{measured:,.0f}" if measured >= 1000 else f"{measured:.3g}"
+        lines.append(f"| {row['what']} | {value} {row['unit']}{missed} | {bar} |")
     machine = answer["machine"]
     lines.append(
         f"\n{machine['date'][:10]}, {machine['cores']} cores, {machine['memory_gb']} GB, PySpark"
-        f" {machine['pyspark']}, one run. The first table has seconds, mean / p95; a share in"
+        f" {machine['pyspark']}, one run of each part. The first table has seconds, mean / p95; a share in"
         " brackets is the part of the due results that a side had committed when its time was up,"
         " where that is below 0.99: it has failed, and its times are those of its quickest results."
     )

@@ -289,4 +289,4 @@ def test_the_example_is_a_good_file() -> None:
     assert len(pipeline.query_models()) == 24
     assert set(pipeline.classes) == {query.query_class for query in pipeline.query_models()}
     assert policy_of(pipeline).name == "cqc"
-    assert pipeline.arrivals_of("sensors").rate_per_s == 1500
+    assert pipeline.arrivals_of("sensors").rate_per_s == 3000

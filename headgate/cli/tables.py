@@ -67,7 +67,7 @@ _TIMES = ("mean s", "p95 s", "max s", "ℓ2 s")
 
 def _comparison(reports: Sequence[Report]) -> Table:
     table = _empty_table(
-        "", "class", "policy", "results", *_TIMES, "slowdown", "p95", "pending", "max"
+        "", "class", "policy", "results", *_TIMES, "slowed", "p95", "pending", "max"
     )
     for position in range(len(reports[0].classes)):
         for report in reports:
@@ -81,15 +81,15 @@ def _cells(line: Line, policy: str) -> list[str]:
     return [
         line.name,
         policy,
-        f"{response_s.count:,}",
+        _count(response_s.count),
         _s(response_s.mean),
         _s(response_s.p95),
         _s(response_s.maximum),
-        f"{response_s.norm:,.0f}",
+        _count(response_s.norm),
         _s(slowdown.mean),
         _s(slowdown.p95),
-        f"{line.pending_mean:,.0f}",
-        f"{line.pending_max:,}",
+        _count(line.pending_mean),
+        _count(line.pending_max),
     ]
 
 
@@ -102,3 +102,12 @@ def _empty_table(title: str, *columns: str) -> Table:
 
 def _s(value: float) -> str:
     return "–" if isnan(value) else f"{value:.2f}" if value < 1000 else f"{value:,.0f}"
+
+
+def _count(value: float) -> str:
+    """Gives a number that a table of 100 letters has room for.
+
+    >>> _count(99_999.4), _count(1_271_200)
+    ('99,999', '1.271 M')
+    """
+    return f"{value:,.0f}" if value < 999_999.5 else f"{value / 1e6:,.3f} M"
