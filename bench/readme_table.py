@@ -53,7 +53,8 @@ def markdown() -> str:
         f"\n{machine['date'][:10]}, {machine['cores']} cores, {machine['memory_gb']} GB, PySpark"
         f" {machine['pyspark']}, one run of each part. The first table has seconds, mean / p95;"
         " a share in brackets is the part of the due results that a side had committed when its"
-        " time was up, where that is below 0.99: it has failed, and its times are those of its quickest results."
+        " time was up, where that is below 0.99: it has failed, and its times are those of its"
+        " quickest results."
     )
     return "\n".join(lines)
 
