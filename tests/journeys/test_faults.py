@@ -397,8 +397,12 @@ SLOW = ENDLESS.replace("60000000", "16000000")
 
 @pytest.mark.parametrize(
     ("sql", "limit_s"),
-    [(SLOW, 1.0), ("SELECT doze(temperature) AS d FROM sensors", 4.0)],
-    ids=["expression", "job"],
+    [
+        pytest.param(SLOW, 1.0, id="expression"),
+        pytest.param(
+            "SELECT doze(temperature) AS d FROM sensors", 4.0, id="job", marks=pytest.mark.long
+        ),
+    ],
 )
 def test_a_query_that_never_ends_in_rehearsal_keeps_nobody_from_starting(
     spark: SparkSession, tmp_path: Path, sql: str, limit_s: float, caplog: pytest.LogCaptureFixture

@@ -115,8 +115,8 @@ def test_runs_that_die_at_points_end_like_one_that_did_not(tmp_path: Path) -> No
     seed = random.randrange(10**6)
     print(f"seed={seed}")
     luck = random.Random(seed)
-    windows = luck.sample(list(WINDOWS), 2)
-    points = [(luck.choice(WINDOWS[window]), luck.randint(1, 3)) for window in windows]
+    window = luck.choice(list(WINDOWS))
+    points = [(luck.choice(WINDOWS[window]), luck.randint(1, 3))]
     print(points)
     _kill_at(tmp_path, luck.choice(["auto", "spark"]), points)
 

@@ -61,7 +61,7 @@ def test_the_answers_are_those_of_the_text(
     assert line.response_s.count == sum(committed_rows(tmp_path / "state/results/hot").values())
 
 
-@pytest.mark.parametrize("times", [0, 4])
+@pytest.mark.parametrize("times", [0, pytest.param(4, marks=pytest.mark.long)])
 @pytest.mark.parametrize("point", ["results written", "step journalled", "result visible"])
 def test_a_crash_anywhere_changes_nothing(
     spark: SparkSession, tmp_path: Path, point: str, times: int

@@ -7,7 +7,7 @@ from math import nan
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given, note
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
@@ -89,6 +89,7 @@ def _found(group: ConstantsGroup, rows: pa.Table, made: pa.Table) -> list[list[i
     return [sorted(output.table["id"].to_pylist()) for output in outputs]
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(rows=st.lists(ROW, max_size=30), conditions=predicates())
 def test_every_member_has_the_rows_of_its_text(
     spark: SparkSession, rows: list[dict[str, object]], conditions: list[str]

@@ -233,6 +233,7 @@ def test_records_of_a_transaction_that_failed_come_as_the_isolation_says(
     assert _read(committed.read(20)) == [*range(10), *range(20, 30)]
 
 
+@pytest.mark.long
 def test_a_broker_that_was_away_is_asked_again(
     spark: SparkSession, broker: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
