@@ -141,7 +141,7 @@ def test_a_stream_that_comes_later_is_read_and_goes_when_nobody_reads_it(
     assert other == expected_rows("SELECT * FROM sensors", tmp_path / "other")
 
 
-@pytest.mark.parametrize("ingest", ["auto", "spark"])
+@pytest.mark.parametrize("ingest", ["auto", pytest.param("spark", marks=pytest.mark.long)])
 def test_a_dropped_stream_comes_back_and_its_log_goes_on(
     spark: SparkSession, tmp_path: Path, ingest: str
 ) -> None:

@@ -398,7 +398,7 @@ SLOW = ENDLESS.replace("60000000", "16000000")
 @pytest.mark.parametrize(
     ("sql", "limit_s"),
     [
-        pytest.param(SLOW, 1.0, id="expression"),
+        pytest.param(SLOW, 1.0, id="expression", marks=pytest.mark.long),
         pytest.param(
             "SELECT doze(temperature) AS d FROM sensors", 4.0, id="job", marks=pytest.mark.long
         ),

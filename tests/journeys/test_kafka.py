@@ -147,6 +147,7 @@ def test_a_run_over_a_topic_that_crashed_ends_like_one_that_did_not(
     readings.check(tmp_path / "state")
 
 
+@pytest.mark.long
 def test_records_that_are_gone_end_the_stream_and_no_other(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:

@@ -164,7 +164,7 @@ def _run(
         gate.stop()
 
 
-@settings(max_examples=6, phases=UNSHRUNK, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5, phases=UNSHRUNK, suppress_health_check=list(HealthCheck))
 @example(case=SECOND_TRAIN_NAMED_BUT_NOT_JOURNALLED)
 @given(case=cases)
 def test_committed_output_equals_the_batch_answer(spark: SparkSession, case: Case) -> None:

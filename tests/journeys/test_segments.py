@@ -44,7 +44,14 @@ def _same(gate: Headgate, folder: Path) -> None:
     balanced(gate)
 
 
-@pytest.mark.parametrize("policy", ["cqc", "hr", "chain", "fcfs"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "cqc",
+        "chain",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("hr", "fcfs", "mr")),
+    ],
+)
 def test_the_answers_are_those_of_the_text(
     spark: SparkSession, tmp_path: Path, policy: str
 ) -> None:
