@@ -103,8 +103,10 @@ class QueryConfig(_Strict):
         "qos-bucketed), as [[0, 1], [2, 1], [5, 0]]",
     )
     allows_shedding: bool = Field(False, description="whether tuples may be dropped in overload")
-    cut: bool = Field(
-        False, description="run cheap conditions first, with a queue before what calls functions"
+    cut: bool | None = Field(
+        None,
+        description="run cheap conditions first, with a queue before what calls functions; left"
+        " out, it is the policy's choice",
     )
     statistics: StatisticsConfig | None = Field(None, description="for simulation without a run")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 import sqlglot
 from sqlglot import exp
@@ -10,12 +11,9 @@ from headgate.errors import QueryRefused
 from headgate.language.form import conditions_of
 from headgate.language.parse import line_of
 from headgate.language.tokens import DIALECT
-from headgate.model.network import Path
+from headgate.model.network import FIRST, REST, Path
 from headgate.model.query import Sink
 from headgate.model.stream import DERIVED, Stream
-
-FIRST, REST = "__first", "__rest"
-"""What is put behind a query's name to name its first segment, and the queue behind it."""
 
 _CHEAP = (exp.Connector, exp.Cast, exp.Case, exp.If, exp.Coalesce)
 
@@ -23,8 +21,9 @@ _CHEAP = (exp.Connector, exp.Cast, exp.Case, exp.If, exp.Coalesce)
 def cut(path: Path, columns: Sequence[str]) -> tuple[Stream, Path, Path]:
     """Gives the queue between, the first segment and the rest.
 
-    The first has the conditions without a function call; the rest has those with one, and what the
-    query puts out. Which rows come out is the same: conditions that are joined by AND.
+    The first has the conditions before the first one that calls a function; the rest has the others
+    and what the query puts out. They stay in the order they were written in, so that a condition
+    that guards another still does.
 
     Args:
         columns: of the query's stream; all of them wait in the queue.
@@ -40,20 +39,20 @@ def cut(path: Path, columns: Sequence[str]) -> tuple[Stream, Path, Path]:
             " log", fix="leave out one of the two",
         )  # fmt: skip
     conditions = conditions_of(path.predicate) if path.predicate and not path.runs_whole else []
-    first = [each for each in conditions if not _calls(each)]
-    rest = [each for each in conditions if _calls(each)]
+    first = list(takewhile(lambda each: not _calls(each), conditions))
+    rest = conditions[len(first) :]
     if not first or not (rest or any(map(_calls, path.outputs))):
         raise QueryRefused(
             query=query.name, clause="cut",
             reason="is possible only between a condition without a function call and something"
-            " that has one, in a plain SELECT whose conditions are joined by AND",
-            fix="leave it out: the query runs as one, or add such a condition",
+            " behind it that has one, in a plain SELECT whose conditions are joined by AND",
+            fix="leave it out: the query runs as one, or write such a condition first",
         )  # fmt: skip
     quoted = tuple("`" + name.replace("`", "``") + "`" for name in columns)
     kept = " AND ".join(first)
     opening = replace(
         query, name=query.name + FIRST, sql=f"SELECT * FROM {path.stream} WHERE {kept}",
-        sink=Sink(), statistics=None, cut=False,
+        sink=Sink(), statistics=None, cut=None,
     )  # fmt: skip
     queue = Stream(name=query.name + REST, format=DERIVED)
     head = line_of(opening, path.stream, kept, quoted)

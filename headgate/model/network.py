@@ -11,6 +11,9 @@ from headgate.model.operator import Operator
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 
+FIRST, REST = "__first", "__rest"
+"""What is put behind a query's name to name its first segment, and the queue behind it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Box:
@@ -48,6 +51,12 @@ class Path:
     constants: tuple[Constant, ...] = ()
     longest_call: str = ""
     into: str | None = None
+
+    @property
+    def known_as(self) -> str:
+        """The name of its statistics: what the rest of a query costs is not what the whole does."""
+        rest = self.query.name + REST
+        return rest if self.stream == rest else self.query.name
 
     @property
     def predicate(self) -> str | None:

@@ -127,7 +127,8 @@ class Query:
 
     Args:
         cut: whether its cheap conditions run as a segment of their own, before what calls
-            functions; tuples that pass them wait in a queue between the two.
+            functions; tuples that pass them wait in a queue between the two. None leaves it to the
+            policy.
 
     >>> Query(name="fire", sql="SELECT * FROM sensors WHERE heat > 60", query_class="H").weight
     1.0
@@ -141,7 +142,7 @@ class Query:
     deadline_s: float | None = None
     qos: QoSGraph | None = None
     allows_shedding: bool = False
-    cut: bool = False
+    cut: bool | None = None
     statistics: QueryStatistics | None = None
 
     def __post_init__(self) -> None:

@@ -138,7 +138,7 @@ def _own_name(units: Units, shape: UnitShape) -> str:
     """Gives the name by which a unit's own figures are known: of a segment, its path's."""
     paths = units.network.paths
     cut = shape.number < len(paths) and paths[shape.number].into is not None
-    return paths[shape.number if cut else shape.query].query.name
+    return paths[shape.number if cut else shape.query].known_as
 
 
 def _bytes_in(units: Units, shape: UnitShape) -> float:

@@ -211,6 +211,8 @@ def _depth_first(members: Sequence[int], units: Units) -> tuple[list[int], list[
 class ChartPolicy(Policy):
     """Runs the partition of the steepest slope, inside it depth first (BZ §3.1, §4)."""
 
+    cuts = True
+
     def __init__(self) -> None:
         self._units: Units | None = None
         self._order: tuple[int, Order] | None = None

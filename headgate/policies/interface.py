@@ -70,6 +70,9 @@ class Policy(ABC):
     fuses_at_any_cost: bool = False
     """Whether neighbours share calls although their results then wait for each other's."""
 
+    cuts: bool = False
+    """Whether it orders the segments of a query, so that queries should be cut for it."""
+
     wake_at_s: float = inf
     """When it wants to hear `Measured` and be asked again, although nothing may have happened."""
 

@@ -51,10 +51,11 @@ class SuperboxPolicy(Around):
     """Runs one traversal to its end before it chooses the next superbox.
 
     A worker calls the boxes of its superbox one after the other; where several workers run, each
-    has a traversal of its own. At query level a query is one box, and the inner policy decides.
+    has a traversal of its own. At query level a query is one box, and the inner policy decides; the
+    rest of a query that is cut comes first, as every traversal of such a superbox has it.
     """
 
-    tuples_a_step = ALL
+    tuples_a_step, cuts = ALL, True
 
     def __init__(self, traversal: str, inner: str | Policy) -> None:
         if traversal not in ORDERS:
@@ -62,6 +63,7 @@ class SuperboxPolicy(Around):
         super().__init__(inner)
         self.traversal = traversal
         self._at_query_level = True
+        self._inside: frozenset[int] = frozenset()
         self._superboxes: tuple[Superbox, ...] = ()
         self._applications_by_unit: list[list[int]] = []
         self._sources: frozenset[int] = frozenset()
@@ -72,6 +74,7 @@ class SuperboxPolicy(Around):
     def prepare(self, units: Units) -> None:
         self.inner.prepare(units)
         self._at_query_level = units.level == "query"
+        self._inside = _behind_queues(units)
         self._superboxes = () if self._at_query_level else superboxes_of(units)
         self._applications_by_unit = [[] for _ in units.shapes]
         for number, superbox in enumerate(self._superboxes):
@@ -82,7 +85,9 @@ class SuperboxPolicy(Around):
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
         if self._at_query_level:
-            return self.inner.plan(state, now_s)
+            return sorted(
+                self.inner.plan(state, now_s), key=lambda step: step.unit not in self._inside
+            )
         ready = set(state.ready.tolist())
         if not ready:
             return []
@@ -105,7 +110,7 @@ class SuperboxPolicy(Around):
                 self._waiting.append(traversal)
 
     def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
-        if units.level == "query":
+        if units.level == "query" and not _behind_queues(units):
             return self.inner.selection(units, table, learns=learns)
         return None
 
@@ -148,6 +153,12 @@ class SuperboxPolicy(Around):
         chosen.pass_by(unit)
         self._traversal_by_call[event.call.number] = chosen
         self._next = None
+
+
+def _behind_queues(units: Units) -> frozenset[int]:
+    """Gives the units that are the rest of a query that is cut."""
+    nodes = units.graph.nodes
+    return frozenset(shape.number for shape in units.shapes if nodes[shape.box].queue >= 0)
 
 
 @register(

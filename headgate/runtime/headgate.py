@@ -20,6 +20,7 @@ from headgate.model.stream import Rows, Stream
 from headgate.policies import Policy, policy_named
 from headgate.policies.amos import Amos
 from headgate.runtime.catalogue import Catalogue
+from headgate.runtime.cutting import cut_pays
 from headgate.runtime.explanation import Explanation, number
 from headgate.runtime.handle import QueryHandle
 from headgate.runtime.observed import Listener
@@ -176,7 +177,7 @@ class Headgate:
         catalogue = self._catalogue
         query = placed(query, self.state, catalogue.alive, deliver)
         self._room.refuse_sink(self._session, query)
-        queues, new = segments_of(query, self._analyst, catalogue.columns)
+        queues, new = segments_of(query, self._analyst, catalogue.columns, self._cuts)
         with self._changes:
             units, streams, paths = catalogue.with_query(queues, new)
             network = catalogue.network_of(streams, paths)
@@ -282,7 +283,7 @@ class Headgate:
         queues: tuple[Stream, ...] = ()
         for query in queries:
             query = placed(query, self.state, (*alive, *paths), None)
-            more, found = segments_of(query, analyst, columns)
+            more, found = segments_of(query, analyst, columns, self._cuts)
             queues, paths = (*queues, *more), (*paths, *found)
         here = {each.name for each in (*streams, *queues)} | catalogue.gone
         old = [each for each in catalogue.streams if each.name not in here]
@@ -481,7 +482,7 @@ class Headgate:
         known = recorded_statistics(self.state)
         if not self._rehearsal_s:
             return known
-        new = [path for path in self._catalogue.paths if path.query.name not in known]
+        new = [path for path in self._catalogue.paths if path.known_as not in known]
         self._rehearsed_of = 0, len(new)
 
         def tell(done: int, of: int) -> None:
@@ -491,6 +492,12 @@ class Headgate:
         rehearsed: dict[str, QueryStatistics]
         rehearsed = self._engine.rehearse(known, self._rehearsal_s, tell)
         return rehearsed
+
+    def _cuts(self, query: Query) -> bool:
+        """Tells whether the policy has a query cut; a run that is recorded is to be replayed."""
+        if not self.policy.cuts or self._record:
+            return False
+        return cut_pays(query.name, recorded_statistics(self.state))
 
     def _refuse_if_started(self) -> None:
         if self._engine is not None:

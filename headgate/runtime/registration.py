@@ -1,6 +1,6 @@
 """A query on its way in: analysed by Spark, refused or taken apart."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,17 +18,28 @@ if TYPE_CHECKING:
 
 
 def segments_of(
-    query: Query, analyst: "Analyst", columns: Mapping[str, Sequence[str]]
+    query: Query,
+    analyst: "Analyst",
+    columns: Mapping[str, Sequence[str]],
+    cuts: Callable[[Query], bool] = lambda query: False,
 ) -> tuple[tuple[Stream, ...], tuple[Path, ...]]:
     """Gives the paths of a query, one or, where it is to be cut, two with the queue between them.
 
+    Args:
+        cuts: tells whether a query that does not say so itself is to be cut, if it can be.
+
     Raises:
-        QueryRefused: as `registered`, or it cannot be cut.
+        QueryRefused: as `registered`, or it cannot be cut although it says so.
     """
     path = registered(query, analyst, columns)
-    if not query.cut:
+    if query.cut is False or (query.cut is None and not cuts(query)):
         return (), (path,)
-    queue, first, rest = cut(path, columns[path.stream])
+    try:
+        queue, first, rest = cut(path, columns[path.stream])
+    except QueryRefused:
+        if query.cut:
+            raise
+        return (), (path,)
     return (queue,), (first, rest)
 
 

@@ -176,12 +176,17 @@ class Running:
         """Gives what has been measured of the queries that have run."""
         alone_s = self._engine.rehearsal.alone_s
         return {
-            line.name: QueryStatistics(
+            path.known_as: QueryStatistics(
                 cost_s=float(row["box_cost_s"]),
                 selectivity=min(1.0, float(row["box_selectivity"])),
                 overhead_s=float(row["overhead_s"]),
-                alone_s=alone_s.get(line.name, 0.0),
+                alone_s=alone_s.get(path.known_as, 0.0),
             )
-            for line, row in zip(self._metrics.by_query(), self.scheduler.table, strict=False)
+            for path, line, row in zip(
+                self.scheduler.network.paths,
+                self._metrics.by_query(),
+                self.scheduler.table,
+                strict=False,
+            )
             if line.tuples_in
         }

@@ -95,7 +95,7 @@ class Rehearsal:
 
     def is_costly(self, path: Path) -> bool:
         """Tells whether a query takes so long alone that others should not wait for it."""
-        return self.alone_s.get(path.query.name, 0.0) > COSTLY_S
+        return self.alone_s.get(path.known_as, 0.0) > COSTLY_S
 
     def of_all(
         self,
@@ -116,10 +116,10 @@ class Rehearsal:
         ends_at_s = time.perf_counter() + budget_s
         self._invent(paths)
         self.alone_s |= {name: each.alone_s for name, each in recorded.items()}
-        new = [path for path in paths if path.query.name not in recorded]
+        new = [path for path in paths if path.known_as not in recorded]
         known, slow = self._alone(new, budget_s * 0.75, progress)
         self._executor.arrange(paths, self.is_costly)
-        quick = [path for path in paths if path.query.name not in slow]
+        quick = [path for path in paths if path.known_as not in slow]
         check = partial(progress, len(new), len(new))
         known = {**self._together(quick, ends_at_s, check), **known, **recorded}
         self._forget()
@@ -147,7 +147,7 @@ class Rehearsal:
         for number, path in enumerate(paths):
             if time.perf_counter() > ends_at_s:
                 break
-            name = path.query.name
+            name = path.known_as
             try:
                 self._keep(name, self._within(ends_at_s, partial(self._measured, path)), known)
             except SPARK_ERRORS:
@@ -159,10 +159,10 @@ class Rehearsal:
                 log.warning(
                     "query '%s' took longer than %.3g s over %s invented tuples: it starts"
                     " unmeasured, and alone; a call of it may take call_timeout_s, %g s",
-                    name, error.limit_s, MANY, self._call_timeout_s,
+                    path.query.name, error.limit_s, MANY, self._call_timeout_s,
                 )  # fmt: skip
             progress(number + 1, len(paths))
-        self._again([path for path in paths if path.query.name in known], known, ends_at_s)
+        self._again([path for path in paths if path.known_as in known], known, ends_at_s)
         return known, slow
 
     def _again(
@@ -178,7 +178,7 @@ class Rehearsal:
                 return
             with suppress(CallTimedOut, *SPARK_ERRORS):
                 taken_s = self._within(ends_at_s, partial(self._measured, path))
-                self._keep(path.query.name, taken_s, known)
+                self._keep(path.known_as, taken_s, known)
 
     def _keep(
         self, name: str, taken_s: tuple[float, float], known: dict[str, QueryStatistics]
@@ -272,7 +272,7 @@ def _parts(paths: Sequence[Path], few_s: float, many_s: float) -> dict[str, Quer
         selectivity=PRIOR_SELECTIVITY,
         overhead_s=few_s,
     )
-    return {path.query.name: part for path in paths}
+    return {path.known_as: part for path in paths}
 
 
 def _value(kind: DataType) -> str:

@@ -1,5 +1,6 @@
 """Queries that are cut in two answer as if they were not, whatever happens in between."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,9 @@ from sources import balanced, consume, gate_over, until, write_readings
 
 from headgate import Headgate, Query
 from headgate.errors import QueryRefused
+from headgate.model.query import QueryStatistics
+from headgate.policies.registry import policies
+from headgate.runtime.recorded import record_statistics, recorded_statistics
 from headgate.spark.segment_queue import SegmentQueue, SourceRange
 from headgate.spark.stream_log import ARRIVED
 
@@ -44,12 +48,15 @@ def _same(gate: Headgate, folder: Path) -> None:
     balanced(gate)
 
 
+SOME = ("cqc", "mr", "mc")
+
+
 @pytest.mark.parametrize(
     "policy",
     [
-        "cqc",
-        "chain",
-        *(pytest.param(name, marks=pytest.mark.long) for name in ("hr", "fcfs", "mr")),
+        name if name in SOME else pytest.param(name, marks=pytest.mark.long)
+        for name, entry in policies().items()
+        if "spark" in entry.engines
     ],
 )
 def test_the_answers_are_those_of_the_text(
@@ -66,6 +73,40 @@ def test_the_answers_are_those_of_the_text(
     assert gate.accounts()["never"].filtered == offered
     line = next(each for each in report.queries if each.name == "hot")
     assert line.response_s.count == sum(committed_rows(tmp_path / "state/results/hot").values())
+
+
+def test_policies_of_segments_cut_queries_where_it_pays(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=2, rows=30)
+    texts = {
+        "hot": CUT["hot"],
+        "dear": CUT["dry"],
+        "whole": "SELECT location FROM sensors WHERE temperature > 3",
+    }
+    segment = QueryStatistics(cost_s=1e-7, selectivity=0.1, overhead_s=0.01)
+    figures = {
+        "hot__first": segment, "hot__rest": replace(segment, cost_s=1e-6),
+        "dear__first": segment, "dear__rest": replace(segment, cost_s=1e-3),
+    }  # fmt: skip
+    (tmp_path / "state").mkdir()
+    record_statistics(tmp_path / "state", figures)
+    gate = gate_over(spark, tmp_path, {name: ("H", sql) for name, sql in texts.items()},
+                     policy="chain")  # fmt: skip
+    gate.add_query(Query(name="never", sql=CUT["never"], query_class="N", cut=False))
+    gate.start()
+    consume(gate, offered)
+    cut = [name for name in (*texts, "never") if "queue " in gate.explanation(name).text()]
+    gate.stop()
+    assert cut == ["dear"]
+    for name, sql in {**texts, "never": CUT["never"]}.items():
+        found = committed_rows(tmp_path / "state" / "results" / name)
+        assert found == expected_rows(sql, tmp_path / "source"), name
+    kept = recorded_statistics(tmp_path / "state")
+    assert kept["hot__rest"] == figures["hot__rest"]
+    assert kept["dear__rest"] != figures["dear__rest"]
+    assert "hot" in kept
+    assert "dear" not in kept
 
 
 @pytest.mark.parametrize("times", [0, pytest.param(4, marks=pytest.mark.long)])

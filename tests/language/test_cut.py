@@ -19,15 +19,23 @@ def _path(sql: str, **options: bool) -> Path:
     return path_of(query, {"s": COLUMNS})
 
 
-def test_conditions_with_calls_and_outputs_are_the_rest() -> None:
+def test_from_the_first_call_on_conditions_and_outputs_are_the_rest() -> None:
     sql = "SELECT upper(place) AS p, heat FROM s WHERE heat > 3 AND length(place) < 9 AND heat < 7"
     queue, first, rest = cut(_path(sql), COLUMNS)
-    assert (first.stream, first.predicate, first.into) == ("s", "heat > 3 AND heat < 7", "q__rest")
+    assert (first.stream, first.predicate, first.into) == ("s", "heat > 3", "q__rest")
     assert first.outputs == ("`place`", "`heat`")
-    assert (queue.name, rest.stream, rest.predicate) == ("q__rest", "q__rest", "length(place) < 9")
+    assert (queue.name, rest.stream) == ("q__rest", "q__rest")
+    assert rest.predicate == "length(place) < 9 AND heat < 7"
     assert rest.outputs == ("upper(place)", "heat")
     assert (first.query.name, rest.query.name) == ("q__first", "q")
     assert first.form is not None
+
+
+def test_a_condition_that_guards_another_still_does() -> None:
+    sql = "SELECT heat FROM s WHERE heat > 3 AND place RLIKE '^[0-9]+$' AND CAST(place AS INT) > 3"
+    _, first, rest = cut(_path(sql), COLUMNS)
+    assert first.predicate == "heat > 3"
+    assert rest.predicate == "place RLIKE '^[0-9]+$' AND CAST(place AS INT) > 3"
 
 
 @pytest.mark.parametrize(
@@ -36,6 +44,7 @@ def test_conditions_with_calls_and_outputs_are_the_rest() -> None:
         "SELECT upper(place) AS p FROM s",
         "SELECT place FROM s WHERE heat > 3",
         "SELECT upper(place) AS p FROM s WHERE length(place) > 3",
+        "SELECT upper(place) AS p FROM s WHERE length(place) > 3 AND heat > 3",
         "SELECT upper(place) AS p FROM s WHERE heat > 3 OR heat < 1",
         "SELECT explode(split(place, 'a')) AS p FROM s WHERE heat > 3",
     ],

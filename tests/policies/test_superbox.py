@@ -7,10 +7,17 @@ from hypothesis import strategies as st
 from superboxes import TWO, Machine, forests, sample, trees, two
 
 from headgate.errors import ConfigRefused, UnknownName
+from headgate.language.cut import cut
+from headgate.language.parse import path_of
 from headgate.model.events import StepStarted
+from headgate.model.network import Network
 from headgate.model.plan import ALL, BoxCall
-from headgate.model.units import Units
+from headgate.model.query import Query, QueryClass
+from headgate.model.stream import Stream
+from headgate.model.unit_table import unit_table
+from headgate.model.units import Units, units_of
 from headgate.policies import policy_named
+from headgate.policies.interface import State
 from headgate.policies.superbox import SuperboxPolicy
 
 
@@ -193,3 +200,18 @@ def test_an_inner_policy_that_nobody_knows_is_refused() -> None:
         policy_named("top-k", inner="hnrr")
     with pytest.raises(ConfigRefused, match="inner"):
         policy_named("top-k", inner=5)
+
+
+def test_the_rest_of_a_query_that_is_cut_comes_before_other_queries() -> None:
+    query = Query(name="q", sql="SELECT upper(a) AS p FROM s WHERE b > 3", query_class="H")
+    queue, *parts = cut(path_of(query, {"s": ["a", "b"]}), ["a", "b"])
+    plain = path_of(Query(name="r", sql="SELECT b FROM s", query_class="H"), {"s": ["a", "b"]})
+    streams = (Stream(name="s", format="rate"), queue)
+    network = Network(streams, (QueryClass(name="H", priority=1),), (plain, *parts))
+    policy, units = policy_named("mc"), units_of(network)
+    policy.prepare(units)
+    table = unit_table(units)
+    table["pending"] = 1
+    steps = policy.plan(State(table, np.arange(3)), 0.0)
+    assert steps[0].unit == 2
+    assert policy.selection(units, table, learns=False) is None

@@ -12,6 +12,8 @@ from headgate.model.network import Path as QueryPath
 from headgate.model.query import Query, Sink
 from headgate.runtime.registration import registered
 from headgate.spark.analysis import Analyst
+from headgate.spark.arrangement import LEAST_ALIKE
+from headgate.spark.constants import ConstantsGroup
 from headgate.spark.executor import Executor
 from headgate.spark.group import MOST, Output
 from headgate.spark.journal import Journal
@@ -130,6 +132,18 @@ def test_more_members_than_a_number_has_bits(rig: Rig) -> None:
         ]
         assert output.table.to_pylist() == expected, n
         assert output.arrived_at_s.tolist() == [each["Temp"] + 5 for each in expected]
+
+
+def test_queries_that_differ_in_constants_alone_are_a_table_of_them(rig: Rig) -> None:
+    texts = {
+        f"q{n}": f"SELECT Temp, `a.b` AS v FROM readings WHERE `a.b` = 'v{n % 4}'"
+        f" AND Temp >= {n % 6} AND `odd ``name` < {n % 5 + 11.5} AND s.b <> 9"
+        for n in range(LEAST_ALIKE + 6)
+    }
+    paths = rig.paths(texts)
+    assert isinstance(rig.executor.prepared(paths[0]).group, ConstantsGroup)
+    assert len({id(rig.executor.prepared(path)) for path in paths}) == 1
+    _same(rig, texts)
 
 
 def test_an_error_of_one_member_does_not_touch_the_others(rig: Rig) -> None:
