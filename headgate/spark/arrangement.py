@@ -8,7 +8,7 @@ from headgate.model.network import Path
 from headgate.spark import constants, group
 
 LEAST_ALIKE = 24
-"""Queries of one form below which a mask is no dearer than a table of constants."""
+"""Queries of one form that become a table of constants where nothing was measured."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ def parts_of(
     paths: Iterable[Path],
     texts: Mapping[str, str],
     costly: Callable[[Path], bool],
-    fits: Callable[[str, Form], bool],
+    as_table: Callable[[str, Form, int], bool],
 ) -> Iterator[Part]:
     """Gives the parts; a query that is in none has code of its own.
 
@@ -37,7 +37,7 @@ def parts_of(
     Args:
         texts: what a query for a sink of text puts out, by name.
         costly: whether a query takes long alone.
-        fits: whether a form of a stream can be a table of constants.
+        as_table: whether so many queries of a stream that have a form are a table of constants.
     """
     rooms: dict[tuple[str, str], list[Path]] = {}
     for path in paths:
@@ -45,27 +45,37 @@ def parts_of(
             rooms.setdefault((path.stream, path.query.query_class), []).append(path)
     for (stream, _), found in rooms.items():
         kin: dict[str, list[Path]] = {}
-        alike: dict[object, list[Path]] = {}
-        others: list[Path] = []
+        cheap: list[Path] = []
         for path in found:
             if costly(path):
                 kin.setdefault(path.longest_call, []).append(path)
-            elif (key := constants.alike(path, texts.get(path.query.name))) is not None:
-                alike.setdefault(key, []).append(path)
             else:
-                others.append(path)
-        for each in alike.values():
-            form = each[0].form
-            if len(each) >= LEAST_ALIKE and form is not None and fits(stream, form):
-                yield from _cut(each, constants.MOST, table=True)
+                cheap.append(path)
+        alike = alike_in(cheap, texts)
+        others = [path for path in cheap if path.form is None]
+        for form, each in alike:
+            if as_table(stream, form, len(each)):
+                yield from divided(each, table=True)
             else:
                 others += each
-        yield from _cut(others, group.MOST)
+        yield from divided(others)
         for call, each in kin.items():
             if call and len(each) > 1:
-                yield from _cut(each, group.MOST)
+                yield from divided(each)
 
 
-def _cut(paths: Sequence[Path], most: int, *, table: bool = False) -> Iterator[Part]:
+def alike_in(paths: Iterable[Path], texts: Mapping[str, str]) -> list[tuple[Form, list[Path]]]:
+    """Gives the queries that differ in constants alone, by their form."""
+    alike: dict[object, tuple[Form, list[Path]]] = {}
+    for path in paths:
+        if path.form is not None:
+            key = constants.alike(path, texts.get(path.query.name))
+            alike.setdefault(key, (path.form, []))[1].append(path)
+    return list(alike.values())
+
+
+def divided(paths: Sequence[Path], *, table: bool = False) -> Iterator[Part]:
+    """Gives parts that are not too large, as a table of constants or as masks."""
+    most = constants.MOST if table else group.MOST
     for at in range(0, len(paths), most):
         yield Part(tuple(paths[at : at + most]), table)

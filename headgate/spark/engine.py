@@ -249,7 +249,8 @@ class SparkEngine:
         prepared = self._executor.prepared(path)
         group = prepared.group
         sql = group.text.format(trains=path.stream, constants="constants")
-        return list(group.members), group.shape, sql, prepared.lanes.why(tuples)
+        shape = group.shape + self._executor.why_shape(path)
+        return list(group.members), shape, sql, prepared.lanes.why(tuples)
 
     def change_policy(self, policy: Any) -> None:
         """Lets another policy decide from now on."""

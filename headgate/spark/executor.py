@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path as File
 
 import numpy as np
@@ -18,7 +19,7 @@ from headgate.model.form import Form
 from headgate.model.network import Path
 from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
-from headgate.spark.arrangement import Part, parts_of
+from headgate.spark.arrangement import LEAST_ALIKE, Part, alike_in, divided, parts_of
 from headgate.spark.budget import Budget
 from headgate.spark.constants import ConstantsGroup, constants_group_of, fits
 from headgate.spark.files import flush_all
@@ -33,6 +34,9 @@ from headgate.spark.stream_log import StreamLog, Trains
 from headgate.spark.workers import Turn
 
 log = logging.getLogger("headgate.spark")
+
+LEAST_COMPARED, COMPARED = 4, 3
+"""So many queries of one form are tried as a table of constants and as masks, so often."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,11 @@ class Prepared:
                 except NotPlain:
                     self.lanes.driver_can = False
             return self._projection
+
+    def is_of(self, part: Part) -> bool:
+        """Tells whether it is what a part runs as."""
+        table = isinstance(self.group, ConstantsGroup)
+        return part.table == table and tuple(self.group.members) == part.names
 
     def renew(self) -> None:
         """Has the code made anew: a call that was given up may hold the old one for ever."""
@@ -102,6 +111,7 @@ class Executor:
         self._shared: dict[str, Prepared] = {}
         self._alone: dict[str, Prepared] = {}
         self._forms: dict[tuple[str, Form], bool] = {}
+        self._shapes: dict[tuple[str, Form], tuple[float, float]] = {}
         self._lock = threading.Lock()
 
     def arrange(self, paths: Iterable[Path], costly: Callable[[Path], bool]) -> None:
@@ -110,9 +120,9 @@ class Executor:
         self._rest_of = {path.stream: path.query.name for path in paths}
         texts = {path.query.name: text for path in paths if (text := self._text(path))}
         shared: dict[str, Prepared] = {}
-        for part in parts_of(paths, texts, costly, self._fits):
+        for part in parts_of(paths, texts, costly, self._as_table):
             same = self._shared.get(part.names[0])
-            if same is None or tuple(same.group.members) != part.names:
+            if same is None or not same.is_of(part):
                 same = self._prepare(part)
             shared.update(dict.fromkeys(part.names, same))
         with self._lock:
@@ -183,6 +193,59 @@ class Executor:
         began_s = time.perf_counter()
         self._run(session, prepared, [path], trains)
         return time.perf_counter() - began_s
+
+    def compare_shapes(
+        self,
+        paths: Sequence[Path],
+        trains: Callable[[str], Trains],
+        check: Callable[[], None],
+    ) -> None:
+        """Measures, where queries differ in constants alone, a table of them against masks.
+
+        As they run in the driver; what cannot run there is left as it is.
+
+        Args:
+            trains: gives the tuples to measure with, of a stream.
+            check: raises when nothing more may begin.
+        """
+        by_stream: dict[str, list[Path]] = {}
+        for path in paths:
+            by_stream.setdefault(path.stream, []).append(path)
+        for stream, found in by_stream.items():
+            texts = {path.query.name: text for path in found if (text := self._text(path))}
+            for form, each in alike_in(found, texts):
+                if len(each) < LEAST_COMPARED or not self._fits(stream, form):
+                    continue
+                shapes = [
+                    [self._prepare(part) for part in divided(each, table=table)]
+                    for table in (True, False)
+                ]
+                taken_s = [[self._timed(shape, trains(stream), check) for shape in shapes]
+                           for _ in range(COMPARED)]  # fmt: skip
+                table_s, mask_s = map(min, zip(*taken_s, strict=True))
+                if table_s < inf and mask_s < inf:
+                    self._shapes[stream, form] = table_s, mask_s
+
+    def why_shape(self, path: Path) -> str:
+        """Says why queries that differ in constants alone run as they do; empty for others."""
+        measured = None if path.form is None else self._shapes.get((path.stream, path.form))
+        if measured is None:
+            return ""
+        table_ms, mask_ms = (each * 1000 for each in measured)
+        return f"; measured {table_ms:.3g} ms as a table of constants, {mask_ms:.3g} ms as masks"
+
+    def _timed(self, shape: Sequence[Prepared], trains: Trains, check: Callable[[], None]) -> float:
+        """Gives the seconds of groups in the driver, one after the other; inf: they cannot."""
+        rows, taken_s = trains.table(), 0.0
+        for prepared in shape:
+            check()
+            code, group = prepared.projection(self._session), prepared.group
+            if code is None and group.items:
+                return inf
+            began_s = time.perf_counter()
+            group.split(rows, code(rows) if code is not None else rows, group.members)
+            taken_s += time.perf_counter() - began_s
+        return taken_s
 
     def _together(
         self,
@@ -367,6 +430,10 @@ class Executor:
         if path.runs_whole or path.into is not None:
             return None
         return self._sinks[path.query.name].text(path.outputs, path.columns)
+
+    def _as_table(self, stream: str, form: Form, count: int) -> bool:
+        table_s, mask_s = self._shapes.get((stream, form), (LEAST_ALIKE, count))
+        return count > 1 and table_s <= mask_s and self._fits(stream, form)
 
     def _fits(self, stream: str, form: Form) -> bool:
         key = stream, form

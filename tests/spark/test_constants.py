@@ -151,7 +151,7 @@ def test_queries_find_their_like() -> None:
     parts = list(
         parts_of(
             [*many, *few, *costly], {}, lambda path: path.query.name.startswith("c"),
-            lambda stream, form: True,
+            lambda stream, form, count: count >= LEAST_ALIKE,
         )
     )  # fmt: skip
     assert [(len(part.paths), part.table) for part in parts] == [

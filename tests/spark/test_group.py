@@ -1,5 +1,6 @@
 """Queries that share their code have the rows that each would have alone, by either lane."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from headgate.spark.executor import Executor
 from headgate.spark.group import MOST, Output
 from headgate.spark.journal import Journal
 from headgate.spark.refusals import cause_of
+from headgate.spark.rehearsal import invent
 from headgate.spark.session import own_session
 from headgate.spark.sinks import FileSink
 from headgate.spark.stream_log import StreamLog, Trains
@@ -146,6 +148,22 @@ def test_queries_that_differ_in_constants_alone_are_a_table_of_them(rig: Rig) ->
     _same(rig, texts)
 
 
+@pytest.mark.parametrize("count", [5, 70])
+def test_of_two_shapes_the_cheaper_one_is_taken(rig: Rig, count: int) -> None:
+    texts = {f"q{n}": f"SELECT Temp FROM readings WHERE Temp >= {n}" for n in range(count)}
+    paths = rig.paths(texts)
+    assert not rig.executor.why_shape(paths[0])
+    rig.executor.compare_shapes(paths, lambda stream: rig.trains, lambda: None)
+    why = rig.executor.why_shape(paths[0])
+    found = re.fullmatch(r"; measured (.*) ms as a table of constants, (.*) ms as masks", why)
+    assert found, why
+    _same(rig, texts)
+    table_ms, mask_ms = map(float, found.groups())
+    if table_ms != mask_ms:  # as printed
+        is_table = isinstance(rig.executor.prepared(paths[0]).group, ConstantsGroup)
+        assert is_table == (table_ms < mask_ms)
+
+
 def test_an_error_of_one_member_does_not_touch_the_others(rig: Rig) -> None:
     texts = {
         "zero": "SELECT 1 / Temp AS q FROM readings",
@@ -214,3 +232,9 @@ def test_a_large_train_of_arrays_of_nothing_can_be_read_by_either_lane(
     assert made["few"].to_pylist() == [[]] * count
     assert trains.table().num_rows == count
     journal.close()
+
+
+def test_tuples_are_invented_for_names_of_any_letters(rig: Rig) -> None:
+    trains = invent(rig.session, rig.log.schema, 7, rig.folder / "invented")
+    assert trains.frame(rig.session).columns == [*rig.columns["readings"], "_arrived_at_s"]
+    assert trains.table().num_rows == 7
