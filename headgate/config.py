@@ -48,6 +48,12 @@ class StreamConfig(_Strict):
         "", alias="schema", description="columns as DDL; empty if the source knows"
     )
     event_time: str | None = Field(None, description="column with the time a tuple speaks of")
+    lateness_s: float = Field(
+        0.0, ge=0, description="how far behind the greatest event_time so far a tuple may be"
+    )
+    quiet_s: float | None = Field(
+        10.0, ge=0, description="quiet so long, a stream's time goes on as the clock does; or null"
+    )
     arrival_time: str | None = Field(None, description="column from which response times count")
     trigger_s: float | None = Field(
         None, ge=0, description="how often the source is asked; 0.03 by the driver, 0.2 by Spark"
@@ -177,6 +183,8 @@ class Pipeline(_Strict):
                 options={key: _option(value) for key, value in each.options.items()},
                 schema=each.schema_,
                 event_time=each.event_time,
+                lateness_s=each.lateness_s,
+                quiet_s=each.quiet_s,
                 arrival_time=each.arrival_time,
                 trigger_s=each.trigger_s,
                 ingest=each.ingest,

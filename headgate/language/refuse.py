@@ -102,13 +102,37 @@ def refuse_stateful(query: str, sql: str, nodes: Iterable[str], expressions: Ite
             raise QueryRefused(
                 query=query, clause=node, reason="cannot run continuously", fix=_ALONE
             )
-    if found := sorted(classes & CLOCKS):
+    refuse_clocks(query, classes)
+
+
+def refuse_clocks(query: str, expressions: Iterable[str]) -> None:
+    """Refuses an expression that depends on when it is computed."""
+    if found := sorted(CLOCKS.intersection(expressions)):
         raise QueryRefused(
             query=query,
             clause=found[0],
             reason="has no fixed answer: it would depend on when the tuple is processed",
             fix="use the tuple's own time column",
         )
+
+
+def refuse_in_pairs(query: str, nodes: Iterable[str], joins: Iterable[str]) -> None:
+    """Raises QueryRefused unless tuples that are joined as they come give final results.
+
+    Args:
+        joins: how streams are joined, as Spark names it.
+    """
+    fix = "give all windows the same SLIDE: the query is computed whole, whenever they close"
+    for node in nodes:
+        if node not in (*STATELESS, "Join", "LocalLimit"):
+            refusal = NODES.get(node)
+            clause = refusal.clause if refusal else node
+            reason = "over tuples that are joined as they come has no final answer"
+            raise QueryRefused(query=query, clause=clause, reason=reason, fix=fix)
+    for join in joins:
+        if join not in ("Inner", "Cross"):
+            reason = "is final only when a window has closed, and these move with every tuple"
+            raise QueryRefused(query=query, clause=f"{join} JOIN", reason=reason, fix=fix)
 
 
 def refuse_luck(query: str, found: str) -> None:

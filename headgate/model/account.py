@@ -8,7 +8,8 @@ class Account:
     """What has become of a stream's tuples for one query, over all runs.
 
     `delivered` are consumed tuples with a result, `filtered` those without; `queued` wait in the
-    log; `shed` were dropped in overload, `missed` by retention while the query was away.
+    log; `shed` were dropped in overload, `missed` by retention while the query was away. Of a query
+    with windows, `delivered` are those that windows have taken in; `late` came too late for it.
     """
 
     arrived: int
@@ -17,3 +18,4 @@ class Account:
     queued: int
     shed: int
     missed: int
+    late: int = 0

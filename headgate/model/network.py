@@ -10,6 +10,7 @@ from headgate.model.form import Constant, Form
 from headgate.model.operator import Operator
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
+from headgate.model.window import Stateful
 
 FIRST, REST = "__first", "__rest"
 """What is put behind a query's name to name its first segment, and the queue behind it."""
@@ -40,6 +41,8 @@ class Path:
         longest_call: the longest function call in it, by which costly queries find their like.
         into: the derived stream that it fills; it is the first segment of a query then, and the
             path over that stream is the rest.
+        stateful: how it is computed where it needs more than one tuple at a time; its stream is a
+            timeline then.
     """
 
     query: Query
@@ -51,6 +54,7 @@ class Path:
     constants: tuple[Constant, ...] = ()
     longest_call: str = ""
     into: str | None = None
+    stateful: Stateful | None = None
 
     @property
     def known_as(self) -> str:

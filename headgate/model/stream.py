@@ -30,6 +30,10 @@ class Stream:
         schema: columns as Spark DDL, `"location STRING, temperature INT"`; may stay empty for
             sources that bring their own.
         event_time: the column with the time a tuple speaks of.
+        lateness_s: how far below the greatest time so far that of a tuple may be; below it the
+            tuple is late, and no window has it.
+        quiet_s: a stream that is quiet for so long lets its time pass as the clock does, so that
+            its windows close; None: it waits for the next tuple.
         arrival_time: the timestamp column from which response times count; without it a tuple
             arrives when ingest first sees it.
         trigger_s: how often ingest asks the source for new tuples; without it every 30 ms where the
@@ -38,6 +42,7 @@ class Stream:
             CSV files, the generator, Python rows, topics of Kafka); `driver` refuses others;
             `spark` leaves all to Structured Streaming.
         tuple_bytes: size of a tuple, where the simulation counts bytes.
+        of: of a timeline, the streams whose trains it has.
     """
 
     name: str
@@ -45,27 +50,30 @@ class Stream:
     options: Mapping[str, str] = field(default_factory=dict)
     schema: str = ""
     event_time: str | None = None
+    lateness_s: float = 0.0
+    quiet_s: float | None = 10.0
     arrival_time: str | None = None
     trigger_s: float | None = None
     ingest: Ingest = "auto"
     tuple_bytes: float = 1.0
+    of: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
             raise ConfigRefused(
                 path="streams", key="name", value=self.name, expected="letters, digits and _"
             )
-        if self.trigger_s is not None and self.trigger_s < 0:
-            raise ConfigRefused(
-                path=f"stream '{self.name}'",
-                key="trigger_s",
-                value=self.trigger_s,
-                expected="0 or more seconds",
-            )
+        for key in ("trigger_s", "lateness_s", "quiet_s"):
+            value = getattr(self, key)
+            if value is not None and value < 0:
+                raise ConfigRefused(
+                    path=f"stream '{self.name}'", key=key, value=value,
+                    expected="0 or more seconds",
+                )  # fmt: skip
 
     @property
     def is_derived(self) -> bool:
-        """Whether a segment fills it, and no source."""
+        """Whether a segment or other streams fill it, and no source."""
         return self.format == DERIVED
 
     @property

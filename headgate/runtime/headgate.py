@@ -177,7 +177,9 @@ class Headgate:
         catalogue = self._catalogue
         query = placed(query, self.state, catalogue.alive, deliver)
         self._room.refuse_sink(self._session, query)
-        queues, new = segments_of(query, self._analyst, catalogue.columns, self._cuts)
+        queues, new = segments_of(
+            query, self._analyst, catalogue.columns, catalogue.streams, self._cuts
+        )
         with self._changes:
             units, streams, paths = catalogue.with_query(queues, new)
             network = catalogue.network_of(streams, paths)
@@ -188,7 +190,7 @@ class Headgate:
                 self._engine.add_query(network, units, self._rehearsal_s)
             if self._run is not None:
                 self._run.bind(units[-1], handle)
-            for queue in queues:
+            for queue in (each for each in queues if not each.of):
                 catalogue.schemas[queue.name] = catalogue.schemas[new[0].stream]
             catalogue.streams, catalogue.paths = streams, paths
             catalogue.dropped -= {path.query.name for path in new}
@@ -283,7 +285,9 @@ class Headgate:
         queues: tuple[Stream, ...] = ()
         for query in queries:
             query = placed(query, self.state, (*alive, *paths), None)
-            more, found = segments_of(query, analyst, columns, self._cuts)
+            more, found = segments_of(
+                query, analyst, columns, (*catalogue.streams, *streams), self._cuts
+            )
             queues, paths = (*queues, *more), (*paths, *found)
         here = {each.name for each in (*streams, *queues)} | catalogue.gone
         old = [each for each in catalogue.streams if each.name not in here]

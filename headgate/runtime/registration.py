@@ -7,30 +7,47 @@ from typing import TYPE_CHECKING
 from headgate.errors import HeadgateError, QueryRefused
 from headgate.language.cut import cut
 from headgate.language.parse import path_of, whole
-from headgate.language.refuse import refuse_luck, refuse_stateful
+from headgate.language.refuse import (
+    refuse_clocks,
+    refuse_in_pairs,
+    refuse_luck,
+    refuse_stateful,
+)
+from headgate.language.stateful import refuse_bare, stateful_of
+from headgate.language.windows import has_windows, named_streams
 from headgate.model.network import Path
+from headgate.model.operator import Operator
 from headgate.model.query import Query
-from headgate.model.stream import Stream
+from headgate.model.stream import DERIVED, Stream
+from headgate.model.window import HIDDEN, Stateful, timeline_of
 from headgate.runtime.placement import refuse_keys
 
 if TYPE_CHECKING:
-    from headgate.spark.analysis import Analyst
+    from headgate.spark.analysis import Analysis, Analyst
 
 
 def segments_of(
     query: Query,
     analyst: "Analyst",
     columns: Mapping[str, Sequence[str]],
+    streams: Sequence[Stream],
     cuts: Callable[[Query], bool] = lambda query: False,
 ) -> tuple[tuple[Stream, ...], tuple[Path, ...]]:
     """Gives the paths of a query, one or, where it is to be cut, two with the queue between them.
 
+    A query with windows reads a timeline, which comes with it.
+
     Args:
+        streams: all that there are.
         cuts: tells whether a query that does not say so itself is to be cut, if it can be.
 
     Raises:
         QueryRefused: as `registered`, or it cannot be cut although it says so.
     """
+    if has_windows(query.sql):
+        path = windowed(query, analyst, streams)
+        of = path.stateful.streams if path.stateful else ()
+        return (Stream(name=path.stream, format=DERIVED, of=of),), (path,)
     path = registered(query, analyst, columns)
     if query.cut is False or (query.cut is None and not cuts(query)):
         return (), (path,)
@@ -74,6 +91,45 @@ def registered(query: Query, analyst: "Analyst", columns: Mapping[str, Sequence[
         and analyst.same(path, analysis.shape)
     )
     return path if taken_apart else replace(whole(query, stream), columns=analysis.columns)
+
+
+def windowed(query: Query, analyst: "Analyst", streams: Sequence[Stream]) -> Path:
+    """Gives the path of a query with windows.
+
+    Raises:
+        QueryRefused: it cannot run continuously; says which clause, why, and what to do.
+    """
+    times = {each.name: each.event_time for each in streams if not each.is_derived}
+    read = () if named_streams(query) else analyst.analyse(query).streams
+    analysis, how = _confirmed(query, analyst, stateful_of(query, times, read))
+    refuse_bare(query, how, analysis.streams, list(times))
+    refuse_clocks(query.name, analysis.expressions)
+    if analysis.random is not None:
+        refuse_luck(query.name, analysis.random)
+    if how.mode == "pairs":
+        refuse_in_pairs(query.name, analysis.nodes, analysis.joins)
+    columns = tuple(name for name in analysis.columns if not name.startswith(HIDDEN))
+    _refuse_twin_columns(query, columns)
+    refuse_keys(query, columns)
+    slide = how.inputs[0].window.slide
+    if query.deadline_s is None and slide is not None and how.inputs[0].window.axis == "time":
+        query = replace(query, deadline_s=slide / 1e6)
+    return Path(
+        query=query, stream=timeline_of(how.streams), columns=columns, stateful=how,
+        operators=(Operator(kind="whole", expressions=(query.sql,)),),
+    )  # fmt: skip
+
+
+def _confirmed(
+    query: Query, analyst: "Analyst", ways: Sequence[Stateful]
+) -> tuple["Analysis", Stateful]:
+    """Gives the first way that Spark accepts, with its reading."""
+    for how in ways[:-1]:
+        try:
+            return analyst.over_windows(query, how), how
+        except QueryRefused:
+            continue
+    return analyst.over_windows(query, ways[-1]), ways[-1]
 
 
 def _refuse_twin_columns(query: Query, columns: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 from headgate.errors import QueryRefused
 from headgate.model.network import Path
 from headgate.model.query import Query
+from headgate.model.window import Stateful, arrival_column, time_column
 from headgate.spark.group import quoted
 from headgate.spark.refusals import SPARK_ERRORS, reason_of
 
@@ -30,6 +31,7 @@ class Analysis:
     columns: tuple[str, ...]
     random: str | None
     shape: str
+    joins: tuple[str, ...] = ()
 
 
 class Analyst:
@@ -37,17 +39,17 @@ class Analyst:
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
-        self._streams: set[str] = set()
+        self._schemas: dict[str, StructType] = {}
 
     def add_stream(self, name: str, schema: StructType) -> None:
         """Makes a stream known under its name, as a relation without rows."""
         self._session.createDataFrame([], schema).createOrReplaceTempView(name)
-        self._streams.add(name.lower())
+        self._schemas[name] = schema
 
     def drop_stream(self, name: str) -> None:
         """Makes a stream unknown."""
         self._session.catalog.dropTempView(name)
-        self._streams.discard(name.lower())
+        del self._schemas[name]
 
     def analyse(self, query: Query) -> Analysis:
         """Gives Spark's reading of a text; nothing is executed.
@@ -80,6 +82,30 @@ class Analyst:
                 fix="correct the text",
             ) from error  # fmt: skip
 
+    def over_windows(self, query: Query, how: Stateful) -> Analysis:
+        """Gives Spark's reading of the text by which a query with windows is computed.
+
+        Raises:
+            QueryRefused: Spark cannot resolve it.
+        """
+        kind = "BIGINT" if how.inputs[0].window.axis == "rows" else "TIMESTAMP"
+        try:
+            for number, each in enumerate(how.inputs):
+                frame = self._session.createDataFrame([], self._schemas[each.stream])
+                if how.mode == "pairs":
+                    frame = frame.selectExpr(
+                        "*", f"0D AS {arrival_column(number)}", f"0L AS {time_column(number)}"
+                    )
+                elif how.shows_window:
+                    frame = frame.selectExpr("*", _window_of(kind))
+                frame.createOrReplaceTempView(each.view)
+            return self.analyse(replace(query, sql=how.text))
+        finally:
+            for each in how.inputs:
+                self._session.catalog.dropTempView(each.view)
+                if each.view == each.stream:
+                    self.add_stream(each.stream, self._schemas[each.stream])
+
     def same(self, path: Path, shape: str) -> bool:
         """Tells whether a path, put together again, is what Spark has read in the query's text."""
         outputs = ", ".join(
@@ -108,7 +134,12 @@ class Analyst:
             columns=tuple(frame.columns),
             random=random,
             shape=_shape(tree),
+            joins=tuple(_joins(tree)),
         )
+
+
+def _window_of(kind: str) -> str:
+    return f"CAST(NULL AS STRUCT<start: {kind}, end: {kind}>) AS window"
 
 
 _OF_QUERIES = frozenset(
@@ -176,6 +207,13 @@ def _views(tree: list[dict[str, Any]]) -> Iterator[str]:
     for above, node in pairwise(tree):
         if node["class"].endswith(".View") and above["class"].endswith(".SubqueryAlias"):
             yield str(above["identifier"]["name"])
+
+
+def _joins(tree: list[dict[str, Any]]) -> Iterator[str]:
+    """Gives how relations are joined: Inner, LeftOuter and so on."""
+    for node in tree:
+        if node["class"].endswith(".Join"):
+            yield str(node["joinType"]["object"]).rsplit(".", 1)[-1].rstrip("$")
 
 
 def _not_a_query(query: Query, kind: str) -> QueryRefused:

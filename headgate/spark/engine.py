@@ -5,6 +5,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path as File
 from typing import Any
 
@@ -43,11 +44,19 @@ from headgate.spark.segment_queue import SegmentQueue
 from headgate.spark.session import own_session
 from headgate.spark.sinks import FileSink
 from headgate.spark.stream_log import ARRIVED, StreamLog
+from headgate.spark.timeline import Timeline
 from headgate.spark.train_cache import TrainCache
 
 log = logging.getLogger("headgate.spark")
 
 NO_MORE = Limits()
+
+WAYS = {
+    "windows": "all windows that have closed at once",
+    "each": "one window that has closed after the other",
+    "pairs": "tuples that are new, with those in their windows",
+}
+"""How queries with windows are computed, for `explain`."""
 
 
 class SparkEngine:
@@ -89,15 +98,19 @@ class SparkEngine:
         self._cache = TrainCache(limits.cache_bytes)
         self._logs: dict[str, StreamLog] = {}
         self._queues: dict[str, SegmentQueue] = {}
+        self._timelines: dict[str, Timeline] = {}
         self.budget = Budget(
             limits,
             lambda: self._cache.bytes + sum(each.bytes for each in list(self._queues.values())),
             lambda: sum(each.bytes for each in list(self._logs.values())),
         )  # fmt: skip
         self._journal = Journal(state)
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         try:
             for stream in network.streams:
                 self._open(stream)
+            for path in network.paths:
+                self._read_windows(path)
             self._own = own_session(session)
             self._deliver = {} if deliver is None else deliver  # it may grow while we run
             ends = [path for path in network.paths if path.into is None]
@@ -111,11 +124,10 @@ class SparkEngine:
             raise
         self._executor = Executor(
             self._own, self._journal, self._logs, self.sinks, reached, lane, self.budget,
-            self._queues, self._passed_on,
+            self._queues, self._timelines, self._passed_on,
         )  # fmt: skip
         self.rehearsal = Rehearsal(self._own, self._executor, state / "rehearsal", call_timeout_s)
         self._executor.arrange(network.paths, self.rehearsal.is_costly)
-        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._intake = Intake(
             session, self._journal, state, rows={} if rows is None else rows, arrived=self._arrived,
             pause_s=self.budget.pause_s, now_s=self.now_s,
@@ -163,11 +175,11 @@ class SparkEngine:
     @property
     def first_trains(self) -> list[int]:
         """Where each stream's kept log begins."""
-        return [
-            trains[0].number if trains else self._journal.next_train(stream.name)
-            for stream in self._network.streams
-            for trains in [self._journal.trains(stream.name)]
-        ]
+        return [self._first_train(stream) for stream in self._network.streams]
+
+    def _first_train(self, stream: Stream) -> int:
+        trains = self._journal.trains(stream.name)
+        return trains[0].number if trains else self._journal.next_train(stream.name)
 
     def rehearse(
         self,
@@ -184,7 +196,9 @@ class SparkEngine:
             sink.resume()
         for number, stream in enumerate(self._network.streams):
             # All at once: a cursor may stand anywhere among them, but never beyond the last.
-            if trains := self._journal.trains(stream.name):
+            if stream.of:
+                self._timelines[stream.name].speak()
+            elif trains := self._journal.trains(stream.name):
                 self._arrived(number, *trains)
         self._intake.begin(self._network.streams, self._logs)
 
@@ -217,9 +231,12 @@ class SparkEngine:
             for number in range(len(self._network.streams), len(network.streams))
             if network.streams[number].is_derived
         }
-        for number in new:
-            self._schemas[network.streams[number].name] = self._schemas[paths[0].stream]
-            self._open(network.streams[number])
+        for number in list(new):
+            stream = network.streams[number]
+            if not stream.of:
+                self._schemas[stream.name] = self._schemas[paths[0].stream]
+            self._open(stream)
+            new[number] = self._first_train(stream)
         sink = self._sink_of(paths[-1])
         self.sinks[paths[-1].query.name] = sink
         sink.resume()
@@ -227,8 +244,13 @@ class SparkEngine:
         for path in paths if budget_s else ():
             known |= self.rehearsal.of_one(path, budget_s / len(paths))
         self._network = network
+        self._read_windows(paths[-1])
         cursors = {unit: self._remember(path) for unit, path in zip(units, paths, strict=True)}
         self._change(network, cursors, new, known)
+        for number in new:
+            name = network.streams[number].name
+            if name in self._timelines:
+                self._timelines[name].speak()
 
     def refuse_old_results(self, paths: Sequence[Path]) -> None:
         """Refuses queries whose results would mix with those of a query that was dropped."""
@@ -244,6 +266,9 @@ class SparkEngine:
     def way_of(self, unit: int, tuples: int) -> tuple[list[str], str, str, str]:
         """Gives who shares a query's code and how, the SQL of all, and which lane tuples take."""
         path = self._network.paths[unit]
+        if path.stateful is not None:
+            how = WAYS[path.stateful.mode]
+            return [path.query.name], "single", path.stateful.text, f"job: {how}"
         if path.runs_whole:
             return [path.query.name], "single", path.query.sql, "job: it runs as it is written"
         prepared = self._executor.prepared(path)
@@ -295,13 +320,25 @@ class SparkEngine:
         return sink_of(path, self._own, self._state, taker, self._reached)
 
     def _open(self, stream: Stream) -> None:
-        """Makes a stream's log or, where a segment fills it, its queue."""
-        if stream.is_derived:
+        """Makes a stream's log or, where a segment or other streams fill it, what it needs."""
+        if stream.of:
+            streams = {each.name: each for each in self._network.streams}
+            sources = {name: (streams[name], self._logs[name]) for name in stream.of}
+            put = partial(self._passed_on, stream.name)
+            self._timelines[stream.name] = Timeline(stream.name, self._journal, sources, put)
+            self._timelines[stream.name].catch_up()
+        elif stream.is_derived:
             schema = StructType([*self._schemas[stream.name].fields, ARRIVED])
             folder = self._state / "queues" / stream.name
             self._queues[stream.name] = SegmentQueue(stream.name, schema, folder)
         else:
             self._logs[stream.name] = self._log_of(stream)
+
+    def _read_windows(self, path: Path) -> None:
+        """Has tuples kept as long as a query's windows need them."""
+        if path.stateful is not None:
+            windows = [each.window for each in path.stateful.inputs]
+            self._timelines[path.stream].reads(windows)
 
     def _log_of(self, stream: Stream) -> StreamLog:
         schema = self._schemas[stream.name]
@@ -385,6 +422,11 @@ class SparkEngine:
         name = self._network.streams[stream].name
         if name in self._queues:
             return
+        if name in self._timelines:
+            self._timelines[name].drop(passed)
+            return
+        for timeline in self._timelines_of(name):
+            passed = min(passed, timeline.held(name))
         for path in self._network.paths:
             # What waits between segments is made again after a crash, from what it came from.
             if path.stream == name and path.into is not None:
@@ -423,6 +465,8 @@ class SparkEngine:
             if time.monotonic() >= self._look_at_s:
                 self._look_at_s = time.monotonic() + 0.5
                 self._look_after_sources()
+                for timeline in list(self._timelines.values()):
+                    timeline.beat(self.now_s())
                 self._calls.look_after()
                 self._executor.promises.try_again()
                 if self.budget.pressure >= FULL:
@@ -444,16 +488,25 @@ class SparkEngine:
             self._calls.draining = self._intake.over
 
     def _arrived(self, stream: int, *trains: Train) -> None:
+        name = self._network.streams[stream].name
+        timed = name in self._timelines
         self._events.put(
             TrainArrived(
                 self.now_s(),
                 stream,
-                np.array([train.tuples for train in trains]),
+                # A beat of the clock has no tuple, but is to be heard.
+                np.array([max(1, train.tuples) for train in trains]),
                 np.array([train.head_arrived_at_s for train in trains]),
                 np.array([train.mean_arrived_at_s for train in trains]),
-                tuple_bytes=self._executor.source(self._network.streams[stream].name).tuple_bytes,
+                tuple_bytes=0.0 if timed else self._executor.source(name).tuple_bytes,
             )
         )
+        for timeline in self._timelines_of(name):
+            for train in trains:
+                timeline.take(name, train)
 
-    def _passed_on(self, stream: str, train: Train) -> None:
-        self._arrived(self._network.stream_number(stream), train)
+    def _timelines_of(self, stream: str) -> list[Timeline]:
+        return [each for each in list(self._timelines.values()) if stream in each.streams]
+
+    def _passed_on(self, stream: str, *trains: Train) -> None:
+        self._arrived(self._network.stream_number(stream), *trains)

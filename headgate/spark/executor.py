@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path as File
 
@@ -31,6 +31,8 @@ from headgate.spark.promises import Promise, Promises
 from headgate.spark.segment_queue import SegmentQueue, SourceRange
 from headgate.spark.sinks import FileSink
 from headgate.spark.stream_log import StreamLog, Trains
+from headgate.spark.timeline import Timeline, TimelineTrains
+from headgate.spark.windowed import Windowed
 from headgate.spark.workers import Turn
 
 log = logging.getLogger("headgate.spark")
@@ -47,6 +49,19 @@ class Work:
     first_train: int
     end_train: int
     tuples: int
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What became of the tuples of a timeline: windows have taken them in, but for some."""
+
+    tuples: int
+    late: int
+    timeless: int
+
+    @property
+    def delivered(self) -> int:
+        return self.tuples - self.late - self.timeless
 
 
 class Prepared:
@@ -102,11 +117,14 @@ class Executor:
         lane: Lane | None = None,
         budget: Budget | None = None,
         queues: Mapping[str, SegmentQueue] | None = None,
+        timelines: Mapping[str, Timeline] | None = None,
         queued: Callable[[str, Train], None] = lambda stream, train: None,
     ) -> None:
         self._session, self._lane, self._budget = session, lane, budget
         self._journal, self._logs, self._sinks = journal, logs, sinks
         self._queues, self._queued = {} if queues is None else queues, queued
+        self._timelines = {} if timelines is None else timelines
+        self._windowed: dict[str, Windowed] = {}
         self._reached, self.promises = reached, Promises(journal, reached)
         self._shared: dict[str, Prepared] = {}
         self._alone: dict[str, Prepared] = {}
@@ -142,6 +160,12 @@ class Executor:
         """Gives where the tuples of a stream are."""
         return self._queues[stream] if stream in self._queues else self._logs[stream]
 
+    def trains(self, stream: str, first: int, end: int, tuples: int) -> Trains:
+        """Gives trains of a stream, which have so many tuples."""
+        if stream in self._timelines:
+            return self._timelines[stream].trains(first, end, tuples)
+        return self.source(stream).trains(first, end, tuples)
+
     def prepared(self, path: Path) -> Prepared:
         """Gives what a query runs as when it shares a call."""
         with self._lock:
@@ -155,12 +179,14 @@ class Executor:
     def forget(self, query: str) -> None:
         with self._lock:
             self._alone.pop(query, None)
+            self._windowed.pop(query, None)
 
     def renew(self, paths: Iterable[Path]) -> None:
         """Has the code of queries made anew."""
         for path in paths:
-            self.prepared(path).renew()
-            self.solo(path).renew()
+            if path.stateful is None:
+                self.prepared(path).renew()
+                self.solo(path).renew()
 
     def evaluate(
         self,
@@ -175,15 +201,19 @@ class Executor:
             check: raises when nothing more may begin.
         """
         parts: dict[int, tuple[Prepared, list[Path]]] = {}
+        found: dict[str, Output | Exception] = {}
         for path in paths:
+            if path.stateful is not None:
+                check()
+                found[path.query.name] = self._run_windowed(session, path, trains)
+                continue
             prepared = self.solo(path) if len(paths) == 1 else self.prepared(path)
             parts.setdefault(id(prepared), (prepared, []))[1].append(path)
-        found: dict[str, Output | Exception] = {}
         lanes: list[Lane] = []
         for prepared, members in parts.values():
             lanes.append(self._together(session, prepared, members, trains, found, check))
         jobs = lanes.count("job")
-        lane: Lane = "job" if jobs * 2 > len(lanes) else "driver"
+        lane: Lane = "job" if not lanes or jobs * 2 > len(lanes) else "driver"
         return [found[path.query.name] for path in paths], lane
 
     def measure(self, session: SparkSession, path: Path, trains: Trains) -> float:
@@ -304,12 +334,33 @@ class Executor:
         table = frame.toArrow()
         return Output(table, np.full(table.num_rows, trains.mean_arrived_at_s()))
 
+    def _run_windowed(
+        self, session: SparkSession, path: Path, trains: Trains
+    ) -> Output | Exception:
+        assert path.stateful is not None
+        assert isinstance(trains, TimelineTrains)
+        name = path.query.name
+        with self._lock:
+            if name not in self._windowed:
+                quoted = [f"`{column}`" for column in path.columns]
+                self._windowed[name] = Windowed(
+                    path.stateful, self._timelines[path.stream], self._nothing, path.columns,
+                    self._sinks[name].text(quoted, path.columns),
+                )  # fmt: skip
+        try:
+            return self._windowed[name](session, trains.first, trains.end)
+        except Exception as error:
+            return error
+
+    def _nothing(self, stream: str) -> pa.Table:
+        return self._logs[stream].arrow_schema.empty_table()
+
     def run(
         self, session: SparkSession, work: Work, turn: Turn | None = None
     ) -> tuple[list[Output | Exception], Lane]:
         """Evaluates a call and commits what succeeded, all of it or nothing."""
-        source = self.source(work.paths[0].stream)
-        trains = source.trains(work.first_train, work.end_train, work.tuples)
+        stream = work.paths[0].stream
+        trains = self.trains(stream, work.first_train, work.end_train, work.tuples)
         check = (lambda: None) if turn is None else turn.check
         outputs, lane = self.evaluate(session, work.paths, trains, check)
         if turn is not None:
@@ -332,6 +383,11 @@ class Executor:
         if not good:
             return {}
         queue = self._queues.get(work.paths[0].stream)
+        timeline = self._timelines.get(work.paths[0].stream)
+        if timeline is not None:
+            tuples = timeline.tuples(work.first_train, work.end_train)
+            late, timeless = timeline.late(work.first_train, work.end_train)
+            return self.commit(replace(work, tuples=tuples), good, Taken(tuples, late, timeless))
         if queue is None:
             return self.commit(work, good)
         unwritten = self.commit(_of_source(work, queue), good)
@@ -362,7 +418,12 @@ class Executor:
 
         queue.settle(commit)
 
-    def commit(self, work: Work, outputs: Sequence[tuple[Path, Output]]) -> Mapping[str, Exception]:
+    def commit(
+        self,
+        work: Work,
+        outputs: Sequence[tuple[Path, Output]],
+        taken: "Taken | None" = None,
+    ) -> Mapping[str, Exception]:
         """Makes the results visible, exactly once, and hands over those that are delivered.
 
         Gives why some could not be written, by query.
@@ -399,8 +460,9 @@ class Executor:
                     work.end_train,
                     work.tuples,
                     count,
-                    min(count, work.tuples),
+                    min(count, work.tuples) if taken is None else taken.delivered,
                     *names,
+                    0 if taken is None else taken.late,
                 )
             )
         if not results:

@@ -5,14 +5,14 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
 from headgate.errors import RecoveryRefused
 from headgate.model.account import Account
 
-VERSION = 2
+VERSION = 3
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE IF NOT EXISTS streams (name TEXT PRIMARY KEY, schema TEXT NOT NULL);
@@ -23,7 +23,11 @@ CREATE TABLE IF NOT EXISTS trains (
 CREATE TABLE IF NOT EXISTS cursors (
   query TEXT PRIMARY KEY, sql TEXT, stream TEXT, first_train INTEGER, next_train INTEGER,
   first_tuple INTEGER, tuples_in INTEGER DEFAULT 0, tuples_out INTEGER DEFAULT 0,
-  delivered INTEGER DEFAULT 0, shed INTEGER DEFAULT 0, missed INTEGER DEFAULT 0);
+  delivered INTEGER DEFAULT 0, shed INTEGER DEFAULT 0, missed INTEGER DEFAULT 0,
+  late INTEGER DEFAULT 0);
+CREATE TABLE IF NOT EXISTS entries (
+  timeline TEXT, number INTEGER, stream TEXT, train INTEGER, tuples INTEGER, first_tuple INTEGER,
+  before INTEGER, top INTEGER, arrived_at_s REAL, PRIMARY KEY (timeline, number)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS positions (
   stream TEXT, key TEXT, value TEXT, PRIMARY KEY (stream, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS intents (step INTEGER, query TEXT, temporary TEXT, final TEXT);
@@ -51,6 +55,25 @@ class NewTrain:
 
 
 @dataclass(frozen=True)
+class Entry:
+    """A train of a timeline: one of a stream, or (train −1) a beat of the clock without tuples.
+
+    Args:
+        first_tuple: the number of its first tuple in the stream.
+        before, top: the greatest time of the stream so far, before it and with it.
+    """
+
+    number: int
+    stream: str
+    train: int
+    tuples: int
+    first_tuple: int
+    before: int
+    top: int
+    arrived_at_s: float
+
+
+@dataclass(frozen=True)
 class Cursor:
     """Where a query goes on, and how many tuples it has missed because retention dropped them."""
 
@@ -70,6 +93,7 @@ class Result:
     delivered: int
     temporary: Path | None
     final: Path | None
+    late: int = 0
 
 
 class Journal:
@@ -234,6 +258,41 @@ class Journal:
                 )  # fmt: skip
             db.executemany("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", positions)
 
+    def first_tuple(self, stream: str, train: int) -> int:
+        """Gives the number of a train's first tuple in its stream."""
+        rows = self._read(
+            "SELECT first_tuple FROM trains WHERE stream = ? AND number = ?", (stream, train)
+        )
+        return int(rows[0][0])
+
+    def add_entry(self, timeline: str, entry: Entry) -> None:
+        """Puts a train into a timeline; it counts as a train of that name."""
+        arrived_s = entry.arrived_at_s
+        with self._transaction() as db:
+            db.execute(
+                "INSERT INTO trains VALUES (?, ?, ?, ?, 0, ?, ?, ?, 1)",
+                (timeline, entry.number, entry.number, entry.tuples, arrived_s, arrived_s,
+                 self._end(db, timeline)[1]),
+            )  # fmt: skip
+            db.execute(
+                "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (timeline, *astuple(entry)),
+            )
+
+    def entries(self, timeline: str) -> list[Entry]:
+        """Gives the trains of a timeline that are kept, in order."""
+        rows = self._read(
+            "SELECT number, stream, train, tuples, first_tuple, before, top, arrived_at_s"
+            " FROM entries WHERE timeline = ? ORDER BY number", (timeline,)
+        )  # fmt: skip
+        return [Entry(*row) for row in rows]
+
+    def drop_entries(self, timeline: str, before: int) -> None:
+        """Forgets trains of a timeline."""
+        self.drop_trains(timeline, before)
+        with self._transaction() as db:
+            db.execute("DELETE FROM entries WHERE timeline = ? AND number < ?", (timeline, before))
+
     def positions(self, stream: str) -> dict[str, str]:
         """Gives where a stream's source stands: everything that it has told."""
         return dict(self._read("SELECT key, value FROM positions WHERE stream = ?", (stream,)))
@@ -260,10 +319,10 @@ class Journal:
             for result in results:
                 moved = db.execute(
                     "UPDATE cursors SET next_train = ?, tuples_in = tuples_in + ?,"
-                    " tuples_out = tuples_out + ?, delivered = delivered + ?"
+                    " tuples_out = tuples_out + ?, delivered = delivered + ?, late = late + ?"
                     " WHERE query = ? AND next_train = ?",
                     (result.end_train, result.tuples_in, result.tuples_out, result.delivered,
-                     result.query, result.first_train),
+                     result.late, result.query, result.first_train),
                 )  # fmt: skip
                 if moved.rowcount != 1:
                     raise RecoveryRefused(
@@ -310,12 +369,13 @@ class Journal:
             )  # fmt: skip
 
     def accounts(self) -> dict[str, Account]:
-        """Gives every query's account: what arrived is delivered, filtered, queued, shed, missed.
+        """Gives every query's account: what arrived is delivered, filtered, late, queued and so on.
 
         Each term is counted by itself, so that a sum that is not right tells of a mistake.
         """
         rows = self._read(
-            "SELECT query, first_tuple, delivered, tuples_in - delivered, shed, missed,"
+            "SELECT query, first_tuple, delivered, tuples_in - delivered - late, shed, missed,"
+            " late,"
             " (SELECT COALESCE(MAX(t.first_tuple + t.tuples), 0) FROM trains t"
             "   WHERE t.stream = c.stream),"
             " (SELECT COALESCE(SUM(t.tuples), 0) FROM trains t"
@@ -323,8 +383,8 @@ class Journal:
             " FROM cursors c", ()
         )  # fmt: skip
         return {
-            query: Account(end - first, delivered, filtered, queued, shed, missed)
-            for query, first, delivered, filtered, shed, missed, end, queued in rows
+            query: Account(end - first, delivered, filtered, queued, shed, missed, late)
+            for query, first, delivered, filtered, shed, missed, late, end, queued in rows
         }
 
     def _read(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:

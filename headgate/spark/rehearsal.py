@@ -115,12 +115,13 @@ class Rehearsal:
             recorded: what earlier runs have measured.
         """
         ends_at_s = time.perf_counter() + budget_s
+        everything, paths = paths, [path for path in paths if path.stateful is None]
         self._invent(paths)
         self.alone_s |= {name: each.alone_s for name, each in recorded.items()}
         new = [path for path in paths if path.known_as not in recorded]
         known, slow = self._alone(new, budget_s * 0.75, progress)
         self._compare_shapes([each for each in paths if not self.is_costly(each)], ends_at_s)
-        self._executor.arrange(paths, self.is_costly)
+        self._executor.arrange(everything, self.is_costly)
         quick = [path for path in paths if path.known_as not in slow]
         check = partial(progress, len(new), len(new))
         known = {**self._together(quick, ends_at_s, check), **known, **recorded}
@@ -128,7 +129,9 @@ class Rehearsal:
         return known
 
     def of_one(self, path: Path, budget_s: float) -> dict[str, QueryStatistics]:
-        """Measures one query alone."""
+        """Measures one query alone; one with windows is measured as it runs."""
+        if path.stateful is not None:
+            return {}
         self._invent([path])
         known, _ = self._alone([path], budget_s, lambda done, of: None)
         self._forget()

@@ -70,5 +70,5 @@ def until(done: Callable[[], bool], gate: Headgate, deadline_s: float = 90.0) ->
 def balanced(gate: Headgate) -> None:
     """Holds the accounts of all queries against what arrived."""
     for name, each in gate.accounts().items():
-        parts = each.delivered + each.filtered + each.queued + each.shed + each.missed
+        parts = each.delivered + each.filtered + each.queued + each.shed + each.missed + each.late
         assert each.arrived == parts, (name, each)

@@ -1,0 +1,228 @@
+"""Makes of a text with windows what can be computed: its SQL over views, and their windows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from headgate.errors import QueryRefused, UnknownName
+from headgate.language.tokens import tokens_of
+from headgate.language.windows import Named, called_window, named_streams, without_windows
+from headgate.model.query import Query
+from headgate.model.window import (
+    ARRIVED,
+    END,
+    HIDDEN,
+    Input,
+    Stateful,
+    Window,
+    arrival_column,
+    time_column,
+)
+
+_NOT_AT_ONCE = frozenset({"ORDER BY", "SORT BY", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT",
+                          "WITH", "ROLLUP", "CUBE", "GROUPING SETS", "OVER"})  # fmt: skip
+"""Words of texts that mean something else over several windows than over one."""
+
+
+def stateful_of(
+    query: Query, times: Mapping[str, str | None], streams: Sequence[str] = ()
+) -> list[Stateful]:
+    """Gives the ways to compute a query with windows, the best first; Spark has to confirm one.
+
+    Args:
+        times: the column with the time of a tuple, of all streams by name.
+        streams: those that a query with window() reads.
+
+    Raises:
+        UnknownName: there is no such stream.
+        QueryRefused: its windows do not go together, or a stream has no time or no window.
+    """
+    named, called = named_streams(query), called_window(query)
+    known = {name.lower(): name for name in times}
+    if called is not None:
+        column, window, text = called
+        if named or len(streams) != 1:
+            raise QueryRefused(
+                query=query.name, clause="window()", reason="is for a query over one stream",
+                fix="write a clause behind each stream, as in FROM a [RANGE 10 SECONDS]",
+            )  # fmt: skip
+        stream = known[streams[0].lower()]
+        _refuse_other_time(query, column, stream, times)
+        return _over_windows(text, stream, window)
+    for each in named:
+        if each.stream.lower() not in known:
+            where = f"query '{query.name}'"
+            raise UnknownName(kind="stream", name=each.stream, known=list(times), where=where)
+    named = [replace(each, stream=known[each.stream.lower()]) for each in named]
+    for each in named:
+        _refuse_no_time(query, each, times)
+    if len(named) == 1:
+        window = named[0].window
+        window = window if window.slide else replace(window, slide=window.size)
+        return _over_windows(without_windows(query.sql), named[0].stream, window)
+    if any(each.window.axis == "rows" for each in named):
+        raise QueryRefused(
+            query=query.name, clause="ROWS", reason="is for a query over one stream",
+            fix="use RANGE: the rows of two streams have no common numbers",
+        )  # fmt: skip
+    slides = {each.window.slide for each in named}
+    if slides == {None}:
+        return [_pairs(query, named)]
+    if len(slides) > 1:
+        raise QueryRefused(
+            query=query.name, clause="SLIDE", reason="differs between the streams",
+            fix="give all windows the same SLIDE, or none where tuples are joined as they come",
+        )  # fmt: skip
+    return [Stateful(mode="each", text=_over_views(query.sql, named), inputs=_inputs(named))]
+
+
+def refuse_bare(query: Query, how: Stateful, read: Sequence[str], known: Sequence[str]) -> None:
+    """Refuses a query that names a stream without a window.
+
+    Args:
+        read: the views that it reads, as Spark found them.
+        known: the streams that there are.
+    """
+    left = [name.lower() for name in read]
+    for each in how.inputs:
+        if each.view.lower() in left:
+            left.remove(each.view.lower())
+    for name in known:
+        if name.lower() in left:
+            raise QueryRefused(
+                query=query.name, clause=f"FROM {name}", reason="has no window",
+                fix=f"write one behind it, as in FROM {name} [RANGE 10 SECONDS]",
+            )  # fmt: skip
+
+
+def _over_windows(text: str, stream: str, window: Window) -> list[Stateful]:
+    shows = any(token.text.lower() == "window" for token in tokens_of(text))
+    inputs = (Input(stream=stream, view=stream, window=window),)
+    each = Stateful(mode="each", text=text, inputs=inputs, shows_window=shows)
+    return [
+        *(
+            Stateful(mode="windows", text=at_once, inputs=inputs, shows_window=True)
+            for at_once in _at_once(text)
+        ),
+        each,
+    ]
+
+
+def _at_once(text: str) -> Iterator[str]:
+    """Gives texts that compute every window of a view by itself, of which Spark takes one or none.
+
+    What is grouped is grouped by window, too, and what is distinct is so with the window's end.
+    """
+    tokens = [token for token in tokens_of(text) if token.token_type != TokenType.SEMICOLON]
+    words = [token.text.upper() for token in tokens]
+    if words.count("SELECT") != 1 or words[0] != "SELECT" or _NOT_AT_ONCE.intersection(words):
+        return
+    places = _places(tokens)
+    from_, grouped = places.get("FROM"), places.get("GROUP BY")
+    if from_ is None or any(
+        token.token_type == TokenType.STAR and depth == 0
+        for token, depth in _depths(tokens[:from_])
+    ):
+        return
+    if grouped is not None and words[grouped + 1] == "ALL":
+        return
+    shown = {from_: f", window.end AS {END} "}
+    end = places.get("HAVING", len(tokens))
+    if grouped is not None:
+        yield _insert(text, tokens, {**shown, end: ", window "})
+    else:
+        yield _insert(text, tokens, shown)
+        yield _insert(text, tokens, {**shown, end: " GROUP BY window "})
+
+
+def _pairs(query: Query, named: Sequence[Named]) -> Stateful:
+    """Gives a join of tuples as they come: those that are in each other's windows."""
+    text = _over_views(query.sql, named)
+    tokens = [token for token in tokens_of(text) if token.token_type != TokenType.SEMICOLON]
+    places = _places(tokens)
+    times = [time_column(number) for number in range(len(named))]
+    conditions = " AND ".join(
+        f"{time} >= {other} - {each.window.size}L"
+        for time, each in zip(times, named, strict=True)
+        for other in times
+        if other != time
+    )
+    arrivals = ", ".join(arrival_column(number) for number in range(len(named)))
+    inserted = {places["FROM"]: f", greatest({arrivals}) AS {ARRIVED} "}
+    where = places.get("WHERE")
+    if where is None:
+        inserted[len(tokens)] = f" WHERE {conditions}"
+    else:
+        inserted[where + 1] = "("
+        inserted[len(tokens)] = f") AND {conditions}"
+    return Stateful(mode="pairs", text=_insert(text, tokens, inserted), inputs=_inputs(named))
+
+
+def _over_views(sql: str, named: Sequence[Named]) -> str:
+    """Gives a text with a view for every stream that it names."""
+    text, at = "", 0
+    for number, each in enumerate(named):
+        text, at = f"{text}{sql[at : each.start]}{HIDDEN}v{number} AS `{each.alias}`", each.end
+    return text + sql[at:]
+
+
+def _inputs(named: Sequence[Named]) -> tuple[Input, ...]:
+    return tuple(
+        Input(stream=each.stream, view=f"{HIDDEN}v{number}", window=each.window)
+        for number, each in enumerate(named)
+    )
+
+
+def _places(tokens: Sequence[Token]) -> dict[str, int]:
+    """Gives where the clauses of a SELECT begin."""
+    found: dict[str, int] = {}
+    for place, (token, depth) in enumerate(_depths(tokens)):
+        word = token.text.upper()
+        compares = place and tokens[place - 1].token_type == TokenType.DISTINCT  # IS DISTINCT FROM
+        if depth == 0 and word in ("FROM", "WHERE", "GROUP BY", "HAVING") and not compares:
+            found.setdefault(word, place)
+    return found
+
+
+def _depths(tokens: Sequence[Token]) -> list[tuple[Token, int]]:
+    opening, closing = (TokenType.L_PAREN, TokenType.L_BRACKET), (
+        TokenType.R_PAREN, TokenType.R_BRACKET
+    )  # fmt: skip
+    found, depth = [], 0
+    for token in tokens:
+        depth -= token.token_type in closing
+        found.append((token, depth))
+        depth += token.token_type in opening
+    return found
+
+
+def _insert(text: str, tokens: Sequence[Token], inserted: Mapping[int, str]) -> str:
+    """Puts words before tokens, by their number; behind all for the number of none."""
+    made, at = "", 0
+    for place in sorted(inserted):
+        to = tokens[place].start if place < len(tokens) else tokens[-1].end + 1
+        made, at = made + text[at:to] + inserted[place], to
+    return made + (text[at : tokens[-1].end + 1] if at <= tokens[-1].end else "")
+
+
+def _refuse_no_time(query: Query, each: Named, times: Mapping[str, str | None]) -> None:
+    if each.window.axis == "time" and times[each.stream] is None:
+        raise QueryRefused(
+            query=query.name, clause="RANGE",
+            reason=f"needs the time of a tuple, and stream '{each.stream}' has no event_time",
+            fix=f"name the column with the time, event_time: ts, in stream '{each.stream}'",
+        )  # fmt: skip
+
+
+def _refuse_other_time(
+    query: Query, column: str, stream: str, times: Mapping[str, str | None]
+) -> None:
+    time, name = times[stream], column.rsplit(".", 1)[-1].strip("` ")
+    if time is None or name.lower() != time.lower():
+        raise QueryRefused(
+            query=query.name, clause=f"window({column}, ...)",
+            reason=f"is over a column that is not the event_time of stream '{stream}'"
+            + ("" if time is None else f", which is {time}"),
+            fix=f"set event_time: {name} in stream '{stream}', or use its event_time",
+        )  # fmt: skip

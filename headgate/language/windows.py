@@ -1,0 +1,194 @@
+"""Windows in a text: CQL's clause, `FROM s [RANGE 60 SECONDS SLIDE 10 SECONDS]`, and window()."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from headgate.errors import QueryRefused
+from headgate.language.tokens import tokens_of
+from headgate.model.query import Query
+from headgate.model.window import Window
+
+MICROSECONDS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+FIX = "write [RANGE 60 SECONDS SLIDE 10 SECONDS], [RANGE 10 SECONDS] or [ROWS 100 SLIDE 10]"
+
+_CLAUSES = (TokenType.L_BRACKET, TokenType.RANGE, TokenType.ROWS)
+_NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A stream that a text names with a window, from the name to the end of its alias.
+
+    Args:
+        start, end: the place of name, window and alias in the text.
+        alias: the name that the rest of the text uses.
+    """
+
+    stream: str
+    alias: str
+    window: Window
+    start: int
+    end: int
+
+
+def has_windows(sql: str) -> bool:
+    """Tells whether a text has a window of either kind."""
+    tokens = tokens_of(sql)
+    return any(map(_opens, tokens, tokens[1:])) or any(map(_calls, tokens, tokens[1:]))
+
+
+def without_windows(sql: str) -> str:
+    """Gives a text without its window clauses, as Spark and sqlglot can read it."""
+    tokens = tokens_of(sql)
+    text, at = "", 0
+    for place, (token, after) in enumerate(pairwise(tokens)):
+        if _opens(token, after):
+            text, at = text + sql[at : token.start], _closing(tokens, place).end + 1
+    return text + sql[at:]
+
+
+def named_streams(query: Query) -> list[Named]:
+    """Gives the streams that are named with a window clause, in the order of the text.
+
+    Raises:
+        QueryRefused: a clause cannot be read.
+    """
+    sql, tokens = query.sql, tokens_of(query.sql)
+    found: list[Named] = []
+    for place, (token, after) in enumerate(pairwise(tokens)):
+        if not _opens(token, after):
+            continue
+        close = tokens.index(_closing(tokens, place))
+        clause = sql[token.start : tokens[close].end + 1]
+        if not place or tokens[place - 1].token_type not in _NAMES:
+            raise _refused(query, clause, token, "does not stand behind the name of a stream")
+        name, last = tokens[place - 1], tokens[close]
+        alias, behind = name.text, tokens[close + 1 : close + 3]
+        if behind and behind[0].token_type == TokenType.ALIAS:
+            behind = behind[1:]
+        if behind and behind[0].token_type in _NAMES:
+            alias, last = behind[0].text, behind[0]
+        window = _clause(query, clause, tokens[place + 1 : close])
+        found.append(Named(name.text, alias, window, name.start, last.end + 1))
+    return found
+
+
+def called_window(query: Query) -> tuple[str, Window, str] | None:
+    """Gives the column and the window of window(column, ...), and the text with `window` for it.
+
+    Raises:
+        QueryRefused: it cannot be read, or there are two that differ.
+    """
+    sql, tokens = query.sql, tokens_of(query.sql)
+    found: tuple[str, Window] | None = None
+    text, at = "", 0
+    for place, (token, after) in enumerate(pairwise(tokens)):
+        if not _calls(token, after):
+            continue
+        close = _closing(tokens, place + 1)
+        call = sql[token.start : close.end + 1]
+        arguments = _arguments(sql, tokens[place + 2 : tokens.index(close)])
+        window = _call(query, call, token, arguments)
+        if found is not None and found != (arguments[0], window):
+            raise _refused(query, call, token, "is a second window: a query has one")
+        found = arguments[0], window
+        text, at = text + sql[at : token.start] + "window", close.end + 1
+    return None if found is None else (*found, text + sql[at:])
+
+
+def microseconds(text: str) -> int | None:
+    """Gives a duration; None where it cannot be read.
+
+    >>> microseconds("1 minute 30 seconds"), microseconds("INTERVAL '2' HOURS")
+    (90000000, 7200000000)
+    """
+    words = text.lower().replace("interval", " ").replace("'", " ").replace('"', " ").split()
+    total, numbers, units = 0, words[::2], words[1::2]
+    if not words or len(words) % 2:
+        return None
+    for number, unit in zip(numbers, units, strict=True):
+        scale = MICROSECONDS.get(unit.removesuffix("s"))
+        if scale is None or not re.fullmatch(r"\d+", number):
+            return None
+        total += int(number) * scale
+    return total or None
+
+
+def _opens(token: Token, after: Token) -> bool:
+    return token.token_type == _CLAUSES[0] and after.token_type in _CLAUSES[1:]
+
+
+def _calls(token: Token, after: Token) -> bool:
+    return token.text.lower() == "window" and after.token_type == TokenType.L_PAREN
+
+
+def _closing(tokens: Sequence[Token], opening: int) -> Token:
+    """Gives the bracket that closes one, or the last word where none does."""
+    pairs = {
+        TokenType.L_BRACKET: TokenType.R_BRACKET,
+        TokenType.L_PAREN: TokenType.R_PAREN,
+    }
+    open_, close = tokens[opening].token_type, pairs[tokens[opening].token_type]
+    depth = 0
+    for token in tokens[opening:]:
+        depth += (token.token_type == open_) - (token.token_type == close)
+        if not depth:
+            return token
+    return tokens[-1]
+
+
+def _arguments(sql: str, tokens: Sequence[Token]) -> list[str]:
+    """Gives what stands between the commas of a call."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += token.token_type == TokenType.L_PAREN
+        depth -= token.token_type == TokenType.R_PAREN
+        if not depth and token.token_type == TokenType.COMMA:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [sql[part[0].start : part[-1].end + 1] if part else "" for part in parts]
+
+
+def _clause(query: Query, clause: str, tokens: Sequence[Token]) -> Window:
+    """Reads what stands between the brackets."""
+    kind, words = tokens[0].text.upper(), [token.text for token in tokens[1:]]
+    at = next((n for n, word in enumerate(words) if word.upper() == "SLIDE"), len(words))
+    parts = [" ".join(words[:at]), " ".join(words[at + 1 :])]
+    if kind == "ROWS":
+        sizes = [int(each) if re.fullmatch(r"\d+", each) else None for each in parts]
+    else:
+        sizes = [microseconds(each) for each in parts]
+    size, slide = sizes
+    if not size or (at < len(words) and not slide):
+        raise _refused(query, clause, tokens[0], "cannot be read")
+    return Window(axis="rows" if kind == "ROWS" else "time", size=size, slide=slide)
+
+
+def _call(query: Query, call: str, token: Token, arguments: Sequence[str]) -> Window:
+    """Reads the arguments of window(column, duration, slide, start), as Spark has them."""
+    durations = [microseconds(each) for each in arguments[1:3]]
+    start = microseconds(arguments[3]) if len(arguments) > 3 else 0
+    if not 2 <= len(arguments) <= 4 or None in durations or start is None:
+        raise _refused(query, call, token, "cannot be read",
+                       "write window(ts, '60 seconds', '10 seconds')")  # fmt: skip
+    size = durations[0] or 0
+    slide = durations[-1] or 0
+    return Window(axis="time", size=size, slide=slide, offset=(start + size) % slide)
+
+
+def _refused(query: Query, clause: str, token: Token, reason: str, fix: str = FIX) -> QueryRefused:
+    return QueryRefused(query=query.name, clause=clause, reason=reason, fix=fix, line=token.line)

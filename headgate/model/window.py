@@ -1,0 +1,80 @@
+"""Windows, and queries that need more than one tuple at a time."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Axis = Literal["time", "rows"]
+
+HIDDEN = "__hg_"
+"""How columns and views begin that no user sees."""
+
+END, ARRIVED = f"{HIDDEN}end", f"{HIDDEN}arrived"
+"""The end of a result's window, and when the last of the tuples that make it arrived."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """The tuples of [end − size, end), by their time in microseconds or by their number.
+
+    Args:
+        slide: ends lie so far apart; None for the window of a join, which moves with every tuple.
+        offset: where one of the ends lies.
+    """
+
+    axis: Axis
+    size: int
+    slide: int | None = None
+    offset: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """A stream where a query names it: the view that stands for it, and which tuples that has."""
+
+    stream: str
+    view: str
+    window: Window
+
+
+Mode = Literal["windows", "each", "pairs"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stateful:
+    """How a query is computed that needs more than one tuple at a time.
+
+    Args:
+        mode: `windows` computes all windows that have closed at once, `each` one after the other,
+            `pairs` the combinations of tuples of which one is new.
+        text: the query's SQL over the views.
+        shows_window: whether views have the window's `start` and `end` in a column `window`.
+    """
+
+    mode: Mode
+    text: str
+    inputs: tuple[Input, ...]
+    shows_window: bool = False
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams it reads, each once."""
+        return tuple(dict.fromkeys(each.stream for each in self.inputs))
+
+
+def time_column(number: int) -> str:
+    """Names the time of the tuples of a view."""
+    return f"{HIDDEN}t{number}"
+
+
+def arrival_column(number: int) -> str:
+    """Names the arrival of the tuples of a view."""
+    return f"{HIDDEN}a{number}"
+
+
+def timeline_of(streams: tuple[str, ...]) -> str:
+    """Gives the name of the stream of all tuples of some streams, in the order they came in.
+
+    >>> timeline_of(("trades", "quotes"))
+    'quotes__trades__time'
+    """
+    return "__".join((*sorted(streams), "time"))
