@@ -116,12 +116,8 @@ def refuse_clocks(query: str, expressions: Iterable[str]) -> None:
         )
 
 
-def refuse_in_pairs(query: str, nodes: Iterable[str], joins: Iterable[str]) -> None:
-    """Raises QueryRefused unless tuples that are joined as they come give final results.
-
-    Args:
-        joins: how streams are joined, as Spark names it.
-    """
+def refuse_in_pairs(query: str, nodes: Iterable[str]) -> None:
+    """Raises QueryRefused unless tuples that are joined as they come give final results."""
     fix = "give all windows the same SLIDE: the query is computed whole, whenever they close"
     for node in nodes:
         if node not in (*STATELESS, "Join", "LocalLimit"):
@@ -129,10 +125,6 @@ def refuse_in_pairs(query: str, nodes: Iterable[str], joins: Iterable[str]) -> N
             clause = refusal.clause if refusal else node
             reason = "over tuples that are joined as they come has no final answer"
             raise QueryRefused(query=query, clause=clause, reason=reason, fix=fix)
-    for join in joins:
-        if join not in ("Inner", "Cross"):
-            reason = "is final only when a window has closed, and these move with every tuple"
-            raise QueryRefused(query=query, clause=f"{join} JOIN", reason=reason, fix=fix)
 
 
 def refuse_luck(query: str, found: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -14,9 +15,11 @@ from headgate.model.window import (
     END,
     HIDDEN,
     Input,
+    Join,
     Stateful,
     Window,
     arrival_column,
+    has_column,
     time_column,
 )
 
@@ -25,14 +28,21 @@ _NOT_AT_ONCE = frozenset({"ORDER BY", "SORT BY", "LIMIT", "OFFSET", "UNION", "IN
 """Words of texts that mean something else over several windows than over one."""
 
 
+_CLAUSES = ("FROM", "ON", "WHERE", "GROUP BY", "HAVING")
+
+
 def stateful_of(
-    query: Query, times: Mapping[str, str | None], streams: Sequence[str] = ()
+    query: Query,
+    times: Mapping[str, str | None],
+    streams: Sequence[str] = (),
+    joins: Sequence[str] = (),
 ) -> list[Stateful]:
     """Gives the ways to compute a query with windows, the best first; Spark has to confirm one.
 
     Args:
         times: the column with the time of a tuple, of all streams by name.
         streams: those that a query with window() reads.
+        joins: how several streams are joined, as Spark names it.
 
     Raises:
         UnknownName: there is no such stream.
@@ -68,7 +78,7 @@ def stateful_of(
         )  # fmt: skip
     slides = {each.window.slide for each in named}
     if slides == {None}:
-        return [_pairs(query, named)]
+        return [_pairs(query, named, joins)]
     if len(slides) > 1:
         raise QueryRefused(
             query=query.name, clause="SLIDE", reason="differs between the streams",
@@ -136,8 +146,15 @@ def _at_once(text: str) -> Iterator[str]:
         yield _insert(text, tokens, {**shown, end: " GROUP BY window "})
 
 
-def _pairs(query: Query, named: Sequence[Named]) -> Stateful:
+def _pairs(query: Query, named: Sequence[Named], joins: Sequence[str]) -> Stateful:
     """Gives a join of tuples as they come: those that are in each other's windows."""
+    outer = [each for each in joins if each not in ("Inner", "Cross")]
+    if outer and len(named) > 2:
+        raise QueryRefused(
+            query=query.name, clause=f"{outer[0]} join", reason="is possible of two streams only",
+            fix="give all windows the same SLIDE: the query is computed whole, whenever they close",
+        )  # fmt: skip
+    join = cast(Join, outer[0] if outer else "Inner")
     text = _over_views(query.sql, named)
     tokens = [token for token in tokens_of(text) if token.token_type != TokenType.SEMICOLON]
     places = _places(tokens)
@@ -148,15 +165,62 @@ def _pairs(query: Query, named: Sequence[Named]) -> Stateful:
         for other in times
         if other != time
     )
-    arrivals = ", ".join(arrival_column(number) for number in range(len(named)))
-    inserted = {places["FROM"]: f", greatest({arrivals}) AS {ARRIVED} "}
-    where = places.get("WHERE")
-    if where is None:
-        inserted[len(tokens)] = f" WHERE {conditions}"
+    seen = range(1 if join in ("LeftSemi", "LeftAnti") else len(named))
+    arrivals = [arrival_column(number) for number in seen]
+    arrived = f"greatest({', '.join(arrivals)})" if len(arrivals) > 1 else arrivals[0]
+    hidden = [f"{arrived} AS {ARRIVED}", *(f"{times[n]} AS {has_column(n)}" for n in seen)]
+    inserted = {places["FROM"]: f", {', '.join(hidden)} "}
+    where, on, end = places.get("WHERE"), places.get("ON"), len(tokens)
+    if join != "Inner":
+        if on is None:
+            raise QueryRefused(
+                query=query.name, clause="JOIN", reason="has no ON",
+                fix="write ON a.k = b.k instead of USING (k)",
+            )  # fmt: skip
+        inserted[on + 1] = "("
+        inserted[end if where is None else where] = f") AND {conditions} "
+    elif where is None:
+        inserted[end] = f" WHERE {conditions}"
     else:
         inserted[where + 1] = "("
-        inserted[len(tokens)] = f") AND {conditions}"
-    return Stateful(mode="pairs", text=_insert(text, tokens, inserted), inputs=_inputs(named))
+        inserted[end] = f") AND {conditions}"
+    text = _insert(text, tokens, inserted)
+    return Stateful(mode="pairs", text=text, inputs=_inputs(named), join=join)
+
+
+def union_of(query: Query, streams: Sequence[str], times: Mapping[str, str | None]) -> Stateful:
+    """Gives a union of streams in the order of time.
+
+    Raises:
+        QueryRefused: a stream has no time.
+    """
+    known = {name.lower(): name for name in times}
+    found = list(dict.fromkeys(known[name.lower()] for name in streams))
+    for name in found:
+        if times[name] is None:
+            raise QueryRefused(
+                query=query.name, clause="UNION",
+                reason=f"is in the order of time, and stream '{name}' has no event_time",
+                fix=f"name the column with the time, event_time: ts, in stream '{name}'",
+            )  # fmt: skip
+    tokens = [token for token in tokens_of(query.sql) if token.token_type != TokenType.SEMICOLON]
+    inserted = {
+        place: f", {time_column(0)} AS {END} "
+        for place, (token, depth) in enumerate(_depths(tokens))
+        if depth == 0 and token.token_type == TokenType.FROM and not _compares(tokens, place)
+    }
+    inputs = tuple(
+        Input(stream=name, view=name, window=Window(axis="time", size=0)) for name in found
+    )
+    return Stateful(mode="union", text=_insert(query.sql, tokens, inserted), inputs=inputs)
+
+
+def is_union(sql: str) -> bool:
+    """Tells whether a text is a union of SELECTs."""
+    return any(
+        depth == 0 and token.token_type == TokenType.UNION
+        for token, depth in _depths(tokens_of(sql))
+    )
 
 
 def _over_views(sql: str, named: Sequence[Named]) -> str:
@@ -179,10 +243,14 @@ def _places(tokens: Sequence[Token]) -> dict[str, int]:
     found: dict[str, int] = {}
     for place, (token, depth) in enumerate(_depths(tokens)):
         word = token.text.upper()
-        compares = place and tokens[place - 1].token_type == TokenType.DISTINCT  # IS DISTINCT FROM
-        if depth == 0 and word in ("FROM", "WHERE", "GROUP BY", "HAVING") and not compares:
+        if depth == 0 and word in _CLAUSES and not _compares(tokens, place):
             found.setdefault(word, place)
     return found
+
+
+def _compares(tokens: Sequence[Token], place: int) -> bool:
+    """Tells of the FROM in a IS DISTINCT FROM b."""
+    return bool(place) and tokens[place - 1].token_type == TokenType.DISTINCT
 
 
 def _depths(tokens: Sequence[Token]) -> list[tuple[Token, int]]:

@@ -36,7 +36,8 @@ class Input:
     window: Window
 
 
-Mode = Literal["windows", "each", "pairs"]
+Mode = Literal["windows", "each", "pairs", "union"]
+Join = Literal["Inner", "LeftOuter", "RightOuter", "FullOuter", "LeftSemi", "LeftAnti"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +46,10 @@ class Stateful:
 
     Args:
         mode: `windows` computes all windows that have closed at once, `each` one after the other,
-            `pairs` the combinations of tuples of which one is new.
+            `pairs` the combinations of tuples of which one is new, `union` the tuples that the
+            watermark has passed, in the order of their time.
         text: the query's SQL over the views.
+        join: of `pairs`, which tuples come out that have no partner, or because they have one.
         shows_window: whether views have the window's `start` and `end` in a column `window`.
     """
 
@@ -54,11 +57,33 @@ class Stateful:
     text: str
     inputs: tuple[Input, ...]
     shows_window: bool = False
+    join: Join = "Inner"
+
+    @property
+    def reach(self) -> int:
+        """How far back from the watermark a tuple may lie that is still needed."""
+        sizes = [each.window.size for each in self.inputs]
+        return max(sizes) if self.join == "Inner" else sum(sizes) + 1
+
+    @property
+    def closes(self) -> Window | None:
+        """A window whose ends are when there is something to do although no tuple has come."""
+        window = self.inputs[0].window
+        if self.mode in ("windows", "each"):
+            return window
+        if self.mode == "pairs" and self.join == "Inner":
+            return None
+        return Window(axis="time", size=self.reach, slide=1)
 
     @property
     def streams(self) -> tuple[str, ...]:
         """The streams it reads, each once."""
         return tuple(dict.fromkeys(each.stream for each in self.inputs))
+
+
+def has_column(number: int) -> str:
+    """Names what tells whether a joined tuple has one of a view."""
+    return f"{HIDDEN}h{number}"
 
 
 def time_column(number: int) -> str:

@@ -13,8 +13,8 @@ from headgate.language.refuse import (
     refuse_luck,
     refuse_stateful,
 )
-from headgate.language.stateful import refuse_bare, stateful_of
-from headgate.language.windows import has_windows, named_streams
+from headgate.language.stateful import is_union, refuse_bare, stateful_of, union_of
+from headgate.language.windows import has_windows, named_streams, without_windows
 from headgate.model.network import Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query
@@ -44,8 +44,8 @@ def segments_of(
     Raises:
         QueryRefused: as `registered`, or it cannot be cut although it says so.
     """
-    if has_windows(query.sql):
-        path = windowed(query, analyst, streams)
+    if has_windows(query.sql) or is_union(query.sql):
+        path = (windowed if has_windows(query.sql) else united)(query, analyst, streams)
         of = path.stateful.streams if path.stateful else ()
         return (Stream(name=path.stream, format=DERIVED, of=of),), (path,)
     path = registered(query, analyst, columns)
@@ -100,14 +100,37 @@ def windowed(query: Query, analyst: "Analyst", streams: Sequence[Stream]) -> Pat
         QueryRefused: it cannot run continuously; says which clause, why, and what to do.
     """
     times = {each.name: each.event_time for each in streams if not each.is_derived}
-    read = () if named_streams(query) else analyst.analyse(query).streams
-    analysis, how = _confirmed(query, analyst, stateful_of(query, times, read))
+    read: tuple[Sequence[str], Sequence[str]] = (), ()
+    if len(named_streams(query)) != 1:
+        reading = analyst.analyse(replace(query, sql=without_windows(query.sql)))
+        read = reading.streams, reading.joins
+    analysis, how = _confirmed(query, analyst, stateful_of(query, times, *read))
     refuse_bare(query, how, analysis.streams, list(times))
     refuse_clocks(query.name, analysis.expressions)
     if analysis.random is not None:
         refuse_luck(query.name, analysis.random)
     if how.mode == "pairs":
-        refuse_in_pairs(query.name, analysis.nodes, analysis.joins)
+        refuse_in_pairs(query.name, analysis.nodes)
+    return _stateful_path(query, how, analysis)
+
+
+def united(query: Query, analyst: "Analyst", streams: Sequence[Stream]) -> Path:
+    """Gives the path of a union of streams.
+
+    Raises:
+        QueryRefused: it cannot run continuously; says which clause, why, and what to do.
+    """
+    analysis = analyst.analyse(query)
+    nodes = [node for node in analysis.nodes if node != "Union"]
+    refuse_stateful(query.name, query.sql, nodes, analysis.expressions)
+    if analysis.random is not None:
+        refuse_luck(query.name, analysis.random)
+    times = {each.name: each.event_time for each in streams if not each.is_derived}
+    how = union_of(query, analysis.streams, times)
+    return _stateful_path(query, how, analyst.over_windows(query, how))
+
+
+def _stateful_path(query: Query, how: Stateful, analysis: "Analysis") -> Path:
     columns = tuple(name for name in analysis.columns if not name.startswith(HIDDEN))
     _refuse_twin_columns(query, columns)
     refuse_keys(query, columns)

@@ -92,7 +92,9 @@ class Analyst:
         try:
             for number, each in enumerate(how.inputs):
                 frame = self._session.createDataFrame([], self._schemas[each.stream])
-                if how.mode == "pairs":
+                if how.mode == "union":
+                    frame = frame.selectExpr("*", f"0L AS {time_column(0)}")
+                elif how.mode == "pairs":
                     frame = frame.selectExpr(
                         "*", f"0D AS {arrival_column(number)}", f"0L AS {time_column(number)}"
                     )

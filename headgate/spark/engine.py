@@ -55,6 +55,7 @@ WAYS = {
     "windows": "all windows that have closed at once",
     "each": "one window that has closed after the other",
     "pairs": "tuples that are new, with those in their windows",
+    "union": "tuples in the order of their time, once no earlier one can come",
 }
 """How queries with windows are computed, for `explain`."""
 
@@ -337,8 +338,7 @@ class SparkEngine:
     def _read_windows(self, path: Path) -> None:
         """Has tuples kept as long as a query's windows need them."""
         if path.stateful is not None:
-            windows = [each.window for each in path.stateful.inputs]
-            self._timelines[path.stream].reads(windows)
+            self._timelines[path.stream].reads(path.stateful)
 
     def _log_of(self, stream: Stream) -> StreamLog:
         schema = self._schemas[stream.name]

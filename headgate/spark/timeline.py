@@ -1,7 +1,7 @@
 """The time of streams: their trains in the order they came in, with the watermark behind each."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pyspark.sql.types import StructType
 
 from headgate.model.stream import Stream
-from headgate.model.window import Axis, Window
+from headgate.model.window import Axis, Stateful, Window
 from headgate.spark.journal import Entry, Journal, Train
 from headgate.spark.stream_log import StreamLog, Trains
 
@@ -87,13 +87,13 @@ class Timeline:
     def next_number(self) -> int:
         return self._first + len(self._entries)
 
-    def reads(self, windows: Sequence[Window]) -> None:
-        """Keeps tuples as long as these windows need them."""
+    def reads(self, how: Stateful) -> None:
+        """Keeps tuples as long as a query needs them, and has time pass where it waits for it."""
+        axis = how.inputs[0].window.axis
         with self._lock:
-            for each in windows:
-                self._sizes[each.axis] = max(self._sizes[each.axis], each.size)
-                if each.slide is not None:
-                    self._slides.add(each)
+            self._sizes[axis] = max(self._sizes[axis], how.reach)
+            if how.closes is not None:
+                self._slides.add(how.closes)
 
     def catch_up(self) -> None:
         """Takes in what the logs of its streams have and it does not, in the order of arrival."""

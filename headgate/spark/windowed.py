@@ -1,10 +1,11 @@
 """Computes queries with windows: what closes, and what tuples in each other's windows make."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
@@ -17,12 +18,22 @@ from headgate.model.window import (
     Input,
     Stateful,
     arrival_column,
+    has_column,
     time_column,
 )
 from headgate.spark.group import Output
 from headgate.spark.timeline import NEVER, Rows, Timeline, Times, windows_of
 
 WINDOW = "window"
+
+_OUTER = {
+    "LeftOuter": (0,),
+    "RightOuter": (1,),
+    "FullOuter": (0, 1),
+    "LeftSemi": (0,),
+    "LeftAnti": (0,),
+}
+"""Whose tuples come out when no more partners can come, by the kind of join."""
 
 
 class Windowed:
@@ -55,6 +66,8 @@ class Windowed:
         after = self._timeline.watermark(end, self._axis)
         if after <= before:
             return self._none(session)
+        if self._how.mode == "union":
+            return self._union(session, first, end, before, after)
         if self._how.mode == "windows":
             return self._at_once(session, first, end, before, after)
         return self._each(session, first, end, before, after)
@@ -94,35 +107,86 @@ class Windowed:
             made.append(result.append_column(END, self._places(places)))
         return self._closed(pa.concat_tables(made), first, end) if made else self._none(session)
 
-    def _pairs(self, session: SparkSession, first: int, end: int) -> Output:
-        """Joins what is new with what is there: each combination counts where its last is new."""
-        inputs, widest = self._how.inputs, max(each.window.size for each in self._how.inputs)
-        before = self._timeline.watermark(first)
-        low = NEVER if before == NEVER else before - widest
-        rows = [self._timeline.rows(each.stream, first, end, "time", low) for each in inputs]
-        if not all(rows):
+    def _union(
+        self, session: SparkSession, first: int, end: int, before: int, after: int
+    ) -> Output:
+        """Gives the tuples that the watermark has passed, in the order of their time."""
+        views, some = {}, False
+        for each in self._how.inputs:
+            rows = self._timeline.rows(each.stream, first, end, "time", before)
+            views[each.view] = self._timed(self._nothing(each.stream), np.zeros(0, np.int64))
+            if rows is not None:
+                # What is at the watermark may still get company, and waits for it.
+                passed = rows.place < after
+                some |= bool(passed.any())
+                views[each.view] = self._timed(rows.table, rows.place).filter(pa.array(passed))
+        if not some:
             return self._none(session)
-        made = []
+        made = self._run(session, views).sort_by(END)
+        return self._closed(made, first, end)
+
+    def _timed(self, table: pa.Table, place: Times) -> pa.Table:
+        return table.drop_columns([ARRIVED_AT]).append_column(time_column(0), pa.array(place))
+
+    def _pairs(self, session: SparkSession, first: int, end: int) -> Output:
+        """Joins what is new with what is there: each combination counts where its last is new.
+
+        A tuple that comes out because it has no partner, or has one, does when the watermark says
+        that none can come any more.
+        """
+        inputs = self._how.inputs
+        before, after = self._timeline.watermark(first), self._timeline.watermark(end)
+        low = NEVER if before == NEVER else before - self._how.reach
+        rows = [
+            self._timeline.rows(each.stream, first, end, "time", low) or self._no_tuples(each)
+            for each in inputs
+        ]
+        made: list[pa.Table] = []
         for turn, each in enumerate(rows):
-            if each is None or not each.new.any():
+            if self._how.join in ("LeftSemi", "LeftAnti") or not each.new.any():
                 continue
             # Those before it in the text are old, it is new, those behind it are either.
-            views = {
-                source.view: self._part(number, found, number - turn)
-                for number, (source, found) in enumerate(zip(inputs, rows, strict=True))
-                if found is not None
-            }
-            if all(view.num_rows for view in views.values()):
-                made.append(self._run(session, views))
-        if not made:
+            chosen = [
+                ~found.new if number < turn else found.new if number == turn else found.new | True
+                for number, found in enumerate(rows)
+            ]
+            if all(some.any() for some in chosen):
+                made.append(self._with(self._joined(session, rows, chosen), range(len(inputs))))
+        for side in _OUTER.get(self._how.join, ()):
+            # The last partner of a tuple is at most its own window away from it.
+            close = rows[side].place + inputs[side].window.size + 1
+            closes = (close > before) & (close <= after)
+            if closes.any():
+                chosen = [found.new | True for found in rows]
+                chosen[side] = closes
+                made.append(self._with(self._joined(session, rows, chosen), [side]))
+        if not sum(each.num_rows for each in made):
             return self._none(session)
         table = pa.concat_tables(made)
         return Output(self._visible(table), table[ARRIVED].to_numpy())
 
-    def _part(self, number: int, rows: Rows, order: int) -> pa.Table:
-        chosen = ~rows.new if order < 0 else rows.new if order == 0 else np.ones_like(rows.new)
-        table = rows.table.append_column(time_column(number), pa.array(rows.place))
-        return _renamed(table, arrival_column(number)).filter(pa.array(chosen))
+    def _joined(
+        self, session: SparkSession, rows: Sequence[Rows], chosen: Sequence[NDArray[np.bool_]]
+    ) -> pa.Table:
+        views = {}
+        for number, (each, found, wanted) in enumerate(
+            zip(self._how.inputs, rows, chosen, strict=True)
+        ):
+            table = found.table.append_column(time_column(number), pa.array(found.place))
+            views[each.view] = _renamed(table, arrival_column(number)).filter(pa.array(wanted))
+        return self._run(session, views)
+
+    def _with(self, made: pa.Table, sides: Iterable[int]) -> pa.Table:
+        """Gives the rows of a join that have a tuple of these sides, and of no other."""
+        wanted = set(sides)
+        for number in range(len(self._how.inputs)):
+            if has_column(number) in made.column_names:
+                has = made[has_column(number)].is_valid()
+                made = made.filter(has if number in wanted else pc.invert(has))
+        return made
+
+    def _no_tuples(self, source: Input) -> Rows:
+        return Rows(self._nothing(source.stream), np.zeros(0, np.int64), np.zeros(0, np.bool_))
 
     def _rows(self, source: Input, first: int, end: int, before: int) -> Rows | None:
         low = NEVER if before == NEVER else before - source.window.size
@@ -156,7 +220,12 @@ class Windowed:
         """Gives no rows, of the right columns."""
         if not hasattr(self, "_no_rows"):
             views = {each.view: self._empty(each) for each in self._how.inputs}
-            if self._how.mode == "pairs":
+            if self._how.mode == "union":
+                views = {
+                    each.view: self._timed(self._nothing(each.stream), np.zeros(0, np.int64))
+                    for each in self._how.inputs
+                }
+            elif self._how.mode == "pairs":
                 views = {
                     each.view: _renamed(
                         self._nothing(each.stream).append_column(

@@ -231,6 +231,76 @@ def test_a_join_of_tuples_as_they_come(spark: SparkSession, tmp_path: Path) -> N
     balanced(gate)
 
 
+OUTER = {
+    "LEFT": "a.k, a.v AS x, b.v AS y",
+    "RIGHT": "a.v AS x, b.v AS y",
+    "FULL": "a.v AS x, b.v AS y",
+    "LEFT SEMI": "a.k, a.v AS x",
+    "LEFT ANTI": "a.k, a.v AS x",
+}
+
+
+def test_a_tuple_without_a_partner_comes_out_when_none_can_come(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lefts, rights = rows_of(3, 80), rows_of(4, 60)
+    write(tmp_path / "left", lefts, 4)
+    write(tmp_path / "right", rights, 3)
+    texts = {
+        kind.replace(
+            " ", "_"
+        ).lower(): f"SELECT {columns} FROM lefts [RANGE 1 SECOND] a {kind} JOIN"
+        " rights [RANGE 2 SECONDS] b ON a.k = b.k AND a.v < b.v + 5"
+        for kind, columns in OUTER.items()
+    }
+    gate = gate_over(spark, tmp_path, texts, train_tuples=30)
+    gate.start()
+    consume(gate, len(lefts) + len(rights))
+    report = gate.stop()
+    assert report is not None
+    assert not report.errors
+    (a, a_upto), (b, b_upto) = in_time(lefts), in_time(rights)
+    upto = f"TIMESTAMPTZ '{min(a_upto, b_upto).isoformat()}'"
+    for kind, columns in OUTER.items():
+        final = {
+            "LEFT": f"b.ts IS NOT NULL OR a.ts + INTERVAL 1 SECOND < {upto}",
+            "RIGHT": f"a.ts IS NOT NULL OR b.ts + INTERVAL 2 SECOND < {upto}",
+            "FULL": f"(a.ts IS NOT NULL AND b.ts IS NOT NULL)"
+            f" OR coalesce(a.ts + INTERVAL 1 SECOND, b.ts + INTERVAL 2 SECOND) < {upto}",
+        }.get(kind, f"a.ts + INTERVAL 1 SECOND < {upto}")
+        name = kind.replace(" ", "_").lower()
+        found = committed_rows(tmp_path / "state" / "results" / name)
+        assert found == answer(
+            f"SELECT {columns} FROM lefts a {kind.replace('LEFT S', 'S').replace('LEFT A', 'A')}"
+            " JOIN rights b ON a.k = b.k AND a.v < b.v + 5 AND a.ts >= b.ts - INTERVAL 1 SECOND"
+            f" AND b.ts >= a.ts - INTERVAL 2 SECOND WHERE {final}", lefts=a, rights=b,
+        ), kind  # fmt: skip
+        assert found, kind
+    balanced(gate)
+
+
+def test_a_union_is_in_the_order_of_time(spark: SparkSession, tmp_path: Path) -> None:
+    lefts, rights = rows_of(5, 80), rows_of(6, 60)
+    write(tmp_path / "left", lefts, 4)
+    write(tmp_path / "right", rights, 3)
+    sql = "SELECT ts, k, v FROM lefts WHERE v > 3 UNION ALL SELECT ts, 'r', v + 1 FROM rights"
+    gate = gate_over(spark, tmp_path, {"union": sql}, train_tuples=30)
+    gate.start()
+    consume(gate, len(lefts) + len(rights))
+    gate.stop()
+    (a, a_upto), (b, b_upto) = in_time(lefts), in_time(rights)
+    upto = min(a_upto, b_upto).isoformat()
+    folder = tmp_path / "state" / "results" / "union"
+    assert committed_rows(folder) == answer(
+        f"SELECT * FROM ({sql}) WHERE ts < TIMESTAMPTZ '{upto}'", lefts=a, rights=b
+    )
+    files = sorted(folder.glob("*.parquet"))
+    times = [time for file in files for time in pq.read_table(file)["ts"].to_pylist()]
+    assert times == sorted(times)
+    assert len(files) > 1
+    balanced(gate)
+
+
 @pytest.mark.parametrize("point", ["results written", "step journalled", "train journalled"])
 def test_a_crash_changes_nothing(
     spark: SparkSession, tmp_path: Path, rows: list[Row], point: str
