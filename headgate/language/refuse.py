@@ -18,6 +18,12 @@ STATELESS = frozenset(
 """Nodes that take each tuple by itself."""
 
 
+WITH_TABLES = frozenset(
+    {"Join", "LogicalRelation", "DataSourceV2Relation", "HiveTableRelation", "Range"}
+)
+"""Nodes that join a tuple with stored rows."""
+
+
 @dataclass(frozen=True)
 class Refusal:
     clause: str
@@ -26,46 +32,44 @@ class Refusal:
     keyword: TokenType | None = None
 
 
-_NO_WINDOW = "cannot run continuously yet: it needs tuples that have not arrived"
-_ALONE = "keep to SELECT expressions FROM one stream WHERE condition"
+_NO_WINDOW = "cannot run continuously without a window: it needs tuples that have not arrived"
+_WINDOW = "write a window behind the stream, as in FROM s [RANGE 60 SECONDS SLIDE 10 SECONDS]"
+_BOTH = "write a window behind each stream, as in FROM a [RANGE 9 SECONDS] JOIN b [RANGE 5 SECONDS]"
 
 NODES = {
-    "Aggregate": Refusal(
-        "GROUP BY or an aggregate",
-        _NO_WINDOW,
-        f"{_ALONE}, and aggregate the results",
-        TokenType.GROUP_BY,
-    ),
+    "Aggregate": Refusal("GROUP BY or an aggregate", _NO_WINDOW, _WINDOW, TokenType.GROUP_BY),
     "Sort": Refusal(
         "ORDER BY",
         "cannot run continuously: a stream has no last row, so the order is never known",
-        "drop ORDER BY and order the results where you read them",
+        f"drop it and order the results where you read them, or {_WINDOW}",
         TokenType.ORDER_BY,
     ),
     "GlobalLimit": Refusal(
         "LIMIT",
         "cannot run continuously: which rows come first depends on the moment it runs",
-        "drop LIMIT, or select the rows you want by a condition",
+        f"drop it and select the rows you want by a condition, or {_WINDOW}",
         TokenType.LIMIT,
     ),
     "Distinct": Refusal(
         "DISTINCT",
         "cannot run continuously: it would have to remember every row for ever",
-        "drop DISTINCT and make the results distinct where you read them",
+        f"drop it and make the results distinct where you read them, or {_WINDOW}",
         TokenType.DISTINCT,
     ),
-    "Deduplicate": Refusal(
-        "DISTINCT", _NO_WINDOW, "drop DISTINCT and make the results distinct where you read them"
-    ),
-    "Join": Refusal("JOIN", _NO_WINDOW, _ALONE, TokenType.JOIN),
-    "LateralJoin": Refusal("LATERAL", _NO_WINDOW, _ALONE, TokenType.LATERAL),
-    "AsOfJoin": Refusal("JOIN", _NO_WINDOW, _ALONE, TokenType.JOIN),
+    "Deduplicate": Refusal("DISTINCT", _NO_WINDOW, _WINDOW),
+    "Join": Refusal("JOIN", _NO_WINDOW, _BOTH, TokenType.JOIN),
+    "LateralJoin": Refusal("LATERAL", _NO_WINDOW, _WINDOW, TokenType.LATERAL),
+    "AsOfJoin": Refusal("JOIN", _NO_WINDOW, _BOTH, TokenType.JOIN),
     "Union": Refusal(
-        "UNION", "cannot run yet", "register one query for each part", TokenType.UNION
+        "UNION",
+        "cannot be inside a query",
+        "write SELECT ... UNION ALL SELECT ... outside all"
+        " others, or register one query for each part",
+        TokenType.UNION,
     ),
-    "Intersect": Refusal("INTERSECT", _NO_WINDOW, _ALONE, TokenType.INTERSECT),
-    "Except": Refusal("EXCEPT", _NO_WINDOW, _ALONE, TokenType.EXCEPT),
-    "Window": Refusal("OVER", _NO_WINDOW, "drop the window function", TokenType.OVER),
+    "Intersect": Refusal("INTERSECT", _NO_WINDOW, _WINDOW, TokenType.INTERSECT),
+    "Except": Refusal("EXCEPT", _NO_WINDOW, _WINDOW, TokenType.EXCEPT),
+    "Window": Refusal("OVER", _NO_WINDOW, _WINDOW, TokenType.OVER),
     "Sample": Refusal(
         "TABLESAMPLE",
         "has no fixed answer: the same tuple would be in one run's result and not in the next's",
@@ -83,24 +87,33 @@ CLOCKS = frozenset(
 )
 
 
-def refuse_stateful(query: str, sql: str, nodes: Iterable[str], expressions: Iterable[str]) -> None:
+def refuse_stateful(
+    query: str,
+    sql: str,
+    nodes: Iterable[str],
+    expressions: Iterable[str],
+    allowed: frozenset[str] = frozenset(),
+) -> None:
     """Raises QueryRefused unless every node of the plan takes each tuple by itself.
 
     Args:
         nodes: classes of the analysed plan's nodes, as Spark names them.
         expressions: classes of everything inside them.
+        allowed: nodes that are known to do so in this query.
     """
     classes = set(expressions)
     if found := sorted(classes & SUBQUERIES):
         raise QueryRefused(
-            query=query, clause=f"a subquery ({found[0]})", reason=_NO_WINDOW, fix=_ALONE
+            query=query, clause=f"a subquery ({found[0]})", reason=_NO_WINDOW, fix=_WINDOW
         )
     for node in nodes:
+        if node in allowed:
+            continue
         if node in NODES:
             raise _refused(query, sql, NODES[node])
         if node not in STATELESS:
             raise QueryRefused(
-                query=query, clause=node, reason="cannot run continuously", fix=_ALONE
+                query=query, clause=node, reason="cannot run continuously", fix=_WINDOW
             )
     refuse_clocks(query, classes)
 

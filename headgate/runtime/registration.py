@@ -8,6 +8,7 @@ from headgate.errors import HeadgateError, QueryRefused
 from headgate.language.cut import cut
 from headgate.language.parse import path_of, whole
 from headgate.language.refuse import (
+    WITH_TABLES,
     refuse_clocks,
     refuse_in_pairs,
     refuse_luck,
@@ -70,7 +71,8 @@ def registered(query: Query, analyst: "Analyst", columns: Mapping[str, Sequence[
         QueryRefused: it cannot run continuously; says which clause, why, and what to do.
     """
     analysis = analyst.analyse(query)
-    refuse_stateful(query.name, query.sql, analysis.nodes, analysis.expressions)
+    allowed = WITH_TABLES if analysis.joins_tables else frozenset()
+    refuse_stateful(query.name, query.sql, analysis.nodes, analysis.expressions, allowed)
     if analysis.random is not None:
         refuse_luck(query.name, analysis.random)
     if len(analysis.streams) != 1:

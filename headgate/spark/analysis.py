@@ -22,7 +22,8 @@ from headgate.spark.refusals import SPARK_ERRORS, reason_of
 class Analysis:
     """Classes of the plan's nodes and of everything in them, and the names of what comes out.
 
-    `shape` is the plan without what two readings of the same query may differ in.
+    `shape` is the plan without what two readings of the same query may differ in. `joins_tables`
+    tells that each tuple of the one stream is joined with stored rows, whatever other tuples come.
     """
 
     nodes: tuple[str, ...]
@@ -32,6 +33,7 @@ class Analysis:
     random: str | None
     shape: str
     joins: tuple[str, ...] = ()
+    joins_tables: bool = False
 
 
 class Analyst:
@@ -40,6 +42,11 @@ class Analyst:
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._schemas: dict[str, StructType] = {}
+        self._views: frozenset[str] = frozenset()
+
+    @property
+    def _known(self) -> frozenset[str]:
+        return frozenset(map(str.lower, self._schemas)) | self._views
 
     def add_stream(self, name: str, schema: StructType) -> None:
         """Makes a stream known under its name, as a relation without rows."""
@@ -89,6 +96,7 @@ class Analyst:
             QueryRefused: Spark cannot resolve it.
         """
         kind = "BIGINT" if how.inputs[0].window.axis == "rows" else "TIMESTAMP"
+        self._views = frozenset(each.view.lower() for each in how.inputs)
         try:
             for number, each in enumerate(how.inputs):
                 frame = self._session.createDataFrame([], self._schemas[each.stream])
@@ -103,6 +111,7 @@ class Analyst:
                 frame.createOrReplaceTempView(each.view)
             return self.analyse(replace(query, sql=how.text))
         finally:
+            self._views = frozenset()
             for each in how.inputs:
                 self._session.catalog.dropTempView(each.view)
                 if each.view == each.stream:
@@ -128,15 +137,17 @@ class Analyst:
         tree = _tree(frame)
         classes = _classes(tree)
         luck = [kind for kind in classes if kind in _RANDOM]
+        streams = [name for name in _views(tree) if name.lower() in self._known]
         random = None if plan.deterministic() and not luck else (luck or ["an expression"])[0]
         return Analysis(
             nodes=tuple(_nodes(tree)),
             expressions=frozenset(classes),
-            streams=tuple(_views(tree)),
+            streams=tuple(streams),
             columns=tuple(frame.columns),
             random=random,
             shape=_shape(tree),
             joins=tuple(_joins(tree)),
+            joins_tables=len(streams) == 1 and _joins_tables(tree, self._known),
         )
 
 
@@ -209,6 +220,39 @@ def _views(tree: list[dict[str, Any]]) -> Iterator[str]:
     for above, node in pairwise(tree):
         if node["class"].endswith(".View") and above["class"].endswith(".SubqueryAlias"):
             yield str(above["identifier"]["name"])
+
+
+_KEEPS_LEFT = ("Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti")
+_KEEPS_RIGHT = ("Inner", "Cross", "RightOuter")
+
+
+def _joins_tables(tree: list[dict[str, Any]], streams: frozenset[str]) -> bool:
+    """Tells whether a stream is joined with tables such that each tuple has its results at once."""
+    position = 0
+    fine, some = True, False
+
+    def reads_stream() -> bool:
+        """Walks over the next node and all below it."""
+        nonlocal position, fine, some
+        node = tree[position]
+        above = tree[position - 1] if position else node
+        kind = node["class"].rsplit(".", 1)[-1]
+        position += 1
+        found = kind == "View" and above["class"].endswith(".SubqueryAlias") and (
+            str(above["identifier"]["name"]).lower() in streams
+        )  # fmt: skip
+        children = [reads_stream() for _ in range(int(node["num-children"]))]
+        if kind == "Join":
+            some = True
+            how = str(node["joinType"]["object"]).rsplit(".", 1)[-1].rstrip("$")
+            fine &= not (
+                (children[0] and how not in _KEEPS_LEFT)
+                or (children[1] and how not in _KEEPS_RIGHT)
+            )
+        return found or any(children)
+
+    reads_stream()
+    return some and fine
 
 
 def _joins(tree: list[dict[str, Any]]) -> Iterator[str]:

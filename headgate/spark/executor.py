@@ -51,19 +51,6 @@ class Work:
     tuples: int
 
 
-@dataclass(frozen=True)
-class Taken:
-    """What became of the tuples of a timeline: windows have taken them in, but for some."""
-
-    tuples: int
-    late: int
-    timeless: int
-
-    @property
-    def delivered(self) -> int:
-        return self.tuples - self.late - self.timeless
-
-
 class Prepared:
     """A group with Spark's code for it, made when it is first wanted, and what its calls cost."""
 
@@ -386,8 +373,8 @@ class Executor:
         timeline = self._timelines.get(work.paths[0].stream)
         if timeline is not None:
             tuples = timeline.tuples(work.first_train, work.end_train)
-            late, timeless = timeline.late(work.first_train, work.end_train)
-            return self.commit(replace(work, tuples=tuples), good, Taken(tuples, late, timeless))
+            late = timeline.late(work.first_train, work.end_train)
+            return self.commit(replace(work, tuples=tuples), good, late)
         if queue is None:
             return self.commit(work, good)
         unwritten = self.commit(_of_source(work, queue), good)
@@ -422,11 +409,14 @@ class Executor:
         self,
         work: Work,
         outputs: Sequence[tuple[Path, Output]],
-        taken: "Taken | None" = None,
+        late: tuple[int, int] = (0, 0),
     ) -> Mapping[str, Exception]:
         """Makes the results visible, exactly once, and hands over those that are delivered.
 
         Gives why some could not be written, by query.
+
+        Args:
+            late: how many tuples came too late for windows by time, or have no time.
 
         They are written under temporary names, then journalled, then renamed: whoever reads the
         folder sees a file whole or not at all, and a crash between any two lines loses nothing.
@@ -452,6 +442,8 @@ class Executor:
                     continue
                 self._reached("result written")
                 written.append((path.query.name, sink, temporary, final))
+            by_number = path.stateful is None or path.stateful.inputs[0].window.axis == "rows"
+            of = (0, 0) if by_number else late
             names: tuple[File | None, File | None] = (temporary, final) if count else (None, None)
             results.append(
                 Result(
@@ -460,9 +452,9 @@ class Executor:
                     work.end_train,
                     work.tuples,
                     count,
-                    min(count, work.tuples) if taken is None else taken.delivered,
+                    min(count, work.tuples) if path.stateful is None else work.tuples - sum(of),
                     *names,
-                    0 if taken is None else taken.late,
+                    of[0],
                 )
             )
         if not results:

@@ -213,7 +213,9 @@ class Timeline:
 
     def rows(self, stream: str, first: int, end: int, axis: Axis, low: int) -> Rows | None:
         """Gives a stream's tuples of trains first, ..., end − 1 and those before them, from a
-        place on, without the late ones; None where there are none.
+        place on; None where there are none.
+
+        By time there are no late ones; by number all are there.
 
         Args:
             low: time or number below which nothing is wanted.
@@ -227,10 +229,12 @@ class Timeline:
                 if each.stream == stream and each.train >= 0 and self._reaches(each, axis, low)
             ]  # fmt: skip
         for entry in entries:
-            kept, times = self._not_late(entry)
-            place = np.arange(entry.first_tuple, entry.first_tuple + entry.tuples)
-            place = place if axis == "rows" else times
-            kept &= place >= low
+            if axis == "rows":
+                place = np.arange(entry.first_tuple, entry.first_tuple + entry.tuples)
+                kept = place >= low
+            else:
+                kept, place = self._not_late(entry)
+                kept &= place >= low
             if kept.any():
                 table = log.table(entry.train, entry.train + 1)
                 tables.append(table if kept.all() else table.filter(pa.array(kept)))

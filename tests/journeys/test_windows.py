@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from sources import balanced, consume, until
 
 from headgate import Headgate, Query, Stream
+from headgate.errors import QueryRefused
 
 pytestmark = pytest.mark.spark
 
@@ -298,6 +299,45 @@ def test_a_union_is_in_the_order_of_time(spark: SparkSession, tmp_path: Path) ->
     times = [time for file in files for time in pq.read_table(file)["ts"].to_pylist()]
     assert times == sorted(times)
     assert len(files) > 1
+    balanced(gate)
+
+
+def test_a_stream_is_joined_with_a_table(spark: SparkSession, tmp_path: Path) -> None:
+    rows = rows_of(8, 60)
+    write(tmp_path / "left", rows, 3)
+    names = pa.table({"k": ["a", "b", "b"], "label": ["one", "two", "three"]})
+    pq.write_table(names, tmp_path / "names.parquet")
+    table = f"parquet.`{tmp_path}/names.parquet`"
+    texts = {
+        "inner": f"SELECT s.v, t.label FROM lefts s JOIN {table} t ON s.k = t.k WHERE v > 3",
+        "left": f"SELECT s.v, t.label FROM lefts s LEFT JOIN {table} t ON s.k = t.k",
+        "anti": f"SELECT s.v FROM lefts s LEFT ANTI JOIN {table} t ON s.k = t.k",
+        "window": f"SELECT t.label, count(*) AS n FROM lefts [ROWS 20] s JOIN {table} t"
+        " ON s.k = t.k GROUP BY t.label",
+    }
+    gate = gate_over(spark, tmp_path, texts)
+    right = f"SELECT s.v, t.label FROM lefts s RIGHT JOIN {table} t ON s.k = t.k"
+    with pytest.raises(QueryRefused, match="JOIN cannot run continuously without a window"):
+        gate.add_query(Query(name="right", sql=right, query_class="N"))
+    gate.start()
+    consume(gate, len(rows))
+    report = gate.stop()
+    assert report is not None
+    assert not report.errors
+    joined = f"FROM lefts s {{}} JOIN '{tmp_path}/names.parquet' t ON s.k = t.k"
+    numbered = (
+        f"(SELECT *, (row_number() OVER () - 1) // 20 AS w FROM lefts LIMIT {len(rows) // 20 * 20})"
+    )
+    expected = {
+        "inner": "SELECT s.v, t.label " + joined.format("") + " WHERE v > 3",
+        "left": "SELECT s.v, t.label " + joined.format("LEFT"),
+        "anti": "SELECT s.v " + joined.format("ANTI"),
+        "window": "SELECT t.label, count(*) "
+        + joined.format("").replace("lefts", numbered) + " GROUP BY t.label, w",
+    }  # fmt: skip
+    for name, sql in expected.items():
+        found = committed_rows(tmp_path / "state" / "results" / name)
+        assert found == answer(sql, lefts=rows), name
     balanced(gate)
 
 

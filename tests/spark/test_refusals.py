@@ -58,13 +58,44 @@ def _refusal(headgate: Headgate, sql: str) -> str:
         ),
         ("SELECT location FROM sensors LIMIT 3", ["LIMIT cannot run continuously"]),
         ("SELECT DISTINCT location FROM sensors", ["DISTINCT cannot run continuously"]),
-        ("SELECT count(*) FROM sensors", ["GROUP BY or an aggregate cannot run continuously yet"]),
-        ("SELECT a.location FROM sensors a, sensors b", ["JOIN cannot run continuously yet"]),
+        (
+            "SELECT count(*) FROM sensors",
+            ["GROUP BY or an aggregate cannot run continuously without a window", "[RANGE 60 S"],
+        ),
+        (
+            "SELECT a.location FROM sensors a, sensors b",
+            ["JOIN cannot run continuously without a win", "each stream"],
+        ),
         (
             "SELECT location FROM sensors UNION ALL SELECT location FROM sensors",
-            ["UNION cannot run yet", "register one query for each part"],
+            [
+                "UNION is in the order of time, and stream 'sensors' has no event_time",
+                "event_time:",
+            ],
         ),
-        ("SELECT sum(temperature) OVER () FROM sensors", ["OVER cannot run continuously yet"]),
+        ("SELECT sum(temperature) OVER () FROM sensors", ["OVER cannot run continuously without"]),
+        (
+            "SELECT count(*) AS n FROM sensors [RANGE 5 PARSECS]",
+            ["query 'late', line 1: [RANGE 5 PARSECS] cannot be read", "[ROWS 100 SLIDE 10]"],
+        ),
+        (
+            "SELECT count(*) AS n FROM sensors [RANGE 5 SECONDS]",
+            ["RANGE needs the time of a tuple", "event_time: ts, in stream 'sensors'"],
+        ),
+        (
+            "SELECT count(*) AS n FROM sensors GROUP BY window(location, '5 seconds')",
+            ["not the event_time of stream 'sensors'", "set event_time: location"],
+        ),
+        (
+            "SELECT a.location FROM sensors [ROWS 5] a, sensors b WHERE a.location = b.location",
+            ["FROM sensors has no window", "FROM sensors [RANGE 10 SECONDS]"],
+        ),
+        (
+            "SELECT a.location FROM sensors [ROWS 5] a, sensors [ROWS 5] b",
+            ["ROWS is for a query over one stream", "use RANGE"],
+        ),
+        ("SELECT tempo FROM sensors [ROWS 5]", ["column `tempo` does not exist in the stream"]),
+        ("SELECT rand() AS r FROM sensors [ROWS 5]", ["Rand has no fixed answer"]),
         (
             "SELECT * FROM sensors WHERE temperature > (SELECT max(temperature) FROM sensors)",
             ["a subquery (ScalarSubquery)"],
@@ -92,6 +123,12 @@ def test_a_refused_query_changes_nothing_for_the_next(headgate: Headgate) -> Non
     _refusal(headgate, "SELECT location FROM sensors LIMIT 3")
     headgate.add_query(Query(name="late", sql="SELECT location FROM sensors", query_class="H"))
     assert [query.name for query in headgate.queries] == ["late"]
+
+
+def test_a_stream_with_a_window_that_does_not_exist_is_named(headgate: Headgate) -> None:
+    query = Query(name="late", sql="SELECT count(*) FROM senors [ROWS 5]", query_class="H")
+    with pytest.raises(UnknownName, match=r"query 'late': there is no stream 'senors'.*'sensors'"):
+        headgate.add_query(query)
 
 
 def test_a_name_is_given_once(headgate: Headgate) -> None:
