@@ -10,6 +10,7 @@ import time
 import urllib.request
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,7 @@ class Broker:
         self._client = {"bootstrap.servers": self.servers, **QUIET}
         self.admin = AdminClient(self._client)
         self._producer = Producer({**self._client, "linger.ms": 0})
+        self._numbers = count()
         self._await()
 
     def _run(self, main: str, *args: str) -> "subprocess.Popen[bytes]":
@@ -111,6 +113,17 @@ class Broker:
         config = {name.replace("_", "."): value for name, value in settings.items()}
         self._done(self.admin.create_topics([NewTopic(topic, partitions, 1, config=config)]))
         return topic
+
+    def new_topic(self, partitions: int = 1) -> str:
+        """Creates a topic with a name that no other has."""
+        return self.create(f"t{next(self._numbers)}", partitions)
+
+    def source(self, topics: str, **more: str) -> dict[str, str]:
+        """Gives the options of a stream that reads topics from their first record on."""
+        return {
+            "kafka.bootstrap.servers": self.servers, "subscribe": topics,
+            "startingOffsets": "earliest", **more,
+        }  # fmt: skip
 
     def widen(self, topic: str, partitions: int) -> None:
         self._done(self.admin.create_partitions([NewPartitions(topic, partitions)]))
