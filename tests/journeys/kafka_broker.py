@@ -14,7 +14,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 CENTRAL = "https://repo1.maven.org/maven2"
@@ -40,9 +48,9 @@ broker.heartbeat.interval.ms=200
 """
 
 
-def jars() -> list[Path]:
-    """Gives the broker's jars; what the local Maven repository lacks is fetched once."""
-    lines = [line.split() for line in LOCK.read_text().splitlines()]
+def jars(lock: Path = LOCK) -> list[Path]:
+    """Gives the jars of a lock; what the local Maven repository lacks is fetched once."""
+    lines = [line.split() for line in lock.read_text().splitlines()]
     with ThreadPoolExecutor(8) as pool:
         return list(pool.map(lambda line: jar(*line), lines))
 
@@ -142,6 +150,26 @@ class Broker:
     def produce(self, topic: str, records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Produces records; gives each with the partition and offset that the broker told."""
         return produce(self._producer, topic, records)
+
+    def records(self, topic: str) -> list[Message]:
+        """Gives all that a topic has."""
+        partitions = self.admin.list_topics(topic, timeout=10).topics[topic].partitions
+        settings = {"group.id": "records", "enable.partition.eof": True}
+        consumer = Consumer({**self._client, **settings, "enable.auto.commit": False})
+        consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in partitions])
+        found: list[Message] = []
+        ended = 0
+        while ended < len(partitions):
+            message = consumer.poll(20)
+            assert message is not None, f"nothing more of {topic}, and no end"
+            error = message.error()
+            if error is None:
+                found.append(message)
+            else:
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                ended += 1
+        consumer.close()
+        return found
 
     def transactions(self, name: str) -> Producer:
         """Gives a producer whose records count when it commits."""
