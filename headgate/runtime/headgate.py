@@ -1,17 +1,14 @@
 """The Headgate: a Python user's way in. Streams and queries are added, started, asked, stopped."""
 
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
 from headgate.config import fragment_of
-from headgate.errors import ConfigRefused, HeadgateError, RequestRefused, UnknownName
+from headgate.errors import ConfigRefused
 from headgate.metrics.report import Report
 from headgate.model.account import Account
-from headgate.model.network import Path
 from headgate.model.performance import Rows as SpecificationRows
 from headgate.model.performance import specification_of
 from headgate.model.plan import ALL, Lane
@@ -19,17 +16,16 @@ from headgate.model.query import Deliver, Query, QueryClass, QueryStatistics
 from headgate.model.stream import Rows, Stream
 from headgate.policies import Policy, policy_named
 from headgate.policies.amos import Amos
-from headgate.runtime.catalogue import Catalogue
 from headgate.runtime.cutting import cut_pays
-from headgate.runtime.explanation import Explanation, number
+from headgate.runtime.explanation import Explanation
 from headgate.runtime.handle import QueryHandle
 from headgate.runtime.observed import Listener
 from headgate.runtime.pipeline import refuse_off_spark
-from headgate.runtime.placement import placed
 from headgate.runtime.recorded import recorded_statistics
-from headgate.runtime.registration import segments_of
+from headgate.runtime.roster import Roster
 from headgate.runtime.running import Running
 from headgate.runtime.spelling import Spelled
+from headgate.runtime.status import explanation_of, starting, status_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -91,14 +87,8 @@ class Headgate:
         )
         self._workers, self._train_tuples, self._most_fused = workers, train_tuples, most_fused
         self._retention_s, self._rehearsal_s = retention_s, rehearsal_s
-        for key, value in (("memory_bytes", memory_bytes), ("log_bytes", log_bytes)):
-            if value <= 0:
-                raise ConfigRefused(path="headgate", key=key, value=value, expected="above 0 bytes")
-        if not call_timeout_s > 0:
-            raise ConfigRefused(
-                path="headgate", key="call_timeout_s", value=call_timeout_s,
-                expected="above 0 seconds",
-            )  # fmt: skip
+        _refuse_nothing("bytes", memory_bytes=memory_bytes, log_bytes=log_bytes)
+        _refuse_nothing("seconds", call_timeout_s=call_timeout_s)
         self._limits = room.Limits(memory_bytes, log_bytes)
         self._call_timeout_s = call_timeout_s
         self._reached, self._lane = reached, lane
@@ -106,14 +96,11 @@ class Headgate:
         self._owns_session = spark is None
         self._session = spark or room.local_session(self.state, master, spark_config or {})
         room.quiet_python()
-        self._analyst = room.Analyst(room.own_session(self._session))
-        self._catalogue = Catalogue(self.classes)
-        self._rows: dict[str, Rows] = {}
-        self._deliver: dict[str, Deliver] = {}
-        self._handles: dict[str, QueryHandle] = {}
+        self._roster = Roster(
+            room, self._session, self.state, self.classes, rehearsal_s, self.explanation, self._cuts
+        )
         self._engine: Any = None
         self._run: Running | None = None
-        self._changes = threading.RLock()
         self._spelling: str | None = None
         self._rehearsed_of = (0, 0)
 
@@ -128,22 +115,7 @@ class Headgate:
             ConfigRefused: Spark cannot open it, or a time column is none.
             RecoveryRefused: the log of its name has another schema.
         """
-        number, streams = self._catalogue.with_stream(stream)
-        if (rows is None) == (stream.format == "python"):
-            raise ConfigRefused(
-                path=f"stream '{stream.name}'", key="rows", value=None,
-                expected="given for format 'python', and for no other",
-            )  # fmt: skip
-        schema = self._room.source_of(self._session, stream).schema
-        if rows is not None:
-            self._rows[stream.name] = rows
-        catalogue = self._catalogue
-        if self._engine is not None:
-            network = catalogue.network_of(streams, catalogue.paths)
-            self._engine.add_stream(network, number, schema)
-        self._analyst.add_stream(stream.name, schema)
-        catalogue.streams, catalogue.schemas[stream.name] = streams, schema
-        catalogue.gone.discard(stream.name)
+        self._roster.add_stream(stream, rows)
 
     def drop_stream(self, name: str) -> None:
         """Asks a stream's source no more; its log stays as long as retention says.
@@ -151,15 +123,7 @@ class Headgate:
         Raises:
             ConfigRefused: a query still reads it.
         """
-        catalogue = self._catalogue
-        catalogue.refuse_to_drop(name)
-        if self._engine is not None:
-            self._engine.drop_stream(name)
-            catalogue.gone.add(name)  # others are known by their number, so it keeps its own
-        else:
-            catalogue.streams = [each for each in catalogue.streams if each.name != name]
-        self._analyst.drop_stream(name)
-        del catalogue.schemas[name]
+        self._roster.drop_stream(name)
 
     def add_query(self, query: Query, deliver: Deliver | None = None) -> QueryHandle:
         """Adds a query, also while running; Spark analyses it against the streams.
@@ -174,43 +138,11 @@ class Headgate:
             RecoveryRefused: one of its name was dropped, and its results are still in the folder;
                 before the start, `start` raises it.
         """
-        catalogue = self._catalogue
-        query = placed(query, self.state, catalogue.alive, deliver)
-        self._room.refuse_sink(self._session, query)
-        queues, new = segments_of(
-            query, self._analyst, catalogue.columns, catalogue.streams, self._cuts
-        )
-        with self._changes:
-            units, streams, paths = catalogue.with_query(queues, new)
-            network = catalogue.network_of(streams, paths)
-            if deliver is not None:
-                self._deliver[query.name] = deliver
-            handle = QueryHandle(new[-1], self.explanation)
-            if self._engine is not None:
-                self._engine.add_query(network, units, self._rehearsal_s)
-            if self._run is not None:
-                self._run.bind(units[-1], handle)
-            for queue in (each for each in queues if not each.of):
-                catalogue.schemas[queue.name] = catalogue.schemas[new[0].stream]
-            catalogue.streams, catalogue.paths = streams, paths
-            catalogue.dropped -= {path.query.name for path in new}
-            self._handles[query.name] = handle
-        return handle
+        return self._roster.add_query(query, deliver)
 
     def drop_query(self, name: str) -> None:
         """Ends a query for good: its results stay, its place in the log is forgotten."""
-        with self._changes:
-            self.query(name)
-            units = self._catalogue.units_of(name)
-            if self._engine is None:
-                self._catalogue.forget(units)
-            else:
-                gone = self._engine.drop_query(units[-1])
-                while not gone.wait(0.2) and self._run is not None and self._run.is_alive:
-                    pass
-                paths = self._catalogue.paths
-                self._catalogue.dropped |= {paths[unit].query.name for unit in units}
-            del self._handles[name]
+        self._roster.drop_query(name)
 
     def set_policy(self, policy: str | Policy) -> None:
         """Lets another policy decide from now on; nothing is lost and nothing runs twice."""
@@ -256,44 +188,7 @@ class Headgate:
             HeadgateError: one is refused, as `add_stream` and `add_query` do.
         """
         new = fragment_of(fragment, where, [each.name for each in self.classes])
-        added: list[str] = []
-        with self._changes:
-            streams, queries = new.stream_models(), new.query_models()
-            self._check(streams, queries)
-            try:
-                for stream in streams:
-                    self.add_stream(stream)
-                    added.append(stream.name)
-                for query in queries:
-                    self.add_query(query)
-                    added.append(query.name)
-            except HeadgateError as error:
-                raise RequestRefused(message=str(error), added=added) from error
-        return added
-
-    def _check(self, streams: Sequence[Stream], queries: Sequence[Query]) -> None:
-        """Refuses streams and queries that could not be added; adds nothing."""
-        analyst = self._room.Analyst(self._room.own_session(self._session))
-        catalogue, schemas = self._catalogue, dict(self._catalogue.schemas)
-        for stream in streams:
-            schemas[stream.name] = self._room.source_of(self._session, stream).schema
-        for name, schema in schemas.items():
-            analyst.add_stream(name, schema)
-        columns = {name: schema.names for name, schema in schemas.items()}
-        alive = catalogue.alive
-        paths: tuple[Path, ...] = ()
-        queues: tuple[Stream, ...] = ()
-        for query in queries:
-            query = placed(query, self.state, (*alive, *paths), None)
-            more, found = segments_of(
-                query, analyst, columns, (*catalogue.streams, *streams), self._cuts
-            )
-            queues, paths = (*queues, *more), (*paths, *found)
-        here = {each.name for each in (*streams, *queues)} | catalogue.gone
-        old = [each for each in catalogue.streams if each.name not in here]
-        catalogue.network_of((*old, *streams, *queues), (*alive, *paths))
-        if self._engine is not None:
-            self._engine.refuse_old_results([path for path in paths if path.into is None])
+        return self._roster.add(new.stream_models(), new.query_models())
 
     def sql(self, text: str) -> "DataFrame":
         """Gives what a SELECT finds in the retained past of the streams, as a frame of Spark.
@@ -311,9 +206,7 @@ class Headgate:
 
     def query(self, name: str) -> QueryHandle:
         """Gives the handle of a query."""
-        if name not in self._handles:
-            raise UnknownName(kind="query", name=name, known=self._handles)
-        return self._handles[name]
+        return self._roster.handle(name)
 
     def start(
         self,
@@ -327,14 +220,18 @@ class Headgate:
             listeners: called with every event, from the scheduler's thread.
             progress: called with the number of queries rehearsed and to rehearse.
         """
-        self._refuse_if_started()
-        network = self._catalogue.network
+        if self._engine is not None:
+            raise ConfigRefused(
+                path="headgate", key="start", value=None,
+                expected="called once, after all additions",
+            )  # fmt: skip
+        roster, network = self._roster, self._roster.catalogue.network
         if not network.paths:
             raise ConfigRefused(path="queries", key="", value=None, expected="at least one query")
-        self._engine = self._room.SparkEngine(
-            self._session, network, self._catalogue.schemas, self.state,
-            rows=self._rows, workers=self._workers, retention_s=self._retention_s,
-            limits=self._limits, lane=self._lane, reached=self._reached, deliver=self._deliver,
+        roster.engine = self._engine = self._room.SparkEngine(
+            self._session, network, roster.catalogue.schemas, self.state,
+            rows=roster.rows, workers=self._workers, retention_s=self._retention_s,
+            limits=self._limits, lane=self._lane, reached=self._reached, deliver=roster.deliver,
             call_timeout_s=self._call_timeout_s,
         )  # fmt: skip
         try:
@@ -344,13 +241,13 @@ class Headgate:
                 most_fused=self._most_fused,
                 call_bytes=self._limits.memory_bytes / 8 / self._workers,
             )  # fmt: skip
-            for name, handle in self._handles.items():
-                new.bind(self._catalogue.units_of(name)[-1], handle)
+            for name, handle in roster.handles.items():
+                new.bind(roster.catalogue.units_of(name)[-1], handle)
             new.start(listeners, record=self._record)
         except BaseException:
             self._engine.close()
             raise
-        self._run = new
+        roster.run = self._run = new
 
     def drain(self, timeout_s: float | None = None) -> bool:
         """Stops ingest and waits until all that arrived is processed; False: time ran out."""
@@ -396,24 +293,7 @@ class Headgate:
 
     def explanation(self, name: str) -> Explanation:
         """Gives how a query runs: operators, shared code, lane, figures, sink, cursor, policy."""
-        handle, units = self.query(name), self._catalogue.units_of(name)
-        found = Explanation.of(self._catalogue.segments_of(name), self.policy_in_charge())
-        if self._run is None:
-            return found
-        pending = self._run.pending(units[-1:])
-        members, shape, sql, lane = self._engine.way_of(handle.unit, pending)
-        return replace(
-            found,
-            state=handle.state,
-            cause=None if handle.exception() is None else str(handle.exception()),
-            shares_code_with=[each for each in members if each != name],
-            shape=shape,
-            group_sql=sql,
-            lane=lane,
-            statistics={key: number(value) for key, value in handle.statistics().items()},
-            next_train=self._run.next_train(units[0]),
-            behind=self._run.pending(units),
-        )
+        return explanation_of(self.query(name), self._roster, self.policy_in_charge())
 
     def policy_in_charge(self) -> str:
         """Gives the policy's name, as it was spelled; of `amos` also whose turn it is."""
@@ -428,43 +308,8 @@ class Headgate:
         Before the first tuple it also has `starting`: queries that are rehearsed, `of` how many.
         """
         if self._run is None:
-            return self._starting()
-        lines = {line.name: line for line in self.report().queries}
-        accounts = self.accounts()
-        rows = []
-        for handle in self.queries:
-            line, account = lines.get(handle.name), accounts.get(handle.name)
-            rows.append({
-                "query": handle.name,
-                "class": handle.path.query.query_class,
-                "stream": self._catalogue.segments_of(handle.name)[0].stream,
-                "state": handle.state,
-                "cause": None if handle.exception() is None else str(handle.exception()),
-                "waiting": self._run.pending(self._catalogue.units_of(handle.name)),
-                "mean_response_s": None if line is None else number(line.response_s.mean),
-                "lane": handle.lane,
-                "account": None if account is None else asdict(account),
-                "statistics": {key: number(each) for key, each in handle.statistics().items()},
-            })  # fmt: skip
-        streams = self._catalogue.sources
-        return {"policy": self.policy_in_charge(), "streams": streams, "queries": rows}
-
-    def _starting(self) -> dict[str, Any]:
-        done, of = self._rehearsed_of
-        rows: list[dict[str, Any]] = [
-            {
-                "query": handle.name, "class": handle.path.query.query_class,
-                "stream": self._catalogue.segments_of(handle.name)[0].stream,
-                "state": "STARTING", "cause": None, "waiting": 0,
-                "mean_response_s": None, "lane": None, "account": None, "statistics": {},
-            }
-            for handle in self.queries
-        ]  # fmt: skip
-        return {
-            "policy": self._spelling or self.policy.name,
-            "streams": self._catalogue.sources, "queries": rows,
-            "starting": {"rehearsed": done, "of": of},
-        }  # fmt: skip
+            return starting(self._roster, self._spelling or self.policy.name, self._rehearsed_of)
+        return status_of(self._roster, self._run, self.policy_in_charge())
 
     @property
     def running(self) -> bool:
@@ -479,14 +324,14 @@ class Headgate:
 
     @property
     def queries(self) -> tuple[QueryHandle, ...]:
-        return tuple(self._handles.values())
+        return tuple(self._roster.handles.values())
 
     def _rehearsed(self, progress: Callable[[int, int], None]) -> dict[str, QueryStatistics]:
         """Gives what is known before the first tuple: recorded by runs, else rehearsed."""
         known = recorded_statistics(self.state)
         if not self._rehearsal_s:
             return known
-        new = [path for path in self._catalogue.paths if path.known_as not in known]
+        new = [path for path in self._roster.catalogue.paths if path.known_as not in known]
         self._rehearsed_of = 0, len(new)
 
         def tell(done: int, of: int) -> None:
@@ -503,11 +348,8 @@ class Headgate:
             return False
         return cut_pays(query.name, recorded_statistics(self.state))
 
-    def _refuse_if_started(self) -> None:
-        if self._engine is not None:
-            raise ConfigRefused(
-                path="headgate",
-                key="start",
-                value=None,
-                expected="called once, after all additions",
-            )
+
+def _refuse_nothing(unit: str, **limits: float) -> None:
+    for key, value in limits.items():
+        if not value > 0:
+            raise ConfigRefused(path="headgate", key=key, value=value, expected=f"above 0 {unit}")

@@ -13,9 +13,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from headgate.errors import (
-    HeadgateError,
-)
+from headgate.errors import HeadgateError
 from headgate.model.account import Account
 from headgate.model.events import (
     ClockTicked,
@@ -30,7 +28,7 @@ from headgate.model.events import (
 from headgate.model.network import Network, Path
 from headgate.model.plan import BoxCall, Lane
 from headgate.model.query import Deliver, QueryStatistics
-from headgate.model.stream import Rows, Stream
+from headgate.model.stream import Rows
 from headgate.spark.budget import FULL, SLOW_DOWN, SPARE, Budget, Limits
 from headgate.spark.calls import Calls
 from headgate.spark.clock import Clock
@@ -40,12 +38,9 @@ from headgate.spark.journal import Journal, Train
 from headgate.spark.receivers import sink_of
 from headgate.spark.recovery import recover, refuse_old_results
 from headgate.spark.rehearsal import Rehearsal
-from headgate.spark.segment_queue import SegmentQueue
 from headgate.spark.session import own_session
 from headgate.spark.sinks import FileSink
-from headgate.spark.stream_log import ARRIVED, StreamLog
-from headgate.spark.timeline import Timeline
-from headgate.spark.train_cache import TrainCache
+from headgate.spark.store import Store
 
 log = logging.getLogger("headgate.spark")
 
@@ -94,22 +89,14 @@ class SparkEngine:
     ) -> None:
         self._session, self._network, self._state = session, network, state
         self._retention_s, self._patience_s = retention_s, patience_s
-        self._call_timeout_s, self._clock = call_timeout_s, Clock()
-        self._schemas, self._reached = dict(schemas), reached
-        self._cache = TrainCache(limits.cache_bytes)
-        self._logs: dict[str, StreamLog] = {}
-        self._queues: dict[str, SegmentQueue] = {}
-        self._timelines: dict[str, Timeline] = {}
-        self.budget = Budget(
-            limits,
-            lambda: self._cache.bytes + sum(each.bytes for each in list(self._queues.values())),
-            lambda: sum(each.bytes for each in list(self._logs.values())),
-        )  # fmt: skip
+        self._clock, self._reached = Clock(), reached
         self._journal = Journal(state)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._store = store = Store(state, self._journal, schemas, limits.cache_bytes, reached)
+        self.budget = Budget(limits, lambda: store.memory_bytes, lambda: store.log_bytes)
         try:
             for stream in network.streams:
-                self._open(stream)
+                store.open(stream, partial(self._passed_on, stream.name))
             for path in network.paths:
                 self._read_windows(path)
             self._own = own_session(session)
@@ -124,8 +111,8 @@ class SparkEngine:
             self._journal.close()
             raise
         self._executor = Executor(
-            self._own, self._journal, self._logs, self.sinks, reached, lane, self.budget,
-            self._queues, self._timelines, self._passed_on,
+            self._own, self._journal, store.logs, self.sinks, reached, lane, self.budget,
+            store.queues, store.timelines, self._passed_on,
         )  # fmt: skip
         self.rehearsal = Rehearsal(self._own, self._executor, state / "rehearsal", call_timeout_s)
         self._executor.arrange(network.paths, self.rehearsal.is_costly)
@@ -154,8 +141,8 @@ class SparkEngine:
         A query that is cut goes on where the last of its segments has committed: what waited
         between them is made again.
         """
-        if path.stream in self._queues:
-            return self._queues[path.stream].next_number
+        if path.stream in self._store.queues:
+            return self._store.queues[path.stream].next_number
         query = path.query
         if path.into is not None:
             query = next(each.query for each in self._network.paths if each.stream == path.into)
@@ -176,11 +163,7 @@ class SparkEngine:
     @property
     def first_trains(self) -> list[int]:
         """Where each stream's kept log begins."""
-        return [self._first_train(stream) for stream in self._network.streams]
-
-    def _first_train(self, stream: Stream) -> int:
-        trains = self._journal.trains(stream.name)
-        return trains[0].number if trains else self._journal.next_train(stream.name)
+        return [self._store.first_train(stream.name) for stream in self._network.streams]
 
     def rehearse(
         self,
@@ -198,20 +181,21 @@ class SparkEngine:
         for number, stream in enumerate(self._network.streams):
             # All at once: a cursor may stand anywhere among them, but never beyond the last.
             if stream.of:
-                self._timelines[stream.name].speak()
+                self._store.timelines[stream.name].speak()
             elif trains := self._journal.trains(stream.name):
                 self._arrived(number, *trains)
-        self._intake.begin(self._network.streams, self._logs)
+        self._intake.begin(self._network.streams, self._store.logs)
 
     def add_stream(self, network: Network, number: int, schema: StructType) -> None:
         """Takes in a stream of a network: one more, or one that was dropped and comes back."""
         stream = network.streams[number]
         self._journal.remember_stream(stream.name, schema.simpleString())
-        self._schemas[stream.name] = schema
+        store = self._store
+        store.schemas[stream.name] = schema
         new = number == len(self._network.streams)
-        stream_log = self._log_of(stream) if new else self._logs[stream.name]
+        stream_log = store.log_of(stream) if new else store.logs[stream.name]
         begin = self._intake.opened(number, stream, stream_log)
-        self._logs[stream.name] = stream_log
+        store.logs[stream.name] = stream_log
         trains = self._journal.trains(stream.name) if new else []
         first = trains[0].number if trains else stream_log.next_number
         self._change(network, {}, {number: first} if new else {}, {})
@@ -233,11 +217,11 @@ class SparkEngine:
             if network.streams[number].is_derived
         }
         for number in list(new):
-            stream = network.streams[number]
+            stream, schemas = network.streams[number], self._store.schemas
             if not stream.of:
-                self._schemas[stream.name] = self._schemas[paths[0].stream]
-            self._open(stream)
-            new[number] = self._first_train(stream)
+                schemas[stream.name] = schemas[paths[0].stream]
+            self._store.open(stream, partial(self._passed_on, stream.name))
+            new[number] = self._store.first_train(stream.name)
         sink = self._sink_of(paths[-1])
         self.sinks[paths[-1].query.name] = sink
         sink.resume()
@@ -250,8 +234,8 @@ class SparkEngine:
         self._change(network, cursors, new, known)
         for number in new:
             name = network.streams[number].name
-            if name in self._timelines:
-                self._timelines[name].speak()
+            if name in self._store.timelines:
+                self._store.timelines[name].speak()
 
     def refuse_old_results(self, paths: Sequence[Path]) -> None:
         """Refuses queries whose results would mix with those of a query that was dropped."""
@@ -303,13 +287,14 @@ class SparkEngine:
         for unit in self._unplanned & self._dropping.keys():
             segments = set(self.segments_of(unit))
             if not self._calls.runs_any(segments):
-                name = self._network.paths[unit].query.name
+                path = self._network.paths[unit]
+                name = path.query.name
                 self._executor.promises.forget(name)
                 self._journal.forget_query(name)
                 self._executor.forget(name)
                 self.sinks[name].close()
                 self._dropped |= segments
-                if (waiting := self._queues.get(self._network.paths[unit].stream)) is not None:
+                if (waiting := self._store.queues.get(path.stream)) is not None:
                     waiting.clear()
                 for each in segments:
                     self._calls.attempts.pop(each, None)
@@ -320,32 +305,10 @@ class SparkEngine:
         taker = self._deliver.get(path.query.name)
         return sink_of(path, self._own, self._state, taker, self._reached)
 
-    def _open(self, stream: Stream) -> None:
-        """Makes a stream's log or, where a segment or other streams fill it, what it needs."""
-        if stream.of:
-            streams = {each.name: each for each in self._network.streams}
-            sources = {name: (streams[name], self._logs[name]) for name in stream.of}
-            put = partial(self._passed_on, stream.name)
-            self._timelines[stream.name] = Timeline(stream.name, self._journal, sources, put)
-            self._timelines[stream.name].catch_up()
-        elif stream.is_derived:
-            schema = StructType([*self._schemas[stream.name].fields, ARRIVED])
-            folder = self._state / "queues" / stream.name
-            self._queues[stream.name] = SegmentQueue(stream.name, schema, folder)
-        else:
-            self._logs[stream.name] = self._log_of(stream)
-
     def _read_windows(self, path: Path) -> None:
         """Has tuples kept as long as a query's windows need them."""
         if path.stateful is not None:
-            self._timelines[path.stream].reads(path.stateful)
-
-    def _log_of(self, stream: Stream) -> StreamLog:
-        schema = self._schemas[stream.name]
-        self._journal.remember_stream(stream.name, schema.simpleString())
-        return StreamLog(
-            self._state, stream.name, self._journal, schema, self._cache, self._reached
-        )
+            self._store.timelines[path.stream].reads(path.stateful)
 
     def now_s(self) -> float:
         return self._clock.now_s()
@@ -391,7 +354,7 @@ class SparkEngine:
         """Gives all units of a unit's query, in the order of the way of a tuple."""
         path = self._network.paths[unit]
         queue = path.into or path.stream
-        if queue not in self._queues:
+        if queue not in self._store.queues:
             return [unit]
         return [
             number
@@ -420,21 +383,9 @@ class SparkEngine:
         When the log fills up, what is passed goes at once.
         """
         name = self._network.streams[stream].name
-        if name in self._queues:
-            return
-        if name in self._timelines:
-            self._timelines[name].drop(passed)
-            return
-        for timeline in self._timelines_of(name):
-            passed = min(passed, timeline.held(name))
-        for path in self._network.paths:
-            # What waits between segments is made again after a crash, from what it came from.
-            if path.stream == name and path.into is not None:
-                held = self._queues[path.into].held_from
-                passed = passed if held is None else min(passed, held)
         keep_s = 0.0 if self.budget.log >= SLOW_DOWN else self._retention_s
-        before_s = self.now_s() - keep_s
-        self._logs[name].drop(self._journal.first_younger(name, passed, before_s))
+        into = [path.into for path in self._network.paths if path.stream == name]
+        self._store.drop(name, passed, self.now_s() - keep_s, into)
 
     def close(self) -> None:
         """Ends ingest, lets calls under way finish, closes the journal."""
@@ -465,16 +416,14 @@ class SparkEngine:
             if time.monotonic() >= self._look_at_s:
                 self._look_at_s = time.monotonic() + 0.5
                 self._look_after_sources()
-                for timeline in list(self._timelines.values()):
+                for timeline in list(self._store.timelines.values()):
                     timeline.beat(self.now_s())
                 self._calls.look_after()
                 self._executor.promises.try_again()
                 if self.budget.pressure >= FULL:
                     return Overloaded(self.now_s(), self.now_s() + 1.0)
                 if self.budget.memory >= SPARE:
-                    self._cache.clear()
-                    for each in list(self._queues.values()):
-                        each.spill()
+                    self._store.spare_memory()
             try:
                 return self._events.get(timeout=min(left_s, 0.5))
             except queue.Empty:
@@ -489,7 +438,7 @@ class SparkEngine:
 
     def _arrived(self, stream: int, *trains: Train) -> None:
         name = self._network.streams[stream].name
-        timed = name in self._timelines
+        timed = name in self._store.timelines
         self._events.put(
             TrainArrived(
                 self.now_s(),
@@ -501,12 +450,9 @@ class SparkEngine:
                 tuple_bytes=0.0 if timed else self._executor.source(name).tuple_bytes,
             )
         )
-        for timeline in self._timelines_of(name):
+        for timeline in self._store.timelines_of(name):
             for train in trains:
                 timeline.take(name, train)
-
-    def _timelines_of(self, stream: str) -> list[Timeline]:
-        return [each for each in list(self._timelines.values()) if stream in each.streams]
 
     def _passed_on(self, stream: str, *trains: Train) -> None:
         self._arrived(self._network.stream_number(stream), *trains)

@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 
 from headgate.errors import StreamFailed
 from headgate.model.stream import ARRIVED_AT, Stream
+from headgate.spark.dead_letters import Letter, letter_line
 from headgate.spark.files import flush
 from headgate.spark.journal import Journal, NewTrain, Train
-from headgate.spark.sources import Letter, Polled, Source, letter_line
+from headgate.spark.sources import Polled, Source
 from headgate.spark.stream_log import StreamLog
 
 log = logging.getLogger("headgate.spark")

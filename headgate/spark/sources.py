@@ -1,8 +1,6 @@
 """Sources that the driver asks itself: no trigger of Structured Streaming between tuple and log."""
 
 import fnmatch
-import json
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,20 +8,20 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from headgate.model.stream import Rows, Stream
 from headgate.spark.clock import Clock
-from headgate.spark.projection import ZONE, Projection
+from headgate.spark.dead_letters import Letter
+from headgate.spark.projection import ZONE
+from headgate.spark.text_reader import CORRUPT, TextReader
 from headgate.workloads.forest import arrivals_of, sensor_readings
 
-CORRUPT = "_corrupt_record"
 MOST_TUPLES = 100_000
 """Tuples of one poll, about; a file is never cut."""
 
@@ -39,22 +37,6 @@ ELSEWHERE = {
     *("ignorecorruptfiles", "ignoremissingfiles", "maxcachedfiles", "singlevariantcolumn"),
 }
 """Options that a line or a file by itself cannot honour; Structured Streaming reads those."""
-
-_LINE_END = re.compile("\r\n|\n|\r")
-_JSON_MARK = re.compile(r"""[][{},]|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
-"""What divides JSON, and texts, in which the same letters divide nothing."""
-
-_BLANK = "".join(map(chr, range(33)))
-"""What Java's trim() takes away."""
-
-
-@dataclass(frozen=True)
-class Letter:
-    """A record that could not be read: where it was, what it was, why."""
-
-    place: str
-    record: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -102,7 +84,10 @@ def polled_source(
         return None
     if CORRUPT in schema.names or any(Path(path).glob("*=*/")):
         return None  # a column or columns that Spark fills
-    read: Reader = _parquet if stream.format == "parquet" else TextReader(session, stream, schema)
+    read: Reader = _parquet
+    if stream.format != "parquet":
+        of_lines = {key: value for key, value in options.items() if key not in FILE_OPTIONS}
+        read = TextReader(session, stream.format, of_lines, schema)
     return DirectorySource(stream, Path(path), to_arrow_schema(schema, timezone=ZONE), read)
 
 
@@ -234,78 +219,6 @@ def _as(found: Any, kind: pa.DataType) -> Any:
     return pc.call_function("cast", [found], pc.CastOptions(kind, allow_time_truncate=True))
 
 
-class TextReader:
-    """Reads lines of JSON or CSV by Spark's own functions, in the driver and without a job."""
-
-    def __init__(self, session: SparkSession, stream: Stream, schema: StructType) -> None:
-        self._kind = stream.format
-        options = {k: v for k, v in _lower(stream.options).items() if k not in FILE_OPTIONS}
-        self._header = options.pop("header", "false").lower() == "true"
-        self._names = schema.names
-        told = {**options, "columnNameOfCorruptRecord": CORRUPT}
-        pairs = ", ".join(f"{_quoted(each)}" for pair in told.items() for each in pair)
-        fields = StructType([*schema.fields, StructField(CORRUPT, StringType())])
-        ddl = session._jsparkSession.parseDataType(fields.json()).toDDL()
-        lines = StructType([StructField("line", StringType())])
-        text = f"from_{self._kind}(line, {_quoted(ddl)}, map({pairs}))"
-        self._parse = Projection(session, {"parsed": text}, lines)
-
-    def __call__(
-        self, file: Path, schema: pa.Schema, whole: bool
-    ) -> tuple[pa.Table, tuple[Letter, ...]]:
-        with pa.input_stream(str(file), compression="detect") as source:
-            text = source.read().decode("utf-8-sig", errors="replace")
-        if text and text[-1] not in "\r\n" and not whole:
-            raise ValueError("its last line has no end")
-        numbered = [(n, line) for n, line in enumerate(_LINE_END.split(text), 1)]
-        numbered = [(n, line) for n, line in numbered if line.strip(_BLANK)]
-        if self._header and self._kind == "csv":
-            numbered = numbered[1:]
-        split = elements_of if self._kind == "json" else lambda line: [line]
-        pieces = [(at, each) for at, (_, line) in enumerate(numbered) for each in split(line)]
-        parsed = self._parse(pa.table({"line": pa.array([each for _, each in pieces], "str")}))
-        columns = parsed.flatten()
-        line_of = np.array([at for at, _ in pieces], dtype=np.int64)
-        corrupt = np.unique(line_of[columns[f"parsed.{CORRUPT}"].is_valid().to_numpy()])
-        good = pa.array(~np.isin(line_of, corrupt))
-        kept = [columns[f"parsed.{name}"] for name in self._names]
-        table = pa.Table.from_arrays(kept, schema=schema)
-        reason = f"it is not {self._kind.upper()} of the stream's schema"
-        letters = tuple(
-            Letter(f"{file}:{numbered[at][0]}", numbered[at][1], reason) for at in corrupt
-        )
-        return table.filter(good), letters
-
-
-def elements_of(line: str) -> list[str]:
-    """Gives the objects of a line that is an array, each a row to Spark; else the line itself.
-
-    An array that does not end, or has something else in it, is no row at all.
-
-    >>> elements_of('[{"a": "x, [y"}, {"a": [1, {"b": 2}]}]')
-    ['{"a": "x, [y"}', '{"a": [1, {"b": 2}]}']
-    >>> elements_of("[]"), elements_of('{"a": [1, 2]}'), elements_of("[1, 2]")
-    ([], ['{"a": [1, 2]}'], ['['])
-    """
-    text = line.strip(_BLANK)
-    if not text.startswith("["):
-        return [line]
-    found: list[str] = []
-    depth = whole = 0
-    begins_at = 1
-    for token in _JSON_MARK.finditer(text):
-        mark = token.group()
-        depth += (mark in ("[", "{")) - (mark in ("]", "}"))
-        whole += mark == "}" and depth == 1
-        if depth == 0 or (mark == "," and depth == 1):
-            found.append(text[begins_at : token.start()].strip(_BLANK))
-            begins_at = token.end()
-        if depth == 0:
-            objects = all(each[:1] == "{" and each[-1:] == "}" for each in found)
-            return found if objects and whole == len(found) else [] if found == [""] else ["["]
-    return ["["]
-
-
 class GeneratorSource(Source):
     """Readings of a forest, see `workloads.forest`; after a restart as if no time had passed."""
 
@@ -391,16 +304,6 @@ class RowSource(Source):
         return table, tuple(letters)
 
 
-def letter_line(letter: Letter) -> str:
-    """Gives a dead letter as a line of JSON."""
-    return json.dumps({"place": letter.place, "record": letter.record, "reason": letter.reason})
-
-
 def _lower(options: Mapping[str, str]) -> dict[str, str]:
     """Gives options by their names in lower case: to Spark the case is all one."""
     return {key.lower(): value for key, value in options.items()}
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

@@ -1,4 +1,4 @@
-"""A process of its own that runs a pipeline until every file of its source is processed."""
+"""A process of its own that runs a pipeline until all of its source is processed and delivered."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from headgate.runtime import load
 
 
 def main(file: str, offered: int, point: str = "", times: int = 0) -> None:
-    """Says `started` on stdout once tuples flow; ends when every query has consumed all.
+    """Says `started` on stdout once tuples flow; ends when all is consumed and delivered.
 
     Args:
         point: where the whole process group kills itself, when it comes there for the n-th time.
@@ -23,11 +23,15 @@ def main(file: str, offered: int, point: str = "", times: int = 0) -> None:
     headgate.start()
     print("started", flush=True)
     tell(headgate)
-    while any(consumed < offered for consumed, _ in headgate.totals().values()):
-        if headgate.wait(0.05):
-            break
+    while not done(headgate, offered) and not headgate.wait(0.05):
+        pass
     headgate.stop()
     tell(headgate)
+
+
+def done(headgate: Headgate, offered: int) -> bool:
+    consumed = min(consumed for consumed, _ in headgate.totals().values())
+    return consumed >= offered and not any((headgate.state / "outbox").rglob("*.parquet"))
 
 
 def killer(point: str, times: int) -> Callable[[str], None]:

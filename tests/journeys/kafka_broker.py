@@ -10,10 +10,19 @@ import time
 import urllib.request
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 CENTRAL = "https://repo1.maven.org/maven2"
@@ -39,9 +48,9 @@ broker.heartbeat.interval.ms=200
 """
 
 
-def jars() -> list[Path]:
-    """Gives the broker's jars; what the local Maven repository lacks is fetched once."""
-    lines = [line.split() for line in LOCK.read_text().splitlines()]
+def jars(lock: Path = LOCK) -> list[Path]:
+    """Gives the jars of a lock; what the local Maven repository lacks is fetched once."""
+    lines = [line.split() for line in lock.read_text().splitlines()]
     with ThreadPoolExecutor(8) as pool:
         return list(pool.map(lambda line: jar(*line), lines))
 
@@ -78,6 +87,7 @@ class Broker:
         self._client = {"bootstrap.servers": self.servers, **QUIET}
         self.admin = AdminClient(self._client)
         self._producer = Producer({**self._client, "linger.ms": 0})
+        self._numbers = count()
         self._await()
 
     def _run(self, main: str, *args: str) -> "subprocess.Popen[bytes]":
@@ -112,6 +122,17 @@ class Broker:
         self._done(self.admin.create_topics([NewTopic(topic, partitions, 1, config=config)]))
         return topic
 
+    def new_topic(self, partitions: int = 1) -> str:
+        """Creates a topic with a name that no other has."""
+        return self.create(f"t{next(self._numbers)}", partitions)
+
+    def source(self, topics: str, **more: str) -> dict[str, str]:
+        """Gives the options of a stream that reads topics from their first record on."""
+        return {
+            "kafka.bootstrap.servers": self.servers, "subscribe": topics,
+            "startingOffsets": "earliest", **more,
+        }  # fmt: skip
+
     def widen(self, topic: str, partitions: int) -> None:
         self._done(self.admin.create_partitions([NewPartitions(topic, partitions)]))
 
@@ -129,6 +150,26 @@ class Broker:
     def produce(self, topic: str, records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Produces records; gives each with the partition and offset that the broker told."""
         return produce(self._producer, topic, records)
+
+    def records(self, topic: str) -> list[Message]:
+        """Gives all that a topic has."""
+        partitions = self.admin.list_topics(topic, timeout=10).topics[topic].partitions
+        settings = {"group.id": "records", "enable.partition.eof": True}
+        consumer = Consumer({**self._client, **settings, "enable.auto.commit": False})
+        consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in partitions])
+        found: list[Message] = []
+        ended = 0
+        while ended < len(partitions):
+            message = consumer.poll(20)
+            assert message is not None, f"nothing more of {topic}, and no end"
+            error = message.error()
+            if error is None:
+                found.append(message)
+            else:
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                ended += 1
+        consumer.close()
+        return found
 
     def transactions(self, name: str) -> Producer:
         """Gives a producer whose records count when it commits."""

@@ -4,10 +4,7 @@ import random
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +13,16 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from confluent_kafka import OFFSET_END
+from crash import CrashAt
 from independent import committed_rows, expected_rows
 from kafka_broker import Broker
 from pyspark.sql import SparkSession
-from sources import consume
+from sources import consume, until
 
 from headgate import Headgate, Query, Stream
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-NUMBERS = count()
 NUMBER = "CAST(CAST(value AS STRING) AS INT)"
 QUERIES = {
     "large": f"SELECT {NUMBER} AS number, r.offset FROM readings r WHERE {NUMBER} > 60",
@@ -35,32 +32,13 @@ QUERIES = {
 """Texts that mean the same to Spark and to DuckDB."""
 
 
-class Crash(Exception):
-    """The process is gone: from here on nothing of it happens any more."""
-
-
-class CrashAt:
-    """Raises at the n-th time a point is reached, and at every point ever after."""
-
-    def __init__(self, point: str, times: int) -> None:
-        self._point, self._left = point, times
-        self.dead = threading.Event()
-
-    def __call__(self, point: str) -> None:
-        if point == self._point:
-            self._left -= 1
-        if self.dead.is_set() or self._left <= 0:
-            self.dead.set()
-            raise Crash(point)
-
-
 class Readings:
     """A topic, and a Parquet file of what was produced, written from what the broker told."""
 
     def __init__(self, broker: Broker, folder: Path) -> None:
         self._broker, self._folder = broker, folder / "produced"
         self._folder.mkdir()
-        self.topic = broker.create(f"readings{next(NUMBERS)}", 3)
+        self.topic = broker.new_topic(3)
         self.offered, self.luck = 0, random.Random(5)
 
     def produce(self, records: int) -> None:
@@ -88,13 +66,6 @@ class Readings:
             assert committed == expected_rows(sql, self._folder, "readings"), name
 
 
-def _options(broker: Broker, readings: Readings) -> dict[str, str]:
-    return {
-        "kafka.bootstrap.servers": broker.servers, "subscribe": readings.topic,
-        "startingOffsets": "earliest",
-    }  # fmt: skip
-
-
 def _gate(
     spark: SparkSession,
     broker: Broker,
@@ -103,11 +74,11 @@ def _gate(
     reached: Callable[[str], None] = lambda point: None,
     **options: str,
 ) -> Headgate:
-    told = {**_options(broker, readings), "maxOffsetsPerTrigger": "40"}
+    told = broker.source(readings.topic, maxOffsetsPerTrigger="40", **options)
     gate = Headgate(
         spark, state=state, classes={"H": 1}, rehearsal_s=0, train_tuples=50, reached=reached
     )
-    gate.add_stream(Stream(name="readings", format="kafka", options={**told, **options}))
+    gate.add_stream(Stream(name="readings", format="kafka", options=told))
     for name, sql in QUERIES.items():
         gate.add_query(Query(name=name, sql=sql, query_class="H"))
     return gate
@@ -134,7 +105,7 @@ def test_a_run_over_a_topic_that_crashed_ends_like_one_that_did_not(
     readings = Readings(broker, tmp_path)
     readings.produce(200)
     for times in (2, 3):
-        crash = CrashAt(point, times)
+        crash = CrashAt(point, times - 1)
         gate = _gate(spark, broker, readings, tmp_path / "state", crash)
         gate.start()
         assert crash.dead.wait(30), f"never came to '{point}'"
@@ -164,13 +135,13 @@ def test_records_that_are_gone_end_the_stream_and_no_other(
     gate.add_stream(Stream(name="other", format="headgate", options={"rate_per_s": "100"}))
     gate.add_query(Query(name="on", sql="SELECT ts FROM other", query_class="H"))
     gate.start()
-    _until(gate, lambda: gate.report().errors)
+    until(lambda: bool(gate.report().errors), gate)
     (error,) = gate.report().errors
     assert "stream 'readings' stopped: " in error
     assert f"records of {readings.topic}/" in error
     assert "option failOnDataLoss to false" in error
     before = gate.totals()["on"][0]
-    _until(gate, lambda: gate.totals()["on"][0] > before + 50)
+    until(lambda: gate.totals()["on"][0] > before + 50, gate)
     gate.stop()
     gate = _gate(spark, broker, readings, tmp_path / "state", failOnDataLoss="false")
     gate.start()
@@ -186,7 +157,7 @@ def test_runs_over_a_topic_that_are_killed_end_like_one_that_was_not(
     broker: Broker, tmp_path: Path, point: str
 ) -> None:
     readings = Readings(broker, tmp_path)
-    options = {**_options(broker, readings), "maxOffsetsPerTrigger": 40}
+    options = broker.source(readings.topic, maxOffsetsPerTrigger="40")
     pipeline = {
         "state": str(tmp_path / "state"), "rehearsal_s": 0, "train_tuples": 50,
         "spark": {"master": "local[2]"}, "classes": {"H": 1},
@@ -211,10 +182,3 @@ def test_runs_over_a_topic_that_are_killed_end_like_one_that_was_not(
         )  # fmt: skip
         assert ended.returncode == (-signal.SIGKILL if times else 0), ended.stderr
     readings.check(tmp_path / "state")
-
-
-def _until(gate: Headgate, done: Callable[[], Any]) -> None:
-    ends_at_s = time.monotonic() + 60
-    while not done():
-        assert time.monotonic() < ends_at_s, gate.report().errors
-        gate.wait(0.05)

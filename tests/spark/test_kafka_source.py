@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from itertools import count
 from typing import Any
 
 import pytest
@@ -22,7 +21,6 @@ from headgate.spark.sources import Polled
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-NUMBERS = count()
 CONNECTOR = (
     "org/apache/spark/spark-sql-kafka-0-10_2.13/4.2.0/spark-sql-kafka-0-10_2.13-4.2.0.jar",
     "64539c45e5d39f7ddb747312c239f38f5208d08c1a0ddf7d70beb2fbd9373705",
@@ -35,10 +33,8 @@ class Reader:
     """A source with a journal of positions that is as good as a table."""
 
     def __init__(self, spark: SparkSession, broker: Broker, topics: str, **options: str) -> None:
-        told = {"kafka.bootstrap.servers": broker.servers, "subscribe": topics}
-        self.stream = Stream(
-            name="s", format="kafka", options={**told, "startingOffsets": "earliest", **options}
-        )
+        told = {**broker.source(topics), **options}
+        self.stream = Stream(name="s", format="kafka", options=told)
         self._schema = source_of(spark, self.stream).schema
         self.position: dict[str, str] = {}
         self.rows: list[Row] = []
@@ -80,8 +76,8 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def topic(broker: Broker) -> Iterator[str]:
-    name = f"t{next(NUMBERS)}"
-    yield broker.create(name)
+    name = broker.new_topic()
+    yield name
     if name in broker.admin.list_topics(timeout=10).topics:
         broker.delete(name)
 

@@ -17,7 +17,6 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from headgate.spark.projection import NotPlain, Projection
 from headgate.spark.refusals import SPARK_ERRORS, cause_of
-from headgate.spark.session import own_session
 
 pytestmark = pytest.mark.spark
 
@@ -27,11 +26,6 @@ DDL = (
 )
 # Shrinking would run Spark for an hour; the failing case is printed as it was drawn.
 UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
-
-
-@pytest.fixture(scope="module")
-def own(spark: SparkSession) -> SparkSession:
-    return own_session(spark)
 
 
 def _ints(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -89,7 +83,6 @@ OTHERS = st.one_of(
     ),
 )  # fmt: skip
 EXPRESSIONS = st.one_of(INTS, TRUTHS, OTHERS)
-
 small = st.integers(-3, 3)
 rows = st.fixed_dictionaries(
     {

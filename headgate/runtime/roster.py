@@ -1,0 +1,171 @@
+"""Who is there: streams and queries come and go, before the start and while it runs."""
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path as File
+from typing import TYPE_CHECKING, Any
+
+from headgate.errors import ConfigRefused, HeadgateError, RequestRefused, UnknownName
+from headgate.model.network import Path
+from headgate.model.query import Deliver, Query, QueryClass
+from headgate.model.stream import Rows, Stream
+from headgate.runtime.catalogue import Catalogue
+from headgate.runtime.explanation import Explanation
+from headgate.runtime.handle import QueryHandle
+from headgate.runtime.placement import placed
+from headgate.runtime.registration import segments_of
+from headgate.runtime.running import Running
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Roster:
+    """Keeps catalogue, handles and, once there are an engine and a run, both of them in step.
+
+    What the methods raise stands with those of `Headgate` that have their names.
+
+    Args:
+        room: the room of Spark.
+        rehearsal_s: how long a query that comes while others run may be measured.
+        explanation: gives a query's, for its handle.
+        cuts: tells whether the policy has a query cut.
+    """
+
+    def __init__(
+        self,
+        room: Any,
+        session: "SparkSession",
+        state: File,
+        classes: Sequence[QueryClass],
+        rehearsal_s: float,
+        explanation: Callable[[str], Explanation],
+        cuts: Callable[[Query], bool],
+    ) -> None:
+        self._room, self._session, self._state = room, session, state
+        self._rehearsal_s, self._explanation, self._cuts = rehearsal_s, explanation, cuts
+        self._analyst = room.Analyst(room.own_session(session))
+        self._changes = threading.RLock()
+        self.catalogue = Catalogue(classes)
+        self.rows: dict[str, Rows] = {}
+        self.deliver: dict[str, Deliver] = {}
+        self.handles: dict[str, QueryHandle] = {}
+        self.engine: Any = None
+        """The Spark engine, from the start on."""
+        self.run: Running | None = None
+        """The run, from the end of the start on."""
+
+    def add_stream(self, stream: Stream, rows: Rows | None = None) -> None:
+        number, streams = self.catalogue.with_stream(stream)
+        if (rows is None) == (stream.format == "python"):
+            raise ConfigRefused(
+                path=f"stream '{stream.name}'", key="rows", value=None,
+                expected="given for format 'python', and for no other",
+            )  # fmt: skip
+        schema = self._room.source_of(self._session, stream).schema
+        if rows is not None:
+            self.rows[stream.name] = rows
+        catalogue = self.catalogue
+        if self.engine is not None:
+            network = catalogue.network_of(streams, catalogue.paths)
+            self.engine.add_stream(network, number, schema)
+        self._analyst.add_stream(stream.name, schema)
+        catalogue.streams, catalogue.schemas[stream.name] = streams, schema
+        catalogue.gone.discard(stream.name)
+
+    def drop_stream(self, name: str) -> None:
+        catalogue = self.catalogue
+        catalogue.refuse_to_drop(name)
+        if self.engine is not None:
+            self.engine.drop_stream(name)
+            catalogue.gone.add(name)  # others are known by their number, so it keeps its own
+        else:
+            catalogue.streams = [each for each in catalogue.streams if each.name != name]
+        self._analyst.drop_stream(name)
+        del catalogue.schemas[name]
+
+    def add_query(self, query: Query, deliver: Deliver | None = None) -> QueryHandle:
+        catalogue = self.catalogue
+        query = placed(query, self._state, catalogue.alive, deliver)
+        self._room.refuse_sink(self._session, query)
+        queues, new = segments_of(
+            query, self._analyst, catalogue.columns, catalogue.streams, self._cuts
+        )
+        with self._changes:
+            units, streams, paths = catalogue.with_query(queues, new)
+            network = catalogue.network_of(streams, paths)
+            if deliver is not None:
+                self.deliver[query.name] = deliver
+            handle = QueryHandle(new[-1], self._explanation)
+            if self.engine is not None:
+                self.engine.add_query(network, units, self._rehearsal_s)
+            if self.run is not None:
+                self.run.bind(units[-1], handle)
+            for queue in (each for each in queues if not each.of):
+                catalogue.schemas[queue.name] = catalogue.schemas[new[0].stream]
+            catalogue.streams, catalogue.paths = streams, paths
+            catalogue.dropped -= {path.query.name for path in new}
+            self.handles[query.name] = handle
+        return handle
+
+    def drop_query(self, name: str) -> None:
+        with self._changes:
+            self.handle(name)
+            units = self.catalogue.units_of(name)
+            if self.engine is None:
+                self.catalogue.forget(units)
+            else:
+                gone = self.engine.drop_query(units[-1])
+                while not gone.wait(0.2) and self.run is not None and self.run.is_alive:
+                    pass
+                paths = self.catalogue.paths
+                self.catalogue.dropped |= {paths[unit].query.name for unit in units}
+            del self.handles[name]
+
+    def add(self, streams: Sequence[Stream], queries: Sequence[Query]) -> list[str]:
+        """Adds all of them, or none where one is refused; gives their names."""
+        added: list[str] = []
+        with self._changes:
+            self._check(streams, queries)
+            try:
+                for stream in streams:
+                    self.add_stream(stream)
+                    added.append(stream.name)
+                for query in queries:
+                    self.add_query(query)
+                    added.append(query.name)
+            except HeadgateError as error:
+                raise RequestRefused(message=str(error), added=added) from error
+        return added
+
+    def handle(self, name: str) -> QueryHandle:
+        """Gives the handle of a query."""
+        if name not in self.handles:
+            raise UnknownName(kind="query", name=name, known=self.handles)
+        return self.handles[name]
+
+    def _check(self, streams: Sequence[Stream], queries: Sequence[Query]) -> None:
+        """Refuses streams and queries that could not be added; adds nothing."""
+        analyst = self._room.Analyst(self._room.own_session(self._session))
+        catalogue, schemas = self.catalogue, dict(self.catalogue.schemas)
+        for stream in streams:
+            schemas[stream.name] = self._room.source_of(self._session, stream).schema
+        for name, schema in schemas.items():
+            analyst.add_stream(name, schema)
+        columns = {name: schema.names for name, schema in schemas.items()}
+        alive = catalogue.alive
+        paths: tuple[Path, ...] = ()
+        queues: tuple[Stream, ...] = ()
+        for query in queries:
+            query = placed(query, self._state, (*alive, *paths), None)
+            more, found = segments_of(
+                query, analyst, columns, (*catalogue.streams, *streams), self._cuts
+            )
+            names = {each.name for each in queues}
+            queues = (*queues, *(each for each in more if each.name not in names))
+            paths = (*paths, *found)
+        here = {each.name for each in (*streams, *queues)} | catalogue.gone
+        old = [each for each in catalogue.streams if each.name not in here]
+        catalogue.network_of((*old, *streams, *queues), (*alive, *paths))
+        if self.engine is not None:
+            self.engine.refuse_old_results([path for path in paths if path.into is None])

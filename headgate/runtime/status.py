@@ -1,0 +1,83 @@
+"""What is told of queries while they run, as plain data."""
+
+from dataclasses import asdict, replace
+from typing import Any
+
+from headgate.runtime.explanation import Explanation, number
+from headgate.runtime.handle import QueryHandle
+from headgate.runtime.roster import Roster
+from headgate.runtime.running import Running
+
+
+def explanation_of(handle: QueryHandle, roster: Roster, policy: str) -> Explanation:
+    """Gives how a query runs or, before the start, what is known of it by itself."""
+    name, catalogue, run = handle.name, roster.catalogue, roster.run
+    found = Explanation.of(catalogue.segments_of(name), policy)
+    if run is None:
+        return found
+    units = catalogue.units_of(name)
+    members, shape, sql, lane = roster.engine.way_of(handle.unit, run.pending(units[-1:]))
+    return replace(
+        found,
+        state=handle.state,
+        cause=_cause(handle),
+        shares_code_with=[each for each in members if each != name],
+        shape=shape,
+        group_sql=sql,
+        lane=lane,
+        statistics=_figures(handle),
+        next_train=run.next_train(units[0]),
+        behind=run.pending(units),
+    )
+
+
+def status_of(roster: Roster, run: Running, policy: str) -> dict[str, Any]:
+    """Gives the policy, the streams and every query's state and figures."""
+    lines = {line.name: line for line in run.report(policy).queries}
+    accounts = roster.engine.accounts()
+    rows = []
+    for handle in tuple(roster.handles.values()):
+        line, account = lines.get(handle.name), accounts.get(handle.name)
+        rows.append({
+            **_named(handle, roster),
+            "state": handle.state,
+            "cause": _cause(handle),
+            "waiting": run.pending(roster.catalogue.units_of(handle.name)),
+            "mean_response_s": None if line is None else number(line.response_s.mean),
+            "lane": handle.lane,
+            "account": None if account is None else asdict(account),
+            "statistics": _figures(handle),
+        })  # fmt: skip
+    return {"policy": policy, "streams": roster.catalogue.sources, "queries": rows}
+
+
+def starting(roster: Roster, policy: str, rehearsed_of: tuple[int, int]) -> dict[str, Any]:
+    """Gives the same before the first tuple, and how many queries are rehearsed, of how many."""
+    rows = [
+        {
+            **_named(handle, roster), "state": "STARTING", "cause": None, "waiting": 0,
+            "mean_response_s": None, "lane": None, "account": None, "statistics": {},
+        }
+        for handle in tuple(roster.handles.values())
+    ]  # fmt: skip
+    done, of = rehearsed_of
+    return {
+        "policy": policy, "streams": roster.catalogue.sources, "queries": rows,
+        "starting": {"rehearsed": done, "of": of},
+    }  # fmt: skip
+
+
+def _named(handle: QueryHandle, roster: Roster) -> dict[str, Any]:
+    return {
+        "query": handle.name,
+        "class": handle.path.query.query_class,
+        "stream": roster.catalogue.segments_of(handle.name)[0].stream,
+    }
+
+
+def _cause(handle: QueryHandle) -> str | None:
+    return None if handle.exception() is None else str(handle.exception())
+
+
+def _figures(handle: QueryHandle) -> dict[str, float | None]:
+    return {key: number(value) for key, value in handle.statistics().items()}

@@ -1,0 +1,111 @@
+"""Where tuples are kept: logs of streams, queues between segments, timelines of streams."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from pyspark.sql.types import StructType
+
+from headgate.model.stream import Stream
+from headgate.spark.journal import Journal
+from headgate.spark.segment_queue import SegmentQueue
+from headgate.spark.stream_log import ARRIVED, StreamLog
+from headgate.spark.timeline import Timeline
+from headgate.spark.train_cache import TrainCache
+
+
+class Store:
+    """What an engine keeps, by the names of the streams, and what it takes.
+
+    Args:
+        schemas: what Spark says each stream's tuples look like.
+        cache_bytes: what trains of the logs may take in memory.
+        reached: called at every point where a crash must lose nothing.
+    """
+
+    def __init__(
+        self,
+        state: Path,
+        journal: Journal,
+        schemas: Mapping[str, StructType],
+        cache_bytes: int,
+        reached: Callable[[str], None],
+    ) -> None:
+        self._state, self._journal, self._reached = state, journal, reached
+        self._cache = TrainCache(cache_bytes)
+        self.schemas = dict(schemas)
+        self.logs: dict[str, StreamLog] = {}
+        self.queues: dict[str, SegmentQueue] = {}
+        self.timelines: dict[str, Timeline] = {}
+        self._streams: dict[str, Stream] = {}
+
+    @property
+    def memory_bytes(self) -> int:
+        return self._cache.bytes + sum(each.bytes for each in list(self.queues.values()))
+
+    @property
+    def log_bytes(self) -> int:
+        return sum(each.bytes for each in list(self.logs.values()))
+
+    def open(self, stream: Stream, put: Callable[..., None]) -> None:
+        """Makes a stream's log or, where a segment or other streams fill it, what it needs.
+
+        Args:
+            put: takes the trains of a timeline.
+        """
+        self._streams[stream.name] = stream
+        if stream.of:
+            sources = {name: (self._streams[name], self.logs[name]) for name in stream.of}
+            timeline = Timeline(stream.name, self._journal, sources, put)
+            self.timelines[stream.name] = timeline
+            timeline.catch_up()
+        elif stream.is_derived:
+            schema = StructType([*self.schemas[stream.name].fields, ARRIVED])
+            folder = self._state / "queues" / stream.name
+            self.queues[stream.name] = SegmentQueue(stream.name, schema, folder)
+        else:
+            self.logs[stream.name] = self.log_of(stream)
+
+    def timelines_of(self, stream: str) -> list[Timeline]:
+        """Gives the timelines that have a stream's trains."""
+        return [each for each in list(self.timelines.values()) if stream in each.streams]
+
+    def log_of(self, stream: Stream) -> StreamLog:
+        """Gives a stream's log, which is not among the others yet."""
+        self._streams[stream.name] = stream
+        schema = self.schemas[stream.name]
+        self._journal.remember_stream(stream.name, schema.simpleString())
+        return StreamLog(
+            self._state, stream.name, self._journal, schema, self._cache, self._reached
+        )
+
+    def first_train(self, stream: str) -> int:
+        """Gives where a stream's kept log begins."""
+        trains = self._journal.trains(stream)
+        return trains[0].number if trains else self._journal.next_train(stream)
+
+    def spare_memory(self) -> None:
+        """Keeps no train in memory that is on disk, and writes down what waits."""
+        self._cache.clear()
+        for each in list(self.queues.values()):
+            each.spill()
+
+    def drop(self, stream: str, passed: int, before_s: float, into: Iterable[str | None]) -> None:
+        """Drops trains that every consumer has passed and that are old enough.
+
+        Args:
+            passed: the first train that a consumer still needs.
+            before_s: trains that arrived later stay.
+            into: the queues that its consumers fill.
+        """
+        if stream in self.queues:
+            return
+        if stream in self.timelines:
+            self.timelines[stream].drop(passed)
+            return
+        for timeline in self.timelines_of(stream):
+            passed = min(passed, timeline.held(stream))
+        for queue in into:
+            # What waits between segments is made again after a crash, from what it came from.
+            held = None if queue is None else self.queues[queue].held_from
+            passed = passed if held is None else min(passed, held)
+        self.logs[stream].drop(self._journal.first_younger(stream, passed, before_s))

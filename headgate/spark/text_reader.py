@@ -1,0 +1,104 @@
+"""Lines of JSON or CSV, read in the driver as Spark reads them."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
+
+from headgate.spark.dead_letters import Letter
+from headgate.spark.projection import Projection
+
+CORRUPT = "_corrupt_record"
+_LINE_END = re.compile("\r\n|\n|\r")
+_JSON_MARK = re.compile(r"""[][{},]|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
+"""What divides JSON, and texts, in which the same letters divide nothing."""
+
+_BLANK = "".join(map(chr, range(33)))
+"""What Java's trim() takes away."""
+
+
+class TextReader:
+    """Reads lines of JSON or CSV by Spark's own functions, in the driver and without a job.
+
+    Args:
+        kind: `json` or `csv`.
+        options: those of Spark's reader that are about lines, by their names in lower case.
+    """
+
+    def __init__(
+        self, session: SparkSession, kind: str, options: Mapping[str, str], schema: StructType
+    ) -> None:
+        self._kind, self._names = kind, schema.names
+        self._header = options.get("header", "false").lower() == "true"
+        of_function = {key: value for key, value in options.items() if key != "header"}
+        told = {**of_function, "columnNameOfCorruptRecord": CORRUPT}
+        pairs = ", ".join(f"{_quoted(each)}" for pair in told.items() for each in pair)
+        fields = StructType([*schema.fields, StructField(CORRUPT, StringType())])
+        ddl = session._jsparkSession.parseDataType(fields.json()).toDDL()
+        lines = StructType([StructField("line", StringType())])
+        text = f"from_{self._kind}(line, {_quoted(ddl)}, map({pairs}))"
+        self._parse = Projection(session, {"parsed": text}, lines)
+
+    def __call__(
+        self, file: Path, schema: pa.Schema, whole: bool
+    ) -> tuple[pa.Table, tuple[Letter, ...]]:
+        with pa.input_stream(str(file), compression="detect") as source:
+            text = source.read().decode("utf-8-sig", errors="replace")
+        if text and text[-1] not in "\r\n" and not whole:
+            raise ValueError("its last line has no end")
+        numbered = [(n, line) for n, line in enumerate(_LINE_END.split(text), 1)]
+        numbered = [(n, line) for n, line in numbered if line.strip(_BLANK)]
+        if self._header and self._kind == "csv":
+            numbered = numbered[1:]
+        split = elements_of if self._kind == "json" else lambda line: [line]
+        pieces = [(at, each) for at, (_, line) in enumerate(numbered) for each in split(line)]
+        parsed = self._parse(pa.table({"line": pa.array([each for _, each in pieces], "str")}))
+        columns = parsed.flatten()
+        line_of = np.array([at for at, _ in pieces], dtype=np.int64)
+        corrupt = np.unique(line_of[columns[f"parsed.{CORRUPT}"].is_valid().to_numpy()])
+        good = pa.array(~np.isin(line_of, corrupt))
+        kept = [columns[f"parsed.{name}"] for name in self._names]
+        table = pa.Table.from_arrays(kept, schema=schema)
+        reason = f"it is not {self._kind.upper()} of the stream's schema"
+        letters = tuple(
+            Letter(f"{file}:{numbered[at][0]}", numbered[at][1], reason) for at in corrupt
+        )
+        return table.filter(good), letters
+
+
+def elements_of(line: str) -> list[str]:
+    """Gives the objects of a line that is an array, each a row to Spark; else the line itself.
+
+    An array that does not end, or has something else in it, is no row at all.
+
+    >>> elements_of('[{"a": "x, [y"}, {"a": [1, {"b": 2}]}]')
+    ['{"a": "x, [y"}', '{"a": [1, {"b": 2}]}']
+    >>> elements_of("[]"), elements_of('{"a": [1, 2]}'), elements_of("[1, 2]")
+    ([], ['{"a": [1, 2]}'], ['['])
+    """
+    text = line.strip(_BLANK)
+    if not text.startswith("["):
+        return [line]
+    found: list[str] = []
+    depth = whole = 0
+    begins_at = 1
+    for token in _JSON_MARK.finditer(text):
+        mark = token.group()
+        depth += (mark in ("[", "{")) - (mark in ("]", "}"))
+        whole += mark == "}" and depth == 1
+        if depth == 0 or (mark == "," and depth == 1):
+            found.append(text[begins_at : token.start()].strip(_BLANK))
+            begins_at = token.end()
+        if depth == 0:
+            objects = all(each[:1] == "{" and each[-1:] == "}" for each in found)
+            return found if objects and whole == len(found) else [] if found == [""] else ["["]
+    return ["["]
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

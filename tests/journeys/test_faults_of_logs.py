@@ -1,0 +1,115 @@
+"""Files of the log rot or go, clocks are set: it is told, and others go on."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from faults import ALL, HOT, same
+from pyspark.sql import SparkSession
+from sources import consume, gate_over, until, write_readings
+
+from headgate import Headgate, Query, Stream
+from headgate.errors import RecoveryRefused
+from headgate.spark import calls as calls_module
+from headgate.spark import engine as engine_module
+from headgate.spark.clock import Clock
+from headgate.workloads.forest import SCHEMA
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+def other_stream(gate: Headgate, folder: Path) -> None:
+    options = {"path": str(folder)}
+    gate.add_stream(Stream(name="others", format="parquet", options=options, schema=SCHEMA))
+    gate.add_query(Query(name="others", sql="SELECT * FROM others", query_class="H"))
+
+
+@pytest.mark.parametrize("lane", ["driver", pytest.param("job", marks=pytest.mark.long)])
+def test_a_train_that_has_rotted_stops_the_queries_of_its_stream_alone(
+    spark: SparkSession, tmp_path: Path, lane: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls_module, "PAUSE_S", 0.05)
+    offered = write_readings(tmp_path / "source", files=2, rows=50)
+    write_readings(tmp_path / "other", files=1, rows=50, seed=2)
+    first = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
+    other_stream(first, tmp_path / "other")
+    first.start()
+    consume(first, offered, but=("others",))
+    until(lambda: first.totals()["others"][0] == 50, first)
+    first.stop()
+    rotten = tmp_path / "state/log/sensors/000000000001.parquet"
+    rotten.write_bytes(b"\x00" * rotten.stat().st_size)
+    second = gate_over(spark, tmp_path, {"hot": ("H", HOT)}, lane=lane)
+    other_stream(second, tmp_path / "other")
+    second.add_query(Query(name="late", sql=ALL, query_class="H"))
+    second.start()
+    until(lambda: second.query("late").exception() is not None, second)
+    write_readings(tmp_path / "other", files=1, rows=50, seed=3, first_file=1)
+    until(lambda: second.totals()["others"][0] == 100, second)
+    assert second.query("others").exception() is None
+    second.stop()
+    message = str(second.query("late").exception())
+    assert "sensors" in message
+    assert "train 1 " in message or rotten.name in message
+
+
+def test_a_log_that_does_not_match_its_journal_is_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=3, rows=50)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
+    gate.start()
+    consume(gate, offered)
+    gate.stop()
+    file = tmp_path / "state/log/sensors/000000000001.parquet"
+    whole = file.read_bytes()
+    for damage, found in (
+        (lambda: file.write_bytes(whole[:-7]), f"found {len(whole) - 7} bytes"),
+        (file.unlink, "found no such file"),
+    ):
+        damage()
+        again = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
+        with pytest.raises(RecoveryRefused) as refused:
+            again.start()
+        message = str(refused.value)
+        assert "train 1 of stream 'sensors'" in message
+        assert f"expected {len(whole)} bytes in {file}" in message
+        assert found in message
+        assert "Fix: restore" in message
+    file.write_bytes(whole)
+    again = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
+    again.start()
+    again.stop()
+    same(again, tmp_path / "source", hot=HOT)
+
+
+@pytest.mark.parametrize("jump_s", [-7200.0, 7200.0])
+def test_a_clock_that_is_set_delays_nothing(
+    spark: SparkSession, tmp_path: Path, jump_s: float
+) -> None:
+    jumped = threading.Event()
+    tried: list[str] = []
+
+    def reached(point: str) -> None:
+        # The clock is set in the midst of the first call, which then fails and is tried again.
+        if point == "results written" and not tried:
+            tried.append(point)
+            jumped.set()
+            raise OSError("not yet")
+
+    offered = write_readings(tmp_path / "source", files=2, rows=50)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT), "all": ("N", ALL)}, reached=reached)
+    clock = Clock(lambda: time.time() + (jump_s if jumped.is_set() else 0.0))
+    began_s = time.monotonic()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(engine_module, "Clock", lambda: clock)
+        gate.start()
+    consume(gate, offered)
+    report = gate.stop()
+    assert tried
+    assert report is not None
+    most_s = [line.response_s.maximum for line in report.classes if line.response_s.count]
+    assert len(most_s) == 2
+    assert all(0 <= each < time.monotonic() - began_s for each in most_s)
+    same(gate, tmp_path / "source", hot=HOT, all=ALL)

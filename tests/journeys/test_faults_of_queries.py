@@ -1,0 +1,143 @@
+"""Queries that never end, fail or make too much: others go on."""
+
+import time
+from pathlib import Path
+
+import pytest
+from faults import ALL, HOT, same
+from independent import committed_rows
+from pyspark.sql import SparkSession
+from sources import balanced, consume, gate_over, until, write_readings
+
+from headgate import Headgate, Query
+from headgate.errors import ConfigRefused
+from headgate.spark import calls as calls_module
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+# A second and more a tuple, in code that nobody can interrupt.
+ENDLESS = (
+    "SELECT aggregate(sequence(1, 60000000), 0L, (a, n) -> a + n % 7) + temperature AS x"
+    " FROM sensors"
+)
+
+
+def test_a_query_that_makes_ten_rows_of_one_does_not_stop_the_others(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=4, rows=500)
+    many = "SELECT location, explode(sequence(1, 10)) AS n FROM sensors"
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT), "many": ("N", many)})
+    gate.start()
+    consume(gate, offered)
+    gate.stop()
+    balanced(gate)
+    same(gate, tmp_path / "source", hot=HOT)
+    assert committed_rows(tmp_path / "state/results/many").total() == 10 * offered
+
+
+def test_a_job_that_never_ends_fails_alone(spark: SparkSession, tmp_path: Path) -> None:
+    def doze(value: int) -> int:
+        time.sleep(3600)
+        return value
+
+    spark.udf.register("doze", doze, "int")
+    offered = write_readings(tmp_path / "source", files=2, rows=20)
+    queries = {"hot": ("H", HOT), "all": ("H", ALL)}
+    gate = gate_over(spark, tmp_path, queries, call_timeout_s=4.0)
+    gate.add_query(
+        Query(name="dozes", sql="SELECT doze(temperature) AS d FROM sensors", query_class="H")
+    )
+    gate.start()
+    until(lambda: gate.query("dozes").exception() is not None, gate)
+    offered += write_readings(tmp_path / "source", files=1, rows=20, first_file=2)
+    consume(gate, offered, but=("dozes",))
+    gate.stop()
+    assert "it took longer than call_timeout_s, 4 s" in str(gate.query("dozes").exception())
+    assert gate.query("all").exception() is None
+    assert gate.totals()["dozes"] == (0, 0)
+    balanced(gate)
+    same(gate, tmp_path / "source", hot=HOT, all=ALL)
+
+
+def test_an_expression_that_never_ends_fails_alone_and_commits_nothing_later(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=1, rows=20)
+    queries = {"hot": ("H", HOT), "all": ("H", ALL), "endless": ("H", ENDLESS)}
+    gate = gate_over(spark, tmp_path, queries, call_timeout_s=2.0, lane="driver", workers=1)
+    gate.start()
+    until(lambda: gate.query("endless").exception() is not None, gate)
+    offered += write_readings(tmp_path / "source", files=1, rows=20, first_file=1)
+    consume(gate, offered, but=("endless",))
+    began_s = time.monotonic()
+    gate.stop()
+    assert time.monotonic() - began_s < 20
+    assert "it took longer than call_timeout_s, 2 s" in str(gate.query("endless").exception())
+    assert gate.totals()["endless"] == (0, 0)
+    assert not list((tmp_path / "state/results/endless").glob("*.parquet"))
+    balanced(gate)
+    same(gate, tmp_path / "source", hot=HOT, all=ALL)
+
+
+# Half a minute over the tuples of a rehearsal, and no more: nobody waits for it.
+SLOW = ENDLESS.replace("60000000", "16000000")
+
+
+@pytest.mark.parametrize(
+    ("sql", "limit_s"),
+    [
+        pytest.param(SLOW, 1.0, id="expression", marks=pytest.mark.long),
+        pytest.param(
+            "SELECT doze(temperature) AS d FROM sensors", 4.0, id="job", marks=pytest.mark.long
+        ),
+    ],
+)
+def test_a_query_that_never_ends_in_rehearsal_keeps_nobody_from_starting(
+    spark: SparkSession, tmp_path: Path, sql: str, limit_s: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    def doze(value: int) -> int:  # a worker of Spark's has no module of tests
+        time.sleep(3600)
+        return value
+
+    spark.udf.register("doze", doze, "int")
+    offered = write_readings(tmp_path / "source", files=1, rows=20)
+    queries = {"endless": ("H", sql), "hot": ("H", HOT), "all": ("H", ALL)}
+    gate = gate_over(spark, tmp_path, queries, call_timeout_s=limit_s, rehearsal_s=1.0)
+    told: list[tuple[int, int]] = []
+    began_s = time.monotonic()
+    gate.start(progress=lambda done, of: told.append((done, of)))
+    assert time.monotonic() - began_s < 30
+    assert told[0] == (1, 3)
+    says = f"took longer than {limit_s:g} s over 5000 invented tuples"
+    assert f"query 'endless' {says}" in caplog.text
+    late = gate.add_query(Query(name="late", sql=sql, query_class="N"))
+    assert f"query 'late' {says}" in caplog.text
+    consume(gate, offered, but=("endless", "late"))
+    for handle in (gate.query("endless"), late):
+        until(lambda handle=handle: handle.exception() is not None, gate)  # type: ignore[misc]
+        assert f"longer than call_timeout_s, {limit_s:g} s" in str(handle.exception())
+    gate.stop()
+    balanced(gate)
+    same(gate, tmp_path / "source", hot=HOT, all=ALL)
+
+
+def test_a_limit_of_nothing_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(ConfigRefused, match="call_timeout_s is 0, but must be above 0 seconds"):
+        Headgate(spark, state=tmp_path, call_timeout_s=0)
+
+
+def test_a_run_ends_though_a_query_that_is_tried_again_was_stopped(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls_module, "PAUSE_S", 3600.0)
+    write_readings(tmp_path / "source", files=1, rows=20)
+    bad = "SELECT CAST(location AS INT) AS n FROM sensors"
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT), "bad": ("H", bad)})
+    gate.start()
+    until(lambda: bool(gate._engine._calls.attempts), gate)
+    gate.query("bad").stop()
+    assert gate.drain(60)
+    gate.stop()
+    balanced(gate)
+    same(gate, tmp_path / "source", hot=HOT)

@@ -1,0 +1,68 @@
+"""To a topic of Kafka by Spark's connector: all results, and what comes twice has its key."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+from independent import expected_rows
+from kafka_broker import Broker, jars
+from sources import write_readings
+
+from headgate.workloads.forest import SCHEMA
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+CONNECTOR = Path(__file__).with_name("kafka-connector-jars.lock")
+"""The newest connector of which Maven's central repository, as we reach it, has every part."""
+
+HOT = "SELECT location, temperature FROM sensors WHERE temperature > 35"
+
+
+def _pipeline(folder: Path, broker: Broker, topic: str) -> Path:
+    options = {"path": str(folder / "source"), "maxFilesPerTrigger": 1}
+    to = {"kafka.bootstrap.servers": broker.servers, "topic": topic}
+    pipeline = {
+        "state": str(folder / "state"), "rehearsal_s": 0, "train_tuples": 50, "classes": {"H": 1},
+        "spark": {
+            "master": "local[2]", "config": {"spark.jars": ",".join(map(str, jars(CONNECTOR)))}
+        },
+        "streams": {"sensors": {"format": "parquet", "schema": SCHEMA, "options": options}},
+        "queries": {"hot": {"class": "H", "sql": HOT, "sink": {"format": "kafka", "options": to}}},
+    }  # fmt: skip
+    file = folder / "pipeline.yaml"
+    file.write_text(yaml.safe_dump(pipeline))
+    return file
+
+
+def test_records_that_come_again_after_a_kill_are_known_by_their_key(
+    broker: Broker, tmp_path: Path
+) -> None:
+    topic = broker.new_topic(3)
+    offered = write_readings(tmp_path / "source", files=4, rows=50)
+    command = [
+        sys.executable, str(Path(__file__).with_name("consumer.py")),
+        str(_pipeline(tmp_path, broker, topic)), str(offered),
+    ]  # fmt: skip
+    for more, ends in ((["result delivered", "2"], -signal.SIGKILL), ([], 0)):
+        ended = subprocess.run(
+            [*command, *more], capture_output=True, text=True, start_new_session=True, timeout=300
+        )
+        assert ended.returncode == ends, ended.stderr
+    times: Counter[str] = Counter()
+    rows: dict[str, str] = {}
+    for record in broker.records(topic):
+        key = dict(record.headers() or [])["headgate_key"].decode()
+        assert record.key().decode() == key
+        assert rows.setdefault(key, record.value().decode()) == record.value().decode()
+        times[key] += 1
+    values = Counter(tuple(json.loads(row).values()) for row in rows.values())
+    assert values == expected_rows(HOT, tmp_path / "source")
+    # The one result that was delivered, but not yet removed from the outbox, came once more.
+    again = {key.rpartition("/")[0] for key, count in times.items() if count > 1}
+    assert len(again) == 1
+    assert {times[key] for key in rows if key.rpartition("/")[0] in again} == {2}

@@ -1,0 +1,51 @@
+"""What the driver reads of a directory, held against `spark.read`."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from headgate import Stream
+from headgate.spark.sources import Polled, Source, polled_source
+
+
+def schema_of(own: SparkSession, ddl: str) -> StructType:
+    return own.createDataFrame([], ddl).schema
+
+
+def source_over(
+    own: SparkSession, kind: str, folder: Path, ddl: str, options: Mapping[str, str]
+) -> Source | None:
+    stream = Stream(
+        name="s", format=kind, options={"path": str(folder), **options}, schema=ddl
+    )  # fmt: skip
+    return polled_source(own, stream, schema_of(own, ddl))
+
+
+def polled_of(source: Source | None, deadline_s: float = 10.0) -> Polled:
+    """Asks until there is something, as the poller does."""
+    assert source is not None
+    ends_at_s = time.monotonic() + deadline_s
+    while (polled := source.poll()) is None:
+        assert time.monotonic() < ends_at_s, "nothing came"
+    return polled
+
+
+def read_as_spark(
+    own: SparkSession, kind: str, folder: Path, ddl: str, options: Mapping[str, str] = {}
+) -> Polled:
+    """Holds what the driver reads against `spark.read`."""
+    polled = polled_of(source_over(own, kind, folder, ddl, options))
+    read = own.read.format(kind).schema(ddl).options(**options).load(str(folder)).toArrow()
+    assert polled.table.schema.names == read.schema.names
+    assert polled.table.schema.types == read.schema.types
+    assert sorted_rows(polled.table) == sorted_rows(read)
+    return polled
+
+
+def sorted_rows(table: pa.Table) -> list[str]:
+    columns = [column.to_pylist() for column in table.columns]
+    return sorted(repr(row) for row in zip(*columns, strict=True))

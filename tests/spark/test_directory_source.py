@@ -1,0 +1,93 @@
+"""Files of a directory: which are read, and each once and whole."""
+
+import gzip
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from polled import polled_of, read_as_spark, source_over
+from pyspark.sql import SparkSession
+
+from headgate.spark import sources
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file counts as settled at once."""
+    monkeypatch.setattr(sources, "SETTLED_S", 0.0)
+
+
+def test_only_files_that_the_pattern_names(own: SparkSession, tmp_path: Path) -> None:
+    for name in ("a.json", "b.JSON", "c.txt", ".d.json", "_e.json"):
+        (tmp_path / name).write_text('{"i": 1}\n')
+    polled = read_as_spark(own, "json", tmp_path, "i INT", {"pathGlobFilter": "*.json"})
+    assert set(polled.position) == {"a.json"}
+
+
+def test_a_parquet_file_that_is_half_written_is_read_once_and_whole(
+    own: SparkSession, tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"i": pa.array(range(1000), "int32")}), tmp_path / "_whole")
+    whole = (tmp_path / "_whole").read_bytes()
+    source = source_over(own, "parquet", tmp_path, "i INT", {"maxFilesPerTrigger": "1"})
+    assert source is not None
+    file = tmp_path / "a.parquet"
+    for size in (0, 10, len(whole) // 2, len(whole) - 1):
+        file.write_bytes(whole[:size])
+        assert source.poll() is None
+    pq.write_table(pa.table({"i": pa.array([-1], "int32")}), tmp_path / "b.parquet")
+    polled = polled_of(source)
+    assert list(polled.position) == ["b.parquet"]
+    source.taken(polled)
+    file.write_bytes(whole)
+    polled = polled_of(source)
+    assert polled.table.num_rows == 1000
+    source.taken(polled)
+    assert source.poll() is None
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
+def test_a_text_file_that_is_half_written_is_read_once_and_whole(
+    own: SparkSession, tmp_path: Path, name: str
+) -> None:
+    text = b'{"i": 1}\n{"i": 2}\n'
+    whole = gzip.compress(text) if name.endswith("gz") else text
+    source = source_over(own, "json", tmp_path, "i INT", {})
+    assert source is not None
+    (tmp_path / name).write_bytes(whole[:-4])
+    assert source.poll() is None
+    (tmp_path / name).write_bytes(whole)
+    polled = polled_of(source)
+    assert polled.table.to_pylist() == [{"i": 1}, {"i": 2}]
+    assert not polled.letters
+
+
+def test_a_last_line_without_end_is_read_when_the_file_has_settled(
+    own: SparkSession, tmp_path: Path, hasty: None
+) -> None:
+    (tmp_path / "a.json").write_text('{"i": 1}\n{"i": 2}')
+    assert read_as_spark(own, "json", tmp_path, "i INT").table.num_rows == 2
+
+
+@pytest.mark.slow
+def test_a_corrupt_file_is_a_letter_once_it_has_settled(own: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 this is none PAR1")
+    began_s = time.monotonic()
+    polled = polled_of(source_over(own, "parquet", tmp_path, "i INT", {}))
+    assert time.monotonic() - began_s >= sources.SETTLED_S
+    assert polled.table.num_rows == 0
+    (letter,) = polled.letters
+    assert letter.place == str(tmp_path / "a.parquet")
+    assert letter.reason
+
+
+def test_a_file_with_values_of_another_type_is_a_letter(
+    own: SparkSession, tmp_path: Path, hasty: None
+) -> None:
+    pq.write_table(pa.table({"i": ["not a number"]}), tmp_path / "a.parquet")
+    (letter,) = polled_of(source_over(own, "parquet", tmp_path, "i INT", {})).letters
+    assert "not a number" in letter.reason

@@ -1,0 +1,171 @@
+"""Sources that fail, come back and go on: nothing is lost, nothing comes twice."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from polled import polled_of, schema_of, source_over
+from pyspark.sql import SparkSession
+
+from headgate import Stream
+from headgate.spark.budget import Limits
+from headgate.spark.journal import Journal, Train
+from headgate.spark.polling import Line, Poller
+from headgate.spark.sources import GeneratorSource, RowSource, Source
+from headgate.spark.stream_log import StreamLog
+from headgate.spark.train_cache import TrainCache
+from headgate.workloads.forest import SCHEMA
+
+pytestmark = pytest.mark.spark
+
+
+class Rig:
+    """A poller over one source, as the engine has it."""
+
+    def __init__(self, own: SparkSession, state: Path, source: Source, ddl: str) -> None:
+        self.journal = Journal(state)
+        cache = TrainCache(Limits().cache_bytes)
+        self.log = StreamLog(state, "s", self.journal, schema_of(own, ddl), cache)
+        stream = Stream(name="s", format="parquet", schema=ddl, trigger_s=0.01)
+        self.line = Line(0, stream, self.log, source)
+        self.trains: list[Train] = []
+        self.letters = state / "dead-letters" / "s.jsonl"
+        self.poller = Poller(
+            [self.line],
+            self.journal,
+            self.letters.parent,
+            lambda _, train: self.trains.append(train),
+        )
+        self.poller.start()
+
+    def until(self, done: Any, deadline_s: float = 20.0) -> None:
+        ends_at_s = time.monotonic() + deadline_s
+        while not done():
+            assert time.monotonic() < ends_at_s, "in vain"
+            time.sleep(0.005)
+
+    def rows(self) -> list[dict[str, Any]]:
+        table = self.log.table(0, self.log.next_number)
+        return [{**row} for row in table.drop_columns(["_arrived_at_s"]).to_pylist()]
+
+    def close(self) -> None:
+        self.poller.stop()
+        self.journal.close()
+
+
+def test_a_directory_that_vanishes_and_returns_is_told_of_once(
+    own: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    (folder / "a.json").write_text('{"i": 1}\n')
+    source = source_over(own, "json", folder, "i INT", {})
+    assert source is not None
+    rig = Rig(own, tmp_path / "state", source, "i INT")
+    rig.until(lambda: len(rig.trains) == 1)
+    folder.rename(tmp_path / "away")
+    rig.until(lambda: rig.line.failing)
+    failed_at_s = rig.line.due_at_s
+    rig.until(lambda: rig.line.due_at_s > failed_at_s)  # asked again, and failed again
+    (tmp_path / "away" / "b.json").write_text('{"i": 2}\n')
+    (tmp_path / "away").rename(folder)
+    rig.until(lambda: len(rig.trains) == 2)
+    rig.close()
+    assert rig.rows() == [{"i": 1}, {"i": 2}]
+    assert caplog.text.count("stream 's' stopped") == 1
+    assert caplog.text.count("stream 's' is back") == 1
+
+
+def test_letters_are_kept_once_though_the_journal_fails_for_a_while(
+    own: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headgate.spark.polling.PAUSE_S", 0.01)
+    (tmp_path / "a.json").write_text('{"i": 1}\nnonsense\n')
+    source = source_over(own, "json", tmp_path, "i INT", {})
+    assert source is not None
+    add, left = Journal.add_trains, [3]
+
+    def full(journal: Journal, *args: Any) -> None:
+        left[0] -= 1
+        if left[0] >= 0:
+            raise OSError("no space left on device")
+        add(journal, *args)
+
+    monkeypatch.setattr(Journal, "add_trains", full)
+    rig = Rig(own, tmp_path / "state", source, "i INT")
+    rig.until(lambda: rig.trains)
+    rig.close()
+    assert rig.rows() == [{"i": 1}]
+    (line,) = rig.letters.read_text().splitlines()
+    letter = json.loads(line)
+    assert letter["record"] == "nonsense"
+    assert letter["place"].endswith("a.json:2")
+
+
+def test_a_train_that_came_again_longer_is_in_memory_as_it_is_on_disk(
+    own: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The generator has more to give when it is asked again after a failure of the journal."""
+    monkeypatch.setattr("headgate.spark.polling.PAUSE_S", 0.2)
+    add, left = Journal.add_trains, [2]
+
+    def full(journal: Journal, *args: Any) -> None:
+        left[0] -= 1
+        if left[0] >= 0:
+            raise OSError("no space left on device")
+        add(journal, *args)
+
+    monkeypatch.setattr(Journal, "add_trains", full)
+    rig = Rig(own, tmp_path, GeneratorSource({"rate_per_s": "2000", "seed": "3"}), SCHEMA)
+    rig.until(lambda: len(rig.trains) > 3)
+    rig.close()
+    for number in range(rig.log.next_number):
+        on_disk = pq.read_table(rig.log.path(number)).num_rows
+        assert rig.log.table(number, number + 1).num_rows == on_disk
+
+
+def test_the_generator_goes_on_with_the_next_tuple(own: SparkSession, tmp_path: Path) -> None:
+    options = {"rate_per_s": "3000", "seed": "5", "tuples": "900"}
+    seen: list[dict[str, Any]] = []
+    for most in (200, 500, 900):
+        rig = Rig(own, tmp_path, GeneratorSource({**options, "tuples": str(most)}), SCHEMA)
+        rig.until(lambda rig=rig, most=most: rig.journal.positions("s").get("tuple") == str(most))
+        seen = rig.rows()
+        rig.close()
+        assert len(seen) == most
+    alone = GeneratorSource(options)
+    parts: list[dict[str, Any]] = []
+    while len(parts) < 900:
+        if (polled := alone.poll()) is not None:
+            parts += polled.table.drop_columns(["ts"]).to_pylist()
+            alone.taken(polled)
+    assert [{k: v for k, v in row.items() if k != "ts"} for row in seen] == parts
+
+
+def test_rows_of_an_iterator_that_fails_are_asked_for_again(own: SparkSession) -> None:
+    asked: list[int] = []
+
+    def rows(first: int) -> Iterator[dict[str, Any]]:
+        asked.append(first)
+        for number in range(first, 6):
+            if number == 4 and len(asked) == 1:
+                raise OSError("the line is down")
+            yield {"i": number, "extra": "passed over"} if number != 2 else {"i": "two"}
+
+    stream = Stream(name="s", format="python", options={"rowsPerPoll": "3"}, schema="i INT")
+    source = RowSource(stream, schema_of(own, "i INT"), rows)
+    source.resume({})
+    first = polled_of(source)
+    assert source.poll() is first
+    assert first.table.to_pylist() == [{"i": 0}, {"i": 1}]
+    assert first.letters[0].place == "row 2"
+    source.taken(first)
+    with pytest.raises(OSError, match="the line is down"):
+        source.poll()
+    second = polled_of(source)
+    assert second.table.to_pylist() == [{"i": 3}, {"i": 4}, {"i": 5}]
+    assert asked == [0, 3]
