@@ -66,7 +66,8 @@ def inlined(function: Function) -> Function:
     """Compiles a function as `borrowing` does, and puts it into whoever calls it.
 
     A call hands over seven words for every array. They are stores, and queue up behind a store that
-    waits for memory; with 100 000 units there is mostly one.
+    waits for memory; with 100 000 units there is mostly one. A loop that calls such a function at
+    three places has it three times: so only what is short, or what must not wait, is inlined.
     """
     return _kept(function, _nrt=False, error_model="numpy", forceinline=True)
 

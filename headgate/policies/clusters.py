@@ -115,8 +115,8 @@ def division_of(
 
 
 def clustered(division: Any, begins: Floats, cluster_of: Ints) -> tuple[Any, ...]:
-    """Gives the memory of clusters, each with its queue; the division; the units of a set."""
-    memory = oldest_first(cluster_of, len(begins)), division, np.zeros_like(cluster_of)
+    """Gives the memory of clusters: queues, in whose room a set's units are, and the division."""
+    memory = oldest_first(cluster_of, len(begins)), division
     _rebuild(memory, begins, cluster_of)
     return memory
 
@@ -124,8 +124,8 @@ def clustered(division: Any, begins: Floats, cluster_of: Ints) -> tuple[Any, ...
 @borrowing
 def _rebuild(memory: Any, begins: Floats, cluster_of: Ints) -> None:
     """Puts every unit into the queue of its new cluster; a set that was begun goes on as it was."""
-    queued, _, _ = memory
-    nodes, queues = queued
+    queued, _ = memory
+    nodes, queues, _ = queued
     clear(queued, cluster_of)
     for number in range(len(queues)):
         queues[number].weight = begins[number]
@@ -135,9 +135,9 @@ def _rebuild(memory: Any, begins: Floats, cluster_of: Ints) -> None:
             put(queued, unit, node.key)
 
 
-@borrowing
+@inlined
 def cluster_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
-    queued, _, _ = memory
+    queued, _ = memory
     node, row = queued[0][unit], table[unit]
     if not row.ready:
         if node.place != OUT and node.place != IN_SET:
@@ -153,9 +153,9 @@ def cluster_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> N
     put(queued, unit, row.head_arrived_at_s)
 
 
-@borrowing
+@inlined
 def cluster_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
-    (_, queues), division, _ = memory
+    (_, queues, _), division = memory
     unit = _next_of_set(memory)
     if unit >= 0:
         return unit, ALL, 0
@@ -179,8 +179,8 @@ def cluster_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int,
 @inlined
 def _first_of_set(memory: Any, number: int) -> int:
     """Gives the first unit of a cluster; all that wait on the same tuple follow (§3.3.2.3)."""
-    queued, division, members = memory
-    nodes, queues = queued
+    queued, division = memory
+    nodes, queues, members = queued
     of, queue = division[0], queues[number]
     if not of.together:
         return queue.front
@@ -199,7 +199,7 @@ def _first_of_set(memory: Any, number: int) -> int:
 @inlined
 def _next_of_set(memory: Any) -> int:
     """Gives the next unit of the set that still waits on the set's tuple, −1 if there is none."""
-    (nodes, _), division, members = memory
+    (nodes, _, members), division = memory
     of = division[0]
     for place in range(of.next_of_set, of.end_of_set):
         node = nodes[members[place]]
@@ -214,7 +214,7 @@ def _next_of_set(memory: Any) -> int:
 @borrowing
 def fagin_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
     inner, lists = memory
-    (nodes, queues), _, _ = inner
+    (nodes, queues, _), _ = inner
     node = nodes[unit]
     before = node.queue
     cluster_changed(inner, table, unit, now_s)
@@ -248,7 +248,7 @@ def _seat(queues: Any, lists: Any, number: int) -> None:
 def _learn(memory: Any, learning: Any, table: UnitTable, unit: int) -> None:
     """Brings Φ and the cluster of a unit up to date; the division, when its ends have moved."""
     figures, begins, _ = learning
-    (nodes, _), division, _ = memory
+    (nodes, _, _), division = memory
     before, of = figures[0][unit], division[0]
     if not measure(figures, table, unit):
         return

@@ -21,6 +21,8 @@ from headgate.policies.heaps import NONE, comes_before, joined, nodes_of, withou
 
 OUT, LISTED, STRAY = 0, 1, 2
 UNITS_A_DAY = 4
+AHEAD = 16
+"""How many units ahead of the one that is looked at are fetched along a trail."""
 
 QUEUE = np.dtype(
     [
@@ -32,6 +34,9 @@ QUEUE = np.dtype(
         ("beyond", np.int64),
         ("first_day", np.int64),
         ("most_days", np.int64),
+        ("trail", np.int64),  # where its trail begins, how long it is and how long it may become
+        ("trailed", np.int64),
+        ("most_trailed", np.int64),
         ("days", np.int64),  # in use
         ("day", np.int64),  # days up to this one are near
         ("begins_s", np.float64),
@@ -41,12 +46,13 @@ QUEUE = np.dtype(
 )
 
 
-def oldest_first(queue_of: Ints, queues: int) -> tuple[Any, Any]:
-    """Gives nodes and empty queues.
+def oldest_first(queue_of: Ints, queues: int) -> tuple[Any, Any, Any]:
+    """Gives nodes, empty queues, and room: a place a unit for the owner, and behind it the trails.
 
     Units come first, by number, and behind them the beginnings of lists. A list is a ring, so that
     it can be cut and joined without its units; `child` of its beginning says whether it came in
-    order, `key` and `unit` are those of whom was put in last.
+    order, `key` and `unit` are those of whom was put in last. A trail has the units that were put
+    beyond, in their order: who walks that list fetches ahead by it. Some of them may have gone.
 
     Args:
         queue_of: which queue each unit is put into.
@@ -61,7 +67,7 @@ def oldest_first(queue_of: Ints, queues: int) -> tuple[Any, Any]:
     units = len(queue_of)
     rings = np.full(3 * queues + units // UNITS_A_DAY, NONE)
     nodes = nodes_of(np.concatenate([np.arange(units), rings]))
-    memory = nodes, np.zeros(queues, dtype=QUEUE)
+    memory = nodes, np.zeros(queues, dtype=QUEUE), np.zeros(2 * units + queues, dtype=np.int64)
     clear(memory, queue_of)
     return memory
 
@@ -72,16 +78,18 @@ def clear(memory: Any, queue_of: Ints) -> None:
 
     What a unit was in is still written there: the caller puts it in again, or takes it as out.
     """
-    nodes, queues = memory
+    nodes, queues, _ = memory
     for queue in range(len(queues)):
         queues[queue].most_days = 0
     for unit in range(len(queue_of)):
         node = nodes[unit]
         node.home, node.child = queue_of[unit], NONE
         queues[queue_of[unit]].most_days += 1
-    ring = len(queue_of)
+    ring = trail = len(queue_of)
     for queue in range(len(queues)):
         of = queues[queue]
+        of.trail, of.trailed, of.most_trailed = trail, 0, of.most_days
+        trail += of.most_days + 1
         of.most_days = of.most_days // UNITS_A_DAY + 1
         of.run, of.beyond, of.first_day = ring, ring + 1, ring + 2
         ring += 2 + of.most_days
@@ -95,14 +103,14 @@ def clear(memory: Any, queue_of: Ints) -> None:
 @inlined
 def put(memory: Any, unit: int, head_s: float) -> None:
     """Puts a unit that is in no queue into its own."""
-    nodes, queues = memory
+    nodes, queues, room = memory
     node, of = nodes[unit], queues[nodes[unit].home]
     node.key, node.queue = head_s, node.home
     if of.front < 0:
-        of.ends_s, of.days, of.day = head_s, 0, 0
+        of.ends_s, of.days, of.day, of.trailed = head_s, 0, 0, 0
         _append(nodes, of.run, unit)
     elif head_s > of.ends_s:
-        _append(nodes, of.beyond, unit)
+        _append_beyond(nodes, of, room, unit)
     else:
         day = _day(of, head_s)
         if day > of.day:
@@ -116,7 +124,7 @@ def put(memory: Any, unit: int, head_s: float) -> None:
 @inlined
 def take(memory: Any, unit: int) -> None:
     """Takes a unit out of its queue."""
-    nodes, queues = memory
+    nodes, queues, room = memory
     node, of = nodes[unit], queues[nodes[unit].queue]
     if node.place == STRAY:
         of.strays = without(nodes, of.strays, unit)
@@ -124,20 +132,27 @@ def take(memory: Any, unit: int) -> None:
         nodes[node.prev].next, nodes[node.next].prev = node.next, node.prev
     node.place = OUT
     if of.front == unit:
+        if nodes[of.run].next == of.run and of.strays < 0:
+            _open(nodes, of, room)
         _settle(nodes, of)
 
 
-@borrowing
+@inlined
 def _settle(nodes: Any, of: Any) -> None:
-    """Finds the first unit of a queue; opens days until there is one."""
-    while True:
-        front, stray = nodes[of.run].next, of.strays
-        if front == of.run or (stray >= 0 and comes_before(nodes, stray, front)):
-            front = stray
-        if front >= 0:
-            of.front, of.front_s = front, nodes[front].key
-            fetch(nodes, max(nodes[front].next, 0))  # who will mostly be next
-            return
+    """Finds the first unit of a queue among those that are near."""
+    front, stray = nodes[of.run].next, of.strays
+    if front == of.run or (stray >= 0 and comes_before(nodes, stray, front)):
+        front = stray
+    of.front = front
+    if front >= 0:
+        of.front_s = nodes[front].key
+        fetch(nodes, max(nodes[front].next, 0))  # who will mostly be next
+
+
+@borrowing
+def _open(nodes: Any, of: Any, room: Any) -> None:
+    """Opens days until somebody is near, or nobody is left."""
+    while nodes[of.run].next == of.run and of.strays < 0:
         while of.day < of.days and nodes[of.first_day + of.day].next == of.first_day + of.day:
             of.day += 1
         if of.day < of.days:
@@ -145,14 +160,13 @@ def _settle(nodes: Any, of: Any) -> None:
             _fetch_days(nodes, of)
             _become_run(nodes, of, of.first_day + of.day - 1)
         elif nodes[of.beyond].next == of.beyond:
-            of.front = NONE
             return
         elif nodes[of.beyond].child:
-            of.days = of.day = 0
+            of.days = of.day = of.trailed = 0
             of.ends_s = nodes[nodes[of.beyond].prev].key
             _become_run(nodes, of, of.beyond)
         else:
-            _share_out(nodes, of)
+            _share_out(nodes, of, room)
 
 
 @borrowing
@@ -171,19 +185,17 @@ def _fetch_days(nodes: Any, of: Any) -> None:
 
 
 @borrowing
-def _share_out(nodes: Any, of: Any) -> None:
+def _share_out(nodes: Any, of: Any, room: Any) -> None:
     """Gives days to what lies beyond, up to twice the mean: so to at least half of it."""
     earliest_s, latest_s, total_s, count = np.inf, -np.inf, 0.0, 0
-    # From both ends at once: then two nodes are on their way from memory.
-    node, last, left = nodes[of.beyond].next, nodes[of.beyond].prev, True
-    while left:
-        left = node != last and nodes[node].next != last
-        for key in (nodes[node].key, nodes[last].key if node != last else np.inf):
-            if key < np.inf:
-                earliest_s, latest_s = min(earliest_s, key), max(latest_s, key)
-                total_s += key - of.ends_s
-                count += 1
-        node, last = nodes[node].next, nodes[last].prev
+    node, ahead, end = nodes[of.beyond].next, of.trail + AHEAD, of.trail + of.most_trailed
+    while node != of.beyond:
+        fetch(nodes, room[min(ahead, end)])
+        key, node, ahead = nodes[node].key, nodes[node].next, ahead + 1
+        if key < np.inf:
+            earliest_s, latest_s = min(earliest_s, key), max(latest_s, key)
+            total_s += key - of.ends_s
+            count += 1
     if count == 0:
         earliest_s = latest_s = np.inf
     of.begins_s, of.days_per_s = earliest_s, 0.0
@@ -196,12 +208,13 @@ def _share_out(nodes: Any, of: Any) -> None:
         of.days_per_s = of.days / (of.ends_s - earliest_s)
     node = nodes[of.beyond].next
     nodes[of.beyond].next = nodes[of.beyond].prev = of.beyond
+    of.trailed = 0
     while node != of.beyond:
         after, key = nodes[node].next, nodes[node].key
         if key <= of.ends_s:
             _append(nodes, of.first_day + _day(of, key) - 1, node)
         else:
-            _append(nodes, of.beyond, node)
+            _append_beyond(nodes, of, room, node)
         node = after
 
 
@@ -237,6 +250,13 @@ def _draw_near(nodes: Any, of: Any, node: int) -> None:
         nodes[node].place = STRAY
         nodes[node].next = nodes[node].prev = NONE
         of.strays = joined(nodes, of.strays, node)
+
+
+@inlined
+def _append_beyond(nodes: Any, of: Any, room: Any, node: int) -> None:
+    _append(nodes, of.beyond, node)
+    room[of.trail + of.trailed] = node
+    of.trailed = min(of.trailed + 1, of.most_trailed)
 
 
 @inlined

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.compiled import borrowing, inlined
+from headgate.compiled import inlined
 from headgate.model.events import Floats, Ints, Measured, StepFinished, StepStarted
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import UnitTable
@@ -211,7 +211,7 @@ def _boxes(count: int) -> NDArray[Any]:
     return room[first : first + count * BOX.itemsize].view(BOX)
 
 
-@borrowing
+@inlined
 def bucket_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
     """Puts a box into the bucket of its present latency.
 
@@ -237,7 +237,7 @@ def bucket_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> No
         insert(calendar, unit, leaves_at_s)
 
 
-@borrowing
+@inlined
 def bucket_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     """Takes the next box of the best bucket, after those have moved on whose instant has come."""
     _, members, levels, turns, _, calendar = memory

@@ -39,7 +39,7 @@ class Queues:
             self.check()
 
     def check(self) -> None:
-        queues = self.memory[-1]
+        queues = self.memory[1]
         for queue in range(len(queues)):
             inside = [(at, unit) for unit, at in self.head_of.items() if self.home[unit] == queue]
             if inside:
@@ -75,7 +75,7 @@ def test_units_are_served_oldest_tuple_first_while_tuples_keep_coming(streams: i
     for unit in range(units):
         queues.put(unit, times_s[unit % streams, 0])
     while queues.head_of:
-        unit = int(queues.memory[-1]["front"][0])
+        unit = int(queues.memory[1]["front"][0])
         served.append((queues.head_of[unit], unit))
         cursors[unit] += 1
         queues.take(unit)
@@ -91,6 +91,6 @@ def test_a_tie_goes_to_the_smaller_unit_number_in_whatever_order_they_come() -> 
         queues.put(unit, 1.0)
     order = []
     while queues.head_of:
-        order.append(int(queues.memory[-1]["front"][0]))
+        order.append(int(queues.memory[1]["front"][0]))
         queues.take(order[-1])
     assert order == [0, 1, 2, 3, 4]
