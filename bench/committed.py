@@ -61,13 +61,21 @@ def measured(
             instants.append(at_us)
             responses.append(commit.visible_at_s - at_us / 1e6)
     rows_us = np.concatenate([*instants, np.zeros(0, np.int64)])
-    right = np.intersect1d(rows_us, expected_us).size
+    right = _common(rows_us, expected_us)
     return Measured(
         expected=expected_us.size,
         committed=right,
         surplus=rows_us.size - right,
         responses_s=np.concatenate([*responses, np.zeros(0)]),
     )
+
+
+def _common(rows_us: Instants, others_us: Instants) -> int:
+    """Counts the rows that are in both; times may come several times."""
+    times, counts = np.unique(rows_us, return_counts=True)
+    other_times, other_counts = np.unique(others_us, return_counts=True)
+    _, at, other_at = np.intersect1d(times, other_times, assume_unique=True, return_indices=True)
+    return int(np.minimum(counts[at], other_counts[other_at]).sum())
 
 
 def _renamed(folder: Path) -> Iterator[Commit]:

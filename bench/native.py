@@ -20,18 +20,29 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
 from committed import commits_of, measured
+from cqc_queries import cqc
 from machine import cpu_clock, facts
-from offered import BEGAN, OFFERED, READY, SOURCE, Offered, expected, generate
-from queries import CLASSES, MIXES, Selection
+from offered import BEGAN, OFFERED, READY, Offered, expected, generate, source_of
+from queries import CLASSES, Selection, streams_of
+from queries import MIXES as SELECTIONS
 from settings import MASTERS, prepare, settings_of
 from sides import ENDED, STOP, results_of, run_side
 from verdict import SideResult, lines_of, ratios, table
 
+MIXES: dict[str, Callable[[int], list[Selection]]] = {
+    **SELECTIONS,
+    **{f"cqc-{name}": partial(lambda name, number: cqc(name)[:number], name) for name in "ABC"},
+}
+
 READY_WITHIN_S = 600.0
+
+TAIL_S = 3.0
+"""Tuples go on for so long after what is measured, so that its last windows close."""
 STOP_WITHIN_S = 60.0
 
 
@@ -115,7 +126,9 @@ def compared(side: str, request: Request, folder: Path) -> SideResult:
 
 def _run(side: str, request: Request, folder: Path) -> SideResult:
     queries = MIXES[request.mix](request.queries)
-    (folder / SOURCE).mkdir(parents=True)
+    streams = streams_of(queries)
+    for name in streams:
+        source_of(folder, name, streams).mkdir(parents=True)
     began_s = time.perf_counter()
     with _started(folder, request, side) as runs, _started(folder, request, "generator") as offers:
         talk(f"{side}: starting {len(queries)} queries")
@@ -127,8 +140,10 @@ def _run(side: str, request: Request, folder: Path) -> SideResult:
         _await(lambda: time.time() >= from_s, request.warm_up_s + 60.0, runs, offers)
         before = cpu_clock(runs.process.pid, time.time())
         talk(f"{side}: warmed up; measuring {request.seconds:g} s")
-        _await((folder / OFFERED).exists, request.seconds + 60.0, runs, offers)
+        until_s = from_s + request.seconds
+        _await(lambda: time.time() >= until_s, request.seconds + 60.0, runs, offers)
         cpu = cpu_clock(runs.process.pid, time.time()).since(before)
+        _await((folder / OFFERED).exists, TAIL_S + 60.0, runs, offers)
         offered = Offered(**json.loads((folder / OFFERED).read_text()))
         until_s = offered.ended_at_s + request.grace_s
         _await(lambda: time.time() >= until_s, request.grace_s + 60.0, runs)
@@ -151,7 +166,7 @@ def _read(
     conditions: dict[str, float],
 ) -> SideResult:
     """Reads what the side has committed and holds it against the answers."""
-    answers = expected(folder / SOURCE, queries, window_us)
+    answers = expected(folder, queries, window_us)
     found = {}
     for each in queries:
         commits = commits_of(side, results_of(side, folder, each.name))
@@ -230,11 +245,12 @@ def working_folder(keep: Path | None) -> Iterator[Path]:
 
 def _part(arguments: argparse.Namespace) -> int:
     """Plays the generator or a side, in a process of its own."""
+    queries = MIXES[arguments.mix](arguments.queries)
     if arguments.part == "generator":
-        seconds = arguments.warm_up + arguments.seconds
-        generate(arguments.keep, arguments.rate, seconds, arguments.tick)
+        seconds = arguments.warm_up + arguments.seconds + TAIL_S
+        generate(arguments.keep, arguments.rate, seconds, arguments.tick, streams_of(queries))
     else:
-        run_side(arguments.part, arguments.keep, MIXES[arguments.mix](arguments.queries))
+        run_side(arguments.part, arguments.keep, queries)
     return 0
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from headgate.workloads.arrivals import Bursts
 from headgate.workloads.forest import sensor_readings
-from queries import Selection
+from queries import Selection, streams_of
 
 SEED, PRIMER_SEED = 1, 0
 PRIMER_TUPLES = 150
@@ -39,13 +39,15 @@ class Offered:
     late_max_s: float
 
 
-def generate(folder: Path, rate_per_s: float, seconds: float, tick_s: float) -> None:
-    """Waits for the side to be ready, then writes a file every tick, whatever the side does.
+def generate(
+    folder: Path, rate_per_s: float, seconds: float, tick_s: float, streams: Sequence[str]
+) -> None:
+    """Waits for the side to be ready, then writes files every tick, whatever the side does.
 
     A file holds the tuples that are scheduled in its tick, under the times they are scheduled at;
-    a file that comes late does not shift the others.
+    a file that comes late does not shift the others. Streams share the rate evenly.
     """
-    arrivals = Bursts(rate_per_s=rate_per_s)
+    arrivals = Bursts(rate_per_s=rate_per_s / len(streams))
     wait_until((folder / READY).exists)
     began_at_s = time.time() + 0.1
     put_text(folder / BEGAN, json.dumps(began_at_s))
@@ -53,13 +55,24 @@ def generate(folder: Path, rate_per_s: float, seconds: float, tick_s: float) -> 
     for tick in range(1, round(seconds / tick_s) + 1):
         due_at_s = began_at_s + tick * tick_s
         end = arrivals.count_by(tick * tick_s)
-        tuples = sensor_readings(SEED, first, began_at_s + arrivals.times_s(first, end))
+        times_s = began_at_s + arrivals.times_s(first, end)
+        files = [
+            (source_of(folder, name, streams), sensor_readings(SEED + number, first, times_s))
+            for number, name in enumerate(streams)
+        ]
         _wait_for(due_at_s)
-        _put_tuples(folder / SOURCE, f"{tick:06d}", tuples)
+        for source, tuples in files:
+            _put_tuples(source, f"{tick:06d}", tuples)
         late_s.append(time.time() - due_at_s)
         first = end
-    account = Offered(began_at_s, time.time(), first, float(np.quantile(late_s, 0.95)), max(late_s))
+    count = first * len(streams)
+    account = Offered(began_at_s, time.time(), count, float(np.quantile(late_s, 0.95)), max(late_s))
     put_text(folder / OFFERED, json.dumps(asdict(account)))
+
+
+def source_of(folder: Path, stream: str, streams: Sequence[str]) -> Path:
+    """Tells where the tuples of a stream are: with several, each has a directory of its own."""
+    return folder / SOURCE / stream if len(streams) > 1 else folder / SOURCE
 
 
 def _wait_for(instant_s: float) -> None:
@@ -89,19 +102,24 @@ def put_text(file: Path, text: str) -> None:
 
 
 def expected(
-    source: Path, queries: Iterable[Selection], window_us: tuple[int, int]
+    folder: Path, queries: Sequence[Selection], window_us: tuple[int, int]
 ) -> dict[str, Instants]:
-    """Gives DuckDB's answer to every query over the tuples of a window: its rows' times, sorted."""
+    """Gives DuckDB's answer to every query: the times of its rows in a window, sorted."""
     database = duckdb.connect()
     database.execute("SET TimeZone = 'UTC'")
-    database.execute(
-        "CREATE TABLE sensors AS SELECT *, epoch_us(ts) AS at_us"
-        " FROM read_parquet($files) WHERE epoch_us(ts) >= $begin AND epoch_us(ts) < $end",
-        {"files": str(source / "*.parquet"), "begin": window_us[0], "end": window_us[1]},
-    )
+    streams = streams_of(queries)
+    for name in streams:
+        files = str(source_of(folder, name, streams) / "*.parquet")
+        database.execute(
+            f"CREATE TABLE {name} AS SELECT *, epoch_us(ts) AS at_us FROM read_parquet($files)",
+            {"files": files},
+        )
     answers = {}
     for each in queries:
-        text = f"SELECT at_us FROM sensors WHERE {each.condition} ORDER BY at_us"
+        text = (
+            f"SELECT at_us FROM ({each.times}) WHERE at_us >= {window_us[0]}"
+            f" AND at_us < {window_us[1]} ORDER BY at_us"
+        )
         answers[each.name] = database.execute(text).fetchnumpy()["at_us"].astype(np.int64)
     database.close()
     return answers

@@ -1,7 +1,7 @@
 """The demo's kinds of queries, as many as wanted: cheap selections, and costly ones in C and N."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, count, islice
 
@@ -32,12 +32,26 @@ MOISTURE_PLAIN = (
 
 @dataclass(frozen=True)
 class Selection:
-    """A query of the comparison: Spark's text, and its condition in plain SQL for DuckDB."""
+    """A query of the comparison: Spark's text, and its condition in plain SQL for DuckDB.
+
+    Args:
+        streams: those it reads.
+        native: the text for native Structured Streaming, where that is another.
+        answer: DuckDB's text where it is more than a condition; gives `at_us`, the rows' times.
+    """
 
     name: str
     query_class: str
     sql: str
     condition: str
+    streams: tuple[str, ...] = (STREAM,)
+    native: str = ""
+    answer: str = ""
+
+    @property
+    def times(self) -> str:
+        """DuckDB's text that gives the times of the query's rows."""
+        return self.answer or f"SELECT at_us FROM {STREAM} WHERE {self.condition}"
 
     def query(self) -> Query:
         return Query(name=self.name, sql=self.sql, query_class=self.query_class)
@@ -204,6 +218,11 @@ def _formed(kind: str, n: int, form: str) -> Selection:
     query_class = "HCCNNCNN"[n % 8]
     name = f"{query_class.lower()}{n}_{kind}"
     return _selection(name, query_class, "temperature, humidity", condition)
+
+
+def streams_of(queries: Sequence[Selection]) -> list[str]:
+    """Gives the streams that queries read, each once."""
+    return list(dict.fromkeys(name for each in queries for name in each.streams))
 
 
 MIXES: dict[str, Callable[[int], list[Selection]]] = {

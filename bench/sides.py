@@ -13,8 +13,8 @@ from headgate.runtime.handle import QueryHandle
 from headgate.spark.refusals import cause_of
 from headgate.spark.session import local_session
 from headgate.workloads.forest import SCHEMA
-from offered import READY, SOURCE, put_primer, put_text, wait_until
-from queries import CLASSES, STREAM, Selection
+from offered import READY, put_primer, put_text, source_of, wait_until
+from queries import CLASSES, Selection, streams_of
 from settings import MASTERS, settings_of
 
 STOP, ENDED, REPORTED = "stop", "ended", "reported"
@@ -45,14 +45,18 @@ def run_side(side: str, folder: Path, queries: Sequence[Selection]) -> None:
 def _native(side: str, folder: Path, queries: Sequence[Selection]) -> list[str]:
     state = folder / "state"
     session = local_session(state, MASTERS[side], settings_of(side, folder.parent))
-    source = session.readStream.schema(SCHEMA).parquet(str(folder / SOURCE))
-    source.createOrReplaceTempView(STREAM)
+    streams = streams_of(queries)
+    for name in streams:
+        source = session.readStream.schema(SCHEMA).parquet(str(source_of(folder, name, streams)))
+        if len(streams) > 1:
+            source = source.withWatermark("ts", "0 seconds")
+        source.createOrReplaceTempView(name)
     running: list[StreamingQuery] = []
     for each in queries:
         # The thread that runs a query inherits the pool from the one that starts it.
         session.sparkContext.setLocalProperty("spark.scheduler.pool", each.query_class)
         running.append(
-            session.sql(each.sql)
+            session.sql(each.native or each.sql)
             .writeStream.format("parquet")
             .queryName(each.name)
             .option("path", str(results_of(side, folder, each.name)))
@@ -68,7 +72,7 @@ def _native(side: str, folder: Path, queries: Sequence[Selection]) -> list[str]:
             for query in running
         )
 
-    _prime(folder, passed, REHEARSAL_S)
+    _prime(folder, streams, passed, REHEARSAL_S)
     wait_until((folder / STOP).exists)
     errors = [
         f"query '{query.name}': {cause_of(query.exception())}"
@@ -89,19 +93,21 @@ def _headgate(side: str, folder: Path, queries: Sequence[Selection]) -> list[str
         master=MASTERS[side],
         spark_config=settings_of(side, folder.parent),
     )
-    stream = Stream(
-        name=STREAM,
-        format="parquet",
-        options={"path": str(folder / SOURCE)},
-        schema=SCHEMA,
-        event_time="ts",
-        arrival_time="ts",
-        ingest="spark" if side == "headgate-spark" else "auto",
-    )
-    headgate.add_stream(stream)
+    streams = streams_of(queries)
+    for name in streams:
+        stream = Stream(
+            name=name,
+            format="parquet",
+            options={"path": str(source_of(folder, name, streams))},
+            schema=SCHEMA,
+            event_time="ts",
+            arrival_time="ts",
+            ingest="spark" if side == "headgate-spark" else "auto",
+        )
+        headgate.add_stream(stream)
     handles = [headgate.add_query(each.query()) for each in queries]
     headgate.start()
-    _prime(folder, lambda number: all(_has_passed(each, number) for each in handles), 0.0)
+    _prime(folder, streams, lambda number: all(_has_passed(each, number) for each in handles), 0.0)
     wait_until((folder / STOP).exists)
     report = headgate.stop()
     if report is not None:
@@ -121,7 +127,9 @@ def _has_passed(handle: QueryHandle, train: int) -> bool:
     )
 
 
-def _prime(folder: Path, passed: Callable[[int], bool], at_least_s: float) -> None:
+def _prime(
+    folder: Path, streams: Sequence[str], passed: Callable[[int], bool], at_least_s: float
+) -> None:
     """Lets every query work off a small file, and another, before the first tuple that counts.
 
     The first micro-batch of a query takes seconds, and 50 of them would be a backlog that the
@@ -130,7 +138,8 @@ def _prime(folder: Path, passed: Callable[[int], bool], at_least_s: float) -> No
     """
     began_s, number = time.perf_counter(), 0
     while number == 0 or time.perf_counter() - began_s < at_least_s:
-        put_primer(folder / SOURCE, number)
+        for name in streams:
+            put_primer(source_of(folder, name, streams), number)
         wait_until(partial(passed, number))
         number += 1
     put_text(folder / READY, "")

@@ -111,8 +111,8 @@ def called_window(query: Query) -> tuple[str, Window, str] | None:
 def microseconds(text: str) -> int | None:
     """Gives a duration; None where it cannot be read.
 
-    >>> microseconds("1 minute 30 seconds"), microseconds("INTERVAL '2' HOURS")
-    (90000000, 7200000000)
+    >>> microseconds("1 minute 30 seconds"), microseconds("INTERVAL '0.5' HOURS")
+    (90000000, 1800000000)
     """
     words = text.lower().replace("interval", " ").replace("'", " ").replace('"', " ").split()
     total, numbers, units = 0, words[::2], words[1::2]
@@ -120,9 +120,9 @@ def microseconds(text: str) -> int | None:
         return None
     for number, unit in zip(numbers, units, strict=True):
         scale = MICROSECONDS.get(unit.removesuffix("s"))
-        if scale is None or not re.fullmatch(r"\d+", number):
+        if scale is None or not re.fullmatch(r"\d+(\.\d+)?", number):
             return None
-        total += int(number) * scale
+        total += round(float(number) * scale)
     return total or None
 
 
