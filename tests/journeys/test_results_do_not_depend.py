@@ -1,5 +1,6 @@
 """What a query outputs never depends on policy, train size, fusion, workers or a crash."""
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from crash import CrashAt
-from hypothesis import HealthCheck, Phase, example, given, note, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
@@ -182,6 +183,54 @@ def test_committed_output_equals_the_batch_answer_in_the_long_form(
         _check(spark, Path(name), case)
 
 
+def _dealt(luck: random.Random, policy: str) -> Case:
+    """Draws a case without Hypothesis, which likes to vary what it has drawn before."""
+
+    def row() -> dict[str, Any]:
+        return {
+            "location": luck.choice([None, *(f"l{n}" for n in range(10))]),
+            "temperature": luck.choice([None, *range(-20, 51)]),
+            "humidity": luck.choice([None, 0.0, 100.0, 5e-324, *(100 * luck.random(),) * 9]),
+            "ts": luck.randint(-(10**12), 2 * 10**15),
+        }
+
+    return Case(
+        files=[[row() for _ in range(luck.randint(1, 30))] for _ in range(luck.randint(1, 6))],
+        queries=[
+            luck.choice(TEXTS).format(a=luck.randint(0, 9), b=luck.randint(0, 40))
+            for _ in range(luck.randint(2, 6))
+        ],
+        policy=policy,
+        train_tuples=luck.choice([1, 7, 50, 10**9]),
+        lane=luck.choice([None, "driver", "job"]),
+        ingest=luck.choice(["auto", "spark"]),
+        most_fused=luck.choice([1, 3, 16]),
+        workers=luck.randint(1, 3),
+        files_a_trigger=luck.randint(1, 3),
+        crash_at=luck.choice([None, *POINTS]),
+        crash_after=luck.randint(0, 4),
+        cut=luck.choice([True, False]),
+    )
+
+
+@pytest.mark.long
+def test_every_policy_gives_the_batch_answer_to_two_hundred_queries(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    seed = random.randrange(10**6)
+    print(f"seed={seed}")
+    luck = random.Random(seed)
+    asked: set[str] = set()
+    for number, policy in enumerate(ON_SPARK * 4):
+        case = _dealt(luck, policy)
+        print(f"{number}: {replace(case, files=[])}")
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        _check(spark, folder, case)
+        asked.update(case.queries)
+    assert len(asked) >= 200
+
+
 def _check(spark: SparkSession, folder: Path, case: Case) -> None:
     source = folder / "source"
     source.mkdir()
@@ -190,7 +239,7 @@ def _check(spark: SparkSession, folder: Path, case: Case) -> None:
     crash = CrashAt(case.crash_at, case.crash_after)
     _run(spark, folder, case, crash, crash.dead.is_set)
     if crash.dead.is_set():
-        note(f"crashed at {case.crash_at}")
+        print(f"crashed at {case.crash_at}")
         _run(spark, folder, case, lambda point: None, lambda: False)
     for number, sql in enumerate(case.queries):
         committed = committed_rows(folder / "state" / "results" / f"q{number}")
