@@ -19,6 +19,7 @@ from headgate.model.form import Form
 from headgate.model.network import Path
 from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
+from headgate.model.window import Stateful
 from headgate.spark.arrangement import LEAST_ALIKE, Part, alike_in, divided, parts_of
 from headgate.spark.budget import Budget
 from headgate.spark.constants import ConstantsGroup, constants_group_of, fits
@@ -30,6 +31,7 @@ from headgate.spark.projection import NotPlain, Projection
 from headgate.spark.promises import Promise, Promises
 from headgate.spark.segment_queue import SegmentQueue, SourceRange
 from headgate.spark.sinks import FileSink
+from headgate.spark.small_query import SmallQuery
 from headgate.spark.stream_log import StreamLog, Trains
 from headgate.spark.timeline import Timeline, TimelineTrains
 from headgate.spark.windowed import Windowed
@@ -189,18 +191,19 @@ class Executor:
         """
         parts: dict[int, tuple[Prepared, list[Path]]] = {}
         found: dict[str, Output | Exception] = {}
+        lanes: list[Lane] = []
         for path in paths:
             if path.stateful is not None:
                 check()
                 found[path.query.name] = self._run_windowed(session, path, trains)
+                lanes.append(self.windowed_lane(path))
                 continue
             prepared = self.solo(path) if len(paths) == 1 else self.prepared(path)
             parts.setdefault(id(prepared), (prepared, []))[1].append(path)
-        lanes: list[Lane] = []
         for prepared, members in parts.values():
             lanes.append(self._together(session, prepared, members, trains, found, check))
         jobs = lanes.count("job")
-        lane: Lane = "job" if not lanes or jobs * 2 > len(lanes) else "driver"
+        lane: Lane = "job" if jobs * 2 > len(lanes) else "driver"
         return [found[path.query.name] for path in paths], lane
 
     def measure(self, session: SparkSession, path: Path, trains: Trains) -> float:
@@ -329,15 +332,29 @@ class Executor:
         name = path.query.name
         with self._lock:
             if name not in self._windowed:
-                quoted = [f"`{column}`" for column in path.columns]
-                self._windowed[name] = Windowed(
-                    path.stateful, self._timelines[path.stream], self._nothing, path.columns,
-                    self._sinks[name].text(quoted, path.columns),
-                )  # fmt: skip
+                self._windowed[name] = self._windowed_of(path, path.stateful)
         try:
             return self._windowed[name](session, trains.first, trains.end)
         except Exception as error:
             return error
+
+    def windowed_lane(self, path: Path) -> Lane:
+        """Gives the way that small calls of a query with windows take."""
+        found = self._windowed.get(path.query.name)
+        return "job" if found is None else found.lane
+
+    def _windowed_of(self, path: Path, how: Stateful) -> Windowed:
+        quoted = [f"`{column}`" for column in path.columns]
+        text = self._sinks[path.query.name].text(quoted, path.columns)
+        streams = {each.view: each.stream for each in how.inputs}
+        query = SmallQuery(
+            how.text,
+            path.columns,
+            text,
+            lambda view: self._logs[streams[view]].schema.fields,
+            self._lane,
+        )
+        return Windowed(how, self._timelines[path.stream], self._nothing, query)
 
     def _nothing(self, stream: str) -> pa.Table:
         return self._logs[stream].arrow_schema.empty_table()

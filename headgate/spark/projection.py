@@ -4,7 +4,7 @@ import os
 import struct
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path as File
 from typing import Any
@@ -64,19 +64,13 @@ class Projection:
         # One column at the least: rows without any could not be counted.
         self.inputs = [name for name in schema.names if name.lower() in names] or schema.names[:1]
         attributes = _kept(output, self.inputs)
-        catalyst = _module(session, _CATALYST)
+        catalyst = module_of(session, _CATALYST)
         self._code = [catalyst.create(projects[0].projectList(), attributes)]
         self._code += [
             catalyst.create(each.projectList(), each.child().output()) for each in projects[1:]
         ]
-        self._arrow = _module(session, _ARROW)
-        # Looked up once: by name, py4j asks the JVM again for every part of it.
-        jvm: Any = session._jvm
-        self._open_to_read = jvm.java.io.FileInputStream
-        self._open_to_write = jvm.java.io.FileOutputStream
-        self._buffered, self._data = jvm.java.io.BufferedOutputStream, jvm.java.io.DataOutputStream
-        self._channel_of = jvm.java.nio.channels.Channels.newChannel
-        self._write_all = jvm.org.apache.spark.api.python.PythonRDD.writeIteratorToStream
+        self._arrow = module_of(session, _ARROW)
+        self._passage = Passage(session._jvm)
         taken = StructType([schema[name] for name in self.inputs])
         self._taken = session._jsparkSession.parseDataType(taken.json())
         # Nested values of Arrow fail on a NULL inside; a job, too, sees rows of Spark's own.
@@ -94,47 +88,69 @@ class Projection:
         Raises:
             Py4JJavaError: an expression fails on a row.
         """
-        with self._turn, _passage() as (there, back):
+        with self._turn:
             taken = rows.select(self.inputs).cast(self.input_schema)
+            return self._passage(
+                self._arrow, taken, self._taken, self._code, self._given, self.output_schema
+            )
+
+
+class Passage:
+    """The way of rows into the JVM, through generated code, and back."""
+
+    def __init__(self, jvm: Any) -> None:
+        # Looked up once: by name, py4j asks the JVM again for every part of it.
+        self._open_to_read = jvm.java.io.FileInputStream
+        self._open_to_write = jvm.java.io.FileOutputStream
+        self._buffered, self._data = jvm.java.io.BufferedOutputStream, jvm.java.io.DataOutputStream
+        self._channel_of = jvm.java.nio.channels.Channels.newChannel
+        self._write_all = jvm.org.apache.spark.api.python.PythonRDD.writeIteratorToStream
+
+    def __call__(
+        self,
+        arrow: Any,
+        taken: pa.Table,
+        schema: Any,
+        codes: Sequence[Any],
+        given: Any,
+        back_as: pa.Schema,
+    ) -> pa.Table:
+        """Gives what the codes make of rows, one after the other.
+
+        Args:
+            arrow: Spark's converters.
+            schema, given: what goes in and comes out, as Spark's types.
+            back_as: what comes out, as Arrow's.
+        """
+        with _passage() as (there, back):
             with pa.OSFile(there, "wb") as file, pa.ipc.new_stream(file, taken.schema) as out:
                 out.write_table(taken)
-            self._apply(there, back)
-            return self._read(back)
+            source = self._open_to_read(there)
+            target = self._data(self._buffered(self._open_to_write(back)))
+            try:
+                batches = arrow.getBatchesFromStream(self._channel_of(source))
+                rows = arrow.fromBatchIterator(batches, schema, ZONE, False, False, None)
+                for code in codes:
+                    rows = rows.map(code)
+                made = arrow.toBatchIterator(rows, given, _BATCH_ROWS, ZONE, False, False, None)
+                # By a file: bytes that py4j returns wait 40 ms for an acknowledgement above 8 KB.
+                self._write_all(made, target)
+            finally:
+                target.close()
+                source.close()
+            return _read(back, back_as)
 
-    def _apply(self, there: str, back: str) -> None:
-        arrow = self._arrow
-        source = self._open_to_read(there)
-        target = self._data(self._buffered(self._open_to_write(back)))
-        try:
-            batches = arrow.getBatchesFromStream(self._channel_of(source))
-            rows = arrow.fromBatchIterator(batches, self._taken, ZONE, False, False, None)
-            for code in self._code:
-                rows = rows.map(code)
-            made = arrow.toBatchIterator(
-                rows,
-                self._given,
-                _BATCH_ROWS,
-                ZONE,
-                False,
-                False,
-                None,
-            )
-            # By a file: bytes that py4j returns wait 40 ms for an acknowledgement above 8 KB.
-            self._write_all(made, target)
-        finally:
-            target.close()
-            source.close()
 
-    def _read(self, back: str) -> pa.Table:
-        data, batches, at = File(back).read_bytes(), [], 0
-        while at + 4 <= len(data):
-            (size,) = struct.unpack_from(">i", data, at)
-            if size < 0:
-                break
-            message = pa.py_buffer(memoryview(data)[at + 4 : at + 4 + size])
-            batches.append(pa.ipc.read_record_batch(message, self.output_schema))
-            at += 4 + size
-        return pa.Table.from_batches(batches, schema=self.output_schema)
+def _read(back: str, schema: pa.Schema) -> pa.Table:
+    data, batches, at = File(back).read_bytes(), [], 0
+    while at + 4 <= len(data):
+        (size,) = struct.unpack_from(">i", data, at)
+        if size < 0:
+            break
+        message = pa.py_buffer(memoryview(data)[at + 4 : at + 4 + size])
+        batches.append(pa.ipc.read_record_batch(message, schema))
+        at += 4 + size
+    return pa.Table.from_batches(batches, schema=schema)
 
 
 class _passage:
@@ -162,7 +178,7 @@ def _kept(output: Any, names: list[str]) -> Any:
     return kept
 
 
-def _module(session: SparkSession, name: str) -> Any:
+def module_of(session: SparkSession, name: str) -> Any:
     """Gives a Scala object, of which Java sees an instance."""
     jvm: Any = session._jvm
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()

@@ -7,8 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
+from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import (
     ARRIVED,
@@ -22,6 +23,7 @@ from headgate.model.window import (
     time_column,
 )
 from headgate.spark.group import Output
+from headgate.spark.small_query import SmallQuery
 from headgate.spark.timeline import NEVER, Rows, Timeline, Times, windows_of
 
 WINDOW = "window"
@@ -42,8 +44,7 @@ class Windowed:
     Args:
         stateful: how it is computed.
         nothing: gives an empty table of a stream, as its log has it.
-        columns: the names of what comes out.
-        text: the SQL of what a sink of text puts out instead of them.
+        query: its text over the views.
     """
 
     def __init__(
@@ -51,12 +52,16 @@ class Windowed:
         stateful: Stateful,
         timeline: Timeline,
         nothing: Callable[[str], pa.Table],
-        columns: Sequence[str],
-        text: str | None = None,
+        query: SmallQuery,
     ) -> None:
         self._how, self._timeline = stateful, timeline
-        self._nothing, self._columns, self._text = nothing, tuple(columns), text
+        self._nothing, self._query = nothing, query
         self._axis: Axis = stateful.inputs[0].window.axis
+
+    @property
+    def lane(self) -> Lane:
+        """The way that small calls take."""
+        return self._query.lane
 
     def __call__(self, session: SparkSession, first: int, end: int) -> Output:
         """Gives what the timeline's trains first, ..., end − 1 bring."""
@@ -193,21 +198,7 @@ class Windowed:
         return self._timeline.rows(source.stream, first, end, self._axis, low)
 
     def _run(self, session: SparkSession, views: dict[str, pa.Table]) -> pa.Table:
-        for name, table in views.items():
-            session.createDataFrame(table).coalesce(1).createOrReplaceTempView(name)
-        return self._frame(session).toArrow()
-
-    def _frame(self, session: SparkSession) -> DataFrame:
-        """Gives the query over the views that there are now."""
-        frame = session.sql(self._how.text)
-        hidden = [name for name in frame.columns if name.startswith(HIDDEN)]
-        frame = frame.toDF(*self._columns_with(frame.columns))
-        return frame.selectExpr(self._text, *hidden) if self._text else frame
-
-    def _columns_with(self, found: Sequence[str]) -> list[str]:
-        """Gives the query's names for what it puts out, and hidden ones as they are."""
-        names = iter(self._columns)
-        return [name if name.startswith(HIDDEN) else next(names) for name in found]
+        return self._query(session, views)
 
     def _closed(self, made: pa.Table, first: int, end: int) -> Output:
         """Gives results that arrived with the train that has closed their window."""
@@ -235,9 +226,7 @@ class Windowed:
                     )
                     for number, each in enumerate(self._how.inputs)
                 }
-            for name, table in views.items():
-                session.createDataFrame(table).createOrReplaceTempView(name)
-            self._no_rows = self._visible(self._frame(session).limit(0).toArrow())
+            self._no_rows = self._visible(self._query(session, views)).slice(0, 0)
         return Output(self._no_rows, np.zeros(0))
 
     def _empty(self, source: Input) -> pa.Table:

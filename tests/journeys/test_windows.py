@@ -169,13 +169,17 @@ def rows(tmp_path: Path) -> Iterator[list[Row]]:
 
 @pytest.mark.parametrize("policy", ["cqc", pytest.param("edf", marks=pytest.mark.long)])
 @pytest.mark.parametrize("train_tuples", [1, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("lane", ["driver", "job"])
 def test_windows_that_have_closed(
-    spark: SparkSession, tmp_path: Path, rows: list[Row], policy: str, train_tuples: int
+    spark: SparkSession, tmp_path: Path, rows: list[Row], policy: str, train_tuples: int, lane: str
 ) -> None:
     texts = {name: sql for name, (sql, _) in AGGREGATES.items()}
-    gate = gate_over(spark, tmp_path, texts, policy=policy, train_tuples=train_tuples)
+    gate = gate_over(spark, tmp_path, texts, policy=policy, train_tuples=train_tuples, lane=lane)
     gate.start()
     consume(gate, len(rows))
+    lanes = {name: gate.explanation(name).lane or "" for name in texts}
+    assert lanes["sliding"].startswith(f"{lane}: all windows that have closed at once")
+    assert lanes["best"].startswith("job: one window that has closed after the other")
     report = gate.stop()
     assert report is not None
     assert not report.errors
@@ -191,7 +195,8 @@ def test_windows_that_have_closed(
     balanced(gate)
 
 
-def test_a_join_of_tuples_as_they_come(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("lane", ["driver", pytest.param("job", marks=pytest.mark.long)])
+def test_a_join_of_tuples_as_they_come(spark: SparkSession, tmp_path: Path, lane: str) -> None:
     lefts, rights = rows_of(1, 120), rows_of(2, 90)
     write(tmp_path / "left", lefts, 5)
     write(tmp_path / "right", rights, 4)
@@ -203,7 +208,7 @@ def test_a_join_of_tuples_as_they_come(spark: SparkSession, tmp_path: Path) -> N
         "whole": "SELECT a.k, count(b.v) AS n FROM lefts [RANGE 10 SECONDS SLIDE 5 SECONDS] a"
         " LEFT JOIN rights [RANGE 10 SECONDS SLIDE 5 SECONDS] b ON a.k = b.k GROUP BY a.k",
     }
-    gate = gate_over(spark, tmp_path, texts, train_tuples=30)
+    gate = gate_over(spark, tmp_path, texts, train_tuples=30, lane=lane)
     gate.start()
     until(lambda: gate.totals()["join"][0] >= len(lefts) + len(rights), gate)
     until(lambda: gate.totals()["whole"][0] >= len(lefts) + len(rights), gate)
@@ -241,8 +246,9 @@ OUTER = {
 }
 
 
+@pytest.mark.parametrize("lane", ["driver", pytest.param("job", marks=pytest.mark.long)])
 def test_a_tuple_without_a_partner_comes_out_when_none_can_come(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, lane: str
 ) -> None:
     lefts, rights = rows_of(3, 80), rows_of(4, 60)
     write(tmp_path / "left", lefts, 4)
@@ -254,7 +260,7 @@ def test_a_tuple_without_a_partner_comes_out_when_none_can_come(
         " rights [RANGE 2 SECONDS] b ON a.k = b.k AND a.v < b.v + 5"
         for kind, columns in OUTER.items()
     }
-    gate = gate_over(spark, tmp_path, texts, train_tuples=30)
+    gate = gate_over(spark, tmp_path, texts, train_tuples=30, lane=lane)
     gate.start()
     consume(gate, len(lefts) + len(rights))
     report = gate.stop()

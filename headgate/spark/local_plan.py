@@ -1,0 +1,300 @@
+"""Spark's plan for a text, run in the driver: its expressions by its own code, no job."""
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from headgate.spark.local_rows import Encoded, TooMuch, aggregated, grouped, joined
+from headgate.spark.projection import ZONE, NotPlain, Passage, module_of
+
+_CODE = "org.apache.spark.sql.catalyst.expressions.UnsafeProjection"
+_ARROW = "org.apache.spark.sql.execution.arrow.ArrowConverters"
+_AGGREGATION = "org.apache.spark.sql.catalyst.planning.PhysicalAggregation"
+_EQUAL_KEYS = "org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys"
+
+Run = Callable[[Mapping[str, pa.Table]], pa.Table]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """What a node gives: its attributes, as Spark's sequence, and how its rows are made."""
+
+    attributes: Any
+    run: Run
+
+
+class LocalPlan:
+    """A query over small tables that Spark has analysed and optimised once.
+
+    Projections, filters, aggregates, joins and unions are run; whatever else a plan has makes it
+    not plain. Expressions are evaluated by the code that Spark generates for them. Only what it has
+    no expression for is done here: finding equal keys, counting, adding, comparing.
+
+    Args:
+        text: the query, over views.
+        schemas: the columns of each view.
+        shown: gives what is wanted of the query's rows.
+
+    Raises:
+        NotPlain: the plan needs a job.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        text: str,
+        schemas: Mapping[str, StructType],
+        shown: Callable[[DataFrame], DataFrame] = lambda frame: frame,
+    ) -> None:
+        self._session = session
+        self._views: dict[int, str] = {}
+        self._code, self._arrow = module_of(session, _CODE), module_of(session, _ARROW)
+        for name, schema in schemas.items():
+            frame = session.createDataFrame(session.sparkContext.emptyRDD(), schema)
+            self._views[frame._jdf.queryExecution().optimizedPlan().rdd().id()] = name
+            frame.createOrReplaceTempView(name)
+        frame = shown(session.sql(text))
+        self._names = frame.columns
+        self._schema = to_arrow_schema(frame.schema, timezone=ZONE)
+        self._root = self._relation(frame._jdf.queryExecution().optimizedPlan())
+
+    def __call__(self, tables: Mapping[str, pa.Table]) -> pa.Table:
+        """Gives the query's rows over tables, by the names of the views.
+
+        Raises:
+            TooMuch: it is better left to a job.
+            Py4JJavaError: an expression fails on a row.
+        """
+        made = self._root.run(tables)
+        return made.rename_columns(self._names).cast(self._schema)
+
+    def _relation(self, plan: Any) -> Relation:
+        kind = plan.nodeName()
+        make = {
+            "LogicalRDD": self._leaf, "Project": self._project, "Filter": self._filter,
+            "Aggregate": self._aggregate, "Join": self._join, "Union": self._union,
+        }.get(kind)  # fmt: skip
+        if make is None:
+            raise NotPlain(kind)
+        return make(plan)
+
+    def _leaf(self, plan: Any) -> Relation:
+        view = self._views.get(plan.rdd().id())
+        if view is None:
+            raise NotPlain("LogicalRDD")
+        names = [each.name() for each in _items(plan.output())]
+        return Relation(plan.output(), lambda tables: tables[view].select(names))
+
+    def _project(self, plan: Any) -> Relation:
+        child = self._relation(plan.child())
+        code = self._compiled(plan.projectList(), child.attributes)
+        return Relation(plan.output(), lambda tables: code(child.run(tables)))
+
+    def _filter(self, plan: Any) -> Relation:
+        child = self._relation(plan.child())
+        passes = self._condition(plan.condition(), child.attributes)
+
+        def run(tables: Mapping[str, pa.Table]) -> pa.Table:
+            rows = child.run(tables)
+            return rows.filter(pa.array(passes(rows)))
+
+        return Relation(plan.output(), run)
+
+    def _union(self, plan: Any) -> Relation:
+        children = [self._relation(each) for each in _items(plan.children())]
+        schema = self._schema_of(plan.output())
+
+        def run(tables: Mapping[str, pa.Table]) -> pa.Table:
+            made = [child.run(tables).rename_columns(schema.names) for child in children]
+            return pa.concat_tables([each.cast(schema) for each in made])
+
+        return Relation(plan.output(), run)
+
+    def _aggregate(self, plan: Any) -> Relation:
+        found = module_of(self._session, _AGGREGATION).unapply(plan)
+        if found.isEmpty():
+            raise NotPlain("Aggregate")
+        keys, functions, results, below = (
+            found.get()._1(), found.get()._2(), found.get()._3(), found.get()._4()
+        )  # fmt: skip
+        child = self._relation(below)
+        made = plan.output().take(0)
+        inputs = keys.take(0)
+        for each in _items(keys):
+            inputs, made = inputs.appended(each), made.appended(each.toAttribute())
+        kinds: list[tuple[str, int, Any]] = []
+        for each in _items(functions):
+            function = each.aggregateFunction()
+            kind, arguments = function.nodeName(), list(_items(function.children()))
+            # count(1) counts every row; of others the first argument counts, if it is the only one.
+            if each.isDistinct() or each.filter().isDefined() or len(arguments) != 1:
+                raise NotPlain(function.toString())
+            kinds.append((kind, inputs.size(), each.resultAttribute().dataType().catalogString()))
+            inputs, made = inputs.appended(arguments[0]), made.appended(each.resultAttribute())
+        count = keys.size()
+        before = self._compiled(inputs, child.attributes)
+        schema, types = self._schema_of(made), self._schema_of_types(inputs)
+        Encoded.refuse(types[:count])
+        for kind, at, result in kinds:
+            if not aggregated.can(kind, types[at], result):
+                raise NotPlain(kind)
+        after = self._compiled(results, made)
+
+        def run(tables: Mapping[str, pa.Table]) -> pa.Table:
+            rows = before(child.run(tables))
+            if not count and not rows.num_rows:
+                raise TooMuch("no rows, no keys")
+            groups = grouped([rows.column(at) for at in range(count)], rows.num_rows)
+            columns = [rows.column(at).take(groups.first) for at in range(count)]
+            columns += [
+                aggregated(kind, rows.column(at), groups, schema.field(count + number).type)
+                for number, (kind, at, _) in enumerate(kinds)
+            ]
+            return after(pa.Table.from_arrays(columns, schema=schema))
+
+        return Relation(plan.output(), run)
+
+    def _join(self, plan: Any) -> Relation:
+        found = module_of(self._session, _EQUAL_KEYS).unapply(plan)
+        how = plan.joinType().toString()
+        if found.isEmpty() or how not in joined.KINDS:
+            raise NotPlain(f"Join {how}")
+        keys = found.get()
+        left, right = self._relation(plan.left()), self._relation(plan.right())
+        lefts, rights = self._schema_of_types(keys._2()), self._schema_of_types(keys._3())
+        Encoded.refuse([*lefts, *rights])
+        left_keys = self._compiled(keys._2(), left.attributes)
+        right_keys = self._compiled(keys._3(), right.attributes)
+        both = left.attributes
+        for each in _items(right.attributes):
+            both = both.appended(each)
+        other = keys._4()
+        holds = self._condition(other.get(), both) if other.isDefined() else None
+        schema = self._schema_of(both)
+
+        def rows_of(a: pa.Table, b: pa.Table, at: Any, of: Any) -> pa.Table:
+            columns = [*a.take(at).columns, *b.take(of).columns]
+            return pa.Table.from_arrays(columns, names=schema.names)
+
+        def run(tables: Mapping[str, pa.Table]) -> pa.Table:
+            a, b = left.run(tables), right.run(tables)
+            pairs = joined.pairs(left_keys(a).columns, right_keys(b).columns)
+            if holds is not None:
+                passed = holds(rows_of(a, b, *pairs))
+                pairs = pairs[0][passed], pairs[1][passed]
+            at, of = joined.of_kind(how, pairs, a.num_rows, b.num_rows)
+            if of is None:
+                return a.take(at)
+            return rows_of(a, b, at, of)
+
+        return Relation(plan.output(), run)
+
+    def _condition(
+        self, condition: Any, attributes: Any
+    ) -> Callable[[pa.Table], NDArray[np.bool_]]:
+        code = self._compiled(attributes.take(0).appended(condition), attributes)
+
+        def passes(rows: pa.Table) -> NDArray[np.bool_]:
+            known: Any = code(rows).column(0)
+            holds: NDArray[np.bool_] = known.fill_null(False).to_numpy()
+            return holds
+
+        return passes
+
+    def _compiled(self, expressions: Any, attributes: Any) -> Callable[[pa.Table], pa.Table]:
+        """Gives what evaluates expressions over rows; plain columns are only passed on."""
+        places = {each.exprId().id(): at for at, each in enumerate(_items(attributes))}
+        wanted = [_place(each, places) for each in _items(expressions)]
+        if None not in wanted:
+            return lambda rows: _numbered([rows.column(at) for at in wanted])  # type: ignore[arg-type]
+        return _Code(self._session, self._code, self._arrow, expressions, attributes)
+
+    def _schema_of(self, attributes: Any) -> pa.Schema:
+        return to_arrow_schema(_struct(attributes), timezone=ZONE)
+
+    def _schema_of_types(self, expressions: Any) -> list[pa.DataType]:
+        return list(to_arrow_schema(_struct(expressions), timezone=ZONE).types)
+
+
+class _Code:
+    """Expressions that Spark has compiled, for rows with some attributes."""
+
+    def __init__(
+        self, session: SparkSession, code: Any, arrow: Any, expressions: Any, attributes: Any
+    ) -> None:
+        # Only what is used is handed over, but one column at the least: rows must be counted.
+        used = {name for each in _items(expressions) for name in _references(each)}
+        kept = [
+            at for at, each in enumerate(_items(attributes)) if each.exprId().id() in used
+        ] or [0]  # fmt: skip
+        inputs = attributes.take(0)
+        for at in kept:
+            inputs = inputs.appended(attributes.apply(at))
+        self._kept, self._arrow = kept, arrow
+        taken = _struct(inputs)
+        self._taken = session._jsparkSession.parseDataType(taken.json())
+        self._input = to_arrow_schema(taken, timezone=ZONE)
+        # Nested values of Arrow fail on a NULL inside.
+        self._codes = [code.create(self._taken)] if _nested(self._input) else []
+        self._codes.append(code.create(expressions, inputs))
+        given = _struct(expressions)
+        self._given = session._jsparkSession.parseDataType(given.json())
+        self._output = to_arrow_schema(given, timezone=ZONE)
+        jvm: Any = session._jvm
+        self._passage = Passage(jvm)
+        self._turn = threading.Lock()  # generated code keeps its row between calls
+
+    def __call__(self, rows: pa.Table) -> pa.Table:
+        taken = _numbered([rows.column(at) for at in self._kept]).cast(self._input)
+        with self._turn:
+            return self._passage(
+                self._arrow, taken, self._taken, self._codes, self._given, self._output
+            )
+
+
+def _items(sequence: Any) -> list[Any]:
+    return [sequence.apply(number) for number in range(sequence.size())]
+
+
+def _place(expression: Any, places: Mapping[int, int]) -> int | None:
+    """Gives which attribute an expression only passes on; None where it does more."""
+    while expression.nodeName() == "Alias":
+        expression = expression.child()
+    return (
+        places.get(expression.exprId().id())
+        if expression.nodeName() == "AttributeReference"
+        else None
+    )
+
+
+def _references(expression: Any) -> list[int]:
+    return [each.exprId().id() for each in _items(expression.references().toSeq())]
+
+
+def _struct(expressions: Any) -> StructType:
+    """Gives the types of expressions, as columns that are numbered."""
+    fields = ",".join(
+        f'{{"name":"c{number}","type":{each.dataType().json()},"nullable":true,"metadata":{{}}}}'
+        for number, each in enumerate(_items(expressions))
+    )
+    found: StructType = StructType.fromJson(json.loads(f'{{"type":"struct","fields":[{fields}]}}'))
+    return found
+
+
+def _nested(schema: pa.Schema) -> bool:
+    return any(pa.types.is_nested(kind) for kind in schema.types)
+
+
+def _numbered(columns: Sequence[Any]) -> pa.Table:
+    return pa.Table.from_arrays(
+        list(columns), names=[f"c{number}" for number in range(len(columns))]
+    )

@@ -1,0 +1,122 @@
+"""Plans that run in the driver give what a job gives."""
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.spark.local_plan import LocalPlan
+from headgate.spark.local_rows import TooMuch
+from headgate.spark.projection import NotPlain
+from headgate.spark.session import own_session
+
+pytestmark = pytest.mark.spark
+
+SECOND = 1_000_000
+
+
+def _table(seed: int, count: int) -> pa.Table:
+    luck = np.random.default_rng(seed)
+    times = np.sort(luck.integers(-5 * SECOND, 15 * SECOND, count))
+    ends = (times // (5 * SECOND) + 1) * 5 * SECOND
+    at = pa.timestamp("us", tz="UTC")
+    bounds = [pa.array(ends - 5 * SECOND, at), pa.array(ends, at)]
+    return pa.table(
+        {
+            "k": pa.array(luck.choice(["a", "b", "ü", None], count).tolist(), pa.string()),
+            "v": pa.array([int(x) or None for x in luck.integers(0, 20, count)], pa.int32()),
+            "d": pa.array(luck.normal(size=count) * 10 ** luck.integers(0, 12, count)),
+            "ts": pa.array(times, at),
+            "t": pa.array(times),
+            "window": pa.StructArray.from_arrays(bounds, ["start", "end"]),
+        }
+    )
+
+
+TABLES = {"a": _table(1, 700), "b": _table(2, 90)}
+ON = "a.k = b.k AND a.v = b.v AND a.t > b.t"
+
+
+@pytest.fixture(scope="module")
+def session(spark: SparkSession) -> SparkSession:
+    return own_session(spark)
+
+
+def _views(session: SparkSession) -> None:
+    for name, table in TABLES.items():
+        session.createDataFrame(table).coalesce(1).createOrReplaceTempView(name)
+
+
+def _plan(session: SparkSession, text: str) -> LocalPlan:
+    _views(session)
+    return LocalPlan(session, text, {name: session.table(name).schema for name in TABLES})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT k, count(*) AS n, sum(v) AS s, avg(v) AS m, min(ts) AS f, max(k) AS l, window.end"
+        " AS e FROM a WHERE v > 3 GROUP BY k, window HAVING count(*) > 10",
+        "SELECT k, sum(d) AS s, avg(d) AS m, count(v) + 1 AS n FROM a GROUP BY k",
+        "SELECT v % 3 AS r, sum(v * 2L) AS s FROM a GROUP BY 1",
+        "SELECT DISTINCT k, v % 3 AS r FROM a",
+        "SELECT count(v) AS n, max(v) AS top, min(k) AS first FROM a",
+        "SELECT a.k, a.v, b.v AS w FROM a JOIN b ON a.k = b.k WHERE a.t >= b.t - 100000 AND"
+        " b.t >= a.t - 50000 AND a.v > b.v",
+        "SELECT a.t, b.t AS u FROM a JOIN b ON a.k <=> b.k AND a.v = b.v + 1",
+        f"SELECT a.k, b.v FROM a LEFT JOIN b ON {ON}",
+        f"SELECT a.k, b.v FROM b RIGHT JOIN a ON {ON}",
+        f"SELECT a.k, b.v FROM a FULL JOIN b ON {ON}",
+        f"SELECT a.k, a.v FROM a LEFT SEMI JOIN b ON {ON}",
+        f"SELECT a.k, a.v FROM a LEFT ANTI JOIN b ON {ON}",
+        "SELECT x.v, y.v AS z FROM a x JOIN a y ON x.k = y.k AND x.v = y.v AND x.t < y.t - 1000000",
+        "SELECT k, v FROM a WHERE v > 3 UNION ALL SELECT upper(k), v + 1 FROM b",
+        "SELECT a.k, count(*) AS n FROM a JOIN b ON a.v = b.v GROUP BY a.k HAVING max(b.t) > 5",
+        "SELECT CASE WHEN v > 3 THEN named_struct('x', k) END AS s FROM b WHERE k LIKE '%a%'",
+    ],
+)
+def test_a_plan_in_the_driver_gives_what_a_job_gives(session: SparkSession, text: str) -> None:
+    found = _plan(session, text)(TABLES)
+    _views(session)
+    expected = session.sql(text).toArrow()
+    assert found.column_names == expected.column_names
+    assert found.schema.types == expected.schema.types
+    assert _rows(found) == _rows(expected)
+    assert found.num_rows
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT k FROM a ORDER BY k LIMIT 3",
+        "SELECT k, stddev(d) AS s FROM a GROUP BY k",
+        "SELECT d, count(*) AS n FROM a GROUP BY d",
+        "SELECT k, count(DISTINCT v) AS n, sum(v) AS s FROM a GROUP BY k",
+        "SELECT a.v FROM a JOIN b ON a.v < b.v",
+        "SELECT explode(array(v, 1)) AS x FROM a",
+        "SELECT sum(v) OVER () AS s FROM a",
+        "SELECT max(d) AS top FROM a",
+    ],
+)
+def test_what_needs_a_job_says_so(session: SparkSession, text: str) -> None:
+    with pytest.raises(NotPlain):
+        _plan(session, text)
+
+
+def test_sums_that_are_not_exact_are_left_to_a_job(session: SparkSession) -> None:
+    plan = _plan(session, "SELECT k, sum(t * 1000000000) AS s FROM a GROUP BY k")
+    with pytest.raises(TooMuch):
+        plan(TABLES)
+
+
+def test_over_nothing_it_gives_nothing(session: SparkSession) -> None:
+    plan = _plan(session, f"SELECT a.k, count(*) AS n FROM a LEFT JOIN b ON {ON} GROUP BY a.k")
+    nothing = {name: table.slice(0, 0) for name, table in TABLES.items()}
+    assert plan(nothing).num_rows == 0
+    assert plan({**TABLES, "b": nothing["b"]}).num_rows == 4
+
+
+def _rows(table: pa.Table) -> Counter[str]:
+    return Counter(repr(row) for row in table.to_pylist())
