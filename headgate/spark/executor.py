@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from pathlib import Path as File
 
@@ -27,6 +28,7 @@ from headgate.spark.files import flush_all
 from headgate.spark.group import Group, Output, group_of
 from headgate.spark.journal import Journal, Result, Train
 from headgate.spark.lanes import Lanes
+from headgate.spark.panes import Panes
 from headgate.spark.projection import NotPlain, Projection
 from headgate.spark.promises import Promise, Promises
 from headgate.spark.segment_queue import SegmentQueue, SourceRange
@@ -93,6 +95,7 @@ class Executor:
 
     Args:
         lane: the way that every call takes, if it can; without it the cheaper one.
+        shares: whether queries with windows that aggregate alike do so once.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
 
@@ -108,12 +111,16 @@ class Executor:
         queues: Mapping[str, SegmentQueue] | None = None,
         timelines: Mapping[str, Timeline] | None = None,
         queued: Callable[[str, Train], None] = lambda stream, train: None,
+        *,
+        shares: bool = True,
     ) -> None:
         self._session, self._lane, self._budget = session, lane, budget
+        self._shares = shares
         self._journal, self._logs, self._sinks = journal, logs, sinks
         self._queues, self._queued = {} if queues is None else queues, queued
         self._timelines = {} if timelines is None else timelines
         self._windowed: dict[str, Windowed] = {}
+        self._panes: dict[tuple[str, ...], Panes] = {}
         self._reached, self.promises = reached, Promises(journal, reached)
         self._shared: dict[str, Prepared] = {}
         self._alone: dict[str, Prepared] = {}
@@ -354,7 +361,14 @@ class Executor:
             lambda view: self._logs[streams[view]].schema.fields,
             self._lane,
         )
-        return Windowed(how, self._timelines[path.stream], self._nothing, query)
+        timeline = self._timelines[path.stream]
+        return Windowed(how, timeline, self._nothing, query, partial(self._panes_of, path))
+
+    def _panes_of(self, path: Path, key: tuple[str, ...], make: Callable[[], Panes]) -> Panes:
+        """Gives the panes of a query: those of others of its class that aggregate alike."""
+        own = path.query.query_class if self._shares else f"query {path.query.name}"
+        with self._lock:
+            return self._panes.setdefault((path.stream, own, *key), make())
 
     def _nothing(self, stream: str) -> pa.Table:
         return self._logs[stream].arrow_schema.empty_table()

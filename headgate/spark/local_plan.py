@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from headgate.spark.local_rows import Encoded, TooMuch, aggregated, grouped, joined
+from headgate.spark.local_rows import Encoded, TooMuch, aggregated, grouped, joined, merged
 from headgate.spark.projection import ZONE, NotPlain, Passage, module_of
 
 _CODE = "org.apache.spark.sql.catalyst.expressions.UnsafeProjection"
@@ -23,6 +23,12 @@ _EQUAL_KEYS = "org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys"
 
 Run = Callable[[Mapping[str, pa.Table]], pa.Table]
 
+WINDOW = "window"
+"""The column with the window of a row."""
+
+AGGREGATED = "__hg_aggregated"
+"""The name under which a plan is given its aggregates, where they are known already."""
+
 
 @dataclass(frozen=True)
 class Relation:
@@ -30,6 +36,27 @@ class Relation:
 
     attributes: Any
     run: Run
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """The one aggregate of a plan over one view, whose groups have a window each.
+
+    Args:
+        signature: tells what is aggregated and how, the same for queries that do alike.
+        rows: gives, for rows of the view, the keys and what is aggregated.
+        keys, window: how many keys there are, and which of them is the window.
+        kinds, arguments: the functions, and where what they aggregate stands.
+        schema: of keys and results.
+    """
+
+    signature: str
+    rows: Callable[[pa.Table], pa.Table]
+    keys: int
+    window: int
+    kinds: tuple[str, ...]
+    arguments: tuple[int, ...]
+    schema: pa.Schema
 
 
 class LocalPlan:
@@ -64,6 +91,8 @@ class LocalPlan:
             frame.createOrReplaceTempView(name)
         frame = shown(session.sql(text))
         self._names = frame.columns
+        self.aggregation: Aggregation | None = None
+        """What can be aggregated by pane."""
         self._schema = to_arrow_schema(frame.schema, timezone=ZONE)
         self._root = self._relation(frame._jdf.queryExecution().optimizedPlan())
 
@@ -148,8 +177,24 @@ class LocalPlan:
             if not aggregated.can(kind, types[at], result):
                 raise NotPlain(kind)
         after = self._compiled(results, made)
+        signature = self._signature(below, keys, functions)
+        window = _window_in(keys)
+        if self.aggregation is not None:
+            self.aggregation = None  # one above another: what closes below is not all there is
+        elif (
+            window is not None
+            and signature is not None
+            and all(merged.can(kind, types[at]) for kind, at, _ in kinds)
+        ):
+            view = next(iter(self._views.values()))
+            self.aggregation = Aggregation(
+                signature, lambda rows: before(child.run({view: rows})), count, window,
+                tuple(kind for kind, *_ in kinds), tuple(at for _, at, _ in kinds), schema,
+            )  # fmt: skip
 
         def run(tables: Mapping[str, pa.Table]) -> pa.Table:
+            if AGGREGATED in tables:
+                return after(tables[AGGREGATED])
             rows = before(child.run(tables))
             if not count and not rows.num_rows:
                 raise TooMuch("no rows, no keys")
@@ -162,6 +207,28 @@ class LocalPlan:
             return after(pa.Table.from_arrays(columns, schema=schema))
 
         return Relation(plan.output(), run)
+
+    def _signature(self, plan: Any, keys: Any, functions: Any) -> str | None:
+        """Gives what is aggregated and how as a text; None where it depends on the window."""
+        words = [each.sql() for each in (*_items(keys), *_items(functions))]
+        watched = [argument for each in _items(functions) for argument in _items(each.children())]
+        watched += [each for each in _items(keys) if not _is_window(each)]
+        while plan.nodeName() != "LogicalRDD":
+            if plan.nodeName() == "Filter":
+                words.append(plan.condition().sql())
+                watched.append(plan.condition())
+            elif plan.nodeName() == "Project":
+                words += [each.sql() for each in _items(plan.projectList())]
+                watched += [each for each in _items(plan.projectList()) if not _is_window(each)]
+            else:
+                return None
+            plan = plan.child()
+        windows = {each.exprId().id() for each in _items(plan.output()) if _is_window(each)}
+        if len(self._views) > 1 or windows.intersection(
+            name for each in watched for name in _references(each)
+        ):
+            return None
+        return "|".join(words)
 
     def _join(self, plan: Any) -> Relation:
         found = module_of(self._session, _EQUAL_KEYS).unapply(plan)
@@ -274,6 +341,15 @@ def _place(expression: Any, places: Mapping[int, int]) -> int | None:
         if expression.nodeName() == "AttributeReference"
         else None
     )
+
+
+def _is_window(expression: Any) -> bool:
+    return bool(expression.nodeName() == "AttributeReference" and expression.name() == WINDOW)
+
+
+def _window_in(keys: Any) -> int | None:
+    places = [at for at, each in enumerate(_items(keys)) if _is_window(each)]
+    return places[0] if len(places) == 1 else None
 
 
 def _references(expression: Any) -> list[int]:

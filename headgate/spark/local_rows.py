@@ -117,6 +117,38 @@ class _Aggregated:
 aggregated = _Aggregated()
 
 
+class _Merged:
+    """Folds a column in two steps: by group, then groups of groups; adds whole numbers only."""
+
+    def can(self, kind: str, argument: pa.DataType) -> bool:
+        return kind in ("Count", "Min", "Max") or pa.types.is_integer(argument)
+
+    def width(self, kind: str) -> int:
+        """Gives how many columns the first step makes."""
+        return 2 if kind in ("Sum", "Average") else 1
+
+    def partial(self, kind: str, column: Any, groups: Groups) -> list[Any]:
+        """Gives the columns of the first step."""
+        if kind not in ("Sum", "Average"):
+            result = pa.int64() if kind == "Count" else column.type
+            return [aggregated(kind, column, groups, result)]
+        counts = aggregated("Count", column, groups, pa.int64())
+        return [aggregated("Sum", column, groups, pa.int64()), counts]
+
+    def __call__(self, kind: str, parts: Sequence[Any], groups: Groups, result: Any) -> Any:
+        """Gives the result of the second."""
+        if kind == "Count":
+            return aggregated("Sum", parts[0], groups, result)
+        if kind != "Average":
+            return aggregated(kind, parts[0], groups, result)
+        sums = aggregated("Sum", parts[0], groups, pa.int64()).fill_null(0).to_numpy()
+        counts = aggregated("Sum", parts[1], groups, pa.int64()).to_numpy()
+        return pa.array(sums / np.maximum(1, counts), mask=counts == 0)
+
+
+merged = _Merged()
+
+
 class _Joined:
     """Finds pairs of rows with equal keys; NULL is equal to nothing."""
 

@@ -10,7 +10,7 @@ from pyspark.sql.types import DoubleType, LongType, StructField, StructType, Tim
 
 from headgate.model.plan import Lane
 from headgate.model.window import HIDDEN
-from headgate.spark.local_plan import LocalPlan
+from headgate.spark.local_plan import AGGREGATED, Aggregation, LocalPlan
 from headgate.spark.local_rows import TooMuch
 from headgate.spark.projection import NotPlain
 from headgate.spark.refusals import SPARK_ERRORS
@@ -61,6 +61,18 @@ class SmallQuery:
     def lane(self) -> Lane:
         """The way that small calls take."""
         return "driver" if self._driver_can else "job"
+
+    def aggregation(
+        self, session: SparkSession, views: Mapping[str, pa.Table]
+    ) -> Aggregation | None:
+        """Gives how it aggregates, where that can be done by pane."""
+        plan = self._plan(session, views)
+        return None if plan is None else plan.aggregation
+
+    def of_aggregates(self, table: pa.Table) -> pa.Table:
+        """Gives the rows that come out where the aggregates are known."""
+        assert self._local is not None
+        return _nullable(self._local({AGGREGATED: table}))
 
     def _by_job(self, session: SparkSession, views: Mapping[str, pa.Table]) -> pa.Table:
         for name, table in views.items():

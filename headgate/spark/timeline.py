@@ -1,7 +1,7 @@
 """The time of streams: their trains in the order they came in, with the watermark behind each."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -211,6 +211,23 @@ class Timeline:
         arrived_s = [each.arrived_at_s for each in entries]
         return np.array(marks, dtype=np.int64), np.array(arrived_s)
 
+    @property
+    def first_number(self) -> int:
+        """The first train that is kept."""
+        return self._first
+
+    def reaching(self, stream: str, end: int, axis: Axis, low: int) -> list[int]:
+        """Gives the numbers of trains of a stream, before one, that reach up to a place."""
+        with self._lock:
+            return [
+                each.number for each in self._between(self._first, end)
+                if each.stream == stream and each.train >= 0 and self._reaches(each, axis, low)
+            ]  # fmt: skip
+
+    def rows_of(self, stream: str, number: int, axis: Axis) -> Rows | None:
+        """Gives a stream's tuples of one train; None where there are none."""
+        return self._rows(stream, self._between(number, number + 1), number, axis, NEVER)
+
     def rows(self, stream: str, first: int, end: int, axis: Axis, low: int) -> Rows | None:
         """Gives a stream's tuples of trains first, ..., end − 1 and those before them, from a
         place on; None where there are none.
@@ -220,14 +237,19 @@ class Timeline:
         Args:
             low: time or number below which nothing is wanted.
         """
-        log, tables = self._sources[stream][1], []
-        places: list[Times] = []
-        news: list[NDArray[np.bool_]] = []
         with self._lock:
             entries = [
                 each for each in self._between(self._first, end)
                 if each.stream == stream and each.train >= 0 and self._reaches(each, axis, low)
             ]  # fmt: skip
+        return self._rows(stream, entries, first, axis, low)
+
+    def _rows(
+        self, stream: str, entries: Sequence[Entry], first: int, axis: Axis, low: int
+    ) -> Rows | None:
+        log, tables = self._sources[stream][1], []
+        places: list[Times] = []
+        news: list[NDArray[np.bool_]] = []
         for entry in entries:
             if axis == "rows":
                 place = np.arange(entry.first_tuple, entry.first_tuple + entry.tuples)

@@ -1,5 +1,6 @@
 """Computes queries with windows: what closes, and what tuples in each other's windows make."""
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -23,10 +24,13 @@ from headgate.model.window import (
     time_column,
 )
 from headgate.spark.group import Output
+from headgate.spark.local_plan import WINDOW, Aggregation
+from headgate.spark.local_rows import TooMuch
+from headgate.spark.panes import Panes, places_of, window_column
 from headgate.spark.small_query import SmallQuery
 from headgate.spark.timeline import NEVER, Rows, Timeline, Times, windows_of
 
-WINDOW = "window"
+log = logging.getLogger("headgate.spark")
 
 _OUTER = {
     "LeftOuter": (0,),
@@ -45,6 +49,7 @@ class Windowed:
         stateful: how it is computed.
         nothing: gives an empty table of a stream, as its log has it.
         query: its text over the views.
+        share: gives the panes for what is aggregated, or makes them.
     """
 
     def __init__(
@@ -53,9 +58,10 @@ class Windowed:
         timeline: Timeline,
         nothing: Callable[[str], pa.Table],
         query: SmallQuery,
+        share: Callable[[tuple[str, ...], Callable[[], Panes]], Panes],
     ) -> None:
         self._how, self._timeline = stateful, timeline
-        self._nothing, self._query = nothing, query
+        self._nothing, self._query, self._share = nothing, query, share
         self._axis: Axis = stateful.inputs[0].window.axis
 
     @property
@@ -80,8 +86,20 @@ class Windowed:
     def _at_once(
         self, session: SparkSession, first: int, end: int, before: int, after: int
     ) -> Output:
-        """Computes all windows that have closed by one job: each tuple is there for each of its."""
+        """Computes all windows that have closed at once, from panes or from their tuples.
+
+        A tuple is there for each window that has it.
+        """
         source = self._how.inputs[0]
+        how = self._query.aggregation(session, {source.view: self._empty(source)})
+        if how is not None:
+            try:
+                known = self._panes(how).closed(how, source.window, end, before, after)
+                if known is None:
+                    return self._none(session)
+                return self._closed(self._query.of_aggregates(known), first, end)
+            except TooMuch as error:
+                log.debug("windows are computed from their tuples: %s", error)
         rows = self._rows(source, first, end, before)
         if rows is None:
             return self._none(session)
@@ -89,9 +107,19 @@ class Windowed:
         if not len(tuples):
             return self._none(session)
         table = rows.table.drop_columns([ARRIVED_AT]).take(tuples)
-        table = table.append_column(WINDOW, self._window(ends, source))
+        table = table.append_column(WINDOW, window_column(ends, source.window.size, self._axis))
         made = self._run(session, {source.view: table})
         return self._closed(made, first, end)
+
+    def _panes(self, how: Aggregation) -> Panes:
+        """Gives the panes that it shares with queries that aggregate alike."""
+        source = self._how.inputs[0]
+        found = self._share(
+            (source.stream, self._axis, how.signature),
+            lambda: Panes(self._timeline, source.stream, self._axis),
+        )
+        found.fit(source.window)
+        return found
 
     def _each(self, session: SparkSession, first: int, end: int, before: int, after: int) -> Output:
         """Computes the windows that have closed one after the other."""
@@ -109,7 +137,7 @@ class Windowed:
                 views[each.view] = self._shown(table, each, close)
             result = self._run(session, views)
             places = np.full(result.num_rows, close)
-            made.append(result.append_column(END, self._places(places)))
+            made.append(result.append_column(END, places_of(places, self._axis)))
         return self._closed(pa.concat_tables(made), first, end) if made else self._none(session)
 
     def _union(
@@ -237,15 +265,7 @@ class Windowed:
         if not self._how.shows_window:
             return table
         ends = np.full(table.num_rows, close, dtype=np.int64)
-        return table.append_column(WINDOW, self._window(ends, source))
-
-    def _window(self, ends: Times, source: Input) -> Any:
-        arrays = [self._places(ends - source.window.size), self._places(ends)]
-        return pa.StructArray.from_arrays(arrays, ["start", "end"])
-
-    def _places(self, places: NDArray[np.int64]) -> Any:
-        found = pa.array(places.astype(np.int64))
-        return found if self._axis == "rows" else found.cast(pa.timestamp("us", tz="UTC"))
+        return table.append_column(WINDOW, window_column(ends, source.window.size, self._axis))
 
     def _visible(self, table: pa.Table) -> pa.Table:
         keep = [name for name in table.column_names if not name.startswith(HIDDEN)]

@@ -195,6 +195,33 @@ def test_windows_that_have_closed(
     balanced(gate)
 
 
+def test_windows_of_many_sizes_share_their_panes(
+    spark: SparkSession, tmp_path: Path, rows: list[Row]
+) -> None:
+    sizes = [(20, 5), (10, 10), (30, 10), (6, 4), (3, 6)]
+    aggregates = "count(*) AS n, sum(v) AS s, avg(v) AS m, min(v) AS low, max(ts) AS last"
+    texts = {
+        f"w{size}_{slide}": f"SELECT k, {aggregates} FROM lefts [RANGE {size} SECONDS"
+        f" SLIDE {slide} SECONDS] WHERE v > 2 GROUP BY k HAVING sum(v) > 3"
+        for size, slide in sizes
+    }
+    gate = gate_over(spark, tmp_path, texts, train_tuples=30)
+    gate.start()
+    consume(gate, len(rows))
+    panes = gate._engine._executor._panes
+    gate.stop()
+    assert len(panes) == 2  # one a class
+    assert sorted(each._width for each in panes.values()) == [1_000_000, 2_000_000]
+    kept, upto = in_time(rows)
+    for (size, slide), name in zip(sizes, texts, strict=True):
+        found = committed_rows(tmp_path / "state" / "results" / name)
+        assert found == answer(
+            "SELECT k, count(*), sum(v)::BIGINT, avg(v), min(v), max(ts) FROM"
+            f" {windows(size, slide, upto)} WHERE v > 2 GROUP BY k, e HAVING sum(v) > 3", lefts=kept
+        ), name  # fmt: skip
+        assert found
+
+
 @pytest.mark.parametrize("lane", ["driver", pytest.param("job", marks=pytest.mark.long)])
 def test_a_join_of_tuples_as_they_come(spark: SparkSession, tmp_path: Path, lane: str) -> None:
     lefts, rights = rows_of(1, 120), rows_of(2, 90)

@@ -1,0 +1,119 @@
+"""Panes: parts of windows that are aggregated once, train by train, and put together at the close.
+
+Windows of one size or of many begin and end at multiples of the greatest length that divides all
+their sizes and slides. What lies between two of these is a pane. A train's tuples are aggregated by
+pane when they are first needed, for all queries that aggregate alike; a window is the sum of its
+panes.
+"""
+
+import threading
+from math import gcd
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.model.stream import ARRIVED_AT
+from headgate.model.window import Axis, Window
+from headgate.spark.local_plan import WINDOW, Aggregation
+from headgate.spark.local_rows import Groups, grouped, merged
+from headgate.spark.timeline import Timeline, Times, windows_of
+
+
+def window_column(ends: Times, size: int, axis: Axis) -> Any:
+    """Gives the windows with some ends, as a column of `start` and `end`."""
+    arrays = [places_of(ends - size, axis), places_of(ends, axis)]
+    return pa.StructArray.from_arrays(arrays, ["start", "end"])
+
+
+def places_of(places: Times, axis: Axis) -> Any:
+    """Gives places as a column: instants, or numbers of tuples."""
+    found = pa.array(places.astype(np.int64))
+    return found if axis == "rows" else found.cast(pa.timestamp("us", tz="UTC"))
+
+
+class Panes:
+    """Partial results by train of a timeline, for queries over one stream that aggregate alike.
+
+    What is here was computed from the log and can be again; nothing of it outlives the run.
+    """
+
+    def __init__(self, timeline: Timeline, stream: str, axis: Axis) -> None:
+        self._timeline, self._stream, self._axis = timeline, stream, axis
+        self._width = 0
+        self._made: dict[int, pa.Table | None] = {}
+        self._turn = threading.Lock()
+
+    def fit(self, window: Window) -> None:
+        """Makes panes so small that a window consists of whole ones."""
+        with self._turn:
+            slide = window.slide or window.size
+            width = gcd(self._width, window.size, slide, window.offset)
+            if width != self._width:
+                self._width = width
+                self._made.clear()
+
+    def closed(
+        self, how: Aggregation, window: Window, end: int, before: int, after: int
+    ) -> pa.Table | None:
+        """Gives the aggregates of windows that end in (before, after]; None where there are none.
+
+        Args:
+            how: how the query aggregates.
+            end: the train of the timeline before which all is taken in.
+        """
+        parts = self._parts(how, end, before - window.size)
+        if not parts:
+            return None
+        partial = pa.concat_tables(parts)
+        starts = _starts(partial.column(how.window))
+        panes, ends = windows_of(window, starts, before, after)
+        if not len(panes):
+            return None
+        taken = partial.take(panes)
+        columns = list(taken.columns)
+        columns[how.window] = pa.chunked_array([window_column(ends, window.size, self._axis)])
+        groups = grouped(columns[: how.keys], len(panes))
+        made = [column.take(groups.first) for column in columns[: how.keys]]
+        at = how.keys
+        for number, kind in enumerate(how.kinds):
+            width = merged.width(kind)
+            result = how.schema.field(how.keys + number).type
+            made.append(merged(kind, columns[at : at + width], groups, result))
+            at += width
+        return pa.Table.from_arrays(made, schema=how.schema)
+
+    def _parts(self, how: Aggregation, end: int, low: int) -> list[pa.Table]:
+        """Gives the partial results of all trains that reach up to a place, made where needed."""
+        with self._turn:
+            first = self._timeline.first_number
+            for number in [each for each in self._made if each < first]:
+                del self._made[number]
+            numbers = self._timeline.reaching(self._stream, end, self._axis, low)
+            for number in numbers:
+                if number not in self._made:
+                    self._made[number] = self._partial(how, number)
+            return [each for number in numbers if (each := self._made[number]) is not None]
+
+    def _partial(self, how: Aggregation, number: int) -> pa.Table | None:
+        """Aggregates the tuples of one train by pane."""
+        rows = self._timeline.rows_of(self._stream, number, self._axis)
+        if rows is None:
+            return None
+        ends = (rows.place // self._width + 1) * self._width
+        table = rows.table.drop_columns([ARRIVED_AT])
+        table = table.append_column(WINDOW, window_column(ends, self._width, self._axis))
+        given = how.rows(table)
+        if not given.num_rows:
+            return None
+        groups: Groups = grouped([given.column(n) for n in range(how.keys)], given.num_rows)
+        columns = [given.column(n).take(groups.first) for n in range(how.keys)]
+        for kind, at in zip(how.kinds, how.arguments, strict=True):
+            columns += merged.partial(kind, given.column(at), groups)
+        return pa.Table.from_arrays(columns, names=[f"c{n}" for n in range(len(columns))])
+
+
+def _starts(windows: Any) -> Times:
+    starts = pa.concat_arrays([each.field("start") for each in windows.chunks])
+    numbers: Times = starts.cast(pa.int64()).to_numpy()
+    return numbers
