@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 
-.PHONY: help demo test test-long check bench-spark bench-simulation docs clean
+.PHONY: help demo test test-long check bench-spark bench-simulation bench-language docs clean
 
 help:  ## say what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -37,6 +37,9 @@ bench-spark: .venv/ready  ## the Spark engine against native Structured Streamin
 
 bench-simulation: .venv/ready  ## how fast the simulation is, also against SimPy and with 100 000 boxes
 	@.venv/bin/python bench/simulation.py --results bench/results/simulation.json
+
+bench-language: .venv/ready  ## windows and joins against native Structured Streaming, with and without sharing
+	@.venv/bin/python bench/language.py --results bench/results/language.json
 
 docs: .venv/ready  ## write docs/reference.md, and what commands in README and docs print, from the program
 	@.venv/bin/python docs/write_reference.py

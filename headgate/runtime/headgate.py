@@ -50,6 +50,7 @@ class Headgate:
         record: keeps what happens in `STATE/recording`, for `replay`.
         call_timeout_s: how long a call may take; its query has failed then, the others go on.
         lane: `driver` or `job` for every call that can go this way; without it the cheaper one.
+        shares: whether queries of a class that aggregate alike have their panes in common.
         master: which Spark to start when none is passed in, with `spark_config` as settings.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
@@ -71,6 +72,7 @@ class Headgate:
         record: bool = False,
         call_timeout_s: float = 300.0,
         lane: Lane | None = None,
+        shares: bool = True,
         master: str = "local[*]",
         spark_config: Mapping[str, str] | None = None,
         reached: Callable[[str], None] = lambda point: None,
@@ -91,7 +93,7 @@ class Headgate:
         _refuse_nothing("seconds", call_timeout_s=call_timeout_s)
         self._limits = room.Limits(memory_bytes, log_bytes)
         self._call_timeout_s = call_timeout_s
-        self._reached, self._lane = reached, lane
+        self._reached, self._lane, self._shares = reached, lane, shares
         self._record = record
         self._owns_session = spark is None
         self._session = spark or room.local_session(self.state, master, spark_config or {})
@@ -232,7 +234,7 @@ class Headgate:
             self._session, network, roster.catalogue.schemas, self.state,
             rows=roster.rows, workers=self._workers, retention_s=self._retention_s,
             limits=self._limits, lane=self._lane, reached=self._reached, deliver=roster.deliver,
-            call_timeout_s=self._call_timeout_s,
+            call_timeout_s=self._call_timeout_s, shares=self._shares,
         )  # fmt: skip
         try:
             new = Running(

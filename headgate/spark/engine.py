@@ -64,6 +64,7 @@ class SparkEngine:
         rows: for streams of format `python`, what gives their tuples.
         deliver: for queries with sinks of format `callback`, what takes their results.
         lane: the way that every call takes, if it can; without it the cheaper one.
+        shares: whether queries of a class that aggregate alike have their panes in common.
         limits: what may be used of memory and of disk.
         call_timeout_s: how long a call may take; its query has failed then.
         patience_s: how long `close` waits for calls under way before it interrupts them.
@@ -82,6 +83,7 @@ class SparkEngine:
         workers: int = 2,
         retention_s: float = 3600.0,
         lane: Lane | None = None,
+        shares: bool = True,
         limits: Limits = NO_MORE,
         call_timeout_s: float = 300.0,
         patience_s: float = 8.0,
@@ -112,7 +114,7 @@ class SparkEngine:
             raise
         self._executor = Executor(
             self._own, self._journal, store.logs, self.sinks, reached, lane, self.budget,
-            store.queues, store.timelines, self._passed_on,
+            store.queues, store.timelines, self._passed_on, shares=shares,
         )  # fmt: skip
         self.rehearsal = Rehearsal(self._own, self._executor, state / "rehearsal", call_timeout_s)
         self._executor.arrange(network.paths, self.rehearsal.is_costly)

@@ -1,0 +1,86 @@
+"""What a window join keeps: memory and log stay as they are, however long it runs."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from bars import Measurement
+from headgate import Headgate, Query, Stream
+from settings import settings_of
+
+WINDOW_S, WINDOWS, RATE = 2.0, 32, 500
+
+
+def measurements(folder: Path) -> Iterator[Measurement]:
+    """Gives by how much the most exceeds the first, over 30 windows after two."""
+    command = [sys.executable, __file__, str(folder), str(folder / "state")]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, start_new_session=True
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+    for key, what in (("rss_mb", "resident memory"), ("log_kb", "bytes of log")):
+        kept = found[key][2:]
+        yield Measurement(
+            what=f"window join, 30 windows: most over first, {what}",
+            measured=100 * (max(kept) / kept[0] - 1),
+            unit="%",
+            bar=10.0,
+            at_most=True,
+            figures={key: found[key]},
+        )
+
+
+def _run(folder: Path, state: Path) -> dict[str, list[float]]:
+    gate = Headgate(
+        state=state, classes={"N": 1.0}, master="local[2]", rehearsal_s=0, retention_s=0,
+        spark_config=settings_of("headgate", folder),
+    )  # fmt: skip
+    for name in ("l", "r"):
+        options = {"rate_per_s": str(RATE), "seed": str(len(name))}
+        gate.add_stream(
+            Stream(name=name, format="headgate", options=options, event_time="ts", trigger_s=0.2)
+        )
+    window = f"[RANGE {WINDOW_S:g} SECONDS]"
+    sql = (
+        f"SELECT l.location, l.ts FROM l {window} JOIN r {window} ON l.location = r.location"
+        " WHERE l.temperature + r.temperature > 75"
+    )
+    gate.add_query(Query(name="join", sql=sql, query_class="N"))
+    gate.start()
+    rss_mb, log_kb = [], []
+    gate.wait(20.0)  # code is generated and compiled, the heap has its size
+    for _ in range(WINDOWS):
+        gate.wait(WINDOW_S)
+        rss_mb.append(_rss_mb(os.getpid()))
+        log_kb.append(_log_kb(state / "log"))
+    gate.stop()
+    return {"rss_mb": rss_mb, "log_kb": log_kb}
+
+
+def _rss_mb(group: int) -> float:
+    """Gives the resident memory of a process group."""
+    pages = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if int((process / "stat").read_text().rsplit(")", 1)[1].split()[2]) == group:
+                pages += int((process / "statm").read_text().split()[1])
+        except OSError:  # it has ended since
+            continue
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def _log_kb(folder: Path) -> float:
+    found = 0
+    for file in folder.rglob("*.parquet"):
+        try:
+            found += file.stat().st_size
+        except FileNotFoundError:  # it has been dropped since
+            continue
+    return found / 1e3
+
+
+if __name__ == "__main__":
+    print(json.dumps(_run(Path(sys.argv[1]), Path(sys.argv[2]))))
