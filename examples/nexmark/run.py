@@ -1,0 +1,72 @@
+"""Runs Nexmark's queries over generated streams and says of each whether it is right.
+
+.venv/bin/python examples/nexmark/run.py
+.venv/bin/python examples/nexmark/run.py --events 20000 --queries q5,q9
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from checked import PIPELINE, PLACE, Outcome, run
+from headgate.config import read_pipeline
+from headgate.spark.session import local_session
+
+
+def main() -> int:
+    """Gives the number of queries that are not right."""
+    options = _options()
+    folder = Path(options.folder).absolute()
+    chosen = [name for name in options.queries.split(",") if name]
+    if unknown := set(chosen) - set(read_pipeline(PIPELINE).queries):
+        raise SystemExit(f"there is no {', '.join(sorted(unknown))} in {PIPELINE.name}")
+    spark = local_session(folder, "local[2]", {})
+    began_at_s = time.monotonic()
+    try:
+        outcomes = run(
+            spark, folder, events=options.events, steps=options.steps,
+            rate_per_s=options.rate, seed=options.seed, queries=chosen,
+        )  # fmt: skip
+    finally:
+        spark.stop()
+    console = Console()
+    console.print(_table(outcomes, options.events))
+    wrong = [each for each in outcomes if not each.equal]
+    for each in wrong:
+        if each.error:
+            console.print(f"{each.query}: {each.error}", markup=False)
+    console.print(
+        f"{len(outcomes) - len(wrong)} of {len(outcomes)} queries equal,"
+        f" {time.monotonic() - began_at_s:.0f} s"
+    )
+    return len(wrong)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Nexmark on Headgate, checked against Spark")
+    parser.add_argument("--events", type=int, default=6000, help="events of all three streams")
+    parser.add_argument("--rate", type=float, default=20.0, help="events a second of event time")
+    parser.add_argument("--steps", type=int, default=20, help="files of a stream, one by one")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--queries", default="", help="such as q5,q9; all of the pipeline if empty")
+    parser.add_argument("--folder", default=PLACE, help="streams, state and results go here")
+    return parser.parse_args()
+
+
+def _table(outcomes: list[Outcome], events: int) -> Table:
+    table = Table(title=f"Nexmark, {events:,} events")
+    for name, justify in (("query", "left"), ("class", "left"), ("rows", "right")):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    table.add_column("same as Spark in batch")
+    for each in outcomes:
+        verdict = "equal" if each.equal else f"{each.missing} missing, {each.wrong} wrong"
+        table.add_row(each.query, each.query_class, f"{each.rows:,}", verdict)
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main() else 0)
