@@ -39,11 +39,18 @@ class Outcome:
     rows: int
     missing: int
     wrong: int
-    error: str = ""
 
     @property
     def equal(self) -> bool:
-        return not (self.missing or self.wrong or self.error)
+        return not (self.missing or self.wrong)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A run: the outcome of each query, and what has gone wrong on the way."""
+
+    outcomes: tuple[Outcome, ...]
+    errors: tuple[str, ...]
 
 
 def site(events: int, rate_per_s: float, seed: int) -> Nexmark:
@@ -92,7 +99,7 @@ def run(
     queries: Collection[str] = (),
     pause_s: float = 0.2,
     timeout_s: float = 600.0,
-) -> list[Outcome]:
+) -> Checked:
     """Runs queries while events come in, and gives what they put out beside what they should.
 
     Args:
@@ -108,31 +115,35 @@ def run(
             first, end = events * step // steps, events * (step + 1) // steps
             write_step(folder, nexmark, step, first, end - first)
             gate.wait(pause_s)
-        _consume(gate, folder, pipeline, timeout_s)
+        behind = _consume(gate, folder, pipeline, timeout_s)
+        errors = gate.report().errors
     finally:
-        report = gate.stop()
-    errors = dict(report.errors) if report is not None else {}
-    return check(spark, folder, pipeline, errors)
+        gate.stop()
+    if behind and not errors:
+        errors = (f"after {timeout_s:g} s {', '.join(behind)} had not taken in everything",)
+    return Checked(check(spark, folder, pipeline), errors)
 
 
-def _consume(gate: Headgate, folder: Path, pipeline: Pipeline, timeout_s: float) -> None:
-    """Waits until every query has taken in all tuples of its streams, or one has failed."""
+def _consume(gate: Headgate, folder: Path, pipeline: Pipeline, timeout_s: float) -> list[str]:
+    """Waits until every query has taken in all tuples of its streams, or one has failed.
+
+    Gives those that have not.
+    """
     offered = {stream: _rows(folder, stream).num_rows for stream in SCHEMAS}
     due = {
         name: sum(offered[each] for each in _streams_of(query.sql))
         for name, query in pipeline.queries.items()
     }
     ends_at_s = time.monotonic() + timeout_s
-    while not gate.report().errors and time.monotonic() < ends_at_s:
+    while True:
         totals = gate.totals()
-        if all(totals[name][0] >= tuples for name, tuples in due.items()):
-            return
+        behind = [name for name, tuples in due.items() if totals[name][0] < tuples]
+        if not behind or gate.report().errors or time.monotonic() > ends_at_s:
+            return behind
         gate.wait(0.1)
 
 
-def check(
-    spark: SparkSession, folder: Path, pipeline: Pipeline, errors: dict[str, Any]
-) -> list[Outcome]:
+def check(spark: SparkSession, folder: Path, pipeline: Pipeline) -> tuple[Outcome, ...]:
     """Compares what is in the result files with Spark's answer over the files of the streams."""
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
@@ -152,9 +163,8 @@ def check(
         files = sorted((folder / "run" / "results" / name).glob("*.parquet"))
         found = _counted(session.read.parquet(*map(str, files))) if files else Counter()
         missing, wrong = (expected - found).total(), (found - expected).total()
-        error = str(errors.get(name, ""))
-        outcomes.append(Outcome(name, query.class_, found.total(), missing, wrong, error))
-    return outcomes
+        outcomes.append(Outcome(name, query.class_, found.total(), missing, wrong))
+    return tuple(outcomes)
 
 
 def in_time(rows: pa.Table) -> tuple[pa.Table, int]:
