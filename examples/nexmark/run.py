@@ -17,6 +17,8 @@ from checked import PIPELINE, PLACE, Outcome, run
 from headgate.config import read_pipeline
 from headgate.spark.session import local_session
 
+SLOWEST = 8
+
 
 def main() -> int:
     """Gives the exit code: 0 if every query is right."""
@@ -51,7 +53,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--queries", default="", help="such as q5,q9; all of the pipeline if empty")
     parser.add_argument("--folder", default=PLACE, help="streams, state and results go here")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.rate < SLOWEST:
+        parser.error(f"--rate must be {SLOWEST} or more: auctions would outlast q9's window")
+    return options
 
 
 def _table(outcomes: Sequence[Outcome], events: int) -> Table:
