@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 
-.PHONY: help demo test test-long check bench-spark bench-simulation bench-language docs clean
+.PHONY: help demo nexmark test test-long check bench-spark bench-simulation bench-language docs clean
 
 help:  ## say what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -12,6 +12,9 @@ help:  ## say what there is
 
 demo: .venv/ready  ## run the forest-fire example for about a minute under two policies
 	@.venv/bin/headgate run examples/forest.yaml --policy rr,cqc --seconds 30
+
+nexmark: .venv/ready  ## run Nexmark's queries over generated streams and check every result against Spark
+	@.venv/bin/python examples/nexmark/run.py
 
 # Those that start Spark or whole commands run beside the others, on the second core.
 WHOLE := tests/journeys tests/spark tests/experiments tests/server tests/test_cli.py \

@@ -27,7 +27,6 @@ _NOT_AT_ONCE = frozenset({"ORDER BY", "SORT BY", "LIMIT", "OFFSET", "UNION", "IN
                           "WITH", "ROLLUP", "CUBE", "GROUPING SETS", "OVER"})  # fmt: skip
 """Words of texts that mean something else over several windows than over one."""
 
-
 _CLAUSES = ("FROM", "ON", "WHERE", "GROUP BY", "HAVING")
 
 
@@ -84,7 +83,8 @@ def stateful_of(
             query=query.name, clause="SLIDE", reason="differs between the streams",
             fix="give all windows the same SLIDE, or none where tuples are joined as they come",
         )  # fmt: skip
-    return [Stateful(mode="each", text=_over_views(query.sql, named), inputs=_inputs(named))]
+    text, shows = _over_views(query.sql, named), _shows_window(query.sql)
+    return [Stateful(mode="each", text=text, inputs=_inputs(named), shows_window=shows)]
 
 
 def refuse_bare(query: Query, how: Stateful, read: Sequence[str], known: Sequence[str]) -> None:
@@ -107,9 +107,8 @@ def refuse_bare(query: Query, how: Stateful, read: Sequence[str], known: Sequenc
 
 
 def _over_windows(text: str, stream: str, window: Window) -> list[Stateful]:
-    shows = any(token.text.lower() == "window" for token in tokens_of(text))
     inputs = (Input(stream=stream, view=stream, window=window),)
-    each = Stateful(mode="each", text=text, inputs=inputs, shows_window=shows)
+    each = Stateful(mode="each", text=text, inputs=inputs, shows_window=_shows_window(text))
     return [
         *(
             Stateful(mode="windows", text=at_once, inputs=inputs, shows_window=True)
@@ -117,6 +116,10 @@ def _over_windows(text: str, stream: str, window: Window) -> list[Stateful]:
         ),
         each,
     ]
+
+
+def _shows_window(text: str) -> bool:
+    return any(token.text.lower() == "window" for token in tokens_of(text))
 
 
 def _at_once(text: str) -> Iterator[str]:

@@ -103,7 +103,8 @@ def windowed(query: Query, analyst: "Analyst", streams: Sequence[Stream]) -> Pat
     """
     times = {each.name: each.event_time for each in streams if not each.is_derived}
     read: tuple[Sequence[str], Sequence[str]] = (), ()
-    if len(named_streams(query)) != 1:
+    named = named_streams(query)
+    if not named or (len(named) > 1 and any(each.window.slide is None for each in named)):
         reading = analyst.analyse(replace(query, sql=without_windows(query.sql)))
         read = reading.streams, reading.joins
     analysis, how = _confirmed(query, analyst, stateful_of(query, times, *read))

@@ -6,6 +6,7 @@ import pyarrow as pa
 from headgate.errors import ConfigRefused
 from headgate.model.events import Floats
 from headgate.workloads.arrivals import Bursts
+from headgate.workloads.luck import scrambled
 
 SCHEMA = "location STRING, temperature INT, humidity INT, ts TIMESTAMP"
 LOCATIONS = np.array([f"forest-{number:05d}" for number in range(20)])  # 12 characters, 20 of them
@@ -18,7 +19,7 @@ def sensor_readings(seed: int, first: int, times_s: Floats) -> pa.RecordBatch:
         times_s: when each is taken, in seconds since 1970.
     """
     numbers = np.arange(first, first + len(times_s), dtype=np.uint64)
-    luck = _mixed(numbers + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64))
+    luck = scrambled(seed, numbers)
     microseconds = (times_s * 1e6).astype(np.int64)
     return pa.RecordBatch.from_pydict(
         {
@@ -45,9 +46,3 @@ def arrivals_of(options: dict[str, str]) -> Bursts:
                 expected="a number, as in  rate_per_s: 1500",
             ) from error
     return Bursts(**values)
-
-
-def _mixed(words: "np.typing.NDArray[np.uint64]") -> "np.typing.NDArray[np.uint64]":
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))

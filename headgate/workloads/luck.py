@@ -1,6 +1,7 @@
 """Luck without a generator: a hash of (seed, tuple, operator), the same for every policy."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headgate.compiled import compiled
 
@@ -30,3 +31,11 @@ def mixed(first: int, second: int) -> int:
     # int() would leave it unsigned; Numba then makes a float of it beside a signed number.
     number: int = np.int64(word >> np.uint64(2))  # type: ignore[assignment]  # is one to Numba
     return number
+
+
+def scrambled(seed: int, numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Gives for every number another of 64 bits, the same for the same seed (splitmix64's)."""
+    words = numbers + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))

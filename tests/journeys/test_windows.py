@@ -234,11 +234,16 @@ def test_a_join_of_tuples_as_they_come(spark: SparkSession, tmp_path: Path, lane
         " lefts [RANGE 2 SECONDS] b WHERE a.k = b.k AND a.v < b.v",
         "whole": "SELECT a.k, count(b.v) AS n FROM lefts [RANGE 10 SECONDS SLIDE 5 SECONDS] a"
         " LEFT JOIN rights [RANGE 10 SECONDS SLIDE 5 SECONDS] b ON a.k = b.k GROUP BY a.k",
+        "shown": "SELECT a.k, a.v AS x, b.window.start AS since, a.window.end AS until"
+        " FROM lefts [RANGE 10 SECONDS SLIDE 5 SECONDS] a"
+        " JOIN rights [RANGE 5 SECONDS SLIDE 5 SECONDS] b ON a.k = b.k AND a.v = b.v"
+        " WHERE a.ts < a.window.end - INTERVAL 5 SECONDS",
     }
     gate = gate_over(spark, tmp_path, texts, train_tuples=30, lane=lane)
     gate.start()
     until(lambda: gate.totals()["join"][0] >= len(lefts) + len(rights), gate)
     until(lambda: gate.totals()["whole"][0] >= len(lefts) + len(rights), gate)
+    until(lambda: gate.totals()["shown"][0] >= len(lefts) + len(rights), gate)
     until(lambda: gate.totals()["self"][0] >= len(lefts), gate)
     report = gate.stop()
     assert report is not None
@@ -261,6 +266,13 @@ def test_a_join_of_tuples_as_they_come(spark: SparkSession, tmp_path: Path, lane
         f" LEFT JOIN {windows(10, 5, upto, 'rights')} b ON a.k = b.k AND a.e = b.e"
         " GROUP BY a.k, a.e", lefts=a, rights=b,
     )  # fmt: skip
+    shown = committed_rows(tmp_path / "state" / "results" / "shown")
+    assert shown == answer(
+        f"SELECT a.k, a.v, a.e - INTERVAL 5 SECOND, a.e FROM {windows(10, 5, upto)} a"
+        f" JOIN {windows(5, 5, upto, 'rights')} b ON a.k = b.k AND a.v = b.v AND a.e = b.e"
+        " WHERE a.ts < a.e - INTERVAL 5 SECOND", lefts=a, rights=b,
+    )  # fmt: skip
+    assert shown
     balanced(gate)
 
 

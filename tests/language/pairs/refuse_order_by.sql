@@ -5,4 +5,4 @@ ORDER BY location
 -- expect
 -- nodes: Sort Project Filter SubqueryAlias View LogicalRDD
 -- refused: query 'q', line 4: ORDER BY cannot run continuously: a stream has no last row
--- fix: drop ORDER BY
+-- fix: drop it and order the results where you read them

@@ -3,5 +3,5 @@ UNION ALL
 SELECT location FROM parcels
 -- expect
 -- nodes: Union Project LogicalRDD
--- refused: query 'q', line 2: UNION cannot run yet
--- fix: register one query for each part
+-- refused: query 'q', line 2: UNION cannot be inside a query.
+-- fix: write SELECT ... UNION ALL SELECT ... outside all others

@@ -2,4 +2,4 @@ SELECT location FROM sensors
 -- expect
 -- nodes: Project MapPartitionsInPandas LogicalRDD
 -- refused: query 'q': MapPartitionsInPandas cannot run continuously
--- fix: keep to SELECT
+-- fix: write a window behind the stream

@@ -3,5 +3,5 @@ SELECT location,
 FROM sensors
 -- expect
 -- nodes: Project Window Project LogicalRDD
--- refused: query 'q', line 2: OVER cannot run continuously yet
--- fix: drop the window function
+-- refused: query 'q', line 2: OVER cannot run continuously without a window
+-- fix: write a window behind the stream
