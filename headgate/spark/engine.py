@@ -254,7 +254,7 @@ class SparkEngine:
         """Gives who shares a query's code and how, the SQL of all, and which lane tuples take."""
         path = self._network.paths[unit]
         if path.stateful is not None:
-            lane = f"{self._executor.windowed_lane(path)}: {WAYS[path.stateful.mode]}"
+            lane = f"{self._executor.windowed.lane(path)}: {WAYS[path.stateful.mode]}"
             return [path.query.name], "single", path.stateful.text, lane
         if path.runs_whole:
             return [path.query.name], "single", path.query.sql, "job: it runs as it is written"

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from math import inf
 from pathlib import Path as File
 
@@ -20,7 +19,6 @@ from headgate.model.form import Form
 from headgate.model.network import Path
 from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
-from headgate.model.window import Stateful
 from headgate.spark.arrangement import LEAST_ALIKE, Part, alike_in, divided, parts_of
 from headgate.spark.budget import Budget
 from headgate.spark.constants import ConstantsGroup, constants_group_of, fits
@@ -28,15 +26,13 @@ from headgate.spark.files import flush_all
 from headgate.spark.group import Group, Output, group_of
 from headgate.spark.journal import Journal, Result, Train
 from headgate.spark.lanes import Lanes
-from headgate.spark.panes import Panes
 from headgate.spark.projection import NotPlain, Projection
 from headgate.spark.promises import Promise, Promises
 from headgate.spark.segment_queue import SegmentQueue, SourceRange
 from headgate.spark.sinks import FileSink
-from headgate.spark.small_query import SmallQuery
 from headgate.spark.stream_log import StreamLog, Trains
-from headgate.spark.timeline import Timeline, TimelineTrains
-from headgate.spark.windowed import Windowed
+from headgate.spark.timeline import Timeline
+from headgate.spark.windowed_queries import WindowedQueries
 from headgate.spark.workers import Turn
 
 log = logging.getLogger("headgate.spark")
@@ -115,12 +111,10 @@ class Executor:
         shares: bool = True,
     ) -> None:
         self._session, self._lane, self._budget = session, lane, budget
-        self._shares = shares
         self._journal, self._logs, self._sinks = journal, logs, sinks
         self._queues, self._queued = {} if queues is None else queues, queued
         self._timelines = {} if timelines is None else timelines
-        self._windowed: dict[str, Windowed] = {}
-        self._panes: dict[tuple[str, ...], Panes] = {}
+        self.windowed = WindowedQueries(self._timelines, logs, sinks, lane, shares=shares)
         self._reached, self.promises = reached, Promises(journal, reached)
         self._shared: dict[str, Prepared] = {}
         self._alone: dict[str, Prepared] = {}
@@ -175,7 +169,7 @@ class Executor:
     def forget(self, query: str) -> None:
         with self._lock:
             self._alone.pop(query, None)
-            self._windowed.pop(query, None)
+        self.windowed.forget(query)
 
     def renew(self, paths: Iterable[Path]) -> None:
         """Has the code of queries made anew."""
@@ -202,8 +196,8 @@ class Executor:
         for path in paths:
             if path.stateful is not None:
                 check()
-                found[path.query.name] = self._run_windowed(session, path, trains)
-                lanes.append(self.windowed_lane(path))
+                found[path.query.name] = self.windowed.run(session, path, trains)
+                lanes.append(self.windowed.lane(path))
                 continue
             prepared = self.solo(path) if len(paths) == 1 else self.prepared(path)
             parts.setdefault(id(prepared), (prepared, []))[1].append(path)
@@ -330,48 +324,6 @@ class Executor:
             frame = frame.selectExpr(text)
         table = frame.toArrow()
         return Output(table, np.full(table.num_rows, trains.mean_arrived_at_s()))
-
-    def _run_windowed(
-        self, session: SparkSession, path: Path, trains: Trains
-    ) -> Output | Exception:
-        assert path.stateful is not None
-        assert isinstance(trains, TimelineTrains)
-        name = path.query.name
-        with self._lock:
-            if name not in self._windowed:
-                self._windowed[name] = self._windowed_of(path, path.stateful)
-        try:
-            return self._windowed[name](session, trains.first, trains.end)
-        except Exception as error:
-            return error
-
-    def windowed_lane(self, path: Path) -> Lane:
-        """Gives the way that small calls of a query with windows take."""
-        found = self._windowed.get(path.query.name)
-        return "job" if found is None else found.lane
-
-    def _windowed_of(self, path: Path, how: Stateful) -> Windowed:
-        quoted = [f"`{column}`" for column in path.columns]
-        text = self._sinks[path.query.name].text(quoted, path.columns)
-        streams = {each.view: each.stream for each in how.inputs}
-        query = SmallQuery(
-            how.text,
-            path.columns,
-            text,
-            lambda view: self._logs[streams[view]].schema.fields,
-            self._lane,
-        )
-        timeline = self._timelines[path.stream]
-        return Windowed(how, timeline, self._nothing, query, partial(self._panes_of, path))
-
-    def _panes_of(self, path: Path, key: tuple[str, ...], make: Callable[[], Panes]) -> Panes:
-        """Gives the panes of a query: those of others of its class that aggregate alike."""
-        own = path.query.query_class if self._shares else f"query {path.query.name}"
-        with self._lock:
-            return self._panes.setdefault((path.stream, own, *key), make())
-
-    def _nothing(self, stream: str) -> pa.Table:
-        return self._logs[stream].arrow_schema.empty_table()
 
     def run(
         self, session: SparkSession, work: Work, turn: Turn | None = None

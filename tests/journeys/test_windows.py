@@ -208,7 +208,7 @@ def test_windows_of_many_sizes_share_their_panes(
     gate = gate_over(spark, tmp_path, texts, train_tuples=30)
     gate.start()
     consume(gate, len(rows))
-    panes = gate._engine._executor._panes
+    panes = gate._engine._executor.windowed._panes
     gate.stop()
     assert len(panes) == 2  # one a class
     assert sorted(each._width for each in panes.values()) == [1_000_000, 2_000_000]

@@ -1,0 +1,93 @@
+"""The queries with windows of an executor, and what they have in common."""
+
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from headgate.model.network import Path
+from headgate.model.plan import Lane
+from headgate.model.window import Stateful
+from headgate.spark.group import Output
+from headgate.spark.panes import Panes
+from headgate.spark.sinks import FileSink
+from headgate.spark.small_query import SmallQuery
+from headgate.spark.stream_log import StreamLog, Trains
+from headgate.spark.timeline import Timeline, TimelineTrains
+from headgate.spark.windowed import Windowed
+
+
+class WindowedQueries:
+    """Makes what runs a query when it first does; safe to use from several workers.
+
+    Args:
+        lane: `job` for every call, or the quicker.
+        shares: whether queries that read alike have compiled code in common and, within a class,
+            the panes of what they aggregate.
+    """
+
+    def __init__(
+        self,
+        timelines: Mapping[str, Timeline],
+        logs: Mapping[str, StreamLog],
+        sinks: Mapping[str, FileSink],
+        lane: Lane | None,
+        *,
+        shares: bool,
+    ) -> None:
+        self._timelines, self._logs, self._sinks = timelines, logs, sinks
+        self._lane, self._shares = lane, shares
+        self._queries: dict[str, Windowed] = {}
+        self._texts: dict[tuple[object, ...], SmallQuery] = {}
+        self._panes: dict[tuple[str, ...], Panes] = {}
+        self._lock = threading.Lock()
+
+    def run(self, session: SparkSession, path: Path, trains: Trains) -> Output | Exception:
+        """Gives what trains of its timeline bring a query, or why that cannot be told."""
+        assert path.stateful is not None
+        assert isinstance(trains, TimelineTrains)
+        name = path.query.name
+        with self._lock:
+            if name not in self._queries:
+                self._queries[name] = self._new(path, path.stateful)
+        try:
+            return self._queries[name](session, trains.first, trains.end)
+        except Exception as error:
+            return error
+
+    def lane(self, path: Path) -> Lane:
+        """Gives the way that small calls of a query take."""
+        found = self._queries.get(path.query.name)
+        return "job" if found is None else found.lane
+
+    def forget(self, query: str) -> None:
+        with self._lock:
+            self._queries.pop(query, None)
+
+    def _new(self, path: Path, how: Stateful) -> Windowed:
+        quoted = [f"`{column}`" for column in path.columns]
+        text = self._sinks[path.query.name].text(quoted, path.columns)
+        streams = {each.view: each.stream for each in how.inputs}
+        fields = {view: self._logs[name].schema.fields for view, name in streams.items()}
+        # The size of a window is not part of the text: many sizes, one text.
+        own = () if self._shares else (path.query.name,)
+        key = (how.text, path.columns, text, tuple(streams.items()), *own)
+        if key not in self._texts:
+            self._texts[key] = SmallQuery(
+                how.text, path.columns, text, fields.__getitem__, self._lane
+            )
+        timeline = self._timelines[path.stream]
+        return Windowed(
+            how, timeline, self._nothing, self._texts[key], partial(self._panes_of, path)
+        )
+
+    def _panes_of(self, path: Path, key: tuple[str, ...], make: Callable[[], Panes]) -> Panes:
+        """Gives the panes of a query: those of others of its class that aggregate alike."""
+        own = path.query.query_class if self._shares else f"query {path.query.name}"
+        with self._lock:
+            return self._panes.setdefault((path.stream, own, *key), make())
+
+    def _nothing(self, stream: str) -> pa.Table:
+        return self._logs[stream].arrow_schema.empty_table()
