@@ -66,14 +66,15 @@ class Stateful:
         return max(sizes) if self.join == "Inner" else sum(sizes) + 1
 
     @property
-    def closes(self) -> Window | None:
+    def closes(self) -> Window:
         """A window whose ends are when there is something to do although no tuple has come."""
         window = self.inputs[0].window
         if self.mode in ("windows", "each"):
             return window
         if self.mode == "pairs" and self.join == "Inner":
-            return None
-        return Window(axis="time", size=self.reach, slide=1)
+            # Nothing comes out, but what no tuple can be joined with any more is forgotten.
+            return Window(axis="time", size=self.reach, slide=max(self.reach, 1_000_000))
+        return Window(axis="time", size=self.reach + 1, slide=1)
 
     @property
     def streams(self) -> tuple[str, ...]:
