@@ -72,13 +72,15 @@ def named_streams(query: Query) -> list[Named]:
             continue
         close = tokens.index(_closing(tokens, place))
         clause = sql[token.start : tokens[close].end + 1]
-        if not place or tokens[place - 1].token_type not in _NAMES:
+        if tokens[close].token_type != TokenType.R_BRACKET:
+            raise _refused(query, clause, token, "is not closed")
+        if not place or not _names(tokens[place - 1]):
             raise _refused(query, clause, token, "does not stand behind the name of a stream")
         name, last = tokens[place - 1], tokens[close]
         alias, behind = name.text, tokens[close + 1 : close + 3]
-        if behind and behind[0].token_type == TokenType.ALIAS:
-            behind = behind[1:]
-        if behind and behind[0].token_type in _NAMES:
+        said = bool(behind) and behind[0].token_type == TokenType.ALIAS
+        behind = behind[said:]
+        if behind and (_names(behind[0]) if said else behind[0].token_type in _NAMES):
             alias, last = behind[0].text, behind[0]
         window = _clause(query, clause, tokens[place + 1 : close])
         found.append(Named(name.text, alias, window, name.start, last.end + 1))
@@ -124,6 +126,14 @@ def microseconds(text: str) -> int | None:
             return None
         total += int(number) * scale
     return total or None
+
+
+def _names(token: Token) -> bool:
+    """Tells whether a word can be a name: a stream may be called `date`, too."""
+    return token.token_type in _NAMES or (
+        re.fullmatch(r"[A-Za-z]\w*", token.text) is not None
+        and token.token_type not in (TokenType.STRING, TokenType.FROM, TokenType.JOIN)
+    )
 
 
 def _opens(token: Token, after: Token) -> bool:

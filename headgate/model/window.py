@@ -50,6 +50,8 @@ class Stateful:
             watermark has passed, in the order of their time.
         text: the query's SQL over the views.
         join: of `pairs`, which tuples come out that have no partner, or because they have one.
+        alone: of `windows`, the SQL over one window, where it has a result although WHERE has left
+            none of the window's rows.
         shows_window: whether views have the window's `start` and `end` in a column `window`.
     """
 
@@ -58,6 +60,7 @@ class Stateful:
     inputs: tuple[Input, ...]
     shows_window: bool = False
     join: Join = "Inner"
+    alone: str | None = None
 
     @property
     def reach(self) -> int:

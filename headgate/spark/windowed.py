@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import (
@@ -86,7 +87,22 @@ class Windowed:
         table = rows.table.drop_columns([ARRIVED_AT]).take(tuples)
         table = table.append_column(WINDOW, self._window(ends, source))
         made = self._run(session, {source.view: table})
+        if self._how.alone is not None:
+            made = self._with_left_out(session, made, ends)
         return self._closed(made, first, end)
+
+    def _with_left_out(self, session: SparkSession, made: pa.Table, ends: Times) -> pa.Table:
+        """Adds what comes of windows of which WHERE has left no row."""
+        missing = np.setdiff1d(ends, _numbers(made[END]))
+        if not len(missing):
+            return made
+        if not hasattr(self, "_of_no_rows"):
+            views = {each.view: self._empty(each) for each in self._how.inputs}
+            self._of_no_rows = self._run(session, views, self._how.alone)
+        count = self._of_no_rows.num_rows
+        added = self._of_no_rows.take(np.tile(np.arange(count), len(missing)))
+        added = added.append_column(END, self._places(np.repeat(missing, count)))
+        return pa.concat_tables([made, added.cast(made.schema)])
 
     def _each(self, session: SparkSession, first: int, end: int, before: int, after: int) -> Output:
         """Computes the windows that have closed one after the other."""
@@ -192,14 +208,21 @@ class Windowed:
         low = NEVER if before == NEVER else before - source.window.size
         return self._timeline.rows(source.stream, first, end, self._axis, low)
 
-    def _run(self, session: SparkSession, views: dict[str, pa.Table]) -> pa.Table:
+    def _run(
+        self, session: SparkSession, views: dict[str, pa.Table], text: str | None = None
+    ) -> pa.Table:
         for name, table in views.items():
-            session.createDataFrame(table).coalesce(1).createOrReplaceTempView(name)
-        return self._frame(session).toArrow()
+            self._view(session, name, table)
+        return self._frame(session, text or self._how.text).toArrow()
 
-    def _frame(self, session: SparkSession) -> DataFrame:
+    def _view(self, session: SparkSession, name: str, table: pa.Table) -> None:
+        # Spark would take a time without a zone for one with the session's.
+        schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+        session.createDataFrame(table, schema).coalesce(1).createOrReplaceTempView(name)
+
+    def _frame(self, session: SparkSession, text: str) -> DataFrame:
         """Gives the query over the views that there are now."""
-        frame = session.sql(self._how.text)
+        frame = session.sql(text)
         hidden = [name for name in frame.columns if name.startswith(HIDDEN)]
         frame = frame.toDF(*self._columns_with(frame.columns))
         return frame.selectExpr(self._text, *hidden) if self._text else frame
@@ -236,8 +259,9 @@ class Windowed:
                     for number, each in enumerate(self._how.inputs)
                 }
             for name, table in views.items():
-                session.createDataFrame(table).createOrReplaceTempView(name)
-            self._no_rows = self._visible(self._frame(session).limit(0).toArrow())
+                self._view(session, name, table)
+            frame = self._frame(session, self._how.text)
+            self._no_rows = self._visible(frame.limit(0).toArrow())
         return Output(self._no_rows, np.zeros(0))
 
     def _empty(self, source: Input) -> pa.Table:

@@ -34,6 +34,7 @@ class Case:
     files_a_trigger: int
     workers: int
     lateness_s: int
+    retention_s: float
     crash_at: str | None
     crash_after: int
 
@@ -47,6 +48,7 @@ cases = st.builds(
     files_a_trigger=st.integers(1, 3),
     workers=st.integers(1, 3),
     lateness_s=st.sampled_from([0, 3]),
+    retention_s=st.sampled_from([0.0, 3600.0]),
     crash_at=st.sampled_from([None, None, *POINTS]),
     crash_after=st.integers(0, 6),
 )
@@ -102,6 +104,7 @@ def _run(
         classes={"H": 3, "N": 1},
         workers=case.workers,
         train_tuples=case.train_tuples,
+        retention_s=case.retention_s,
         rehearsal_s=0,
         reached=reached,
     )
