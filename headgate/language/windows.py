@@ -21,6 +21,9 @@ MICROSECONDS = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
+LONGEST = 2**60
+"""Microseconds that can be added to any time, and more tuples than there are."""
+
 FIX = "write [RANGE 60 SECONDS SLIDE 10 SECONDS], [RANGE 10 SECONDS] or [ROWS 100 SLIDE 10]"
 
 _CLAUSES = (TokenType.L_BRACKET, TokenType.RANGE, TokenType.ROWS)
@@ -125,7 +128,7 @@ def microseconds(text: str) -> int | None:
         if scale is None or not re.fullmatch(r"\d+", number):
             return None
         total += int(number) * scale
-    return total or None
+    return total if 0 < total < LONGEST else None
 
 
 def _names(token: Token) -> bool:
@@ -179,7 +182,7 @@ def _clause(query: Query, clause: str, tokens: Sequence[Token]) -> Window:
     at = next((n for n, word in enumerate(words) if word.upper() == "SLIDE"), len(words))
     parts = [" ".join(words[:at]), " ".join(words[at + 1 :])]
     if kind == "ROWS":
-        sizes = [int(each) if re.fullmatch(r"\d+", each) else None for each in parts]
+        sizes = [int(each) if re.fullmatch(r"\d{1,18}", each) else None for each in parts]
     else:
         sizes = [microseconds(each) for each in parts]
     size, slide = sizes

@@ -47,6 +47,11 @@ def segments_of(
         QueryRefused: as `registered`, or it cannot be cut although it says so.
     """
     if has_windows(query.sql) or is_union(query.sql):
+        if query.cut:
+            raise QueryRefused(
+                query=query.name, clause="cut", reason="is for queries without windows or unions",
+                fix="leave cut out",
+            )  # fmt: skip
         path = (windowed if has_windows(query.sql) else united)(query, analyst, streams)
         of = path.stateful.streams if path.stateful else ()
         return (Stream(name=path.stream, format=DERIVED, of=of),), (path,)

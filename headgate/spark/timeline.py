@@ -78,6 +78,13 @@ class Timeline:
         self._next = {stream: stands[stream].train for stream in sources}
         self._heard_at_s: dict[str, float] = {}
         self._speaks = False
+        kept = {stream: {each.number for each in journal.trains(stream)} for stream in sources}
+        # While no query had windows, nobody kept the log from dropping trains.
+        self._lost = {
+            each.number
+            for each in self._entries
+            if each.train >= 0 and each.train not in kept[each.stream]
+        }
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -240,6 +247,7 @@ class Timeline:
             entries = [
                 each for each in self._between(self._first, end)
                 if each.stream == stream and each.train >= 0 and self._reaches(each, axis, low)
+                and each.number not in self._lost
             ]  # fmt: skip
         for entry in entries:
             if axis == "rows":
@@ -258,10 +266,15 @@ class Timeline:
         return Rows(pa.concat_tables(tables), np.concatenate(places), np.concatenate(news))
 
     def late(self, first: int, end: int) -> tuple[int, int]:
-        """Counts the tuples that are late and those that have no time, of some trains."""
+        """Counts the tuples that are late and those that have no time, of some trains.
+
+        What is lost with its train counts as late.
+        """
         late = timeless = 0
         for entry in self._between(first, end):
-            if entry.train >= 0:
+            if entry.number in self._lost:
+                late += entry.tuples
+            elif entry.train >= 0:
                 kept, times = self._not_late(entry)
                 none = int((times == NEVER).sum()) if self._has_time(entry.stream) else 0
                 timeless += none

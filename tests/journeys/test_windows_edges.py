@@ -210,5 +210,7 @@ def test_refusals_name_what_the_user_wrote(spark: SparkSession, tmp_path: Path) 
         said[sql] = str(refused.value)
     wrong = {sql: text for sql, text in said.items() if REFUSED[sql] not in text or "__hg" in text}
     assert not wrong
+    with pytest.raises(QueryRefused, match="cut is for queries without windows"):
+        gate.add_query(query("q", "SELECT ts FROM s [ROWS 3]", cut=True))
     with pytest.raises(QueryRefused, match="cannot be read"):
         gate.add({"queries": {"q": {"sql": "SELECT ts FROM s [ROWS 0]", "class": "default"}}})

@@ -170,6 +170,8 @@ REFUSED = {
     "SELECT k FROM s [RANGE 10]": "[RANGE 10] cannot be read",
     "SELECT k FROM s [RANGE 0 SECONDS]": "cannot be read",
     "SELECT k FROM s [RANGE 1 MONTH]": "cannot be read",
+    "SELECT k FROM s [RANGE 99999999 WEEKS]": "cannot be read",
+    "SELECT k FROM s [ROWS 9999999999999999999]": "cannot be read",
     "SELECT k FROM s [RANGE 1.5 SECONDS]": "cannot be read",
     "SELECT k FROM s [RANGE 10 SECONDS SLIDE]": "cannot be read",
     "SELECT k FROM s [ROWS 10 SLIDE 0]": "cannot be read",
