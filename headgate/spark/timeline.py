@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -287,12 +288,16 @@ class Timeline:
             kept = (each.train for each in self._entries if each.stream == stream)
             return min((train for train in kept if train >= 0), default=self._next[stream])
 
-    def drop(self, passed: int) -> None:
-        """Forgets trains below a number that no window needs any more."""
+    def drop(self, passed: int, before_s: float = inf) -> None:
+        """Forgets trains below a number that no window needs any more.
+
+        Args:
+            before_s: those that arrived later stay: a query that comes begins with them.
+        """
         with self._lock:
             low = self.watermark(passed)
             place = self.watermark(passed, "rows")
-            before = self._first
+            needed = self._first
             sizes = self._sizes
             for entry in self._between(self._first, passed):
                 time = "time" in sizes and (
@@ -301,12 +306,15 @@ class Timeline:
                 rows = "rows" in sizes and self._reaches(entry, "rows", place - sizes["rows"])
                 if entry.train >= 0 and (time or rows):
                     break
-                before = entry.number + 1
+                needed = entry.number + 1
+            passed_by = self._between(self._first, needed)
+            for entry in passed_by:
+                self._times.pop((entry.stream, entry.train), None)
+            younger = (each.number for each in passed_by if each.arrived_at_s > before_s)
+            before = next(younger, needed)
             if before > self._first:
                 self._gone = self._stands(self._entries[: before - self._first])
                 self._journal.drop_entries(self.name, before, self._gone)
-                for entry in self._entries[: before - self._first]:
-                    self._times.pop((entry.stream, entry.train), None)
                 del self._entries[: before - self._first]
                 self._first = before
 

@@ -214,3 +214,34 @@ def test_refusals_name_what_the_user_wrote(spark: SparkSession, tmp_path: Path) 
         gate.add_query(query("q", "SELECT ts FROM s [ROWS 3]", cut=True))
     with pytest.raises(QueryRefused, match="cannot be read"):
         gate.add({"queries": {"q": {"sql": "SELECT ts FROM s [ROWS 0]", "class": "default"}}})
+
+
+def test_a_window_that_the_clock_has_closed_stays_closed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def gate() -> Headgate:
+        made = Headgate(spark, state=tmp_path / "state", rehearsal_s=1)
+        made.add_stream(stream(tmp_path / "s", quiet_s=0.1))
+        made.add_query(query("q", "SELECT min(`c d`) AS low FROM s [RANGE 2 SECONDS]"))
+        made.add_query(query("u", "SELECT `c d`, ts FROM s UNION ALL SELECT `c d`, ts FROM s"))
+        made.start()
+        return made
+
+    results = tmp_path / "state" / "results"
+    write(tmp_path / "s", 0, 2)
+    first = gate()
+    until(lambda: [first.totals()[each][1] for each in "qu"] == [1, 4], first)
+    first.stop()
+    again = gate()
+    write(tmp_path / "s", 1, 2)  # may be late, may be not: but nothing comes twice
+    write(tmp_path / "s", 2000, 2)
+    until(lambda: again.totals()["q"][0] == 6, again)
+    until(lambda: again.totals()["q"][1] >= 2, again)
+    report = again.stop()
+    assert report is not None
+    assert not report.errors
+    found = committed_rows(results / "q")
+    assert found[0,] == 1
+    assert set(found.values()) == {1}
+    assert set(committed_rows(results / "u").values()) == {2}
+    balanced(again)

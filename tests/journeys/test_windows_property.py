@@ -1,5 +1,6 @@
 """What queries with windows commit is the batch answer, whatever policy, trains or a crash."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from sources import balanced
 from window_cases import SECOND, Asked, Row, answer, queries, streams, table_of
 
 from headgate import Headgate, Query, Stream
+from headgate.model.stream import Ingest
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -35,6 +37,7 @@ class Case:
     workers: int
     lateness_s: int
     retention_s: float
+    ingest: Ingest
     crash_at: str | None
     crash_after: int
 
@@ -49,6 +52,7 @@ cases = st.builds(
     workers=st.integers(1, 3),
     lateness_s=st.sampled_from([0, 3]),
     retention_s=st.sampled_from([0.0, 3600.0]),
+    ingest=st.sampled_from(["auto", "auto", "spark"]),
     crash_at=st.sampled_from([None, None, *POINTS]),
     crash_after=st.integers(0, 6),
 )
@@ -73,7 +77,9 @@ def _check(spark: SparkSession, folder: Path, case: Case) -> None:
     for name, files in case.files.items():
         (folder / name).mkdir()
         for number, file in enumerate(files):
-            pq.write_table(table_of(file), folder / name / f"{number:04d}.parquet")
+            path = folder / name / f"{number:04d}.parquet"
+            pq.write_table(table_of(file), path)
+            os.utime(path, (number, number))  # Structured Streaming takes the oldest first
     rows = {name: [row for file in files for row in file] for name, files in case.files.items()}
     offered = {
         f"q{number}": sum(len(rows[stream]) for stream in asked.streams)
@@ -109,11 +115,13 @@ def _run(
         reached=reached,
     )
     for name in case.files:
-        options = {"path": str(folder / name), "maxFilesPerTrigger": str(case.files_a_trigger)}
+        # Structured Streaming does not say in which order it reads the files of a batch.
+        files = case.files_a_trigger if case.ingest == "auto" else 1
+        options = {"path": str(folder / name), "maxFilesPerTrigger": str(files)}
         gate.add_stream(
             Stream(
                 name=name, format="parquet", schema=SCHEMA, event_time="ts", options=options,
-                trigger_s=0, lateness_s=case.lateness_s, quiet_s=None,
+                trigger_s=0, lateness_s=case.lateness_s, quiet_s=None, ingest=case.ingest,
             )
         )  # fmt: skip
     for number, asked in enumerate(case.queries):

@@ -147,3 +147,17 @@ def test_trains_that_the_log_has_dropped_are_passed_over(make: Make) -> None:
         assert rows.place.tolist() == [2]
     assert world.timeline.late(0, world.end) == (2, 0)
     assert world.timeline.watermark(world.end) == 2
+
+
+def test_trains_stay_as_long_as_retention_says(make: Make) -> None:
+    world = make(stream("a"))
+    world.reads(over(2, 1))
+    for number in range(10):
+        world.take("a", number * 10)  # train n arrives at second n + 1
+    world.timeline.drop(world.end, before_s=4.0)
+    assert world.timeline.held("a") == 4
+    rows = world.timeline.rows("a", 0, world.end, "time", NEVER)
+    assert rows is not None
+    assert rows.place.tolist() == [40, 50, 60, 70, 80, 90]
+    world.timeline.drop(world.end)
+    assert world.timeline.held("a") == 9
