@@ -24,7 +24,8 @@ from headgate.model.window import (
 )
 
 _NOT_AT_ONCE = frozenset({"ORDER BY", "SORT BY", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT",
-                          "WITH", "ROLLUP", "CUBE", "GROUPING SETS", "OVER"})  # fmt: skip
+                          "WITH", "ROLLUP", "CUBE", "GROUPING SETS", "OVER", "TABLESAMPLE",
+                          "|>"})  # fmt: skip
 """Words of texts that mean something else over several windows than over one."""
 
 _CLAUSES = ("FROM", "ON", "WHERE", "GROUP BY", "HAVING")
@@ -107,12 +108,18 @@ def refuse_bare(query: Query, how: Stateful, read: Sequence[str], known: Sequenc
 
 
 def _over_windows(text: str, stream: str, window: Window) -> list[Stateful]:
-    inputs = (Input(stream=stream, view=stream, window=window),)
-    each = Stateful(mode="each", text=text, inputs=inputs, shows_window=_shows_window(text))
+    inputs, shows = (Input(stream=stream, view=stream, window=window),), _shows_window(text)
+    each = Stateful(mode="each", text=text, inputs=inputs, shows_window=shows)
     return [
         *(
-            Stateful(mode="windows", text=at_once, inputs=inputs, shows_window=True)
-            for at_once in _at_once(text)
+            Stateful(
+                mode="windows",
+                text=at_once,
+                inputs=inputs,
+                shows_window=True,
+                alone=text if always and not shows else None,
+            )
+            for at_once, always in _at_once(text, shows)
         ),
         each,
     ]
@@ -122,10 +129,12 @@ def _shows_window(text: str) -> bool:
     return any(token.text.lower() == "window" for token in tokens_of(text))
 
 
-def _at_once(text: str) -> Iterator[str]:
+def _at_once(text: str, shows: bool) -> Iterator[tuple[str, bool]]:
     """Gives texts that compute every window of a view by itself, of which Spark takes one or none.
 
     What is grouped is grouped by window, too, and what is distinct is so with the window's end.
+    Each comes with whether the text has a result for a window of which WHERE leaves no row, as
+    count(*) has: that is not in a group, so HAVING cannot be held against it.
     """
     tokens = [token for token in tokens_of(text) if token.token_type != TokenType.SEMICOLON]
     words = [token.text.upper() for token in tokens]
@@ -133,20 +142,42 @@ def _at_once(text: str) -> Iterator[str]:
         return
     places = _places(tokens)
     from_, grouped = places.get("FROM"), places.get("GROUP BY")
-    if from_ is None or any(
-        token.token_type == TokenType.STAR and depth == 0
-        for token, depth in _depths(tokens[:from_])
-    ):
-        return
-    if grouped is not None and words[grouped + 1] == "ALL":
+    if from_ is None or _all_columns(tokens) or (grouped and words[grouped + 1] == "ALL"):
         return
     shown = {from_: f", window.end AS {END} "}
     end = places.get("HAVING", len(tokens))
     if grouped is not None:
-        yield _insert(text, tokens, {**shown, end: ", window "})
+        yield _insert(text, tokens, {**shown, end: ", window "}), False
     else:
-        yield _insert(text, tokens, shown)
-        yield _insert(text, tokens, {**shown, end: " GROUP BY window "})
+        yield _insert(text, tokens, shown), False
+        if shows or "HAVING" not in places:
+            yield _insert(text, tokens, {**shown, end: " GROUP BY window "}), True
+
+
+def _all_columns(tokens: Sequence[Token]) -> list[int]:
+    """Gives where * stands for all columns: neither in count(*) nor between factors."""
+    before = {TokenType.SELECT, TokenType.DISTINCT, TokenType.ALL, TokenType.COMMA, TokenType.DOT,
+              TokenType.L_PAREN}  # fmt: skip
+    return [
+        place
+        for place, token in enumerate(tokens)
+        if token.token_type == TokenType.STAR
+        and tokens[place - 1].token_type in before
+        and [each.text.lower() for each in tokens[place - 2 : place]] != ["count", "("]
+    ]
+
+
+def _refuse_all_columns(query: Query, tokens: Sequence[Token]) -> None:
+    """Refuses struct(*) and the like, where it would have columns that no user sees."""
+    depths = _depths(tokens)
+    for place in _all_columns(tokens):
+        # In a subquery * is a list of columns, in a function an argument.
+        inside = [each for each, depth in depths[:place] if depth == depths[place][1]]
+        if depths[place][1] and not any(each.token_type == TokenType.SELECT for each in inside):
+            raise QueryRefused(
+                query=query.name, clause="*", reason="cannot be inside a function here",
+                fix="name the columns, as in struct(k, v)", line=tokens[place].line,
+            )  # fmt: skip
 
 
 def _pairs(query: Query, named: Sequence[Named], joins: Sequence[str]) -> Stateful:
@@ -160,6 +191,7 @@ def _pairs(query: Query, named: Sequence[Named], joins: Sequence[str]) -> Statef
     join = cast(Join, outer[0] if outer else "Inner")
     text = _over_views(query.sql, named)
     tokens = [token for token in tokens_of(text) if token.token_type != TokenType.SEMICOLON]
+    _refuse_all_columns(query, tokens)
     places = _places(tokens)
     times = [time_column(number) for number in range(len(named))]
     conditions = " AND ".join(
@@ -195,7 +227,7 @@ def union_of(query: Query, streams: Sequence[str], times: Mapping[str, str | Non
     """Gives a union of streams in the order of time.
 
     Raises:
-        QueryRefused: a stream has no time.
+        QueryRefused: a stream has no time, or a part is not SELECT ... FROM a stream.
     """
     known = {name.lower(): name for name in times}
     found = list(dict.fromkeys(known[name.lower()] for name in streams))
@@ -207,11 +239,24 @@ def union_of(query: Query, streams: Sequence[str], times: Mapping[str, str | Non
                 fix=f"name the column with the time, event_time: ts, in stream '{name}'",
             )  # fmt: skip
     tokens = [token for token in tokens_of(query.sql) if token.token_type != TokenType.SEMICOLON]
+    _refuse_all_columns(query, tokens)
+    depths = _depths(tokens)
     inserted = {
         place: f", {time_column(0)} AS {END} "
-        for place, (token, depth) in enumerate(_depths(tokens))
+        for place, (token, depth) in enumerate(depths)
         if depth == 0 and token.token_type == TokenType.FROM and not _compares(tokens, place)
     }
+    parts = 1 + sum(not depth and token.token_type == TokenType.UNION for token, depth in depths)
+    if parts != len(inserted) or any(
+        token.token_type == TokenType.L_PAREN
+        for place in inserted
+        for token in tokens[place + 1 :][:1]
+    ):
+        raise QueryRefused(
+            query=query.name, clause="UNION",
+            reason="has a part that is not SELECT ... FROM a stream",
+            fix="write SELECT ... FROM a UNION ALL SELECT ... FROM b, without other brackets",
+        )  # fmt: skip
     inputs = tuple(
         Input(stream=name, view=name, window=Window(axis="time", size=0)) for name in found
     )
@@ -246,7 +291,8 @@ def _places(tokens: Sequence[Token]) -> dict[str, int]:
     found: dict[str, int] = {}
     for place, (token, depth) in enumerate(_depths(tokens)):
         word = token.text.upper()
-        if depth == 0 and word in _CLAUSES and not _compares(tokens, place):
+        quoted = token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
+        if depth == 0 and not quoted and word in _CLAUSES and not _compares(tokens, place):
             found.setdefault(word, place)
     return found
 

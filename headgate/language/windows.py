@@ -21,6 +21,9 @@ MICROSECONDS = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
+LONGEST = 2**60
+"""Microseconds that can be added to any time, and more tuples than there are."""
+
 FIX = "write [RANGE 60 SECONDS SLIDE 10 SECONDS], [RANGE 10 SECONDS] or [ROWS 100 SLIDE 10]"
 
 _CLAUSES = (TokenType.L_BRACKET, TokenType.RANGE, TokenType.ROWS)
@@ -72,13 +75,15 @@ def named_streams(query: Query) -> list[Named]:
             continue
         close = tokens.index(_closing(tokens, place))
         clause = sql[token.start : tokens[close].end + 1]
-        if not place or tokens[place - 1].token_type not in _NAMES:
+        if tokens[close].token_type != TokenType.R_BRACKET:
+            raise _refused(query, clause, token, "is not closed")
+        if not place or not _names(tokens[place - 1]):
             raise _refused(query, clause, token, "does not stand behind the name of a stream")
         name, last = tokens[place - 1], tokens[close]
         alias, behind = name.text, tokens[close + 1 : close + 3]
-        if behind and behind[0].token_type == TokenType.ALIAS:
-            behind = behind[1:]
-        if behind and behind[0].token_type in _NAMES:
+        said = bool(behind) and behind[0].token_type == TokenType.ALIAS
+        behind = behind[said:]
+        if behind and (_names(behind[0]) if said else behind[0].token_type in _NAMES):
             alias, last = behind[0].text, behind[0]
         window = _clause(query, clause, tokens[place + 1 : close])
         found.append(Named(name.text, alias, window, name.start, last.end + 1))
@@ -123,7 +128,15 @@ def microseconds(text: str) -> int | None:
         if scale is None or not re.fullmatch(r"\d+(\.\d+)?", number):
             return None
         total += round(float(number) * scale)
-    return total or None
+    return total if 0 < total < LONGEST else None
+
+
+def _names(token: Token) -> bool:
+    """Tells whether a word can be a name: a stream may be called `date`, too."""
+    return token.token_type in _NAMES or (
+        re.fullmatch(r"[A-Za-z]\w*", token.text) is not None
+        and token.token_type not in (TokenType.STRING, TokenType.FROM, TokenType.JOIN)
+    )
 
 
 def _opens(token: Token, after: Token) -> bool:
@@ -169,7 +182,7 @@ def _clause(query: Query, clause: str, tokens: Sequence[Token]) -> Window:
     at = next((n for n, word in enumerate(words) if word.upper() == "SLIDE"), len(words))
     parts = [" ".join(words[:at]), " ".join(words[at + 1 :])]
     if kind == "ROWS":
-        sizes = [int(each) if re.fullmatch(r"\d+", each) else None for each in parts]
+        sizes = [int(each) if re.fullmatch(r"\d{1,18}", each) else None for each in parts]
     else:
         sizes = [microseconds(each) for each in parts]
     size, slide = sizes

@@ -50,6 +50,8 @@ class Stateful:
             watermark has passed, in the order of their time.
         text: the query's SQL over the views.
         join: of `pairs`, which tuples come out that have no partner, or because they have one.
+        alone: of `windows`, the SQL over one window, where it has a result although WHERE has left
+            none of the window's rows.
         shows_window: whether views have the window's `start` and `end` in a column `window`.
     """
 
@@ -58,6 +60,7 @@ class Stateful:
     inputs: tuple[Input, ...]
     shows_window: bool = False
     join: Join = "Inner"
+    alone: str | None = None
 
     @property
     def reach(self) -> int:
@@ -66,14 +69,15 @@ class Stateful:
         return max(sizes) if self.join == "Inner" else sum(sizes) + 1
 
     @property
-    def closes(self) -> Window | None:
+    def closes(self) -> Window:
         """A window whose ends are when there is something to do although no tuple has come."""
         window = self.inputs[0].window
         if self.mode in ("windows", "each"):
             return window
         if self.mode == "pairs" and self.join == "Inner":
-            return None
-        return Window(axis="time", size=self.reach, slide=1)
+            # Nothing comes out, but what no tuple can be joined with any more is forgotten.
+            return Window(axis="time", size=self.reach, slide=max(self.reach, 1_000_000))
+        return Window(axis="time", size=self.reach + 1, slide=1)
 
     @property
     def streams(self) -> tuple[str, ...]:

@@ -65,10 +65,14 @@ class Catalogue:
 
     def refuse_to_drop(self, name: str) -> None:
         """Refuses to drop a stream that is not there, or that a query reads."""
-        known = {stream.name for stream in self.streams} - self.gone
+        known = {stream.name for stream in self.streams if not stream.is_derived} - self.gone
         if name not in known:
             raise UnknownName(kind="stream", name=name, known=known)
-        readers = [path.query.name for path in self.alive if path.stream == name]
+        readers = [
+            path.query.name
+            for path in self.alive
+            if name in (path.stateful.streams if path.stateful else (path.stream,))
+        ]
         if readers:
             raise ConfigRefused(
                 path=f"stream '{name}'", key="queries", value=", ".join(readers),
@@ -78,7 +82,19 @@ class Catalogue:
     def with_query(
         self, queues: Sequence[Stream], new: Sequence[Path]
     ) -> tuple[list[int], list[Stream], list[Path]]:
-        """Gives the numbers of a query's paths, and all streams and paths with it."""
+        """Gives the numbers of a query's paths, and all streams and paths with it.
+
+        Raises:
+            ConfigRefused: a stream has the name of the timeline that it needs.
+        """
+        for queue in queues:
+            for each in self.streams:
+                if each.name.lower() == queue.name.lower() and {*each.of} != {*queue.of}:
+                    raise ConfigRefused(
+                        path="streams", key="name", value=each.name,
+                        expected=f"another: query '{new[-1].query.name}' needs it for the time of"
+                        f" {' and '.join(queue.of)}",
+                    )  # fmt: skip
         units = self._places(new)
         paths = [*self.paths[: units[0]], *new, *self.paths[units[-1] + 1 :]]
         known = {stream.name for stream in self.streams}
@@ -100,7 +116,12 @@ class Catalogue:
         """Removes the paths of a query that has never run."""
         queues = {self.paths[unit].into for unit in units}
         del self.paths[units[0] : units[-1] + 1]
-        self.streams = [each for each in self.streams if each.name not in queues]
+        read = {path.stream for path in self.paths}
+        self.streams = [
+            each
+            for each in self.streams
+            if each.name not in queues and (not each.of or each.name in read)
+        ]
 
     def _places(self, new: Sequence[Path]) -> list[int]:
         """Gives new numbers or, of a query that was dropped, those that it had.

@@ -8,7 +8,7 @@ from typing import Any
 
 from headgate.config import Pipeline
 from headgate.errors import UnknownName
-from headgate.language.parse import path_of
+from headgate.language.unread import unread_path
 from headgate.model.network import Path
 from headgate.runtime.recorded import recorded_statistics
 
@@ -97,7 +97,7 @@ def explained(pipeline: Pipeline, name: str) -> Explanation:
     if name not in queries:
         raise UnknownName(kind="query", name=name, known=queries)
     columns: dict[str, Sequence[str]] = {each.name: () for each in pipeline.stream_models()}
-    path = path_of(queries[name], columns)
+    path, _ = unread_path(queries[name], columns)
     found = Explanation.of([path], pipeline.policy.name).to_dict()
     if not queries[name].sink.path:
         found["sink"] = f"{queries[name].sink.format} {File(pipeline.state) / 'results' / name}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from headgate.config import Pipeline
 from headgate.errors import ConfigRefused, StatisticsMissing
-from headgate.language.parse import path_of
+from headgate.language.unread import unread_path
 from headgate.model.network import Network, Path
 from headgate.model.plan import ALL
 from headgate.model.query import QueryClass, QueryStatistics
@@ -33,11 +33,14 @@ def simulated_parts(pipeline: Pipeline) -> PipelineParts:
     """
     streams = pipeline.stream_models()
     columns: dict[str, Sequence[str]] = {stream.name: () for stream in streams}
-    paths = tuple(path_of(query, columns) for query in pipeline.query_models())
+    found = [unread_path(query, columns) for query in pipeline.query_models()]
+    paths = tuple(path for path, _ in found)
+    timelines = {each.name: each for _, more in found for each in more}
     classes = tuple(
         QueryClass(name=name, priority=priority) for name, priority in pipeline.classes.items()
     )
-    return PipelineParts(Network(streams, classes, paths), _known_statistics(pipeline, paths))
+    network = Network((*streams, *timelines.values()), classes, paths)
+    return PipelineParts(network, _known_statistics(pipeline, paths))
 
 
 def simulated_options(pipeline: Pipeline) -> dict[str, Any]:

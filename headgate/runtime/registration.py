@@ -8,6 +8,7 @@ from headgate.errors import HeadgateError, QueryRefused
 from headgate.language.cut import cut
 from headgate.language.parse import path_of, whole
 from headgate.language.refuse import (
+    SUBQUERIES,
     WITH_TABLES,
     refuse_clocks,
     refuse_in_pairs,
@@ -46,6 +47,11 @@ def segments_of(
         QueryRefused: as `registered`, or it cannot be cut although it says so.
     """
     if has_windows(query.sql) or is_union(query.sql):
+        if query.cut:
+            raise QueryRefused(
+                query=query.name, clause="cut", reason="is for queries without windows or unions",
+                fix="leave cut out",
+            )  # fmt: skip
         path = (windowed if has_windows(query.sql) else united)(query, analyst, streams)
         of = path.stateful.streams if path.stateful else ()
         return (Stream(name=path.stream, format=DERIVED, of=of),), (path,)
@@ -107,13 +113,16 @@ def windowed(query: Query, analyst: "Analyst", streams: Sequence[Stream]) -> Pat
     if not named or (len(named) > 1 and any(each.window.slide is None for each in named)):
         reading = analyst.analyse(replace(query, sql=without_windows(query.sql)))
         read = reading.streams, reading.joins
-    analysis, how = _confirmed(query, analyst, stateful_of(query, times, *read))
+    ways = stateful_of(query, times, *read)
+    if ways[0].mode == "pairs":
+        refuse_in_pairs(query.name, (*reading.nodes, *reading.expressions & SUBQUERIES))
+    analysis, how = _confirmed(query, analyst, ways)
+    if "Sample" in analysis.nodes:
+        refuse_stateful(query.name, query.sql, ["Sample"], ())
     refuse_bare(query, how, analysis.streams, list(times))
     refuse_clocks(query.name, analysis.expressions)
     if analysis.random is not None:
         refuse_luck(query.name, analysis.random)
-    if how.mode == "pairs":
-        refuse_in_pairs(query.name, analysis.nodes)
     return _stateful_path(query, how, analysis)
 
 

@@ -153,10 +153,16 @@ def _of_pipeline(
     times = {trace.stream_in(parts.network): trace.times_s() for trace in traces}
     longest_s = max((float(each[-1]) for each in times.values()), default=DEFAULT_S)
     for stream in parts.network.streams:
-        if stream.name not in times:
+        if stream.name not in times and not stream.of:
             bursts = pipeline.arrivals_of(stream.name)
             count = bursts.count_by(longest_s if seconds is None else seconds)
             times[stream.name] = bursts.times_s(0, count)
+    usual = simulated_options(pipeline)
+    triggers = usual["trigger_s"]
+    for stream in parts.network.streams:
+        if stream.of:
+            times[stream.name] = np.sort(np.concatenate([times[each] for each in stream.of]))
+            triggers[stream.name] = min(triggers[each] for each in stream.of)
     known = parts.statistics
     if "overhead_s" in changes:
         every_s = changes["overhead_s"]
@@ -166,7 +172,7 @@ def _of_pipeline(
         name=pipeline.origins.get("streams", "pipeline"),
         network=parts.network,
         arrivals=_cut(times, seconds),
-        options={**simulated_options(pipeline), "statistics": known, "seed": seed, **run},
+        options={**usual, "statistics": known, "seed": seed, **run},
         note=f"{len(parts.network.paths)} queries as on Spark, calls fused",
         pipeline=pipeline,
     )

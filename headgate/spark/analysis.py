@@ -107,6 +107,7 @@ class Analyst:
                         "*", f"0D AS {arrival_column(number)}", f"0L AS {time_column(number)}"
                     )
                 elif how.shows_window:
+                    _refuse_own_window(query, each.stream, self._schemas[each.stream])
                     frame = frame.selectExpr("*", _window_of(kind))
                 frame.createOrReplaceTempView(each.view)
             return self.analyse(replace(query, sql=how.text))
@@ -149,6 +150,15 @@ class Analyst:
             joins=tuple(_joins(tree)),
             joins_tables=len(streams) == 1 and _joins_tables(tree, self._known),
         )
+
+
+def _refuse_own_window(query: Query, stream: str, schema: StructType) -> None:
+    if "window" in map(str.lower, schema.names):
+        raise QueryRefused(
+            query=query.name, clause="window",
+            reason=f"is a column of stream '{stream}', and the window's start and end",
+            fix="give the column another name where the stream comes from",
+        )  # fmt: skip
 
 
 def _window_of(kind: str) -> str:

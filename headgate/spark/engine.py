@@ -375,9 +375,12 @@ class SparkEngine:
     def shed(self, events: Sequence[TuplesShed]) -> None:
         """Makes it certain that queries pass over trains, and tells of it."""
         for event in events:
-            name = self._network.paths[event.unit].query.name
-            self._journal.shed(name, event.first_train, event.end_train, event.tuples)
-            log.warning("query '%s': %s tuples are shed in overload", name, event.tuples)
+            path, tuples = self._network.paths[event.unit], event.tuples
+            name, timeline = path.query.name, self._store.timelines.get(path.stream)
+            if timeline is not None:  # the scheduler counts beats of the clock, too
+                tuples = timeline.tuples(event.first_train, event.end_train)
+            self._journal.shed(name, event.first_train, event.end_train, tuples)
+            log.warning("query '%s': %s tuples are shed in overload", name, tuples)
 
     def forget(self, stream: int, passed: int) -> None:
         """Drops trains that every consumer has passed and retention no longer asks for.

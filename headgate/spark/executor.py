@@ -23,7 +23,7 @@ from headgate.spark.arrangement import LEAST_ALIKE, Part, alike_in, divided, par
 from headgate.spark.budget import Budget
 from headgate.spark.constants import ConstantsGroup, constants_group_of, fits
 from headgate.spark.files import flush_all
-from headgate.spark.group import Group, Output, group_of
+from headgate.spark.group import Group, Output, group_of, quoted
 from headgate.spark.journal import Journal, Result, Train
 from headgate.spark.lanes import Lanes
 from headgate.spark.projection import NotPlain, Projection
@@ -319,8 +319,8 @@ class Executor:
         rows: DataFrame = trains.frame(session)
         rows.drop(ARRIVED_AT).createOrReplaceTempView(path.stream)
         frame = session.sql(path.query.sql)
-        quoted = [f"`{name}`" for name in path.columns]
-        if text := self._sinks[path.query.name].text(quoted, path.columns):
+        columns = [quoted(name) for name in path.columns]
+        if text := self._sinks[path.query.name].text(columns, path.columns):
             frame = frame.selectExpr(text)
         table = frame.toArrow()
         return Output(table, np.full(table.num_rows, trains.mean_arrived_at_s()))

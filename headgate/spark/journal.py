@@ -1,9 +1,10 @@
 """The journal: one SQLite file per application that says what has been ingested and committed."""
 
 import fcntl
+import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -71,6 +72,20 @@ class Entry:
     before: int
     top: int
     arrived_at_s: float
+
+
+@dataclass(frozen=True)
+class Stand:
+    """How far a timeline has come with one of its streams.
+
+    Args:
+        train: the next train of the stream.
+        top: the greatest time so far; `heard` is that of tuples alone, without beats of the clock.
+    """
+
+    train: int
+    top: int
+    heard: int
 
 
 @dataclass(frozen=True)
@@ -287,11 +302,20 @@ class Journal:
         )  # fmt: skip
         return [Entry(*row) for row in rows]
 
-    def drop_entries(self, timeline: str, before: int) -> None:
-        """Forgets trains of a timeline."""
+    def drop_entries(self, timeline: str, before: int, stands: Mapping[str, Stand]) -> None:
+        """Forgets trains of a timeline, but not how far it had come with them, by stream."""
         self.drop_trains(timeline, before)
         with self._transaction() as db:
             db.execute("DELETE FROM entries WHERE timeline = ? AND number < ?", (timeline, before))
+            db.executemany(
+                "INSERT OR REPLACE INTO positions VALUES (?, ?, ?)",
+                [(timeline, name, json.dumps(astuple(each))) for name, each in stands.items()],
+            )
+
+    def stands(self, timeline: str) -> dict[str, Stand]:
+        """Gives how far a timeline had come, by stream, with the trains that are forgotten."""
+        found = self.positions(timeline)
+        return {name: Stand(*json.loads(value)) for name, value in found.items()}
 
     def positions(self, stream: str) -> dict[str, str]:
         """Gives where a stream's source stands: everything that it has told."""

@@ -100,7 +100,7 @@ class Store:
         if stream in self.queues:
             return
         if stream in self.timelines:
-            self.timelines[stream].drop(passed)
+            self.timelines[stream].drop(passed, before_s)
             return
         for timeline in self.timelines_of(stream):
             passed = min(passed, timeline.held(stream))

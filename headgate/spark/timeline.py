@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from headgate.model.stream import Stream
 from headgate.model.window import Axis, Stateful, Window
-from headgate.spark.journal import Entry, Journal, Train
+from headgate.spark.journal import Entry, Journal, Stand, Train
 from headgate.spark.stream_log import StreamLog, Trains
 
 NEVER = np.iinfo(np.int64).min
@@ -70,14 +71,21 @@ class Timeline:
         self._entries = journal.entries(name)
         self._first = self._entries[0].number if self._entries else journal.next_train(name)
         self._times: dict[tuple[str, int], Times] = {}
-        self._sizes: dict[Axis, int] = {"time": 0, "rows": 0}
+        self._sizes: dict[Axis, int] = {}
         self._slides: set[Window] = set()
-        self._next = {
-            stream: 1 + max((e.train for e in self._entries if e.stream == stream), default=-1)
-            for stream in sources
-        }
+        nothing = dict.fromkeys(sources, Stand(0, NEVER, NEVER))
+        self._gone = {**nothing, **journal.stands(name)}
+        stands = self._stands(self._entries)
+        self._next = {stream: stands[stream].train for stream in sources}
         self._heard_at_s: dict[str, float] = {}
         self._speaks = False
+        kept = {stream: {each.number for each in journal.trains(stream)} for stream in sources}
+        # While no query had windows, nobody kept the log from dropping trains.
+        self._lost = {
+            each.number
+            for each in self._entries
+            if each.train >= 0 and each.train not in kept[each.stream]
+        }
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -91,9 +99,8 @@ class Timeline:
         """Keeps tuples as long as a query needs them, and has time pass where it waits for it."""
         axis = how.inputs[0].window.axis
         with self._lock:
-            self._sizes[axis] = max(self._sizes[axis], how.reach)
-            if how.closes is not None:
-                self._slides.add(how.closes)
+            self._sizes[axis] = max(self._sizes.get(axis, 0), how.reach)
+            self._slides.add(how.closes)
 
     def catch_up(self) -> None:
         """Takes in what the logs of its streams have and it does not, in the order of arrival."""
@@ -142,29 +149,43 @@ class Timeline:
         has had no tuple yet is where the others are.
         """
         with self._lock:
+            tops, own = self._tops(self.next_number), self._stands(self._entries)
+            passed: dict[str, int] = {}
+            without: list[str] = []
             for name, (stream, _) in self._sources.items():
                 heard_at_s = self._heard_at_s.setdefault(name, now_s)
                 if stream.quiet_s is None or now_s - heard_at_s < stream.quiet_s:
                     continue
-                before, top = self._top(name), self._passed_top(name, now_s)
-                if top > before and self._closes(name, top):
+                if own[name].heard == NEVER:
+                    without.append(name)
+                else:
+                    passed[name] = own[name].heard + round((now_s - heard_at_s) * 1e6)
+            there = {**tops, **passed}.values()
+            passed |= dict.fromkeys(without, max(there, default=NEVER))
+            passed = {name: top for name, top in passed.items() if top > tops[name]}
+            # All at once: two that are quiet would wait for each other.
+            if passed and self._closes(tops, {**tops, **passed}):
+                for name, top in passed.items():
                     beat = Entry(
                         number=self.next_number, stream=name, train=-1, tuples=0, first_tuple=0,
-                        before=before, top=top, arrived_at_s=now_s,
+                        before=tops[name], top=top, arrived_at_s=now_s,
                     )  # fmt: skip
                     self._append(beat)
 
-    def _passed_top(self, name: str, now_s: float) -> int:
-        own = [each for each in reversed(self._entries) if each.stream == name and each.train >= 0]
-        if own:
-            return own[0].top + round((now_s - self._heard_at_s[name]) * 1e6)
-        others = [self._top(other) for other in self._sources if other != name]
-        return max(others, default=NEVER)
+    def _stands(self, entries: Sequence[Entry]) -> dict[str, Stand]:
+        """Gives where streams stand behind what is gone and some trains after it."""
+        found = dict(self._gone)
+        for each in entries:
+            old = found[each.stream]
+            heard = each.train >= 0
+            found[each.stream] = Stand(
+                each.train + 1 if heard else old.train, each.top, each.top if heard else old.heard
+            )
+        return found
 
-    def _closes(self, name: str, top: int) -> bool:
-        """Tells whether a window that has tuples closes once a stream's time has come to `top`."""
-        tops = self._tops(self.next_number)
-        before, after = self._least(tops), self._least({**tops, name: top})
+    def _closes(self, tops: Mapping[str, int], passed: Mapping[str, int]) -> bool:
+        """Tells whether a window that has tuples closes once streams' times have come so far."""
+        before, after = self._least(tops), self._least(passed)
         reach = max((each.top for each in self._entries if each.train >= 0), default=NEVER)
         if after == NEVER or reach == NEVER:
             return False
@@ -241,6 +262,7 @@ class Timeline:
             entries = [
                 each for each in self._between(self._first, end)
                 if each.stream == stream and each.train >= 0 and self._reaches(each, axis, low)
+                and each.number not in self._lost
             ]  # fmt: skip
         return self._rows(stream, entries, first, axis, low)
 
@@ -267,10 +289,15 @@ class Timeline:
         return Rows(pa.concat_tables(tables), np.concatenate(places), np.concatenate(news))
 
     def late(self, first: int, end: int) -> tuple[int, int]:
-        """Counts the tuples that are late and those that have no time, of some trains."""
+        """Counts the tuples that are late and those that have no time, of some trains.
+
+        What is lost with its train counts as late.
+        """
         late = timeless = 0
         for entry in self._between(first, end):
-            if entry.train >= 0:
+            if entry.number in self._lost:
+                late += entry.tuples
+            elif entry.train >= 0:
                 kept, times = self._not_late(entry)
                 none = int((times == NEVER).sum()) if self._has_time(entry.stream) else 0
                 timeless += none
@@ -283,24 +310,33 @@ class Timeline:
             kept = (each.train for each in self._entries if each.stream == stream)
             return min((train for train in kept if train >= 0), default=self._next[stream])
 
-    def drop(self, passed: int) -> None:
-        """Forgets trains below a number that no window needs any more."""
+    def drop(self, passed: int, before_s: float = inf) -> None:
+        """Forgets trains below a number that no window needs any more.
+
+        Args:
+            before_s: those that arrived later stay: a query that comes begins with them.
+        """
         with self._lock:
             low = self.watermark(passed)
             place = self.watermark(passed, "rows")
-            before = self._first
+            needed = self._first
+            sizes = self._sizes
             for entry in self._between(self._first, passed):
-                time = low == NEVER or self._reaches(entry, "time", low - self._sizes["time"])
-                rows = self._sizes["rows"] and self._reaches(
-                    entry, "rows", place - self._sizes["rows"]
+                time = "time" in sizes and (
+                    low == NEVER or self._reaches(entry, "time", low - sizes["time"])
                 )
+                rows = "rows" in sizes and self._reaches(entry, "rows", place - sizes["rows"])
                 if entry.train >= 0 and (time or rows):
                     break
-                before = entry.number + 1
+                needed = entry.number + 1
+            passed_by = self._between(self._first, needed)
+            for entry in passed_by:
+                self._times.pop((entry.stream, entry.train), None)
+            younger = (each.number for each in passed_by if each.arrived_at_s > before_s)
+            before = next(younger, needed)
             if before > self._first:
-                self._journal.drop_entries(self.name, before)
-                for entry in self._entries[: before - self._first]:
-                    self._times.pop((entry.stream, entry.train), None)
+                self._gone = self._stands(self._entries[: before - self._first])
+                self._journal.drop_entries(self.name, before, self._gone)
                 del self._entries[: before - self._first]
                 self._first = before
 
@@ -315,7 +351,7 @@ class Timeline:
 
     def _tops(self, end: int) -> dict[str, int]:
         """Gives the greatest time so far of every stream, before train `end`."""
-        tops = dict.fromkeys(self._sources, NEVER)
+        tops = {stream: self._gone[stream].top for stream in self._sources}
         seen: set[str] = set()
         for entry in reversed(self._between(self._first, end)):
             if entry.stream not in seen:

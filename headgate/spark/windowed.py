@@ -50,6 +50,7 @@ class Windowed:
         nothing: gives an empty table of a stream, as its log has it.
         query: its text over the views.
         share: gives the panes for what is aggregated, or makes them.
+        alone: the text of one window, where it has an answer even if WHERE leaves no row.
     """
 
     def __init__(
@@ -59,9 +60,11 @@ class Windowed:
         nothing: Callable[[str], pa.Table],
         query: SmallQuery,
         share: Callable[[tuple[str, ...], Callable[[], Panes]], Panes],
+        alone: SmallQuery | None = None,
     ) -> None:
         self._how, self._timeline = stateful, timeline
         self._nothing, self._query, self._share = nothing, query, share
+        self._alone = alone
         self._axis: Axis = stateful.inputs[0].window.axis
 
     @property
@@ -92,7 +95,7 @@ class Windowed:
         """
         source = self._how.inputs[0]
         how = self._query.aggregation(session, {source.view: self._empty(source)})
-        if how is not None:
+        if how is not None and self._how.alone is None:
             try:
                 known = self._panes(how).closed(how, source.window, end, before, after)
                 if known is None:
@@ -109,6 +112,8 @@ class Windowed:
         table = rows.table.drop_columns([ARRIVED_AT]).take(tuples)
         table = table.append_column(WINDOW, window_column(ends, source.window.size, self._axis))
         made = self._run(session, {source.view: table})
+        if self._how.alone is not None:
+            made = self._with_left_out(session, made, ends)
         return self._closed(made, first, end)
 
     def _panes(self, how: Aggregation) -> Panes:
@@ -120,6 +125,20 @@ class Windowed:
         )
         found.fit(source.window)
         return found
+
+    def _with_left_out(self, session: SparkSession, made: pa.Table, ends: Times) -> pa.Table:
+        """Adds what comes of windows of which WHERE has left no row."""
+        missing = np.setdiff1d(ends, _numbers(made[END]))
+        if not len(missing):
+            return made
+        assert self._alone is not None
+        if not hasattr(self, "_of_no_rows"):
+            views = {each.view: self._empty(each) for each in self._how.inputs}
+            self._of_no_rows = self._alone(session, views)
+        count = self._of_no_rows.num_rows
+        added = self._of_no_rows.take(np.tile(np.arange(count), len(missing)))
+        added = added.append_column(END, places_of(np.repeat(missing, count), self._axis))
+        return pa.concat_tables([made, added.cast(made.schema)])
 
     def _each(self, session: SparkSession, first: int, end: int, before: int, after: int) -> Output:
         """Computes the windows that have closed one after the other."""

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from headgate.model.network import Path
 from headgate.model.plan import Lane
 from headgate.model.window import Stateful
-from headgate.spark.group import Output
+from headgate.spark.group import Output, quoted
 from headgate.spark.panes import Panes
 from headgate.spark.sinks import FileSink
 from headgate.spark.small_query import SmallQuery
@@ -67,21 +67,24 @@ class WindowedQueries:
             self._queries.pop(query, None)
 
     def _new(self, path: Path, how: Stateful) -> Windowed:
-        quoted = [f"`{column}`" for column in path.columns]
-        text = self._sinks[path.query.name].text(quoted, path.columns)
+        columns = [quoted(column) for column in path.columns]
+        text = self._sinks[path.query.name].text(columns, path.columns)
         streams = {each.view: each.stream for each in how.inputs}
         fields = {view: self._logs[name].schema.fields for view, name in streams.items()}
         # The size of a window is not part of the text: many sizes, one text.
         own = () if self._shares else (path.query.name,)
-        key = (how.text, path.columns, text, tuple(streams.items()), *own)
-        if key not in self._texts:
-            self._texts[key] = SmallQuery(
-                how.text, path.columns, text, fields.__getitem__, self._lane
-            )
-        timeline = self._timelines[path.stream]
-        return Windowed(
-            how, timeline, self._nothing, self._texts[key], partial(self._panes_of, path)
-        )
+
+        def query_of(sql: str) -> SmallQuery:
+            key = (sql, path.columns, text, tuple(streams.items()), *own)
+            if key not in self._texts:
+                self._texts[key] = SmallQuery(
+                    sql, path.columns, text, fields.__getitem__, self._lane
+                )
+            return self._texts[key]
+
+        alone = None if how.alone is None else query_of(how.alone)
+        timeline, share = self._timelines[path.stream], partial(self._panes_of, path)
+        return Windowed(how, timeline, self._nothing, query_of(how.text), share, alone)
 
     def _panes_of(self, path: Path, key: tuple[str, ...], make: Callable[[], Panes]) -> Panes:
         """Gives the panes of a query: those of others of its class that aggregate alike."""

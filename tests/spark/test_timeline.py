@@ -1,0 +1,163 @@
+"""Timelines: which windows a tuple is in, the watermark, and what is kept."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from timelines import Make, World, over, stream
+
+from headgate.model.stream import Stream
+from headgate.model.window import Axis, Window
+from headgate.spark.timeline import NEVER, windows_of
+
+spans = st.integers(1, 40)
+places = st.lists(st.integers(-100, 100), max_size=8)
+
+
+@given(size=spans, slide=spans, offset=st.integers(0, 50), place=places,
+       after=st.none() | st.integers(-120, 120), upto=st.integers(-150, 150))  # fmt: skip
+def test_windows_of_a_tuple(
+    size: int, slide: int, offset: int, place: list[int], after: int | None, upto: int
+) -> None:
+    window = Window(axis="time", size=size, slide=slide, offset=offset)
+    tuples, ends = windows_of(
+        window, np.array(place, np.int64), NEVER if after is None else after, upto
+    )
+    expected = [
+        (number, end)
+        for number, each in enumerate(place)
+        for end in range(each + 1, each + size + 1)
+        if (end - offset) % slide == 0 and end <= upto and (after is None or end > after)
+    ]
+    assert list(zip(tuples.tolist(), ends.tolist(), strict=True)) == expected
+
+
+def test_a_tuple_is_late_below_the_watermark_before_it(make: Make) -> None:
+    world = make(stream("a", lateness_s=3e-6))
+    world.take("a", 10, 7, 6, None, 20, 16)
+    world.take("a", 17, 16, 25)
+    timeline = world.timeline
+    rows = timeline.rows("a", 1, 2, "time", NEVER)
+    assert rows is not None
+    assert rows.place.tolist() == [10, 7, 20, 17, 25]
+    assert rows.new.tolist() == [False, False, False, True, True]
+    assert timeline.late(0, 2) == (3, 1)
+    assert [timeline.watermark(end) for end in (0, 1, 2)] == [NEVER, 17, 22]
+    numbers = timeline.rows("a", 1, 2, "rows", 4)
+    assert numbers is not None
+    assert numbers.place.tolist() == [4, 5, 6, 7, 8]
+    assert [timeline.watermark(end, "rows") for end in (0, 1, 2)] == [0, 6, 9]
+
+
+def test_the_watermark_is_the_least(make: Make) -> None:
+    world = make(stream("a"), stream("b", lateness_s=5e-6))
+    world.take("a", 100)
+    assert world.timeline.watermark(1) == NEVER
+    world.take("b", None)
+    assert world.timeline.watermark(2) == NEVER
+    world.take("b", 50)
+    assert [world.timeline.watermark(end) for end in (2, 3)] == [NEVER, 45]
+
+
+times = st.lists(st.none() | st.integers(-60, 60), min_size=1, max_size=4)
+trains = st.lists(st.tuples(st.sampled_from("ab"), times), max_size=14)
+
+
+@settings(max_examples=25)
+@given(
+    trains=trains, size=st.integers(1, 20), moves=st.lists(st.booleans(), min_size=14, max_size=14)
+)
+def test_nothing_needed_is_dropped(
+    tmp_path_factory: pytest.TempPathFactory, trains: Any, size: int, moves: list[bool]
+) -> None:
+    """A timeline that forgets and begins again has what one has that keeps everything."""
+    folder = tmp_path_factory.mktemp("timelines")
+    whole = World(folder / "1", stream("a", 4e-6), stream("b", 0))
+    small = World(folder / "2", stream("a", 4e-6), stream("b", 0))
+    small.reads(over(size, 5, streams=("a", "b")))
+    for (name, times), restart in zip(trains, moves, strict=False):
+        whole.take(name, *times)
+        small.take(name, *times)
+        small.timeline.drop(small.end)
+        if restart:
+            small.begin()
+        end = whole.end
+        assert small.end == end
+        assert small.timeline.watermark(end) == whole.timeline.watermark(end)
+        mark = whole.timeline.watermark(end)
+        low = NEVER if mark == NEVER else mark - size
+        for each in "ab":
+            rows = [world.timeline.rows(each, end, end, "time", low) for world in (whole, small)]
+            places = [None if found is None else found.place.tolist() for found in rows]
+            assert places[0] == places[1]
+            assert small.timeline.held(each) <= len(small.logs[each].tables)
+    whole.journal.close()
+    small.journal.close()
+
+
+def test_what_no_window_needs_is_dropped(make: Make) -> None:
+    world = make(stream("a"))
+    world.reads(over(10, 5))
+    for number in range(100):
+        world.take("a", number)
+        world.timeline.drop(world.end)
+        assert world.timeline.held("a") >= number - 10
+    assert len(world.journal.entries("t")) <= 11
+
+
+def test_rows_without_a_time_are_dropped_by_number(make: Make) -> None:
+    world = make(Stream(name="a", format="parquet"))
+    world.reads(over(3, 3, axis="rows"))
+    for number in range(20):
+        world.take("a", None, None)
+        world.timeline.drop(world.end)
+        assert world.timeline.held("a") >= number - 1
+
+
+def test_trains_come_once_after_a_restart(make: Make) -> None:
+    world = make(stream("a"), stream("b"))
+    world.take("a", 1, 2)
+    world.logs["b"].add(5)  # in the log, but the timeline was not told
+    world.logs["a"].add(3)
+    world.begin()
+    world.timeline.speak()
+    assert [train.tuples for train in world.heard] == [2, 1, 1]
+    assert [(each.stream, each.train) for each in world.journal.entries("t")] == [
+        ("a", 0), ("b", 0), ("a", 1),
+    ]  # fmt: skip
+    world.take("b", 6)
+    assert world.timeline.tuples(0, world.end) == 5
+    assert len(world.heard) == 4
+
+
+def test_trains_that_the_log_has_dropped_are_passed_over(make: Make) -> None:
+    world = make(stream("a"), stream("b"))
+    for number in range(3):
+        world.take("a", number)
+        world.take("b", number)
+    world.journal.drop_trains("a", 2)  # no query had windows then
+    world.logs["a"].tables[:2] = [None, None]
+    world.begin()
+    axes: tuple[Axis, ...] = ("time", "rows")
+    for axis in axes:
+        rows = world.timeline.rows("a", 0, world.end, axis, NEVER)
+        assert rows is not None
+        assert rows.place.tolist() == [2]
+    assert world.timeline.late(0, world.end) == (2, 0)
+    assert world.timeline.watermark(world.end) == 2
+
+
+def test_trains_stay_as_long_as_retention_says(make: Make) -> None:
+    world = make(stream("a"))
+    world.reads(over(2, 1))
+    for number in range(10):
+        world.take("a", number * 10)  # train n arrives at second n + 1
+    world.timeline.drop(world.end, before_s=4.0)
+    assert world.timeline.held("a") == 4
+    rows = world.timeline.rows("a", 0, world.end, "time", NEVER)
+    assert rows is not None
+    assert rows.place.tolist() == [40, 50, 60, 70, 80, 90]
+    world.timeline.drop(world.end)
+    assert world.timeline.held("a") == 9

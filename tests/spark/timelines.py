@@ -1,0 +1,83 @@
+"""A timeline over streams in memory, which can be begun again from the journal."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from headgate.model.stream import Stream
+from headgate.model.window import Input, Stateful, Window
+from headgate.spark.journal import Journal, NewTrain, Train
+from headgate.spark.timeline import Timeline
+
+SECOND = 1_000_000
+
+
+class Log:
+    """The log of a stream in memory, with its lines in the journal."""
+
+    def __init__(self, name: str, journal: Journal, timed: bool = True) -> None:
+        self.name, self._journal, self._timed = name, journal, timed
+        self.tables: list[Any] = []
+
+    def add(self, *times: int | None) -> Train:
+        column = pa.array(times, pa.int64()).cast(pa.timestamp("us", tz="UTC"))
+        self.tables.append(pa.table({"ts": column, "n": pa.array(range(len(times)))}))
+        train = Train(len(self.tables) - 1, len(times), 8, len(self.tables), len(self.tables))
+        self._journal.add_trains([NewTrain(self.name, train, train.number)])
+        return train
+
+    def table(self, first: int, end: int) -> pa.Table:
+        return pa.concat_tables(self.tables[first:end])
+
+
+class World:
+    """Streams and one timeline of them, which can be begun again from the journal."""
+
+    def __init__(self, folder: Path, *streams: Stream) -> None:
+        self.folder, self.streams = folder, streams
+        self.journal = Journal(folder)
+        self.logs = {each.name: Log(each.name, self.journal) for each in streams}
+        self.heard: list[Train] = []
+        self.hows: list[Stateful] = []
+        self.begin()
+
+    def begin(self) -> None:
+        sources: Any = {each.name: (each, self.logs[each.name]) for each in self.streams}
+        self.timeline = Timeline("t", self.journal, sources, lambda *new: self.heard.extend(new))
+        for each in self.hows:
+            self.timeline.reads(each)
+        self.timeline.catch_up()
+
+    def reads(self, how: Stateful) -> None:
+        self.hows.append(how)
+        self.timeline.reads(how)
+
+    def take(self, stream: str, *times: int | None) -> None:
+        self.timeline.take(stream, self.logs[stream].add(*times))
+
+    @property
+    def end(self) -> int:
+        return self.timeline.next_number
+
+
+Make = Callable[..., World]
+
+
+def stream(name: str, lateness_s: float = 0, quiet_s: float | None = 1.0) -> Stream:
+    return Stream(name=name, format="parquet", event_time="ts", lateness_s=lateness_s,
+                  quiet_s=quiet_s)  # fmt: skip
+
+
+def over(
+    size: int,
+    slide: int | None = None,
+    axis: Any = "time",
+    mode: Any = "windows",
+    join: Any = "Inner",
+    streams: Sequence[str] = ("a",),
+) -> Stateful:
+    window = Window(axis=axis, size=size, slide=slide)
+    inputs = tuple(Input(stream=name, view=name, window=window) for name in streams)
+    return Stateful(mode=mode, text="", inputs=inputs, join=join)
