@@ -239,10 +239,14 @@ class Timeline:
 
     def reaching(self, stream: str, end: int, axis: Axis, low: int) -> list[int]:
         """Gives the numbers of trains of a stream, before one, that reach up to a place."""
+        return [each.number for each in self._reaching(stream, end, axis, low)]
+
+    def _reaching(self, stream: str, end: int, axis: Axis, low: int) -> list[Entry]:
         with self._lock:
             return [
-                each.number for each in self._between(self._first, end)
+                each for each in self._between(self._first, end)
                 if each.stream == stream and each.train >= 0 and self._reaches(each, axis, low)
+                and each.number not in self._lost
             ]  # fmt: skip
 
     def rows_of(self, stream: str, number: int, axis: Axis) -> Rows | None:
@@ -258,13 +262,7 @@ class Timeline:
         Args:
             low: time or number below which nothing is wanted.
         """
-        with self._lock:
-            entries = [
-                each for each in self._between(self._first, end)
-                if each.stream == stream and each.train >= 0 and self._reaches(each, axis, low)
-                and each.number not in self._lost
-            ]  # fmt: skip
-        return self._rows(stream, entries, first, axis, low)
+        return self._rows(stream, self._reaching(stream, end, axis, low), first, axis, low)
 
     def _rows(
         self, stream: str, entries: Sequence[Entry], first: int, axis: Axis, low: int
