@@ -17,8 +17,7 @@ nexmark: .venv/ready  ## run Nexmark's queries over generated streams and check 
 	@.venv/bin/python examples/nexmark/run.py
 
 # Those that start Spark or whole commands run beside the others, on the second core.
-WHOLE := tests/journeys tests/spark tests/experiments tests/server tests/test_cli.py \
-  tests/test_operate.py tests/test_docs.py
+WHOLE := tests/journeys tests/spark tests/test_operate.py tests/test_docs.py
 
 test: .venv/ready check  ## all tests, in two processes
 	@log=$$(mktemp); .venv/bin/python -m pytest -q $(WHOLE) > $$log 2>&1 & whole=$$!; \

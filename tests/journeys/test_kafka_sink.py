@@ -15,7 +15,7 @@ from sources import write_readings
 
 from headgate.workloads.forest import SCHEMA
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.long]  # two starts of Spark
 
 CONNECTOR = Path(__file__).with_name("kafka-connector-jars.lock")
 """The newest connector of which Maven's central repository, as we reach it, has every part."""
