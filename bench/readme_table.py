@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results" / "spark.json"
+LANGUAGE = Path(__file__).parent / "results" / "language.json"
 SIDES = ("native-fifo", "native-fair", "headgate")
 CLASSES = ("H", "C", "N", "all")
 HEAD = """\
@@ -42,7 +43,7 @@ def markdown() -> str:
         ratio = " / ".join(f"{each:.1f}" for each in ratios)
         lines.append(f"| {name} | {' | '.join(cells)} | {ratio} |")
     lines += ["", BARS]
-    for row in answer["rows"]:
+    for row in [*answer["rows"], *json.loads(LANGUAGE.read_text())["rows"]]:
         bar = "" if row["bar"] is None else f"{row['bar_is']} {row['bar']:g}"
         missed = " **missed**" if row["verdict"] == "miss" else ""
         measured = row["measured"]
