@@ -94,7 +94,10 @@ class LocalPlan:
         self.aggregation: Aggregation | None = None
         """What can be aggregated by pane."""
         self._schema = to_arrow_schema(frame.schema, timezone=ZONE)
-        self._root = self._relation(frame._jdf.queryExecution().optimizedPlan())
+        plan = frame._jdf.queryExecution().optimizedPlan()
+        if plan.subqueriesAll().size():
+            raise NotPlain("a subquery")
+        self._root = self._relation(plan)
 
     def __call__(self, tables: Mapping[str, pa.Table]) -> pa.Table:
         """Gives the query's rows over tables, by the names of the views.

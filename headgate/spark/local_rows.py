@@ -45,10 +45,9 @@ class Encoded:
         codes = np.zeros(rows, dtype=np.int64)
         for column in columns:
             for each in _flat(column):
-                own: Any = pc.dictionary_encode(each, null_encoding="encode")
-                own = own.combine_chunks() if isinstance(own, pa.ChunkedArray) else own
-                if isinstance(own, pa.ChunkedArray):
-                    own = pa.concat_arrays(own.chunks)
+                own: Any = pc.dictionary_encode(
+                    pa.concat_arrays(_chunks(each)), null_encoding="encode"
+                )
                 found = own.indices.to_numpy(zero_copy_only=False).astype(np.int64)
                 _, codes = np.unique(codes * (found.max(initial=0) + 1) + found,
                                      return_inverse=True)  # fmt: skip

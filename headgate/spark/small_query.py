@@ -55,6 +55,11 @@ class SmallQuery:
                 return _nullable(plan(views))
             except TooMuch as error:
                 log.debug("a query is left to a job: %s", error)
+            except Exception as error:
+                made = self._by_job(session, views)  # which fails, too, where a row is at fault
+                log.warning("a query runs as jobs from now on, the driver cannot: %s", error)
+                self._driver_can, self._local = False, None
+                return made
         return self._by_job(session, views)
 
     @property

@@ -98,6 +98,7 @@ def test_a_plan_in_the_driver_gives_what_a_job_gives(session: SparkSession, text
         "SELECT explode(array(v, 1)) AS x FROM a",
         "SELECT sum(v) OVER () AS s FROM a",
         "SELECT max(d) AS top FROM a",
+        "SELECT k FROM a WHERE v = (SELECT max(v) FROM b)",
     ],
 )
 def test_what_needs_a_job_says_so(session: SparkSession, text: str) -> None:
@@ -109,6 +110,21 @@ def test_sums_that_are_not_exact_are_left_to_a_job(session: SparkSession) -> Non
     plan = _plan(session, "SELECT k, sum(t * 1000000000) AS s FROM a GROUP BY k")
     with pytest.raises(TooMuch):
         plan(TABLES)
+
+
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_keys_of_any_type_in_any_number_of_chunks(session: SparkSession, count: int) -> None:
+    text = (
+        "SELECT a.t, b.t AS u FROM a JOIN b ON a.ts = b.ts"
+        " AND CAST(a.ts AS DATE) <=> DATE'1970-01-01'"
+    )
+    plan, nothing = _plan(session, text), TABLES["a"].slice(0, 0)
+    parts = [TABLES["a"].slice(n * 20, 20) for n in range(count)]
+    a = pa.concat_tables(parts) if parts else pa.Table.from_batches([], nothing.schema)
+    found = plan({"a": a, "b": a})
+    times = Counter(a["ts"].to_pylist()) if count else Counter()
+    early = {time: n for time, n in times.items() if time.year == 1970}
+    assert found.num_rows == sum(n * n for n in early.values())
 
 
 def test_over_nothing_it_gives_nothing(session: SparkSession) -> None:
