@@ -86,7 +86,7 @@ class Panes:
     def _parts(self, how: Aggregation, end: int, low: int) -> list[pa.Table]:
         """Gives the partial results of all trains that reach up to a place, made where needed."""
         with self._turn:
-            first = self._timeline.first_number
+            first = self._timeline.needed_from
             for number in [each for each in self._made if each < first]:
                 del self._made[number]
             numbers = self._timeline.reaching(self._stream, end, self._axis, low)

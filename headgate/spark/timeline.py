@@ -1,7 +1,7 @@
 """The time of streams: their trains in the order they came in, with the watermark behind each."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -75,8 +75,8 @@ class Timeline:
         self._slides: set[Window] = set()
         nothing = dict.fromkeys(sources, Stand(0, NEVER, NEVER))
         self._gone = {**nothing, **journal.stands(name)}
-        stands = self._stands(self._entries)
-        self._next = {stream: stands[stream].train for stream in sources}
+        self._now = _after(self._gone, self._entries)
+        self._needed = self._first
         self._heard_at_s: dict[str, float] = {}
         self._speaks = False
         kept = {stream: {each.number for each in journal.trains(stream)} for stream in sources}
@@ -101,6 +101,7 @@ class Timeline:
         with self._lock:
             self._sizes[axis] = max(self._sizes.get(axis, 0), how.reach)
             self._slides.add(how.closes)
+            self._needed = self._first  # it may begin with the oldest
 
     def catch_up(self) -> None:
         """Takes in what the logs of its streams have and it does not, in the order of arrival."""
@@ -108,7 +109,7 @@ class Timeline:
             (train.mean_arrived_at_s, name, train)
             for name in self._sources
             for train in self._journal.trains(name)
-            if train.number >= self._next[name]
+            if train.number >= self._now[name].train
         ]
         for _, name, train in sorted(found, key=lambda each: (each[0], each[1], each[2].number)):
             self.take(name, train)
@@ -123,14 +124,15 @@ class Timeline:
     def take(self, stream: str, train: Train) -> None:
         """Takes in a train of one of its streams; nothing if it has it."""
         with self._lock:
-            if train.number < self._next[stream]:
+            if train.number < self._now[stream].train:
                 return
-            for each in self._journal.trains(stream, train.number):
-                if each.number >= self._next[stream]:  # nobody has told of it yet
+            missing = train.number > self._now[stream].train
+            for each in self._journal.trains(stream, train.number) if missing else ():
+                if each.number >= self._now[stream].train:  # nobody has told of it yet
                     self.take(stream, each)
             times = self._times_of(stream, train.number)
             known = times[times != NEVER]
-            before = self._top(stream)
+            before = self._now[stream].top
             top = max(before, int(known.max())) if len(known) else before
             self._append(
                 Entry(
@@ -140,7 +142,6 @@ class Timeline:
                     before=before, top=top, arrived_at_s=train.mean_arrived_at_s,
                 )
             )  # fmt: skip
-            self._next[stream] = train.number + 1
 
     def beat(self, now_s: float) -> None:
         """Lets time pass in streams that are quiet, where that closes a window.
@@ -149,7 +150,8 @@ class Timeline:
         has had no tuple yet is where the others are.
         """
         with self._lock:
-            tops, own = self._tops(self.next_number), self._stands(self._entries)
+            own = self._now
+            tops = {name: each.top for name, each in own.items()}
             passed: dict[str, int] = {}
             without: list[str] = []
             for name, (stream, _) in self._sources.items():
@@ -172,21 +174,10 @@ class Timeline:
                     )  # fmt: skip
                     self._append(beat)
 
-    def _stands(self, entries: Sequence[Entry]) -> dict[str, Stand]:
-        """Gives where streams stand behind what is gone and some trains after it."""
-        found = dict(self._gone)
-        for each in entries:
-            old = found[each.stream]
-            heard = each.train >= 0
-            found[each.stream] = Stand(
-                each.train + 1 if heard else old.train, each.top, each.top if heard else old.heard
-            )
-        return found
-
     def _closes(self, tops: Mapping[str, int], passed: Mapping[str, int]) -> bool:
         """Tells whether a window that has tuples closes once streams' times have come so far."""
         before, after = self._least(tops), self._least(passed)
-        reach = max((each.top for each in self._entries if each.train >= 0), default=NEVER)
+        reach = max(each.heard for each in self._now.values())
         if after == NEVER or reach == NEVER:
             return False
         return before == NEVER or any(
@@ -198,6 +189,7 @@ class Timeline:
     def _append(self, entry: Entry) -> None:
         self._journal.add_entry(self.name, entry)
         self._entries.append(entry)
+        self._now = _after(self._now, [entry])
         if entry.train >= 0:
             self._heard_at_s.pop(entry.stream, None)
         if self._speaks:
@@ -219,10 +211,10 @@ class Timeline:
         with self._lock:
             if axis == "time":
                 return self._least(self._tops(end))
-            for each in reversed(self._between(self._first, end)):
+            for each in self._backwards(end):
                 if each.train >= 0:
                     return each.first_tuple + each.tuples
-            later = (each.first_tuple for each in self._between(end, self.next_number))
+            later = (each.first_tuple for each in self._onwards(end))
             return next(later, NEVER)
 
     def closing(self, first: int, end: int, axis: Axis) -> tuple[Times, NDArray[np.float64]]:
@@ -233,21 +225,25 @@ class Timeline:
         return np.array(marks, dtype=np.int64), np.array(arrived_s)
 
     @property
-    def first_number(self) -> int:
-        """The first train that is kept."""
-        return self._first
+    def needed_from(self) -> int:
+        """The first train that a window may need; those before it are kept for queries to come."""
+        return self._needed
 
     def reaching(self, stream: str, end: int, axis: Axis, low: int) -> list[int]:
         """Gives the numbers of trains of a stream, before one, that reach up to a place."""
         return [each.number for each in self._reaching(stream, end, axis, low)]
 
     def _reaching(self, stream: str, end: int, axis: Axis, low: int) -> list[Entry]:
+        found: list[Entry] = []
         with self._lock:
-            return [
-                each for each in self._between(self._first, end)
-                if each.stream == stream and each.train >= 0 and self._reaches(each, axis, low)
-                and each.number not in self._lost
-            ]  # fmt: skip
+            for each in self._backwards(end):
+                if each.stream != stream or each.train < 0:
+                    continue
+                if not self._reaches(each, axis, low):
+                    break  # neither do those before it: what is greatest so far never falls
+                if each.number not in self._lost:
+                    found.append(each)
+        return found[::-1]
 
     def rows_of(self, stream: str, number: int, axis: Axis) -> Rows | None:
         """Gives a stream's tuples of one train; None where there are none."""
@@ -306,7 +302,7 @@ class Timeline:
         """Gives the first train of a stream that is still needed."""
         with self._lock:
             kept = (each.train for each in self._entries if each.stream == stream)
-            return min((train for train in kept if train >= 0), default=self._next[stream])
+            return next((train for train in kept if train >= 0), self._now[stream].train)
 
     def drop(self, passed: int, before_s: float = inf) -> None:
         """Forgets trains below a number that no window needs any more.
@@ -317,23 +313,24 @@ class Timeline:
         with self._lock:
             low = self.watermark(passed)
             place = self.watermark(passed, "rows")
-            needed = self._first
             sizes = self._sizes
-            for entry in self._between(self._first, passed):
+            for entry in self._between(self._needed, passed):
                 time = "time" in sizes and (
                     low == NEVER or self._reaches(entry, "time", low - sizes["time"])
                 )
                 rows = "rows" in sizes and self._reaches(entry, "rows", place - sizes["rows"])
                 if entry.train >= 0 and (time or rows):
                     break
-                needed = entry.number + 1
-            passed_by = self._between(self._first, needed)
-            for entry in passed_by:
                 self._times.pop((entry.stream, entry.train), None)
-            younger = (each.number for each in passed_by if each.arrived_at_s > before_s)
-            before = next(younger, needed)
+                self._needed = entry.number + 1
+            before = self._first
+            for entry in self._entries:
+                if entry.number >= self._needed or entry.arrived_at_s > before_s:
+                    break
+                before = entry.number + 1
             if before > self._first:
-                self._gone = self._stands(self._entries[: before - self._first])
+                gone = self._entries[: before - self._first]
+                self._gone = _after(self._gone, gone)
                 self._journal.drop_entries(self.name, before, self._gone)
                 del self._entries[: before - self._first]
                 self._first = before
@@ -342,6 +339,16 @@ class Timeline:
         with self._lock:
             return self._entries[max(0, first - self._first) : max(0, end - self._first)]
 
+    def _backwards(self, end: int) -> Iterator[Entry]:
+        """Gives the trains before one, the last first."""
+        for at in range(min(end, self.next_number) - self._first - 1, -1, -1):
+            yield self._entries[at]
+
+    def _onwards(self, first: int) -> Iterator[Entry]:
+        """Gives the trains from one on."""
+        for at in range(max(0, first - self._first), len(self._entries)):
+            yield self._entries[at]
+
     def _reaches(self, entry: Entry, axis: Axis, low: int) -> bool:
         if axis == "rows":
             return entry.first_tuple + entry.tuples > low
@@ -349,24 +356,23 @@ class Timeline:
 
     def _tops(self, end: int) -> dict[str, int]:
         """Gives the greatest time so far of every stream, before train `end`."""
+        if end >= self.next_number:
+            return {stream: each.top for stream, each in self._now.items()}
         tops = {stream: self._gone[stream].top for stream in self._sources}
         seen: set[str] = set()
-        for entry in reversed(self._between(self._first, end)):
+        for entry in self._backwards(end):
             if entry.stream not in seen:
                 seen.add(entry.stream)
                 tops[entry.stream] = entry.top
             if len(seen) == len(tops):
                 break
-        for entry in self._between(end, self.next_number):
+        for entry in self._onwards(end):
             if entry.stream not in seen:  # all of them came later: the first knows what was before
                 seen.add(entry.stream)
                 tops[entry.stream] = entry.before
             if len(seen) == len(tops):
                 break
         return tops
-
-    def _top(self, stream: str) -> int:
-        return self._tops(self.next_number)[stream]
 
     def _least(self, tops: Mapping[str, int]) -> int:
         marks = [
@@ -401,6 +407,17 @@ class Timeline:
             microseconds = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64())
             self._times[key] = microseconds.fill_null(NEVER).to_numpy()
         return self._times[key]
+
+
+def _after(stands: Mapping[str, Stand], entries: Sequence[Entry]) -> dict[str, Stand]:
+    """Gives where streams stand behind some more trains."""
+    found = dict(stands)
+    for each in entries:
+        old, heard = found[each.stream], each.train >= 0
+        found[each.stream] = Stand(
+            each.train + 1 if heard else old.train, each.top, each.top if heard else old.heard
+        )
+    return found
 
 
 def _train_of(entry: Entry) -> Train:

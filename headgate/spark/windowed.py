@@ -25,7 +25,6 @@ from headgate.model.window import (
 )
 from headgate.spark.group import Output
 from headgate.spark.local_plan import WINDOW, Aggregation
-from headgate.spark.local_rows import TooMuch
 from headgate.spark.panes import Panes, places_of, window_column
 from headgate.spark.small_query import SmallQuery
 from headgate.spark.timeline import NEVER, Rows, Timeline, Times, windows_of
@@ -101,7 +100,8 @@ class Windowed:
                 if known is None:
                     return self._none(session)
                 return self._closed(self._query.of_aggregates(known), first, end)
-            except TooMuch as error:
+            except Exception as error:
+                # A tuple at fault must fail the windows that have it, and no other of its train.
                 log.debug("windows are computed from their tuples: %s", error)
         rows = self._rows(source, first, end, before)
         if rows is None:
