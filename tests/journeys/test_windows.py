@@ -406,6 +406,24 @@ def test_a_crash_changes_nothing(
     balanced(second)
 
 
+@pytest.mark.parametrize("lane", ["driver", "job"])
+def test_a_tuple_at_fault_fails_its_own_windows_alone(
+    spark: SparkSession, tmp_path: Path, lane: str
+) -> None:
+    keys = ["1", "2", "bad", "3"]
+    rows: list[Row] = [
+        (key, 1, BASE + timedelta(seconds=2 * number)) for number, key in enumerate(keys)
+    ]
+    write(tmp_path / "left", rows, 1)  # all in one train
+    sql = "SELECT sum(CAST(k AS INT)) AS s, count(*) AS n FROM lefts [RANGE 2 SECONDS] GROUP BY v"
+    gate = gate_over(spark, tmp_path, {"q": sql}, lane=lane)
+    gate.start()
+    consume(gate, len(rows))
+    gate.stop()
+    assert gate.query("q").exception() is None  # the window of the bad one is open
+    assert committed_rows(tmp_path / "state" / "results" / "q") == Counter({(1, 1): 1})
+
+
 def test_a_quiet_stream_closes_its_windows(spark: SparkSession, tmp_path: Path) -> None:
     rows: list[Row] = [("a", 1, BASE), ("b", 2, BASE + timedelta(seconds=1))]
     write(tmp_path / "left", rows, 1)

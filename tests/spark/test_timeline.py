@@ -161,3 +161,17 @@ def test_trains_stay_as_long_as_retention_says(make: Make) -> None:
     assert rows.place.tolist() == [40, 50, 60, 70, 80, 90]
     world.timeline.drop(world.end)
     assert world.timeline.held("a") == 9
+
+
+def test_what_is_kept_for_queries_to_come_is_not_needed(make: Make) -> None:
+    world = make(stream("a"))
+    world.reads(over(10, 5))
+    for number in range(100):
+        world.take("a", number)
+        world.timeline.drop(world.end, before_s=0.0)
+    assert world.timeline.held("a") == 0
+    assert world.timeline.needed_from >= 88
+    assert len(world.timeline._times) <= 12
+    assert world.timeline.reaching("a", world.end, "time", 95) == [95, 96, 97, 98, 99]
+    world.reads(over(50, 5))  # may begin with the oldest
+    assert world.timeline.needed_from == 0
