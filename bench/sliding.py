@@ -1,4 +1,4 @@
-"""100 sliding aggregates over one stream: panes in common against panes of each query's own."""
+"""100 sliding aggregates over one stream: panes and compiled code in common, or each its own."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def measurements(folder: Path) -> Iterator[Measurement]:
     if found[True]["rows"] != found[False]["rows"]:
         raise LookupError(f"other results without sharing: {found}")
     yield Measurement(
-        what=f"{QUERIES} sliding aggregates: CPU seconds, panes of its own / panes in common",
+        what=f"{QUERIES} sliding aggregates: CPU seconds, nothing shared / panes and code shared",
         measured=found[False]["cpu_s"] / found[True]["cpu_s"],
         unit="times",
         bar=5.0,
