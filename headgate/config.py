@@ -8,6 +8,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from headgate.errors import ConfigRefused
+from headgate.model.plan import Sharing
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import FORMATS, Query, QueryStatistics, Sink, SinkFormat
 from headgate.model.stream import Stream
@@ -157,6 +158,9 @@ class Pipeline(_Strict):
         gt=0,
         description="what the log may take on disk before sources wait and tuples are shed where"
         " queries allow it",
+    )
+    sharing: Sharing = Field(
+        "class", description="between which queries equal parts run once: one class, all, none"
     )
     record: bool = Field(False, description="keep what happens in STATE/recording, for a replay")
     call_timeout_s: float = Field(

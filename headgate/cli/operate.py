@@ -11,8 +11,8 @@ from rich.table import Table
 
 from headgate.cli.tables import out
 from headgate.config import Pipeline, read_mapping, read_pipeline
-from headgate.errors import RecoveryRefused
-from headgate.runtime import Explanation, explained, past
+from headgate.errors import ConfigRefused, RecoveryRefused
+from headgate.runtime import Drawing, Explanation, drawn, explained, past, write_page
 from headgate.server import Client
 
 STATE = Annotated[
@@ -116,17 +116,30 @@ def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False
 
 
 def explain(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="The query's name.")],
+    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="The query's name.")] = None,
     state: STATE = None,
     pipeline: PIPELINE = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Draw the network: what reads which stream, and shares.")
+    ] = False,
+    html: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the network as a picture.")
+    ] = None,
     as_json: JSON = False,
 ) -> None:
     """Explains how a query runs: operators, shared code, lane, figures, sink, cursor, policy.
 
-    Where nothing runs, the query of --pipeline is explained by the file and the last run's record.
+    With --all or --html, how all of them do: streams, the parts that queries share, queries, sinks.
+    Where nothing runs, the queries of --pipeline are explained by the file and the last run's
+    record.
 
     Example: headgate explain fire_alarm --pipeline examples/forest.yaml
     """
+    if (query is None) != (everything or html is not None):
+        raise ConfigRefused(
+            path="headgate explain", key="QUERY", value=query,
+            expected="the name of a query, or --all or --html FILE and no name",
+        )  # fmt: skip
     file = _pipeline(state, pipeline)
     try:
         client = Client(_state(state, pipeline))
@@ -134,10 +147,18 @@ def explain(
         if file is None:
             raise
         print(f"{error.subject}: {error.found}; explained by {pipeline}", file=sys.stderr)
-        found = explained(file, query)
+        found = drawn(file) if query is None else explained(file, query)
     else:
-        found = Explanation.from_dict(client.explanation(query))
-    print(json.dumps(found.to_dict()) if as_json else found.text())
+        found = (
+            Drawing.from_dict(client.drawing())
+            if query is None
+            else Explanation.from_dict(client.explanation(query))
+        )
+    if html is not None and isinstance(found, Drawing):
+        write_page(found, html)
+        print(f"written: {html}")
+    if html is None or everything:
+        print(json.dumps(found.to_dict()) if as_json else found.text())
 
 
 def sql(

@@ -41,6 +41,7 @@ class Path:
         longest_call: the longest function call in it, by which costly queries find their like.
         into: the derived stream that it fills; it is the first segment of a query then, and the
             path over that stream is the rest.
+        words: its text, the same for texts that differ in spaces alone.
         stateful: how it is computed where it needs more than one tuple at a time; its stream is a
             timeline then.
     """
@@ -54,6 +55,7 @@ class Path:
     constants: tuple[Constant, ...] = ()
     longest_call: str = ""
     into: str | None = None
+    words: str = ""
     stateful: Stateful | None = None
 
     @property

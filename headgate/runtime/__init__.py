@@ -4,6 +4,7 @@ In: streams, queries, pipelines. Out: running Headgates, simulations, reports. N
 """
 
 from headgate.runtime.comparison import Comparison, compare
+from headgate.runtime.drawing import Drawing, drawn, write_page
 from headgate.runtime.explanation import Explanation, explained
 from headgate.runtime.headgate import Headgate
 from headgate.runtime.history import past
@@ -20,6 +21,7 @@ __all__ = [
     "TESTBEDS",
     "Calibration",
     "Comparison",
+    "Drawing",
     "Explanation",
     "Family",
     "Headgate",
@@ -29,6 +31,7 @@ __all__ = [
     "Variant",
     "Workload",
     "compare",
+    "drawn",
     "explained",
     "load",
     "load_module",
@@ -38,4 +41,5 @@ __all__ = [
     "spelled",
     "value_of",
     "workload",
+    "write_page",
 ]

@@ -28,6 +28,7 @@ class Explanation:
     operators: list[dict[str, Any]]
     sink: str
     policy: str
+    reads: list[str] = field(default_factory=list)
     state: str | None = None
     cause: str | None = None
     shares_code_with: list[str] = field(default_factory=list)
@@ -51,9 +52,11 @@ class Explanation:
                 for each in path.operators
                 if path.into is None or each.kind == "select"
             ]
+        how = paths[0].stateful
         return cls(
             query=query.name, query_class=query.query_class, stream=paths[0].stream, sql=query.sql,
-            operators=operators, sink=f"{query.sink.format} {query.sink.path}", policy=policy,
+            operators=operators, sink=f"{query.sink.format} {query.sink.path}".rstrip(),
+            policy=policy, reads=[paths[0].stream] if how is None else list(how.streams),
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
@@ -83,7 +86,7 @@ class Explanation:
         if self.next_train is not None:
             rows.append(("cursor", f"train {self.next_train}, {self.behind} tuples behind"))
         rows.append(("policy", self.policy))
-        head = f"{self.query} (class {self.query_class}) over {self.stream}"
+        head = f"{self.query} (class {self.query_class}) over {', '.join(self.reads)}"
         return "\n".join([head, *(f"  {name:<11} {value}".rstrip() for name, value in rows)])
 
 
@@ -97,8 +100,9 @@ def explained(pipeline: Pipeline, name: str) -> Explanation:
     if name not in queries:
         raise UnknownName(kind="query", name=name, known=queries)
     columns: dict[str, Sequence[str]] = {each.name: () for each in pipeline.stream_models()}
-    path, _ = unread_path(queries[name], columns)
+    path, timelines = unread_path(queries[name], columns)
     found = Explanation.of([path], pipeline.policy.name).to_dict()
+    found["reads"] = [name for each in timelines for name in each.of] or [path.stream]
     if not queries[name].sink.path:
         found["sink"] = f"{queries[name].sink.format} {File(pipeline.state) / 'results' / name}"
     figures = recorded_statistics(File(pipeline.state)).get(name, queries[name].statistics)

@@ -11,12 +11,13 @@ from headgate.metrics.report import Report
 from headgate.model.account import Account
 from headgate.model.performance import Rows as SpecificationRows
 from headgate.model.performance import specification_of
-from headgate.model.plan import ALL, Lane
+from headgate.model.plan import ALL, Lane, Sharing
 from headgate.model.query import Deliver, Query, QueryClass, QueryStatistics
 from headgate.model.stream import Rows, Stream
 from headgate.policies import Policy, policy_named
 from headgate.policies.amos import Amos
 from headgate.runtime.cutting import cut_pays
+from headgate.runtime.drawing import Drawing
 from headgate.runtime.explanation import Explanation
 from headgate.runtime.handle import QueryHandle
 from headgate.runtime.observed import Listener
@@ -25,7 +26,7 @@ from headgate.runtime.recorded import recorded_statistics
 from headgate.runtime.roster import Roster
 from headgate.runtime.running import Running
 from headgate.runtime.spelling import Spelled
-from headgate.runtime.status import explanation_of, starting, status_of
+from headgate.runtime.status import drawing_of, explanation_of, starting, status_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,7 +51,7 @@ class Headgate:
         record: keeps what happens in `STATE/recording`, for `replay`.
         call_timeout_s: how long a call may take; its query has failed then, the others go on.
         lane: `driver` or `job` for every call that can go this way; without it the cheaper one.
-        shares: whether queries of a class that aggregate alike have their panes in common.
+        sharing: between which queries equal parts run once: those of one `class`, `all`, or `none`.
         master: which Spark to start when none is passed in, with `spark_config` as settings.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
@@ -72,7 +73,7 @@ class Headgate:
         record: bool = False,
         call_timeout_s: float = 300.0,
         lane: Lane | None = None,
-        shares: bool = True,
+        sharing: Sharing = "class",
         master: str = "local[*]",
         spark_config: Mapping[str, str] | None = None,
         reached: Callable[[str], None] = lambda point: None,
@@ -93,7 +94,7 @@ class Headgate:
         _refuse_nothing("seconds", call_timeout_s=call_timeout_s)
         self._limits = room.Limits(memory_bytes, log_bytes)
         self._call_timeout_s = call_timeout_s
-        self._reached, self._lane, self._shares = reached, lane, shares
+        self._reached, self._lane, self._sharing = reached, lane, sharing
         self._record = record
         self._owns_session = spark is None
         self._session = spark or room.local_session(self.state, master, spark_config or {})
@@ -234,7 +235,7 @@ class Headgate:
             self._session, network, roster.catalogue.schemas, self.state,
             rows=roster.rows, workers=self._workers, retention_s=self._retention_s,
             limits=self._limits, lane=self._lane, reached=self._reached, deliver=roster.deliver,
-            call_timeout_s=self._call_timeout_s, shares=self._shares,
+            call_timeout_s=self._call_timeout_s, sharing=self._sharing,
         )  # fmt: skip
         try:
             new = Running(
@@ -296,6 +297,10 @@ class Headgate:
     def explanation(self, name: str) -> Explanation:
         """Gives how a query runs: operators, shared code, lane, figures, sink, cursor, policy."""
         return explanation_of(self.query(name), self._roster, self.policy_in_charge())
+
+    def drawing(self) -> Drawing:
+        """Gives the network: streams, the parts that queries share, queries and their sinks."""
+        return drawing_of(self._roster, self.policy_in_charge())
 
     def policy_in_charge(self) -> str:
         """Gives the policy's name, as it was spelled; of `amos` also whose turn it is."""

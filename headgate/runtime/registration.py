@@ -16,6 +16,7 @@ from headgate.language.refuse import (
     refuse_stateful,
 )
 from headgate.language.stateful import is_union, refuse_bare, stateful_of, union_of
+from headgate.language.tokens import spaced
 from headgate.language.windows import has_windows, named_streams, without_windows
 from headgate.model.network import Path
 from headgate.model.operator import Operator
@@ -98,7 +99,9 @@ def registered(query: Query, analyst: "Analyst", columns: Mapping[str, Sequence[
         and len(path.outputs) == len(path.columns)
         and analyst.same(path, analysis.shape)
     )
-    return path if taken_apart else replace(whole(query, stream), columns=analysis.columns)
+    if taken_apart:
+        return path
+    return replace(whole(query, stream), columns=analysis.columns, words=spaced(query.sql))
 
 
 def windowed(query: Query, analyst: "Analyst", streams: Sequence[Stream]) -> Path:
@@ -151,6 +154,7 @@ def _stateful_path(query: Query, how: Stateful, analysis: "Analysis") -> Path:
         query = replace(query, deadline_s=slide / 1e6)
     return Path(
         query=query, stream=timeline_of(how.streams), columns=columns, stateful=how,
+        words=spaced(query.sql),
         operators=(Operator(kind="whole", expressions=(query.sql,)),),
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from dataclasses import asdict, replace
 from typing import Any
 
+from headgate.runtime.drawing import Drawing
 from headgate.runtime.explanation import Explanation, number
 from headgate.runtime.handle import QueryHandle
 from headgate.runtime.roster import Roster
@@ -29,6 +30,14 @@ def explanation_of(handle: QueryHandle, roster: Roster, policy: str) -> Explanat
         next_train=run.next_train(units[0]),
         behind=run.pending(units),
     )
+
+
+def drawing_of(roster: Roster, policy: str) -> Drawing:
+    """Draws all queries: what reads which stream, and what they share."""
+    streams = {each.name: each.format for each in roster.catalogue.streams if not each.is_derived}
+    here = {name: streams[name] for name in roster.catalogue.sources}
+    queries = [explanation_of(each, roster, policy) for each in tuple(roster.handles.values())]
+    return Drawing.of(queries, here, policy)
 
 
 def status_of(roster: Roster, run: Running, policy: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ def fuse(
     may_fuse: Callable[[int, int], bool],
     at_any_cost: bool = False,
     groups: Ints | None = None,
+    only_group: bool = False,
 ) -> tuple[tuple[Step, ...], int | None]:
     """Gives the first step of a plan with the neighbours that join it, and where they must stop.
 
@@ -33,12 +34,14 @@ def fuse(
     Args:
         groups: a number for every unit, the same for those whose code is shared; without it every
             unit is a group of its own.
+        only_group: whether no other group may join: the first runs whole, and what is in its group
+            is answered with it.
     """
     units = np.array([step.unit for step in steps])
     streams, places = table["stream"][units], cursors[units]
     group = units if groups is None else groups[units]
     joins = group == group[0]
-    if not joins.all():
+    if not (only_group or joins.all()):
         joins |= at_any_cost | _worth_waiting_for(steps, units, group, table)
     joins &= streams == streams[0]
     ahead = (places - places[0]).tolist()

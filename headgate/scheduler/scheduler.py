@@ -222,13 +222,15 @@ class Scheduler:
         self._check(steps, set(ready.tolist()))
         table = self.table
 
+        whole = self._whole[steps[0].unit]
+
         def may_fuse(unit: int, other: int) -> bool:
-            whole = self._whole[unit] or self._whole[other]
-            return not whole and self.policy.may_fuse(table, unit, other)
+            return whole == self._whole[other] and self.policy.may_fuse(table, unit, other)
 
         members, stop = fuse(
             steps, table, self.cursors, most=self.most_fused, may_fuse=may_fuse,
             at_any_cost=self.policy.in_charge(now_s).fuses_at_any_cost, groups=self.groups,
+            only_group=whole,
         )  # fmt: skip
         tuples = min(step.tuples for step in members)
         return self._call(tuple(step.unit for step in members), tuples, stop, now_s)

@@ -36,6 +36,10 @@ class Client:
         found: dict[str, Any] = self.ask("GET", f"/queries/{quote(query, safe='')}")
         return found
 
+    def drawing(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.ask("GET", "/network")
+        return found
+
     def report(self) -> dict[str, Any]:
         found: dict[str, Any] = self.ask("GET", "/report")
         return found

@@ -81,6 +81,10 @@ def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI
     def explain(name: str) -> dict[str, Any]:
         return gate.explanation(name).to_dict()
 
+    @app.get("/network")
+    def network() -> dict[str, Any]:
+        return gate.drawing().to_dict()
+
     @app.get("/report")
     def report() -> dict[str, Any]:
         return gate.report().to_dict()

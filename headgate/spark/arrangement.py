@@ -1,10 +1,11 @@
-"""Which queries share their code: those of one stream and class, by what they have in common."""
+"""Which queries share their code: those of one stream, by what they have in common."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from headgate.model.form import Form
 from headgate.model.network import Path
+from headgate.model.plan import Sharing
 from headgate.spark import constants, group
 
 LEAST_ALIKE = 24
@@ -28,27 +29,31 @@ def parts_of(
     texts: Mapping[str, str],
     costly: Callable[[Path], bool],
     as_table: Callable[[str, Form, int], bool],
+    sharing: Sharing = "class",
 ) -> Iterator[Part]:
     """Gives the parts; a query that is in none has code of its own.
 
     Cheap queries share whatever they are. A costly one would make the others wait, so it shares
-    only with costly ones that have their longest function call in common: Spark computes it once.
+    only with costly ones that have their longest function call in common, or all: Spark computes it
+    once.
 
     Args:
         texts: what a query for a sink of text puts out, by name.
         costly: whether a query takes long alone.
         as_table: whether so many queries of a stream that have a form are a table of constants.
+        sharing: between which queries code is shared.
     """
     rooms: dict[tuple[str, str], list[Path]] = {}
     for path in paths:
         if not path.runs_whole:
-            rooms.setdefault((path.stream, path.query.query_class), []).append(path)
+            rooms.setdefault((path.stream, shared_by(path, sharing)), []).append(path)
     for (stream, _), found in rooms.items():
-        kin: dict[str, list[Path]] = {}
+        kin: dict[object, list[Path]] = {}
         cheap: list[Path] = []
         for path in found:
             if costly(path):
-                kin.setdefault(path.longest_call, []).append(path)
+                own = path.longest_call or (path.predicate, path.outputs)
+                kin.setdefault(own, []).append(path)
             else:
                 cheap.append(path)
         alike = alike_in(cheap, texts)
@@ -59,9 +64,15 @@ def parts_of(
             else:
                 others += each
         yield from divided(others)
-        for call, each in kin.items():
-            if call and len(each) > 1:
+        for each in kin.values():
+            if len(each) > 1:
                 yield from divided(each)
+
+
+def shared_by(path: Path, sharing: Sharing) -> str:
+    """Names those between which a query's equal parts run once."""
+    names = {"class": f"class {path.query.query_class}", "all": "all"}
+    return names.get(sharing, f"query {path.query.name}")
 
 
 def alike_in(paths: Iterable[Path], texts: Mapping[str, str]) -> list[tuple[Form, list[Path]]]:

@@ -54,7 +54,7 @@ class ConstantsGroup:
     """Queries with one form and one output.
 
     Args:
-        constants: a line for each member, in the order of `members`.
+        members: the line of each member; equal queries have one line.
         outputs: SQL or, if it is one, the column of the stream, by its name in `computed`.
     """
 
@@ -110,7 +110,7 @@ class ConstantsGroup:
             made: what was computed for the same rows, or what a job gave.
         """
         chosen = [self.members[name] for name in wanted]
-        asked = np.zeros(len(self.members), dtype=np.bool_)
+        asked = np.zeros(len(self.constants), dtype=np.bool_)
         asked[chosen] = True
         if MEMBER in made.column_names:
             members = made[MEMBER].to_numpy()
@@ -225,10 +225,11 @@ def constants_group_of(
         if plain_column(output, known) is None:
             computed.setdefault(output, f"__hg_c{len(computed)}")
     used = tuple(plain_column(each, known) or computed[each] for each in outputs)
+    lines = {each: line for line, each in enumerate(dict.fromkeys(p.constants for p in paths))}
     return ConstantsGroup(
         form=first.form,
-        members={path.query.name: number for number, path in enumerate(paths)},
-        constants=tuple(path.constants for path in paths),
+        members={path.query.name: lines[path.constants] for path in paths},
+        constants=tuple(lines),
         plain=tuple(name for name in columns if name in used),
         computed={name: output for output, name in computed.items()},
         columns=used,

@@ -26,7 +26,7 @@ from headgate.model.events import (
     TuplesShed,
 )
 from headgate.model.network import Network, Path
-from headgate.model.plan import BoxCall, Lane
+from headgate.model.plan import BoxCall, Lane, Sharing
 from headgate.model.query import Deliver, QueryStatistics
 from headgate.model.stream import Rows
 from headgate.spark.budget import FULL, SLOW_DOWN, SPARE, Budget, Limits
@@ -64,7 +64,7 @@ class SparkEngine:
         rows: for streams of format `python`, what gives their tuples.
         deliver: for queries with sinks of format `callback`, what takes their results.
         lane: the way that every call takes, if it can; without it the cheaper one.
-        shares: whether queries of a class that aggregate alike have their panes in common.
+        sharing: between which queries equal parts run once.
         limits: what may be used of memory and of disk.
         call_timeout_s: how long a call may take; its query has failed then.
         patience_s: how long `close` waits for calls under way before it interrupts them.
@@ -83,7 +83,7 @@ class SparkEngine:
         workers: int = 2,
         retention_s: float = 3600.0,
         lane: Lane | None = None,
-        shares: bool = True,
+        sharing: Sharing = "class",
         limits: Limits = NO_MORE,
         call_timeout_s: float = 300.0,
         patience_s: float = 8.0,
@@ -114,7 +114,7 @@ class SparkEngine:
             raise
         self._executor = Executor(
             self._own, self._journal, store.logs, self.sinks, reached, lane, self.budget,
-            store.queues, store.timelines, self._passed_on, shares=shares,
+            store.queues, store.timelines, self._passed_on, sharing=sharing,
         )  # fmt: skip
         self.rehearsal = Rehearsal(self._own, self._executor, state / "rehearsal", call_timeout_s)
         self._executor.arrange(network.paths, self.rehearsal.is_costly)
@@ -253,15 +253,16 @@ class SparkEngine:
     def way_of(self, unit: int, tuples: int) -> tuple[list[str], str, str, str]:
         """Gives who shares a query's code and how, the SQL of all, and which lane tuples take."""
         path = self._network.paths[unit]
-        if path.stateful is not None:
-            lane = f"{self._executor.windowed.lane(path)}: {WAYS[path.stateful.mode]}"
-            return [path.query.name], "single", path.stateful.text, lane
         if path.runs_whole:
-            return [path.query.name], "single", path.query.sql, "job: it runs as it is written"
+            members, shape = self._executor.shared_whole(path, self._alive)
+            if path.stateful is None:
+                return members, shape, path.query.sql, "job: it runs as it is written"
+            lane = f"{self._executor.windowed.lane(path)}: {WAYS[path.stateful.mode]}"
+            return members, shape, path.stateful.text, lane
         prepared = self._executor.prepared(path)
         group = prepared.group
         sql = group.text.format(trains=path.stream, constants="constants")
-        shape = group.shape + self._executor.why_shape(path)
+        shape = group.shape + self._executor.shapes.why(path)
         return list(group.members), shape, sql, prepared.lanes.why(tuples)
 
     def change_policy(self, policy: Any) -> None:
@@ -276,13 +277,17 @@ class SparkEngine:
         known: Mapping[str, QueryStatistics],
     ) -> None:
         self._network = network
-        alive = [p for u, p in enumerate(network.paths) if u not in self._dropped - set(cursors)]
         self._dropped -= set(cursors)
         self._unplanned -= set(cursors)
-        self._executor.arrange(alive, self.rehearsal.is_costly)
+        self._executor.arrange(self._alive, self.rehearsal.is_costly)
         self._events.put(
             NetworkChanged(self.now_s(), network, cursors, first_trains, known, self.groups)
         )
+
+    @property
+    def _alive(self) -> list[Path]:
+        """The paths that were not dropped."""
+        return [p for unit, p in enumerate(self._network.paths) if unit not in self._dropped]
 
     def _settle_drops(self) -> None:
         """Forgets dropped queries that the scheduler has heard of and no call runs."""

@@ -6,29 +6,26 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from math import inf
 from pathlib import Path as File
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
 
 from headgate.errors import ResultsHidden, SinkUnwritable
-from headgate.model.form import Form
 from headgate.model.network import Path
-from headgate.model.plan import Lane
+from headgate.model.plan import Lane, Sharing
 from headgate.model.stream import ARRIVED_AT
-from headgate.spark.arrangement import LEAST_ALIKE, Part, alike_in, divided, parts_of
+from headgate.spark.arrangement import Part, parts_of, shared_by
 from headgate.spark.budget import Budget
-from headgate.spark.constants import ConstantsGroup, constants_group_of, fits
+from headgate.spark.constants import constants_group_of
 from headgate.spark.files import flush_all
-from headgate.spark.group import Group, Output, group_of, quoted
+from headgate.spark.group import Output, group_of, quoted
 from headgate.spark.journal import Journal, Result, Train
-from headgate.spark.lanes import Lanes
-from headgate.spark.projection import NotPlain, Projection
+from headgate.spark.prepared import Prepared
 from headgate.spark.promises import Promise, Promises
 from headgate.spark.segment_queue import SegmentQueue, SourceRange
+from headgate.spark.shapes import Shapes
 from headgate.spark.sinks import FileSink
 from headgate.spark.stream_log import StreamLog, Trains
 from headgate.spark.timeline import Timeline
@@ -36,9 +33,6 @@ from headgate.spark.windowed_queries import WindowedQueries
 from headgate.spark.workers import Turn
 
 log = logging.getLogger("headgate.spark")
-
-LEAST_COMPARED, COMPARED = 4, 3
-"""So many queries of one form are tried as a table of constants and as masks, so often."""
 
 
 @dataclass(frozen=True)
@@ -51,37 +45,6 @@ class Work:
     tuples: int
 
 
-class Prepared:
-    """A group with Spark's code for it, made when it is first wanted, and what its calls cost."""
-
-    def __init__(
-        self, group: Group | ConstantsGroup, schema: StructType, lane: Lane | None = None
-    ) -> None:
-        self.group, self.lanes = group, Lanes.new(lane)
-        self._schema = schema
-        self._projection: Projection | None = None
-        self._turn = threading.Lock()
-
-    def projection(self, session: SparkSession) -> Projection | None:
-        """Gives the code; None where nothing is computed, or a row does not suffice for it."""
-        with self._turn:
-            if self._projection is None and self.lanes.driver_can and self.group.items:
-                try:
-                    self._projection = Projection(session, self.group.items, self._schema)
-                except NotPlain:
-                    self.lanes.driver_can = False
-            return self._projection
-
-    def is_of(self, part: Part) -> bool:
-        """Tells whether it is what a part runs as."""
-        table = isinstance(self.group, ConstantsGroup)
-        return part.table == table and tuple(self.group.members) == part.names
-
-    def renew(self) -> None:
-        """Has the code made anew: a call that was given up may hold the old one for ever."""
-        self._projection = None
-
-
 class Executor:
     """Evaluates and commits; safe to use from several workers, each with its own session.
 
@@ -91,7 +54,7 @@ class Executor:
 
     Args:
         lane: the way that every call takes, if it can; without it the cheaper one.
-        shares: whether queries with windows that aggregate alike do so once.
+        sharing: between which queries equal parts run once.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
 
@@ -108,19 +71,20 @@ class Executor:
         timelines: Mapping[str, Timeline] | None = None,
         queued: Callable[[str, Train], None] = lambda stream, train: None,
         *,
-        shares: bool = True,
+        sharing: Sharing = "class",
     ) -> None:
-        self._session, self._lane, self._budget = session, lane, budget
+        self._session, self._lane, self._budget, self._sharing = session, lane, budget, sharing
         self._journal, self._logs, self._sinks = journal, logs, sinks
         self._queues, self._queued = {} if queues is None else queues, queued
         self._timelines = {} if timelines is None else timelines
-        self.windowed = WindowedQueries(self._timelines, logs, sinks, lane, shares=shares)
+        self.windowed = WindowedQueries(self._timelines, logs, sinks, lane, sharing)
         self._reached, self.promises = reached, Promises(journal, reached)
         self._shared: dict[str, Prepared] = {}
         self._alone: dict[str, Prepared] = {}
-        self._forms: dict[tuple[str, Form], bool] = {}
-        self._shapes: dict[tuple[str, Form], tuple[float, float]] = {}
         self._lock = threading.Lock()
+        self.shapes = Shapes(
+            session, lambda stream: self.source(stream).schema, self._prepare, self._text
+        )
 
     def arrange(self, paths: Iterable[Path], costly: Callable[[Path], bool]) -> None:
         """Says anew which queries share their code."""
@@ -128,7 +92,7 @@ class Executor:
         self._rest_of = {path.stream: path.query.name for path in paths}
         texts = {path.query.name: text for path in paths if (text := self._text(path))}
         shared: dict[str, Prepared] = {}
-        for part in parts_of(paths, texts, costly, self._as_table):
+        for part in parts_of(paths, texts, costly, self.shapes.as_table, self._sharing):
             same = self._shared.get(part.names[0])
             if same is None or not same.is_of(part):
                 same = self._prepare(part)
@@ -137,14 +101,45 @@ class Executor:
             self._shared = shared
 
     def group_numbers(self, paths: Sequence[Path]) -> list[int]:
-        """Gives a number for each path, the same for those that share their code."""
-        numbers: dict[int, int] = {}
+        """Gives a number for each path, the same for those that share their code or answer."""
+        numbers: dict[object, int] = {}
+        twins = self.twins(paths)
         with self._lock:
             shared = [self._shared.get(path.query.name) for path in paths]
+        own = [twins.get(path.query.name, path.query.name) for path in paths]
         return [
-            -1 - unit if each is None else numbers.setdefault(id(each), len(numbers))
-            for unit, each in enumerate(shared)
+            numbers.setdefault(name if each is None else id(each), len(numbers))
+            for name, each in zip(own, shared, strict=True)
         ]
+
+    def twins(self, paths: Iterable[Path]) -> dict[str, str]:
+        """Gives, of queries that run whole, the one whose answer serves a query: equal ones share.
+
+        Others are in groups, which compute once what is equal.
+        """
+        first: dict[object, str] = {}
+        found = {}
+        for path in paths:
+            if path.runs_whole:
+                shared = shared_by(path, self._sharing)
+                words = path.words or path.query.sql
+                key = shared, path.stream, words, path.columns, self._whole_text(path)
+                found[path.query.name] = first.setdefault(key, path.query.name)
+        return found
+
+    def shared_whole(self, path: Path, paths: Iterable[Path]) -> tuple[list[str], str]:
+        """Gives with whom a query that runs whole has its answer or its panes in common, and how.
+
+        Args:
+            paths: of all queries that there are.
+        """
+        twins, name = self.twins(paths), path.query.name
+        equal = [each for each, twin in twins.items() if twin == twins[name]]
+        alike = [each for each in self.windowed.with_panes_of(name) if each not in equal]
+        words = [f"one answer for {len(equal)} equal queries"] if len(equal) > 1 else []
+        if alike:
+            words.append(f"panes in common with {len(alike)} that aggregate alike")
+        return [*equal, *alike], ", ".join(words) or "single"
 
     def source(self, stream: str) -> StreamLog | SegmentQueue:
         """Gives where the tuples of a stream are."""
@@ -193,10 +188,14 @@ class Executor:
         parts: dict[int, tuple[Prepared, list[Path]]] = {}
         found: dict[str, Output | Exception] = {}
         lanes: list[Lane] = []
+        twins = self.twins(paths)
         for path in paths:
+            name = path.query.name
+            if twins.get(name, name) != name:
+                continue
             if path.stateful is not None:
                 check()
-                found[path.query.name] = self.windowed.run(session, path, trains)
+                found[name] = self.windowed.run(session, path, trains)
                 lanes.append(self.windowed.lane(path))
                 continue
             prepared = self.solo(path) if len(paths) == 1 else self.prepared(path)
@@ -205,7 +204,8 @@ class Executor:
             lanes.append(self._together(session, prepared, members, trains, found, check))
         jobs = lanes.count("job")
         lane: Lane = "job" if jobs * 2 > len(lanes) else "driver"
-        return [found[path.query.name] for path in paths], lane
+        names = [path.query.name for path in paths]
+        return [found[twins.get(name, name)] for name in names], lane
 
     def measure(self, session: SparkSession, path: Path, trains: Trains) -> float:
         """Gives the seconds that one query takes alone; raises what it raises."""
@@ -214,59 +214,6 @@ class Executor:
         began_s = time.perf_counter()
         self._run(session, prepared, [path], trains)
         return time.perf_counter() - began_s
-
-    def compare_shapes(
-        self,
-        paths: Sequence[Path],
-        trains: Callable[[str], Trains],
-        check: Callable[[], None],
-    ) -> None:
-        """Measures, where queries differ in constants alone, a table of them against masks.
-
-        As they run in the driver; what cannot run there is left as it is.
-
-        Args:
-            trains: gives the tuples to measure with, of a stream.
-            check: raises when nothing more may begin.
-        """
-        by_stream: dict[str, list[Path]] = {}
-        for path in paths:
-            by_stream.setdefault(path.stream, []).append(path)
-        for stream, found in by_stream.items():
-            texts = {path.query.name: text for path in found if (text := self._text(path))}
-            for form, each in alike_in(found, texts):
-                if len(each) < LEAST_COMPARED or not self._fits(stream, form):
-                    continue
-                shapes = [
-                    [self._prepare(part) for part in divided(each, table=table)]
-                    for table in (True, False)
-                ]
-                taken_s = [[self._timed(shape, trains(stream), check) for shape in shapes]
-                           for _ in range(COMPARED)]  # fmt: skip
-                table_s, mask_s = map(min, zip(*taken_s, strict=True))
-                if table_s < inf and mask_s < inf:
-                    self._shapes[stream, form] = table_s, mask_s
-
-    def why_shape(self, path: Path) -> str:
-        """Says why queries that differ in constants alone run as they do; empty for others."""
-        measured = None if path.form is None else self._shapes.get((path.stream, path.form))
-        if measured is None:
-            return ""
-        table_ms, mask_ms = (each * 1000 for each in measured)
-        return f"; measured {table_ms:.3g} ms as a table of constants, {mask_ms:.3g} ms as masks"
-
-    def _timed(self, shape: Sequence[Prepared], trains: Trains, check: Callable[[], None]) -> float:
-        """Gives the seconds of groups in the driver, one after the other; inf: they cannot."""
-        rows, taken_s = trains.table(), 0.0
-        for prepared in shape:
-            check()
-            code, group = prepared.projection(self._session), prepared.group
-            if code is None and group.items:
-                return inf
-            began_s = time.perf_counter()
-            group.split(rows, code(rows) if code is not None else rows, group.members)
-            taken_s += time.perf_counter() - began_s
-        return taken_s
 
     def _together(
         self,
@@ -319,8 +266,7 @@ class Executor:
         rows: DataFrame = trains.frame(session)
         rows.drop(ARRIVED_AT).createOrReplaceTempView(path.stream)
         frame = session.sql(path.query.sql)
-        columns = [quoted(name) for name in path.columns]
-        if text := self._sinks[path.query.name].text(columns, path.columns):
+        if text := self._whole_text(path):
             frame = frame.selectExpr(text)
         table = frame.toArrow()
         return Output(table, np.full(table.num_rows, trains.mean_arrived_at_s()))
@@ -468,15 +414,10 @@ class Executor:
             return None
         return self._sinks[path.query.name].text(path.outputs, path.columns)
 
-    def _as_table(self, stream: str, form: Form, count: int) -> bool:
-        table_s, mask_s = self._shapes.get((stream, form), (LEAST_ALIKE, count))
-        return count > 1 and table_s <= mask_s and self._fits(stream, form)
-
-    def _fits(self, stream: str, form: Form) -> bool:
-        key = stream, form
-        if key not in self._forms:
-            self._forms[key] = fits(self._session, form, self.source(stream).schema)
-        return self._forms[key]
+    def _whole_text(self, path: Path) -> str | None:
+        """Gives the same for a query that runs whole."""
+        columns = [quoted(name) for name in path.columns]
+        return self._sinks[path.query.name].text(columns, path.columns)
 
 
 def _of_source(work: Work, queue: SegmentQueue) -> Work:

@@ -76,9 +76,9 @@ class Group:
         """
         arrived_s = rows[ARRIVED_AT].to_numpy()
         mask = made[MASK].to_numpy() if MASK in self.items else None
-        outputs = []
-        for name in wanted:
-            member = self.members[name]
+        outputs: dict[Member, Output] = {}
+        members = [self.members[name] for name in wanted]
+        for member in dict.fromkeys(members):  # equal queries are answered once
             columns = [(made if each in self.items else rows)[each] for each in member.columns]
             if member.bit is None or mask is None:
                 chosen_s = arrived_s
@@ -88,8 +88,8 @@ class Group:
                 if len(at) < len(arrived_s):
                     columns = [column.take(at) for column in columns]
             table = pa.Table.from_arrays(columns, names=list(member.names))
-            outputs.append(Output(table, chosen_s))
-        return outputs
+            outputs[member] = Output(table, chosen_s)
+        return [outputs[member] for member in members]
 
 
 def group_of(paths: Sequence[Path], columns: Sequence[str], texts: Mapping[str, str]) -> Group:
@@ -97,7 +97,7 @@ def group_of(paths: Sequence[Path], columns: Sequence[str], texts: Mapping[str, 
 
     An output is computed only where a member that wants it passes: otherwise `1 / x` behind
     `WHERE x <> 0` would fail on rows that its query never sees. Equal outputs of several members
-    are one column.
+    are one column, equal predicates are one bit.
 
     Args:
         columns: of the stream.
@@ -113,20 +113,17 @@ def group_of(paths: Sequence[Path], columns: Sequence[str], texts: Mapping[str, 
             if plain_column(output, known) is None:
                 wanted.setdefault(output, []).append(path)
     computed = {output: f"__hg_c{number}" for number, output in enumerate(wanted)}
-    tested = [path for path in paths if path.predicate is not None]
-    bits = {path.query.name: bit for bit, path in enumerate(tested)}
+    predicates = dict.fromkeys(path.predicate for path in paths if path.predicate is not None)
+    bits = {predicate: bit for bit, predicate in enumerate(predicates)}
     items: dict[str, str] = {}
-    if tested:
-        ones = [
-            f"(CASE WHEN {path.predicate} THEN {1 << bits[path.query.name]}L ELSE 0L END)"
-            for path in tested
-        ]
+    if bits:
+        ones = [f"(CASE WHEN {each} THEN {1 << bit}L ELSE 0L END)" for each, bit in bits.items()]
         items[MASK] = _either(ones)
     for output, askers in wanted.items():
         items[computed[output]] = _guarded(output, askers)
     members = {
         name: Member(
-            bits.get(name),
+            None if path.predicate is None else bits[path.predicate],
             tuple(plain_column(each, known) or computed[each] for each in outputs[name]),
             path.columns if len(path.columns) == len(outputs[name]) else ("value",),
         )
@@ -135,8 +132,8 @@ def group_of(paths: Sequence[Path], columns: Sequence[str], texts: Mapping[str, 
     }
     plain = {column for each in members.values() for column in each.columns} & set(columns)
     condition = None
-    if len(tested) == len(paths):
-        condition = " OR ".join(f"({path.predicate})" for path in paths)
+    if all(path.predicate is not None for path in paths):
+        condition = " OR ".join(f"({each})" for each in bits)
     used = tuple(name for name in columns if name in plain)
     return Group(paths[0].stream, items, used, condition, members)
 
@@ -166,8 +163,8 @@ def plain_column(output: str, known: Mapping[str, str]) -> str | None:
 
 
 def _guarded(output: str, askers: Sequence[Path]) -> str:
-    conditions = [path.predicate for path in askers if path.predicate is not None]
-    if len(conditions) < len(askers):
+    conditions = dict.fromkeys(path.predicate for path in askers)
+    if None in conditions:
         return output
     return f"CASE WHEN {' OR '.join(f'({each})' for each in conditions)} THEN {output} END"
 

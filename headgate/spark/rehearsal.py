@@ -244,7 +244,7 @@ class Rehearsal:
         """Has the executor measure tables of constants against masks, while there is time."""
 
         def compare(check: Callable[[], None]) -> None:
-            self._executor.compare_shapes(paths, lambda stream: self._trains[stream][1], check)
+            self._executor.shapes.compare(paths, lambda stream: self._trains[stream][1], check)
 
         with suppress(CallTimedOut, *SPARK_ERRORS):
             self._within(ends_at_s, compare)

@@ -8,8 +8,9 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headgate.model.network import Path
-from headgate.model.plan import Lane
+from headgate.model.plan import Lane, Sharing
 from headgate.model.window import Stateful
+from headgate.spark.arrangement import shared_by
 from headgate.spark.group import Output, quoted
 from headgate.spark.panes import Panes
 from headgate.spark.sinks import FileSink
@@ -24,8 +25,8 @@ class WindowedQueries:
 
     Args:
         lane: `job` for every call, or the quicker.
-        shares: whether queries that read alike have compiled code in common and, within a class,
-            the panes of what they aggregate.
+        sharing: between which queries equal parts run once: the panes of what they aggregate.
+            Compiled code they have in common whatever it is, unless it is `none`.
     """
 
     def __init__(
@@ -34,14 +35,14 @@ class WindowedQueries:
         logs: Mapping[str, StreamLog],
         sinks: Mapping[str, FileSink],
         lane: Lane | None,
-        *,
-        shares: bool,
+        sharing: Sharing,
     ) -> None:
         self._timelines, self._logs, self._sinks = timelines, logs, sinks
-        self._lane, self._shares = lane, shares
+        self._lane, self._sharing = lane, sharing
         self._queries: dict[str, Windowed] = {}
         self._texts: dict[tuple[object, ...], SmallQuery] = {}
         self._panes: dict[tuple[str, ...], Panes] = {}
+        self._pane_keys: dict[str, tuple[str, ...]] = {}
         self._lock = threading.Lock()
 
     def run(self, session: SparkSession, path: Path, trains: Trains) -> Output | Exception:
@@ -62,9 +63,18 @@ class WindowedQueries:
         found = self._queries.get(path.query.name)
         return "job" if found is None else found.lane
 
+    def with_panes_of(self, query: str) -> list[str]:
+        """Gives the queries that have a query's panes, itself among them; none if it has none."""
+        with self._lock:
+            own = self._pane_keys.get(query)
+            return sorted(each for each, key in self._pane_keys.items() if key == own)
+
     def forget(self, query: str) -> None:
         with self._lock:
             self._queries.pop(query, None)
+            self._pane_keys.pop(query, None)
+            kept = set(self._pane_keys.values())
+            self._panes = {key: panes for key, panes in self._panes.items() if key in kept}
 
     def _new(self, path: Path, how: Stateful) -> Windowed:
         columns = [quoted(column) for column in path.columns]
@@ -72,7 +82,7 @@ class WindowedQueries:
         streams = {each.view: each.stream for each in how.inputs}
         fields = {view: self._logs[name].schema.fields for view, name in streams.items()}
         # The size of a window is not part of the text: many sizes, one text.
-        own = () if self._shares else (path.query.name,)
+        own = (path.query.name,) if self._sharing == "none" else ()
 
         def query_of(sql: str) -> SmallQuery:
             key = (sql, path.columns, text, tuple(streams.items()), *own)
@@ -87,10 +97,11 @@ class WindowedQueries:
         return Windowed(how, timeline, self._nothing, query_of(how.text), share, alone)
 
     def _panes_of(self, path: Path, key: tuple[str, ...], make: Callable[[], Panes]) -> Panes:
-        """Gives the panes of a query: those of others of its class that aggregate alike."""
-        own = path.query.query_class if self._shares else f"query {path.query.name}"
+        """Gives the panes of a query: those of others that aggregate alike."""
+        own = path.stream, shared_by(path, self._sharing), *key
         with self._lock:
-            return self._panes.setdefault((path.stream, own, *key), make())
+            self._pane_keys[path.query.name] = own
+            return self._panes.setdefault(own, make())
 
     def _nothing(self, stream: str) -> pa.Table:
         return self._logs[stream].arrow_schema.empty_table()

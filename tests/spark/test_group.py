@@ -152,9 +152,9 @@ def test_queries_that_differ_in_constants_alone_are_a_table_of_them(rig: Rig) ->
 def test_of_two_shapes_the_cheaper_one_is_taken(rig: Rig, count: int) -> None:
     texts = {f"q{n}": f"SELECT Temp FROM readings WHERE Temp >= {n}" for n in range(count)}
     paths = rig.paths(texts)
-    assert not rig.executor.why_shape(paths[0])
-    rig.executor.compare_shapes(paths, lambda stream: rig.trains, lambda: None)
-    why = rig.executor.why_shape(paths[0])
+    assert not rig.executor.shapes.why(paths[0])
+    rig.executor.shapes.compare(paths, lambda stream: rig.trains, lambda: None)
+    why = rig.executor.shapes.why(paths[0])
     found = re.fullmatch(r"; measured (.*) ms as a table of constants, (.*) ms as masks", why)
     assert found, why
     _same(rig, texts)

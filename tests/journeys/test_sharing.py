@@ -1,0 +1,108 @@
+"""Equal parts of queries run once, and every query gets its own answer."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from independent import committed_rows, expected_rows
+from pyspark.sql import SparkSession
+from sources import balanced, consume, gate_over, write_readings
+
+from headgate.model.events import StepFinished
+from headgate.runtime import Drawing
+from headgate.spark.executor import Executor
+from headgate.spark.windowed import Windowed
+
+pytestmark = pytest.mark.spark
+
+MEAN = (
+    "SELECT location, count(*) AS n, window.end AS until FROM sensors"
+    " [RANGE 4 SECONDS SLIDE 2 SECONDS] GROUP BY location"
+)
+WORDS = "SELECT location, word FROM sensors LATERAL VIEW explode(split(location, '_')) w AS word"
+HOT = "SELECT location, temperature * 2 AS twice FROM sensors WHERE temperature > 30"
+TEXTS = {
+    "mean": ("H", MEAN),
+    "mean_again": ("H", f"  {MEAN}\n"),
+    "mean_of_others": ("N", MEAN),
+    "words": ("N", WORDS),
+    "words_again": ("N", WORDS),
+    "hot": ("C", HOT),
+    "hot_again": ("C", HOT),
+    "hotter": ("C", HOT.replace("30", "31")),
+}
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Counts what is computed for queries that run whole."""
+    counts: Counter[str] = Counter()
+    windowed, whole = Windowed.__call__, Executor._run_whole
+
+    def of_windows(self: Windowed, *args: Any) -> Any:
+        counts["windows"] += 1
+        return windowed(self, *args)
+
+    def of_text(self: Executor, session: Any, path: Any, trains: Any) -> Any:
+        counts[path.query.name] += 1
+        return whole(self, session, path, trains)
+
+    monkeypatch.setattr(Windowed, "__call__", of_windows)
+    monkeypatch.setattr(Executor, "_run_whole", of_text)
+    return counts
+
+
+@pytest.mark.parametrize("sharing", ["class", "all", "none"])
+def test_equal_queries_are_answered_once(
+    spark: SparkSession, tmp_path: Path, computed: Counter[str], sharing: str
+) -> None:
+    offered = write_readings(tmp_path / "source", files=5, rows=2000)
+    gate = gate_over(spark, tmp_path, TEXTS, sharing=sharing, policy="rr", train_tuples=1)
+    together: Counter[frozenset[str]] = Counter()
+    names = list(TEXTS)
+
+    def hear(event: object) -> None:
+        if isinstance(event, StepFinished):
+            together[frozenset(names[unit] for unit in event.call.units)] += 1
+
+    gate.start(listeners=[hear])
+    consume(gate, offered)
+    explained = {name: gate.explanation(name) for name in TEXTS}
+    gate.stop()
+    balanced(gate)
+    source = tmp_path / "source"
+    results = {name: committed_rows(tmp_path / "state" / "results" / name) for name in TEXTS}
+    assert results["hot"] == results["hot_again"] == expected_rows(HOT, source)
+    assert results["hotter"] == expected_rows(TEXTS["hotter"][1], source)
+    assert results["words"] == results["words_again"]
+    assert results["words"] == expected_rows(
+        "SELECT location, unnest(string_split(location, '_')) FROM sensors", source
+    )
+    assert results["mean"] == results["mean_again"] == results["mean_of_others"]
+    assert results["mean"]
+    means = [units for units in together.elements() if "mean" in "".join(units)]
+    if sharing == "none":
+        assert {len(units) for units in means} == {1}
+        assert computed["windows"] == len(means)
+        assert explained["mean"].shares_code_with == []
+        return
+    # Each is probed alone first; then they stand at the same train, and go on together.
+    everyone = sharing == "all"
+    equal = ("mean", "mean_again", "mean_of_others")[: 3 if everyone else 2]
+    for some in (equal, ("words", "words_again")):
+        assert [together[frozenset({name})] for name in some] == [1] * len(some)
+        assert together[frozenset(some)] > 0
+    assert computed["windows"] == len(means)
+    words = [units for units in together.elements() if "words" in "".join(units)]
+    assert computed["words"] + computed["words_again"] == len(words)
+    assert explained["mean"].shares_code_with == list(equal[1:])
+    assert f"one answer for {len(equal)} equal queries" in str(explained["mean"].shape)
+    assert explained["mean_of_others"].shares_code_with == list(equal[:2]) * everyone
+    assert "hot_again" in explained["hot"].shares_code_with
+    drawn = gate.drawing()
+    assert equal in [part.queries for part in drawn.parts]
+    assert drawn == Drawing.from_dict(json.loads(json.dumps(drawn.to_dict())))
+    assert f"one answer for {len(equal)} equal queries" in drawn.text()
+    assert f"one answer for {len(equal)} equal queries" in drawn.html()
