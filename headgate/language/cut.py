@@ -39,9 +39,9 @@ def cut(path: Path, columns: Sequence[str]) -> tuple[Stream, Path, Path]:
             " log", fix="leave out one of the two",
         )  # fmt: skip
     conditions = conditions_of(path.predicate) if path.predicate and not path.runs_whole else []
-    first = list(takewhile(lambda each: not _calls(each), conditions))
+    first = list(takewhile(lambda each: not calls(each), conditions))
     rest = conditions[len(first) :]
-    if not first or not (rest or any(map(_calls, path.outputs))):
+    if not first or not (rest or any(map(calls, path.outputs))):
         raise QueryRefused(
             query=query.name, clause="cut",
             reason="is possible only between a condition without a function call and something"
@@ -64,7 +64,7 @@ def cut(path: Path, columns: Sequence[str]) -> tuple[Stream, Path, Path]:
     )
 
 
-def _calls(text: str) -> bool:
+def calls(text: str) -> bool:
     """Tells whether an expression calls a function."""
     tree = sqlglot.parse_one(text, read=DIALECT)
     return any(not isinstance(each, _CHEAP) for each in tree.find_all(exp.Func))

@@ -16,6 +16,14 @@ FIRST, REST = "__first", "__rest"
 """What is put behind a query's name to name its first segment, and the queue behind it."""
 
 
+@dataclass(frozen=True)
+class Condition:
+    """One of the conditions that a query joins by AND, and whether it has a value for every row."""
+
+    text: str
+    never_fails: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class Box:
     """An operator with a name that others may read from: shared parts, joins, unions, forks.
@@ -39,6 +47,8 @@ class Path:
         output: else, the name of the box whose tuples are the query's results.
         form, constants: the predicate without its constants, and these, where it has such a form.
         longest_call: the longest function call in it, by which costly queries find their like.
+        conditions: those that are joined by AND, where their order is worth a thought: there are
+            several, and one calls a function.
         into: the derived stream that it fills; it is the first segment of a query then, and the
             path over that stream is the rest.
         words: its text, the same for texts that differ in spaces alone.
@@ -54,6 +64,7 @@ class Path:
     form: Form | None = None
     constants: tuple[Constant, ...] = ()
     longest_call: str = ""
+    conditions: tuple[Condition, ...] = ()
     into: str | None = None
     words: str = ""
     stateful: Stateful | None = None

@@ -35,6 +35,7 @@ class Explanation:
     shape: str | None = None
     group_sql: str | None = None
     lane: str | None = None
+    order: str | None = None
     statistics: dict[str, float | None] = field(default_factory=dict)
     next_train: int | None = None
     behind: int | None = None
@@ -80,6 +81,8 @@ class Explanation:
             rows.append(("group SQL", self.group_sql))
         if self.lane is not None:
             rows.append(("lane", self.lane))
+        if self.order is not None:
+            rows.append(("order", self.order))
         for key, value in self.statistics.items():
             shown = "not known" if value is None else f"{value:.4g} {UNITS.get(key, '')}".rstrip()
             rows.append((LABELS.get(key, key), shown))

@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headgate.errors import HeadgateError, QueryRefused
-from headgate.language.cut import cut
+from headgate.language.cut import calls, cut
+from headgate.language.form import conditions_of
 from headgate.language.parse import path_of, whole
 from headgate.language.refuse import (
     SUBQUERIES,
@@ -18,7 +19,7 @@ from headgate.language.refuse import (
 from headgate.language.stateful import is_union, refuse_bare, stateful_of, union_of
 from headgate.language.tokens import spaced
 from headgate.language.windows import has_windows, named_streams, without_windows
-from headgate.model.network import Path
+from headgate.model.network import Condition, Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query
 from headgate.model.stream import DERIVED, Stream
@@ -100,8 +101,17 @@ def registered(query: Query, analyst: "Analyst", columns: Mapping[str, Sequence[
         and analyst.same(path, analysis.shape)
     )
     if taken_apart:
-        return path
+        return replace(path, conditions=_conditions(path, analyst))
     return replace(whole(query, stream), columns=analysis.columns, words=spaced(query.sql))
+
+
+def _conditions(path: Path, analyst: "Analyst") -> tuple[Condition, ...]:
+    """Gives the conditions of a path, where their order is worth a thought."""
+    texts = conditions_of(path.predicate) if path.predicate else []
+    if len(texts) < 2 or not any(map(calls, texts)):
+        return ()
+    known = analyst.never_fail(path.stream, texts)
+    return tuple(Condition(text, certain) for text, certain in zip(texts, known, strict=True))
 
 
 def windowed(query: Query, analyst: "Analyst", streams: Sequence[Stream]) -> Path:

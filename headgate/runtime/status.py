@@ -26,6 +26,7 @@ def explanation_of(handle: QueryHandle, roster: Roster, policy: str) -> Explanat
         shape=shape,
         group_sql=sql,
         lane=lane,
+        order=roster.engine.order_of(handle.unit),
         statistics=_figures(handle),
         next_train=run.next_train(units[0]),
         behind=run.pending(units),

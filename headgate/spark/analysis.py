@@ -1,7 +1,7 @@
 """Spark's reading of a query: what it is made of, or why it is refused."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -133,6 +133,13 @@ class Analyst:
             return False
         return _shape(_tree(again)) == shape
 
+    def never_fail(self, stream: str, conditions: Sequence[str]) -> list[bool]:
+        """Tells of conditions over a stream whether they have a value for every row."""
+        columns = ", ".join(conditions)
+        plan = self._session.sql(f"SELECT {columns} FROM `{stream}`")._jdf.queryExecution()
+        found = plan.analyzed().projectList()
+        return [_never_fails(found.apply(number)) for number in range(found.size())]
+
     def _read(self, frame: DataFrame) -> Analysis:
         plan = frame._jdf.queryExecution().analyzed()
         tree = _tree(frame)
@@ -150,6 +157,46 @@ class Analyst:
             joins=tuple(_joins(tree)),
             joins_tables=len(streams) == 1 and _joins_tables(tree, self._known),
         )
+
+
+_NEVER_FAIL = frozenset(
+    {
+        *("AttributeReference", "Literal", "Alias", "And", "Or", "Not", "IsNull", "IsNotNull"),
+        *("EqualTo", "EqualNullSafe", "LessThan", "LessThanOrEqual", "GreaterThan", "In", "InSet"),
+        *("GreaterThanOrEqual", "Coalesce", "If", "CaseWhen", "IsNaN", "Lower", "Upper", "Length"),
+        *("StartsWith", "EndsWith", "Contains", "StringTrim", "StringTrimLeft", "StringTrimRight"),
+        *("Substring", "Concat", "Reverse", "Year", "Month", "DayOfMonth", "Md5", "Sha2", "Crc32"),
+        *("Levenshtein", "SoundEx", "StringInstr", "StringTranslate", "InitCap", "Murmur3Hash"),
+        *("Exp", "Sqrt", "Cbrt", "Log", "Log2", "Log10", "Log1p", "Pow", "Sin", "Cos", "Tan"),
+        *("Signum", "XxHash64", "Between", "With", "CommonExpressionDef", "CommonExpressionRef"),
+    }
+)
+"""Expressions that have a value, be it NULL, whatever their arguments are."""
+
+_OF_LITERALS = frozenset({"Like", "RLike"})
+"""Those whose pattern may be wrong; a constant one has been seen to be right, or fails always."""
+
+_OF_DOUBLES = frozenset({"Add", "Subtract", "Multiply", "UnaryMinus", "Abs"})
+"""Those that overflow, unless they are computed with doubles."""
+
+_WIDER = ("tinyint", "smallint", "int", "bigint", "float", "double")
+
+
+def _never_fails(expression: Any) -> bool:
+    """Tells whether Spark, as strict as it is by default, has a value for every row."""
+    kind = expression.nodeName()
+    children = [expression.children().apply(n) for n in range(expression.children().size())]
+    if kind == "Cast":
+        narrow, wide = (each.dataType().catalogString() for each in (children[0], expression))
+        numbers = {narrow, wide} <= set(_WIDER) and _WIDER.index(narrow) <= _WIDER.index(wide)
+        known = numbers or narrow == wide
+    elif kind in _OF_LITERALS:
+        known = bool(children[1].nodeName() == "Literal")
+    elif kind in _OF_DOUBLES:
+        known = expression.dataType().catalogString() in ("float", "double")
+    else:
+        known = kind in _NEVER_FAIL
+    return known and all(map(_never_fails, children))
 
 
 def _refuse_own_window(query: Query, stream: str, schema: StructType) -> None:

@@ -134,6 +134,8 @@ class Calls:
         turn.task.lane = lane or turn.task.lane
         turn.task.seconds += time.perf_counter() - began_s
         self._settle(turn, outputs)
+        if not self.stopping:
+            self._executor.look_at_conditions(work)
 
     def _settle(self, turn: Turn, outputs: Sequence[Output | Exception]) -> None:
         """Takes in what a turn made; lets units that together took too long run each alone."""

@@ -265,6 +265,10 @@ class SparkEngine:
         shape = group.shape + self._executor.shapes.why(path)
         return list(group.members), shape, sql, prepared.lanes.why(tuples)
 
+    def order_of(self, unit: int) -> str | None:
+        """Says in which order a query's conditions run and why, where that was measured."""
+        return self._executor.orders.why(self._network.paths[unit])
+
     def change_policy(self, policy: Any) -> None:
         """Lets another policy decide from now on."""
         self._events.put(PolicyChanged(self.now_s(), policy))

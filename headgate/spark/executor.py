@@ -20,6 +20,7 @@ from headgate.spark.arrangement import Part, parts_of, shared_by
 from headgate.spark.budget import Budget
 from headgate.spark.constants import constants_group_of
 from headgate.spark.files import flush_all
+from headgate.spark.filter_order import FilterOrders
 from headgate.spark.group import Output, group_of, quoted
 from headgate.spark.journal import Journal, Result, Train
 from headgate.spark.prepared import Prepared
@@ -82,19 +83,25 @@ class Executor:
         self._shared: dict[str, Prepared] = {}
         self._alone: dict[str, Prepared] = {}
         self._lock = threading.Lock()
+        self.orders = FilterOrders(session, lambda stream: self.source(stream).schema)
         self.shapes = Shapes(
             session, lambda stream: self.source(stream).schema, self._prepare, self._text
         )
 
     def arrange(self, paths: Iterable[Path], costly: Callable[[Path], bool]) -> None:
         """Says anew which queries share their code."""
-        paths = list(paths)
+        self._arranged, self._costly = list(paths), costly
+        self._rearrange()
+
+    def _rearrange(self) -> None:
+        costly = self._costly
+        paths = [self.orders.ordered(path) for path in self._arranged]
         self._rest_of = {path.stream: path.query.name for path in paths}
         texts = {path.query.name: text for path in paths if (text := self._text(path))}
         shared: dict[str, Prepared] = {}
         for part in parts_of(paths, texts, costly, self.shapes.as_table, self._sharing):
             same = self._shared.get(part.names[0])
-            if same is None or not same.is_of(part):
+            if same is None or same.part != part:
                 same = self._prepare(part)
             shared.update(dict.fromkeys(part.names, same))
         with self._lock:
@@ -165,6 +172,7 @@ class Executor:
         with self._lock:
             self._alone.pop(query, None)
         self.windowed.forget(query)
+        self.orders.forget(query)
 
     def renew(self, paths: Iterable[Path]) -> None:
         """Has the code of queries made anew."""
@@ -288,6 +296,19 @@ class Executor:
         names = [path.query.name for path in work.paths]
         return [unwritten.get(name, out) for name, out in zip(names, outputs, strict=True)], lane
 
+    def look_at_conditions(self, work: Work) -> None:
+        """Has conditions run in another order where that pays by now; after the call's own time."""
+        paths = [path for path in work.paths if path.conditions]
+        if not paths:
+            return
+        trains = self.trains(paths[0].stream, work.first_train, work.end_train, work.tuples)
+        changed = [path for path in paths if self.orders.look(path, work.tuples, trains.table)]
+        if changed:
+            with self._lock:
+                for path in changed:
+                    self._alone.pop(path.query.name, None)
+            self._rearrange()
+
     def _commit_good(
         self, work: Work, outputs: Sequence[Output | Exception]
     ) -> Mapping[str, Exception]:
@@ -398,7 +419,7 @@ class Executor:
     def _solo(self, path: Path) -> Prepared:
         name = path.query.name
         if name not in self._alone:
-            self._alone[name] = self._prepare(Part((path,)))
+            self._alone[name] = self._prepare(Part((self.orders.ordered(path),)))
         return self._alone[name]
 
     def _prepare(self, part: Part) -> Prepared:
@@ -406,7 +427,7 @@ class Executor:
         columns = [name for name in source.schema.names if name != ARRIVED_AT]
         texts = {path.query.name: text for path in part.paths if (text := self._text(path))}
         make = constants_group_of if part.table else group_of
-        return Prepared(make(part.paths, columns, texts), source.schema, self._lane)
+        return Prepared(part, make(part.paths, columns, texts), source.schema, self._lane)
 
     def _text(self, path: Path) -> str | None:
         """Gives what a query for a sink of text puts out instead of its columns."""

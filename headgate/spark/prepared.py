@@ -17,9 +17,13 @@ class Prepared:
     """A group with Spark's code for it, made when it is first wanted, and what its calls cost."""
 
     def __init__(
-        self, group: Group | ConstantsGroup, schema: StructType, lane: Lane | None = None
+        self,
+        part: Part,
+        group: Group | ConstantsGroup,
+        schema: StructType,
+        lane: Lane | None = None,
     ) -> None:
-        self.group, self.lanes = group, Lanes.new(lane)
+        self.part, self.group, self.lanes = part, group, Lanes.new(lane)
         self._schema = schema
         self._projection: Projection | None = None
         self._turn = threading.Lock()
@@ -33,11 +37,6 @@ class Prepared:
                 except NotPlain:
                     self.lanes.driver_can = False
             return self._projection
-
-    def is_of(self, part: Part) -> bool:
-        """Tells whether it is what a part runs as."""
-        table = isinstance(self.group, ConstantsGroup)
-        return part.table == table and tuple(self.group.members) == part.names
 
     def renew(self) -> None:
         """Has the code made anew: a call that was given up may hold the old one for ever."""

@@ -1,0 +1,56 @@
+"""A query's conditions change places while it runs; what it puts out does not."""
+
+from pathlib import Path
+
+import pytest
+from independent import committed_rows, expected_rows
+from pyspark.sql import SparkSession
+from sources import consume, gate_over, write_readings
+
+pytestmark = pytest.mark.spark
+
+DIGITS = "concat(md5(concat(location, '{0}1')), md5(concat(location, '{0}2')))"
+LONG = f"concat({DIGITS.format('a')}, {DIGITS.format('b')})"
+OTHER = f"concat({DIGITS.format('c')}, {DIGITS.format('d')})"
+COSTLY = f"levenshtein({LONG}, {OTHER}) > 60 AND exp(sin(temperature)) > 0.2D"
+TEXTS = {
+    # What is written last drops nearly all, and costs next to nothing.
+    "late": ("H", f"SELECT location, temperature FROM sensors WHERE {COSTLY} AND humidity < 2"),
+    # What is cheap stays first: the other fails without it.
+    "guarded": (
+        "H",
+        "SELECT location FROM sensors WHERE temperature <> 0"
+        " AND length(location) > 2 AND 1000 / temperature > 20",
+    ),
+    "plain": ("C", "SELECT location FROM sensors WHERE temperature > 30 AND humidity < 50"),
+}
+
+
+def test_conditions_change_places(spark: SparkSession, tmp_path: Path) -> None:
+    source, files = tmp_path / "source", 0
+    source.mkdir()
+    gate = gate_over(spark, tmp_path, TEXTS, train_tuples=1)
+    gate.start()
+    # There is a look a second at the most, so it may take some files until it is this query's turn.
+    while gate.explanation("late").order is None:
+        write_readings(source, files=1, rows=300, first_file=files)
+        files += 1
+        assert files < 200
+        consume(gate, 300 * files)
+    write_readings(source, files=2, rows=300, first_file=files)
+    consume(gate, 300 * (files + 2))
+    late, guarded, plain = (gate.explanation(name) for name in TEXTS)
+    gate.stop()
+    assert late.order is not None
+    assert late.order.startswith("humidity < 2 (passes 0")
+    assert "WHERE humidity < 2 AND" in str(late.group_sql) or "WHEN humidity < 2" in str(
+        late.group_sql
+    )
+    assert plain.order is None
+    if guarded.order is not None:
+        assert guarded.order.index("temperature <> 0") < guarded.order.index("1000 / temperature")
+    for name, (_, sql) in TEXTS.items():
+        found = committed_rows(tmp_path / "state" / "results" / name)
+        asked = sql.replace("0.2D", "0.2")
+        assert found == expected_rows(asked, source), name
+        assert found
