@@ -55,7 +55,7 @@ def _run(folder: Path, state: Path, shares: bool) -> dict[str, float]:
         master="local[2]",
         spark_config=settings_of("headgate", folder),
         rehearsal_s=0,
-        sharing="class" if shares else "none",
+        share="class" if shares else "none",
     )
     gate.add_stream(
         Stream(

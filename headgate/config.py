@@ -159,7 +159,7 @@ class Pipeline(_Strict):
         description="what the log may take on disk before sources wait and tuples are shed where"
         " queries allow it",
     )
-    sharing: Sharing = Field(
+    share: Sharing = Field(
         "class", description="between which queries equal parts run once: one class, all, none"
     )
     record: bool = Field(False, description="keep what happens in STATE/recording, for a replay")

@@ -51,7 +51,7 @@ class Headgate:
         record: keeps what happens in `STATE/recording`, for `replay`.
         call_timeout_s: how long a call may take; its query has failed then, the others go on.
         lane: `driver` or `job` for every call that can go this way; without it the cheaper one.
-        sharing: between which queries equal parts run once: those of one `class`, `all`, or `none`.
+        share: between which queries equal parts run once: those of one `class`, `all`, or `none`.
         master: which Spark to start when none is passed in, with `spark_config` as settings.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
@@ -73,7 +73,7 @@ class Headgate:
         record: bool = False,
         call_timeout_s: float = 300.0,
         lane: Lane | None = None,
-        sharing: Sharing = "class",
+        share: Sharing = "class",
         master: str = "local[*]",
         spark_config: Mapping[str, str] | None = None,
         reached: Callable[[str], None] = lambda point: None,
@@ -94,7 +94,7 @@ class Headgate:
         _refuse_nothing("seconds", call_timeout_s=call_timeout_s)
         self._limits = room.Limits(memory_bytes, log_bytes)
         self._call_timeout_s = call_timeout_s
-        self._reached, self._lane, self._sharing = reached, lane, sharing
+        self._reached, self._lane, self._sharing = reached, lane, share
         self._record = record
         self._owns_session = spark is None
         self._session = spark or room.local_session(self.state, master, spark_config or {})

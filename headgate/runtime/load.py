@@ -29,7 +29,7 @@ def load(
         train_tuples=pipeline.train_tuples or ALL,
         most_fused=pipeline.most_fused,
         retention_s=pipeline.retention_s,
-        sharing=pipeline.sharing,
+        share=pipeline.share,
         rehearsal_s=pipeline.rehearsal_s,
         memory_bytes=pipeline.memory_bytes,
         log_bytes=pipeline.log_bytes,

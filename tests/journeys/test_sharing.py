@@ -54,12 +54,12 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counts
 
 
-@pytest.mark.parametrize("sharing", ["class", "all", "none"])
+@pytest.mark.parametrize("share", ["class", "all", "none"])
 def test_equal_queries_are_answered_once(
-    spark: SparkSession, tmp_path: Path, computed: Counter[str], sharing: str
+    spark: SparkSession, tmp_path: Path, computed: Counter[str], share: str
 ) -> None:
     offered = write_readings(tmp_path / "source", files=5, rows=2000)
-    gate = gate_over(spark, tmp_path, TEXTS, sharing=sharing, policy="rr", train_tuples=1)
+    gate = gate_over(spark, tmp_path, TEXTS, share=share, policy="rr", train_tuples=1)
     together: Counter[frozenset[str]] = Counter()
     names = list(TEXTS)
 
@@ -83,13 +83,13 @@ def test_equal_queries_are_answered_once(
     assert results["mean"] == results["mean_again"] == results["mean_of_others"]
     assert results["mean"]
     means = [units for units in together.elements() if "mean" in "".join(units)]
-    if sharing == "none":
+    if share == "none":
         assert {len(units) for units in means} == {1}
         assert computed["windows"] == len(means)
         assert explained["mean"].shares_code_with == []
         return
     # Each is probed alone first; then they stand at the same train, and go on together.
-    everyone = sharing == "all"
+    everyone = share == "all"
     equal = ("mean", "mean_again", "mean_of_others")[: 3 if everyone else 2]
     for some in (equal, ("words", "words_again")):
         assert [together[frozenset({name})] for name in some] == [1] * len(some)
