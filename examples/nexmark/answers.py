@@ -80,6 +80,12 @@ def answers(marks: Mapping[str, str]) -> dict[str, str]:
         f" WHERE window(expires, '10 seconds').end <= TIMESTAMP '{sales}'",
         "q10": "SELECT auction, bidder, price, dateTime, extra, CAST(CAST(dateTime AS DATE) AS"
         " STRING), substring(CAST(dateTime AS STRING), 12, 5) FROM every_bid",
+        "q11": "SELECT bidder, count(*), min(dateTime), max(dateTime) + INTERVAL 10 SECONDS FROM"
+        " (SELECT *, sum(fresh) OVER (PARTITION BY bidder ORDER BY dateTime) AS number FROM"
+        " (SELECT *, CASE WHEN dateTime - INTERVAL 10 SECONDS <= lag(dateTime)"
+        " OVER (PARTITION BY bidder ORDER BY dateTime) THEN 0 ELSE 1 END AS fresh FROM bid))"
+        " GROUP BY bidder, number"
+        f" HAVING max(dateTime) + INTERVAL 10 SECONDS < TIMESTAMP '{bids}'",
         "q13": "SELECT auction, bidder, price, dateTime, value FROM every_bid, side"
         " WHERE key = auction - 100 * (auction DIV 100)",
         "q14": "SELECT * FROM (SELECT auction, bidder, CAST(price * 908 AS DECIMAL(20)) / 1000 AS"

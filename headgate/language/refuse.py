@@ -140,6 +140,19 @@ def refuse_in_pairs(query: str, nodes: Iterable[str]) -> None:
             raise QueryRefused(query=query, clause=clause, reason=reason, fix=fix)
 
 
+def refuse_in_sessions(query: str, nodes: Iterable[str]) -> None:
+    """Raises QueryRefused unless tuples are grouped by session, and that is all."""
+    found = list(nodes)
+    others = [node for node in found if node not in (*STATELESS, "Aggregate")]
+    if others or found.count("Aggregate") != 1:
+        refusal = NODES.get(others[0] if others else "Aggregate")
+        raise QueryRefused(
+            query=query, clause=refusal.clause if refusal else others[0],
+            reason="cannot be used on sessions: these never are all there",
+            fix="drop it, or write a window behind the stream, as in FROM s [RANGE 1 HOUR]",
+        )  # fmt: skip
+
+
 def refuse_luck(query: str, found: str) -> None:
     """Refuses an expression that gives another answer each time."""
     raise QueryRefused(

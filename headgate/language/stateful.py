@@ -7,8 +7,16 @@ from typing import cast
 from sqlglot.tokenizer_core import Token, TokenType
 
 from headgate.errors import QueryRefused, UnknownName
+from headgate.language.clauses import compares, depths_of, insert, places_of
+from headgate.language.sessions import sessions_of
 from headgate.language.tokens import tokens_of
-from headgate.language.windows import Named, called_window, named_streams, without_windows
+from headgate.language.windows import (
+    Named,
+    called_window,
+    named_streams,
+    refuse_other_time,
+    without_windows,
+)
 from headgate.model.query import Query
 from headgate.model.window import (
     ARRIVED,
@@ -27,8 +35,6 @@ _NOT_AT_ONCE = frozenset({"ORDER BY", "SORT BY", "LIMIT", "OFFSET", "UNION", "IN
                           "WITH", "ROLLUP", "CUBE", "GROUPING SETS", "OVER", "TABLESAMPLE",
                           "|>"})  # fmt: skip
 """Words of texts that mean something else over several windows than over one."""
-
-_CLAUSES = ("FROM", "ON", "WHERE", "GROUP BY", "HAVING")
 
 
 def stateful_of(
@@ -50,6 +56,8 @@ def stateful_of(
     """
     named, called = named_streams(query), called_window(query)
     known = {name.lower(): name for name in times}
+    if not named and called is None:
+        return [sessions_of(query, [known[name.lower()] for name in streams], times)]
     if called is not None:
         column, window, text = called
         if named or len(streams) != 1:
@@ -58,7 +66,7 @@ def stateful_of(
                 fix="write a clause behind each stream, as in FROM a [RANGE 10 SECONDS]",
             )  # fmt: skip
         stream = known[streams[0].lower()]
-        _refuse_other_time(query, column, stream, times)
+        refuse_other_time(query, column, stream, times)
         return _over_windows(text, stream, window)
     for each in named:
         if each.stream.lower() not in known:
@@ -140,18 +148,18 @@ def _at_once(text: str, shows: bool) -> Iterator[tuple[str, bool]]:
     words = [token.text.upper() for token in tokens]
     if words.count("SELECT") != 1 or words[0] != "SELECT" or _NOT_AT_ONCE.intersection(words):
         return
-    places = _places(tokens)
+    places = places_of(tokens)
     from_, grouped = places.get("FROM"), places.get("GROUP BY")
     if from_ is None or _all_columns(tokens) or (grouped and words[grouped + 1] == "ALL"):
         return
     shown = {from_: f", window.end AS {END} "}
     end = places.get("HAVING", len(tokens))
     if grouped is not None:
-        yield _insert(text, tokens, {**shown, end: ", window "}), False
+        yield insert(text, tokens, {**shown, end: ", window "}), False
     else:
-        yield _insert(text, tokens, shown), False
+        yield insert(text, tokens, shown), False
         if shows or "HAVING" not in places:
-            yield _insert(text, tokens, {**shown, end: " GROUP BY window "}), True
+            yield insert(text, tokens, {**shown, end: " GROUP BY window "}), True
 
 
 def _all_columns(tokens: Sequence[Token]) -> list[int]:
@@ -169,7 +177,7 @@ def _all_columns(tokens: Sequence[Token]) -> list[int]:
 
 def _refuse_all_columns(query: Query, tokens: Sequence[Token]) -> None:
     """Refuses struct(*) and the like, where it would have columns that no user sees."""
-    depths = _depths(tokens)
+    depths = depths_of(tokens)
     for place in _all_columns(tokens):
         # In a subquery * is a list of columns, in a function an argument.
         inside = [each for each, depth in depths[:place] if depth == depths[place][1]]
@@ -192,7 +200,7 @@ def _pairs(query: Query, named: Sequence[Named], joins: Sequence[str]) -> Statef
     text = _over_views(query.sql, named)
     tokens = [token for token in tokens_of(text) if token.token_type != TokenType.SEMICOLON]
     _refuse_all_columns(query, tokens)
-    places = _places(tokens)
+    places = places_of(tokens)
     times = [time_column(number) for number in range(len(named))]
     conditions = " AND ".join(
         f"{time} >= {other} - {each.window.size}L"
@@ -219,7 +227,7 @@ def _pairs(query: Query, named: Sequence[Named], joins: Sequence[str]) -> Statef
     else:
         inserted[where + 1] = "("
         inserted[end] = f") AND {conditions}"
-    text = _insert(text, tokens, inserted)
+    text = insert(text, tokens, inserted)
     return Stateful(mode="pairs", text=text, inputs=_inputs(named), join=join)
 
 
@@ -240,11 +248,11 @@ def union_of(query: Query, streams: Sequence[str], times: Mapping[str, str | Non
             )  # fmt: skip
     tokens = [token for token in tokens_of(query.sql) if token.token_type != TokenType.SEMICOLON]
     _refuse_all_columns(query, tokens)
-    depths = _depths(tokens)
+    depths = depths_of(tokens)
     inserted = {
         place: f", {time_column(0)} AS {END} "
         for place, (token, depth) in enumerate(depths)
-        if depth == 0 and token.token_type == TokenType.FROM and not _compares(tokens, place)
+        if depth == 0 and token.token_type == TokenType.FROM and not compares(tokens, place)
     }
     parts = 1 + sum(not depth and token.token_type == TokenType.UNION for token, depth in depths)
     if parts != len(inserted) or any(
@@ -260,14 +268,14 @@ def union_of(query: Query, streams: Sequence[str], times: Mapping[str, str | Non
     inputs = tuple(
         Input(stream=name, view=name, window=Window(axis="time", size=0)) for name in found
     )
-    return Stateful(mode="union", text=_insert(query.sql, tokens, inserted), inputs=inputs)
+    return Stateful(mode="union", text=insert(query.sql, tokens, inserted), inputs=inputs)
 
 
 def is_union(sql: str) -> bool:
     """Tells whether a text is a union of SELECTs."""
     return any(
         depth == 0 and token.token_type == TokenType.UNION
-        for token, depth in _depths(tokens_of(sql))
+        for token, depth in depths_of(tokens_of(sql))
     )
 
 
@@ -286,60 +294,10 @@ def _inputs(named: Sequence[Named]) -> tuple[Input, ...]:
     )
 
 
-def _places(tokens: Sequence[Token]) -> dict[str, int]:
-    """Gives where the clauses of a SELECT begin."""
-    found: dict[str, int] = {}
-    for place, (token, depth) in enumerate(_depths(tokens)):
-        word = token.text.upper()
-        quoted = token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
-        if depth == 0 and not quoted and word in _CLAUSES and not _compares(tokens, place):
-            found.setdefault(word, place)
-    return found
-
-
-def _compares(tokens: Sequence[Token], place: int) -> bool:
-    """Tells of the FROM in a IS DISTINCT FROM b."""
-    return bool(place) and tokens[place - 1].token_type == TokenType.DISTINCT
-
-
-def _depths(tokens: Sequence[Token]) -> list[tuple[Token, int]]:
-    opening, closing = (TokenType.L_PAREN, TokenType.L_BRACKET), (
-        TokenType.R_PAREN, TokenType.R_BRACKET
-    )  # fmt: skip
-    found, depth = [], 0
-    for token in tokens:
-        depth -= token.token_type in closing
-        found.append((token, depth))
-        depth += token.token_type in opening
-    return found
-
-
-def _insert(text: str, tokens: Sequence[Token], inserted: Mapping[int, str]) -> str:
-    """Puts words before tokens, by their number; behind all for the number of none."""
-    made, at = "", 0
-    for place in sorted(inserted):
-        to = tokens[place].start if place < len(tokens) else tokens[-1].end + 1
-        made, at = made + text[at:to] + inserted[place], to
-    return made + (text[at : tokens[-1].end + 1] if at <= tokens[-1].end else "")
-
-
 def _refuse_no_time(query: Query, each: Named, times: Mapping[str, str | None]) -> None:
     if each.window.axis == "time" and times[each.stream] is None:
         raise QueryRefused(
             query=query.name, clause="RANGE",
             reason=f"needs the time of a tuple, and stream '{each.stream}' has no event_time",
             fix=f"name the column with the time, event_time: ts, in stream '{each.stream}'",
-        )  # fmt: skip
-
-
-def _refuse_other_time(
-    query: Query, column: str, stream: str, times: Mapping[str, str | None]
-) -> None:
-    time, name = times[stream], column.rsplit(".", 1)[-1].strip("` ")
-    if time is None or name.lower() != time.lower():
-        raise QueryRefused(
-            query=query.name, clause=f"window({column}, ...)",
-            reason=f"is over a column that is not the event_time of stream '{stream}'"
-            + ("" if time is None else f", which is {time}"),
-            fix=f"set event_time: {name} in stream '{stream}', or use its event_time",
         )  # fmt: skip

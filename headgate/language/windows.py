@@ -1,7 +1,7 @@
 """Windows in a text: CQL's clause, `FROM s [RANGE 60 SECONDS SLIDE 10 SECONDS]`, and window()."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -47,9 +47,12 @@ class Named:
 
 
 def has_windows(sql: str) -> bool:
-    """Tells whether a text has a window of either kind."""
+    """Tells whether a text has a window of any kind."""
     tokens = tokens_of(sql)
-    return any(map(_opens, tokens, tokens[1:])) or any(map(_calls, tokens, tokens[1:]))
+    return any(
+        _opens(*pair) or _calls(*pair) or _calls(*pair, "session_window")
+        for pair in pairwise(tokens)
+    )
 
 
 def without_windows(sql: str) -> str:
@@ -113,6 +116,34 @@ def called_window(query: Query) -> tuple[str, Window, str] | None:
     return None if found is None else (*found, text + sql[at:])
 
 
+def called_session(query: Query) -> tuple[str, int, str] | None:
+    """Gives the column and the gap of session_window(column, gap), and the call itself.
+
+    Raises:
+        QueryRefused: it cannot be read, or there are two that differ.
+    """
+    sql, tokens = query.sql, tokens_of(query.sql)
+    found: tuple[str, int, str] | None = None
+    for place, (token, after) in enumerate(pairwise(tokens)):
+        if not _calls(token, after, "session_window"):
+            continue
+        close = _closing(tokens, place + 1)
+        call = sql[token.start : close.end + 1]
+        arguments = _arguments(sql, tokens[place + 2 : tokens.index(close)])
+        gap = microseconds(arguments[1]) if len(arguments) == 2 else None
+        if gap is None:
+            raise _refused(query, call, token, "has no gap that is the same for all tuples",
+                           "write a duration, as in session_window(ts, '5 minutes')")  # fmt: skip
+        if re.search(r"\b(day|week)s?\b", arguments[1], re.IGNORECASE):
+            raise _refused(query, call, token, "has a gap in days, which are longer or shorter"
+                           " where clocks change", "write hours, as in '24 hours'")  # fmt: skip
+        if found is not None and found[:2] != (arguments[0], gap):
+            raise _refused(query, call, token, "is a second kind of session: a query has one",
+                           "write the same session_window everywhere")  # fmt: skip
+        found = arguments[0], gap, call
+    return found
+
+
 def microseconds(text: str) -> int | None:
     """Gives a duration; None where it cannot be read.
 
@@ -131,6 +162,24 @@ def microseconds(text: str) -> int | None:
     return total if 0 < total < LONGEST else None
 
 
+def refuse_other_time(
+    query: Query,
+    column: str,
+    stream: str,
+    times: Mapping[str, str | None],
+    called: str = "window",
+) -> None:
+    """Refuses windows over a column that is not the time of its stream."""
+    time, name = times[stream], column.rsplit(".", 1)[-1].strip("` ")
+    if time is None or name.lower() != time.lower():
+        raise QueryRefused(
+            query=query.name, clause=f"{called}({column}, ...)",
+            reason=f"is over a column that is not the event_time of stream '{stream}'"
+            + ("" if time is None else f", which is {time}"),
+            fix=f"set event_time: {name} in stream '{stream}', or use its event_time",
+        )  # fmt: skip
+
+
 def _names(token: Token) -> bool:
     """Tells whether a word can be a name: a stream may be called `date`, too."""
     return token.token_type in _NAMES or (
@@ -143,8 +192,8 @@ def _opens(token: Token, after: Token) -> bool:
     return token.token_type == _CLAUSES[0] and after.token_type in _CLAUSES[1:]
 
 
-def _calls(token: Token, after: Token) -> bool:
-    return token.text.lower() == "window" and after.token_type == TokenType.L_PAREN
+def _calls(token: Token, after: Token, name: str = "window") -> bool:
+    return token.text.lower() == name and after.token_type == TokenType.L_PAREN
 
 
 def _closing(tokens: Sequence[Token], opening: int) -> Token:

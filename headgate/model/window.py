@@ -8,8 +8,8 @@ Axis = Literal["time", "rows"]
 HIDDEN = "__hg_"
 """How columns and views begin that no user sees."""
 
-END, ARRIVED = f"{HIDDEN}end", f"{HIDDEN}arrived"
-"""The end of a result's window, and when the last of the tuples that make it arrived."""
+START, END, ARRIVED = f"{HIDDEN}start", f"{HIDDEN}end", f"{HIDDEN}arrived"
+"""Where a result's window begins and ends, and when the last of the tuples that make it arrived."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +17,8 @@ class Window:
     """The tuples of [end − size, end), by their time in microseconds or by their number.
 
     Args:
-        slide: ends lie so far apart; None for the window of a join, which moves with every tuple.
+        slide: ends lie so far apart; None for the window of a join, which moves with every tuple,
+            and for sessions: these end `size` behind their last tuple.
         offset: where one of the ends lies.
     """
 
@@ -36,7 +37,7 @@ class Input:
     window: Window
 
 
-Mode = Literal["windows", "each", "pairs", "union"]
+Mode = Literal["windows", "each", "pairs", "union", "sessions"]
 Join = Literal["Inner", "LeftOuter", "RightOuter", "FullOuter", "LeftSemi", "LeftAnti"]
 
 
@@ -47,11 +48,12 @@ class Stateful:
     Args:
         mode: `windows` computes all windows that have closed at once, `each` one after the other,
             `pairs` the combinations of tuples of which one is new, `union` the tuples that the
-            watermark has passed, in the order of their time.
+            watermark has passed, in the order of their time, `sessions` those that have ended.
         text: the query's SQL over the views.
         join: of `pairs`, which tuples come out that have no partner, or because they have one.
         alone: of `windows`, the SQL over one window, where it has a result although WHERE has left
             none of the window's rows.
+        opened: of `sessions` with HAVING, the SQL without it, of all sessions.
         shows_window: whether views have the window's `start` and `end` in a column `window`.
     """
 
@@ -61,6 +63,7 @@ class Stateful:
     shows_window: bool = False
     join: Join = "Inner"
     alone: str | None = None
+    opened: str | None = None
 
     @property
     def reach(self) -> int:

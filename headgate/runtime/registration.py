@@ -13,6 +13,7 @@ from headgate.language.refuse import (
     WITH_TABLES,
     refuse_clocks,
     refuse_in_pairs,
+    refuse_in_sessions,
     refuse_luck,
     refuse_stateful,
 )
@@ -129,6 +130,8 @@ def windowed(query: Query, analyst: "Analyst", streams: Sequence[Stream]) -> Pat
     ways = stateful_of(query, times, *read)
     if ways[0].mode == "pairs":
         refuse_in_pairs(query.name, (*reading.nodes, *reading.expressions & SUBQUERIES))
+    if ways[0].mode == "sessions":
+        refuse_in_sessions(query.name, (*reading.nodes, *reading.expressions & SUBQUERIES))
     analysis, how = _confirmed(query, analyst, ways)
     if "Sample" in analysis.nodes:
         refuse_stateful(query.name, query.sql, ["Sample"], ())

@@ -24,6 +24,7 @@ from headgate.model.events import (
     QueryStopped,
     TrainArrived,
     TuplesShed,
+    UnitFailed,
 )
 from headgate.model.network import Network, Path
 from headgate.model.plan import BoxCall, Lane, Sharing
@@ -50,6 +51,7 @@ WAYS = {
     "windows": "all windows that have closed at once",
     "each": "one window that has closed after the other",
     "pairs": "tuples that are new, with those in their windows",
+    "sessions": "sessions that have ended, from the beginning of the oldest that was open",
     "union": "tuples in the order of their time, once no earlier one can come",
 }
 """How queries with windows are computed, for `explain`."""
@@ -319,7 +321,12 @@ class SparkEngine:
     def _read_windows(self, path: Path) -> None:
         """Has tuples kept as long as a query's windows need them."""
         if path.stateful is not None:
-            self._store.timelines[path.stream].reads(path.stateful)
+            self._store.timelines[path.stream].reads(path.query.name, path.stateful)
+
+    def _keep_no_sessions(self, path: Path) -> None:
+        """Has the log not wait for a query that runs no more."""
+        if path.stateful is not None:
+            self._store.timelines[path.stream].open_sessions.forget(path.query.name)
 
     def now_s(self) -> float:
         return self._clock.now_s()
@@ -336,6 +343,8 @@ class SparkEngine:
         self._calls.heard(event)
         if isinstance(event, QueryStopped):
             self._unplanned.add(event.unit)
+        if isinstance(event, QueryStopped | UnitFailed):
+            self._keep_no_sessions(self._network.paths[event.unit])
         self._returned_at_s = time.perf_counter()
         return event
 

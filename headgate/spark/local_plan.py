@@ -21,6 +21,9 @@ _ARROW = "org.apache.spark.sql.execution.arrow.ArrowConverters"
 _AGGREGATION = "org.apache.spark.sql.catalyst.planning.PhysicalAggregation"
 _EQUAL_KEYS = "org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys"
 
+_SESSION = "spark.sessionWindow"
+"""What marks a key that Spark merges with those that it overlaps."""
+
 Run = Callable[[Mapping[str, pa.Table]], pa.Table]
 
 WINDOW = "window"
@@ -158,6 +161,8 @@ class LocalPlan:
         keys, functions, results, below = (
             found.get()._1(), found.get()._2(), found.get()._3(), found.get()._4()
         )  # fmt: skip
+        if any(each.toAttribute().metadata().contains(_SESSION) for each in _items(keys)):
+            raise NotPlain("session_window")
         child = self._relation(below)
         made = plan.output().take(0)
         inputs = keys.take(0)

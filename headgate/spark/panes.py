@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import Axis, Window
+from headgate.model.window_ends import Times, windows_of
 from headgate.spark.local_plan import WINDOW, Aggregation
 from headgate.spark.local_rows import Groups, grouped, merged
-from headgate.spark.timeline import Timeline, Times, windows_of
+from headgate.spark.timeline import Timeline
 
 
 def window_column(ends: Times, size: int, axis: Axis) -> Any:

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,13 +12,12 @@ from pyspark.sql.types import StructType
 
 from headgate.model.stream import Stream
 from headgate.model.window import Axis, Stateful, Window
+from headgate.model.window_ends import NEVER, Times, first_end
 from headgate.spark.journal import Entry, Journal, Stand, Train
+from headgate.spark.open_sessions import OpenSessions
+from headgate.spark.quiet import passed_in_quiet
 from headgate.spark.stream_log import StreamLog, Trains
-
-NEVER = np.iinfo(np.int64).min
-"""The time of a tuple that has none, and of a stream that has had no tuple."""
-
-Times = NDArray[np.int64]
+from headgate.spark.train_times import TrainTimes
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,8 @@ class Timeline:
         self._lock = threading.RLock()
         self._entries = journal.entries(name)
         self._first = self._entries[0].number if self._entries else journal.next_train(name)
-        self._times: dict[tuple[str, int], Times] = {}
+        self._times = {name: TrainTimes(*source) for name, source in sources.items()}
+        self.open_sessions = OpenSessions()
         self._sizes: dict[Axis, int] = {}
         self._slides: set[Window] = set()
         nothing = dict.fromkeys(sources, Stand(0, NEVER, NEVER))
@@ -95,12 +94,15 @@ class Timeline:
     def next_number(self) -> int:
         return self._first + len(self._entries)
 
-    def reads(self, how: Stateful) -> None:
+    def reads(self, query: str, how: Stateful) -> None:
         """Keeps tuples as long as a query needs them, and has time pass where it waits for it."""
         axis = how.inputs[0].window.axis
         with self._lock:
-            self._sizes[axis] = max(self._sizes.get(axis, 0), how.reach)
-            self._slides.add(how.closes)
+            if how.mode == "sessions":
+                self.open_sessions.add(query, how)
+            else:
+                self._sizes[axis] = max(self._sizes.get(axis, 0), how.reach)
+                self._slides.add(how.closes)
             self._needed = self._first  # it may begin with the oldest
 
     def catch_up(self) -> None:
@@ -130,7 +132,7 @@ class Timeline:
             for each in self._journal.trains(stream, train.number) if missing else ():
                 if each.number >= self._now[stream].train:  # nobody has told of it yet
                     self.take(stream, each)
-            times = self._times_of(stream, train.number)
+            times = self._times[stream].of(train.number)
             known = times[times != NEVER]
             before = self._now[stream].top
             top = max(before, int(known.max())) if len(known) else before
@@ -144,27 +146,11 @@ class Timeline:
             )  # fmt: skip
 
     def beat(self, now_s: float) -> None:
-        """Lets time pass in streams that are quiet, where that closes a window.
-
-        A stream that has been quiet for its `quiet_s` goes on at the pace of the clock. One that
-        has had no tuple yet is where the others are.
-        """
+        """Lets time pass in streams that are quiet, where that closes a window."""
         with self._lock:
-            own = self._now
-            tops = {name: each.top for name, each in own.items()}
-            passed: dict[str, int] = {}
-            without: list[str] = []
-            for name, (stream, _) in self._sources.items():
-                heard_at_s = self._heard_at_s.setdefault(name, now_s)
-                if stream.quiet_s is None or now_s - heard_at_s < stream.quiet_s:
-                    continue
-                if own[name].heard == NEVER:
-                    without.append(name)
-                else:
-                    passed[name] = own[name].heard + round((now_s - heard_at_s) * 1e6)
-            there = {**tops, **passed}.values()
-            passed |= dict.fromkeys(without, max(there, default=NEVER))
-            passed = {name: top for name, top in passed.items() if top > tops[name]}
+            streams = [stream for stream, _ in self._sources.values()]
+            passed = passed_in_quiet(streams, self._now, self._heard_at_s, now_s)
+            tops = {name: each.top for name, each in self._now.items()}
             # All at once: two that are quiet would wait for each other.
             if passed and self._closes(tops, {**tops, **passed}):
                 for name, top in passed.items():
@@ -180,10 +166,19 @@ class Timeline:
         reach = max(each.heard for each in self._now.values())
         if after == NEVER or reach == NEVER:
             return False
-        return before == NEVER or any(
-            (first := _first_end(each, before)) <= after and first - each.size <= reach
+        if before == NEVER or self._ends_session(before, after):
+            return True
+        return any(
+            (first := first_end(each, before)) <= after and first - each.size <= reach
             for each in self._slides
             if each.axis == "time"
+        )
+
+    def _ends_session(self, before: int, after: int) -> bool:
+        """Tells whether a session may end in [before, after): one tuple's would."""
+        return any(
+            (self.times(self.next_number, before - gap) + gap < after).any()
+            for gap in self.open_sessions.gaps
         )
 
     def _append(self, entry: Entry) -> None:
@@ -245,6 +240,18 @@ class Timeline:
                     found.append(each)
         return found[::-1]
 
+    def times(self, end: int, low: int) -> Times:
+        """Gives the times, from one on, of its only stream's tuples that are not late and lie
+        before a train.
+        """
+        (stream,) = self._sources
+        found = [
+            times[kept & (times >= low)]
+            for entry in self._reaching(stream, end, "time", low)
+            for kept, times in [self._times[stream].not_late(entry)]
+        ]
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
+
     def rows_of(self, stream: str, number: int, axis: Axis) -> Rows | None:
         """Gives a stream's tuples of one train; None where there are none."""
         return self._rows(stream, self._between(number, number + 1), number, axis, NEVER)
@@ -271,7 +278,7 @@ class Timeline:
                 place = np.arange(entry.first_tuple, entry.first_tuple + entry.tuples)
                 kept = place >= low
             else:
-                kept, place = self._not_late(entry)
+                kept, place = self._times[entry.stream].not_late(entry)
                 kept &= place >= low
             if kept.any():
                 table = log.table(entry.train, entry.train + 1)
@@ -292,8 +299,8 @@ class Timeline:
             if entry.number in self._lost:
                 late += entry.tuples
             elif entry.train >= 0:
-                kept, times = self._not_late(entry)
-                none = int((times == NEVER).sum()) if self._has_time(entry.stream) else 0
+                kept, times = self._times[entry.stream].not_late(entry)
+                none = int((times == NEVER).sum()) if self._times[entry.stream].known else 0
                 timeless += none
                 late += int((~kept).sum()) - none
         return late, timeless
@@ -311,17 +318,11 @@ class Timeline:
             before_s: those that arrived later stay: a query that comes begins with them.
         """
         with self._lock:
-            low = self.watermark(passed)
-            place = self.watermark(passed, "rows")
-            sizes = self._sizes
+            lows = self._lows(passed)
             for entry in self._between(self._needed, passed):
-                time = "time" in sizes and (
-                    low == NEVER or self._reaches(entry, "time", low - sizes["time"])
-                )
-                rows = "rows" in sizes and self._reaches(entry, "rows", place - sizes["rows"])
-                if entry.train >= 0 and (time or rows):
+                if entry.train >= 0 and any(self._reaches(entry, *low) for low in lows):
                     break
-                self._times.pop((entry.stream, entry.train), None)
+                self._times[entry.stream].forget(entry.train)
                 self._needed = entry.number + 1
             before = self._first
             for entry in self._entries:
@@ -334,6 +335,15 @@ class Timeline:
                 self._journal.drop_entries(self.name, before, self._gone)
                 del self._entries[: before - self._first]
                 self._first = before
+
+    def _lows(self, passed: int) -> list[tuple[Axis, int]]:
+        """Gives the places from which on windows need tuples, once all have passed a train."""
+        lows: list[tuple[Axis, int]] = []
+        for axis, size in self._sizes.items():
+            mark = self.watermark(passed, axis)
+            lows.append((axis, NEVER if mark == NEVER else mark - size))
+        since = self.open_sessions.kept_since(passed)
+        return lows if since is None else [*lows, ("time", since)]
 
     def _between(self, first: int, end: int) -> list[Entry]:
         with self._lock:
@@ -352,7 +362,7 @@ class Timeline:
     def _reaches(self, entry: Entry, axis: Axis, low: int) -> bool:
         if axis == "rows":
             return entry.first_tuple + entry.tuples > low
-        return entry.top >= low or not self._has_time(entry.stream)
+        return entry.top >= low or not self._times[entry.stream].known
 
     def _tops(self, end: int) -> dict[str, int]:
         """Gives the greatest time so far of every stream, before train `end`."""
@@ -375,38 +385,7 @@ class Timeline:
         return tops
 
     def _least(self, tops: Mapping[str, int]) -> int:
-        marks = [
-            NEVER if top == NEVER else top - round(self._sources[name][0].lateness_s * 1e6)
-            for name, top in tops.items()
-        ]
-        return min(marks)
-
-    def _not_late(self, entry: Entry) -> tuple[NDArray[np.bool_], Times]:
-        """Tells which tuples of a train are not late, and gives the times of all."""
-        times = self._times_of(entry.stream, entry.train)
-        if not self._has_time(entry.stream):
-            return np.ones(entry.tuples, dtype=np.bool_), times
-        lateness = round(self._sources[entry.stream][0].lateness_s * 1e6)
-        tops = np.maximum.accumulate(np.concatenate([[entry.before], times[:-1]]))
-        marks = np.where(tops == NEVER, NEVER, tops - lateness)
-        return (times != NEVER) & (times >= marks), times
-
-    def _has_time(self, stream: str) -> bool:
-        return self._sources[stream][0].event_time is not None
-
-    def _times_of(self, stream: str, train: int) -> Times:
-        """Gives the times of a train's tuples, in microseconds since 1970."""
-        key = stream, train
-        if key not in self._times:
-            described, log = self._sources[stream]
-            table = log.table(train, train + 1)
-            if described.event_time is None:
-                return np.full(table.num_rows, NEVER)
-            name = next(n for n in table.column_names if n.lower() == described.event_time.lower())
-            column: Any = table[name]
-            microseconds = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64())
-            self._times[key] = microseconds.fill_null(NEVER).to_numpy()
-        return self._times[key]
+        return min(self._times[name].mark(top) for name, top in tops.items())
 
 
 def _after(stands: Mapping[str, Stand], entries: Sequence[Entry]) -> dict[str, Stand]:
@@ -422,27 +401,3 @@ def _after(stands: Mapping[str, Stand], entries: Sequence[Entry]) -> dict[str, S
 
 def _train_of(entry: Entry) -> Train:
     return Train(entry.number, entry.tuples, 0, entry.arrived_at_s, entry.arrived_at_s)
-
-
-def windows_of(window: Window, place: Times, after: int, upto: int) -> tuple[Times, Times]:
-    """Gives for tuples at some places the windows that end in (after, upto]: tuple and end.
-
-    >>> ten = Window(axis="time", size=10, slide=5)
-    >>> [each.tolist() for each in windows_of(ten, np.array([3, 7]), 0, 15)]
-    [[0, 0, 1, 1], [5, 10, 10, 15]]
-    """
-    slide, offset = window.slide or window.size, window.offset
-    lowest = np.maximum(place, after) if after != NEVER else place
-    first = (lowest - offset) // slide + 1
-    last = (np.minimum(place + window.size, upto) - offset) // slide
-    counts = np.maximum(0, last - first + 1)
-    tuples = np.repeat(np.arange(len(place)), counts)
-    begins = np.cumsum(counts) - counts
-    ends = np.repeat(first - begins, counts) + np.arange(counts.sum())
-    return tuples, ends * slide + offset
-
-
-def _first_end(window: Window, after: int) -> int:
-    """Gives the first end of a window behind a place."""
-    slide = window.slide or window.size
-    return ((after - window.offset) // slide + 1) * slide + window.offset

@@ -23,11 +23,12 @@ from headgate.model.window import (
     has_column,
     time_column,
 )
+from headgate.model.window_ends import NEVER, Times, windows_of
 from headgate.spark.group import Output
 from headgate.spark.local_plan import WINDOW, Aggregation
 from headgate.spark.panes import Panes, places_of, window_column
 from headgate.spark.small_query import SmallQuery
-from headgate.spark.timeline import NEVER, Rows, Timeline, Times, windows_of
+from headgate.spark.timeline import Rows, Timeline
 
 log = logging.getLogger("headgate.spark")
 
@@ -128,7 +129,7 @@ class Windowed:
 
     def _with_left_out(self, session: SparkSession, made: pa.Table, ends: Times) -> pa.Table:
         """Adds what comes of windows of which WHERE has left no row."""
-        missing = np.setdiff1d(ends, _numbers(made[END]))
+        missing = np.setdiff1d(ends, numbers_of(made[END]))
         if not len(missing):
             return made
         assert self._alone is not None
@@ -215,7 +216,7 @@ class Windowed:
         if not sum(each.num_rows for each in made):
             return self._none(session)
         table = pa.concat_tables(made)
-        return Output(self._visible(table), table[ARRIVED].to_numpy())
+        return Output(visible(table), table[ARRIVED].to_numpy())
 
     def _joined(
         self, session: SparkSession, rows: Sequence[Rows], chosen: Sequence[NDArray[np.bool_]]
@@ -249,10 +250,10 @@ class Windowed:
 
     def _closed(self, made: pa.Table, first: int, end: int) -> Output:
         """Gives results that arrived with the train that has closed their window."""
-        ends = _numbers(made[END])
+        ends = numbers_of(made[END])
         marks, arrived_s = self._timeline.closing(first, end, self._axis)
         at = np.searchsorted(np.maximum.accumulate(marks), ends)
-        return Output(self._visible(made), arrived_s[np.minimum(at, len(arrived_s) - 1)])
+        return Output(visible(made), arrived_s[np.minimum(at, len(arrived_s) - 1)])
 
     def _none(self, session: SparkSession) -> Output:
         """Gives no rows, of the right columns."""
@@ -273,7 +274,7 @@ class Windowed:
                     )
                     for number, each in enumerate(self._how.inputs)
                 }
-            self._no_rows = self._visible(self._query(session, views)).slice(0, 0)
+            self._no_rows = visible(self._query(session, views)).slice(0, 0)
         return Output(self._no_rows, np.zeros(0))
 
     def _empty(self, source: Input) -> pa.Table:
@@ -286,10 +287,6 @@ class Windowed:
         ends = np.full(table.num_rows, close, dtype=np.int64)
         return table.append_column(WINDOW, window_column(ends, source.window.size, self._axis))
 
-    def _visible(self, table: pa.Table) -> pa.Table:
-        keep = [name for name in table.column_names if not name.startswith(HIDDEN)]
-        return table.select(keep)
-
 
 def _renamed(table: pa.Table, arrival: str) -> pa.Table:
     return table.rename_columns(
@@ -297,7 +294,13 @@ def _renamed(table: pa.Table, arrival: str) -> pa.Table:
     )
 
 
-def _numbers(column: Any) -> Times:
+def visible(table: pa.Table) -> pa.Table:
+    """Gives rows without the columns that no user sees."""
+    return table.select([name for name in table.column_names if not name.startswith(HIDDEN)])
+
+
+def numbers_of(column: Any) -> Times:
+    """Gives instants in microseconds since 1970, and numbers as they are."""
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", tz=column.type.tz))
     numbers: Times = column.cast(pa.int64()).to_numpy()

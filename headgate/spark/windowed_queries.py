@@ -13,6 +13,7 @@ from headgate.model.window import Stateful
 from headgate.spark.arrangement import shared_by
 from headgate.spark.group import Output, quoted
 from headgate.spark.panes import Panes
+from headgate.spark.sessions import Sessions
 from headgate.spark.sinks import FileSink
 from headgate.spark.small_query import SmallQuery
 from headgate.spark.stream_log import StreamLog, Trains
@@ -39,7 +40,7 @@ class WindowedQueries:
     ) -> None:
         self._timelines, self._logs, self._sinks = timelines, logs, sinks
         self._lane, self._sharing = lane, sharing
-        self._queries: dict[str, Windowed] = {}
+        self._queries: dict[str, Windowed | Sessions] = {}
         self._texts: dict[tuple[object, ...], SmallQuery] = {}
         self._panes: dict[tuple[str, ...], Panes] = {}
         self._pane_keys: dict[str, tuple[str, ...]] = {}
@@ -76,7 +77,7 @@ class WindowedQueries:
             kept = set(self._pane_keys.values())
             self._panes = {key: panes for key, panes in self._panes.items() if key in kept}
 
-    def _new(self, path: Path, how: Stateful) -> Windowed:
+    def _new(self, path: Path, how: Stateful) -> Windowed | Sessions:
         columns = [quoted(column) for column in path.columns]
         text = self._sinks[path.query.name].text(columns, path.columns)
         streams = {each.view: each.stream for each in how.inputs}
@@ -92,8 +93,12 @@ class WindowedQueries:
                 )
             return self._texts[key]
 
+        timeline = self._timelines[path.stream]
+        if how.mode == "sessions":
+            opened = None if how.opened is None else query_of(how.opened)
+            return Sessions(how, timeline, self._nothing, query_of(how.text), opened)
         alone = None if how.alone is None else query_of(how.alone)
-        timeline, share = self._timelines[path.stream], partial(self._panes_of, path)
+        share = partial(self._panes_of, path)
         return Windowed(how, timeline, self._nothing, query_of(how.text), share, alone)
 
     def _panes_of(self, path: Path, key: tuple[str, ...], make: Callable[[], Panes]) -> Panes:

@@ -114,6 +114,44 @@ def over_windows(draw: st.DrawFn) -> Asked:
     return Asked(text, ("lefts",), oracle)
 
 
+def sessions(of: str, gap: int, keys: str = "") -> str:
+    """The rows of a relation with the number `g` of their session: Spark's are one where two rows
+    lie just the gap apart.
+    """
+    over = f"OVER ({f'PARTITION BY {keys} ' if keys else ''}ORDER BY us, n)"
+    fresh = f"CASE WHEN us - lag(us) {over} <= {gap} THEN 0 ELSE 1 END AS fresh"
+    return f"(SELECT *, sum(fresh) {over} AS g FROM (SELECT *, {fresh} FROM {of}))"
+
+
+@st.composite
+def over_sessions(draw: st.DrawFn) -> Asked:
+    """A query over the sessions of one stream."""
+    gap, a, kind = draw(spans), draw(st.integers(-1, 12)), draw(st.integers(0, 3))
+    call, ended = f"session_window(ts, '{_seconds(gap)}')", f"max(us) + {gap} < @upto"
+    of = f"(SELECT * FROM lefts WHERE v > {a})"
+    if kind == 0:
+        text = "SELECT k, count(*) AS n, sum(v) AS t, session_window.start AS s FROM lefts" \
+            f" WHERE v > {a} GROUP BY k, {call}"  # fmt: skip
+        oracle = f"SELECT k, count(*), sum(v)::BIGINT, min(ts) FROM {sessions(of, gap, 'k')}" \
+            f" GROUP BY k, g HAVING {ended}"  # fmt: skip
+    elif kind == 1:
+        text = f"SELECT count(DISTINCT k) AS n, session_window.end AS e FROM lefts GROUP BY {call}"
+        oracle = f"SELECT count(DISTINCT k), {_time(f'max(us) + {gap}')}" \
+            f" FROM {sessions('lefts', gap)} GROUP BY g HAVING {ended}"  # fmt: skip
+    elif kind == 2:
+        text = "SELECT v % 3 AS m, k, avg(v) AS n, percentile(v, 0.5) AS p FROM lefts x" \
+            f" GROUP BY {call}, k, v % 3 HAVING count(*) > 1"  # fmt: skip
+        oracle = "SELECT v % 3, k, avg(v), quantile_cont(v, 0.5)" \
+            f" FROM {sessions('lefts', gap, 'k, v % 3')} GROUP BY k, v % 3, g" \
+            f" HAVING count(*) > 1 AND {ended}"  # fmt: skip
+    else:
+        text = f"SELECT k, max(v) AS top FROM lefts WHERE k = 'a' GROUP BY 1, {call}" \
+            f" HAVING top > {a};"  # fmt: skip
+        oracle = f"SELECT k, max(v) FROM {sessions('lefts', gap, 'k')} WHERE k = 'a'" \
+            f" GROUP BY k, g HAVING max(v) > {a} AND {ended}"  # fmt: skip
+    return Asked(text, ("lefts",), oracle)
+
+
 @st.composite
 def over_rows(draw: st.DrawFn) -> Asked:
     """A query over windows of one stream by number."""
@@ -195,7 +233,9 @@ def others(draw: st.DrawFn) -> Asked:
     return Asked(text, tuple(dict.fromkeys(("lefts", other))), oracle)
 
 
-queries = st.one_of(over_windows(), over_windows(), over_rows(), joins(), joins(), others())
+queries = st.one_of(
+    over_windows(), over_windows(), over_sessions(), over_rows(), joins(), joins(), others()
+)
 
 
 @st.composite

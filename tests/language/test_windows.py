@@ -108,6 +108,61 @@ def test_all_windows_at_once(sql: str) -> None:
     assert each.shows_window == ("window" in sql)
 
 
+CALL = "session_window(ts, '5 minutes')"
+SESSION = f", {CALL}.start AS __hg_start, {CALL}.end AS __hg_end "
+
+SESSIONS = {
+    f"SELECT k, count(*) AS n FROM s WHERE v > 1 GROUP BY k, {CALL};": (
+        f"SELECT k, count(*) AS n {SESSION}FROM s WHERE v > 1 GROUP BY k, {CALL}",
+        None,
+    ),
+    f"SELECT max(v) AS m, session_window.end AS e FROM s GROUP BY {CALL}, k HAVING m > 2": (
+        f"SELECT max(v) AS m, session_window.end AS e {SESSION}FROM s GROUP BY {CALL}, k"
+        " HAVING m > 2",
+        f"SELECT max(v) AS m, session_window.end AS e {SESSION}FROM s GROUP BY {CALL}, k",
+    ),
+}
+
+
+@pytest.mark.parametrize("sql", SESSIONS)
+def test_sessions(sql: str) -> None:
+    assert has_windows(sql)
+    (how,) = ways(sql)
+    assert (how.mode, how.inputs[0].window) == ("sessions", time(300 * S))
+    text, opened = SESSIONS[sql]
+    assert how.text.split() == text.split()
+    assert (how.opened or "").split() == (opened or "").split()
+    path, _ = unread_path(query(sql), {"s": ("k", "v", "ts")})
+    assert path.stream == "s__time"
+
+
+NO_SESSIONS = {
+    "SELECT count(*) AS n FROM s GROUP BY session_window(ts, v)": "has no gap that is the same",
+    "SELECT count(*) AS n FROM s GROUP BY session_window(ts)": "has no gap that is the same",
+    "SELECT count(*) AS n FROM s GROUP BY session_window(ts, '1 week')": "write hours",
+    "SELECT count(*) AS n FROM s GROUP BY session_window(v, '1 hour')": "not the event_time",
+    "SELECT count(*) AS n FROM bare GROUP BY session_window(ts, '1 hour')": "not the event_time",
+    f"SELECT session_window(ts, '1 hour').end AS e FROM s GROUP BY {CALL}": "a second kind",
+    f"SELECT {CALL} AS w FROM s": "does not stand by itself in GROUP BY",
+    f"SELECT k FROM s GROUP BY k, {CALL}.start": "does not stand by itself in GROUP BY",
+    f"SELECT k FROM s GROUP BY k, date({CALL}.start)": "does not stand by itself in GROUP BY",
+    f"SELECT {CALL} AS w, count(*) AS n FROM s GROUP BY ALL": "does not stand by itself",
+    f"WITH x AS (SELECT * FROM s) SELECT 1 FROM x GROUP BY {CALL}": "is for one SELECT",
+}
+
+
+@pytest.mark.parametrize("sql", NO_SESSIONS)
+def test_sessions_that_are_refused(sql: str) -> None:
+    with pytest.raises(QueryRefused, match=NO_SESSIONS[sql]):
+        ways(sql, ("bare",) if "bare" in sql else ("s",))
+
+
+def test_sessions_are_of_one_stream() -> None:
+    sql = f"SELECT s.k FROM s JOIN r ON s.k = r.k GROUP BY s.k, {CALL}"
+    with pytest.raises(QueryRefused, match="is for a query over one stream"):
+        ways(sql, ("s", "r"), ("Inner",))
+
+
 def test_a_text_has_a_result_of_no_rows_where_it_groups_nothing() -> None:
     found = ways("SELECT count(*) AS n FROM s [ROWS 3] WHERE v > 3")
     assert [how.alone for how in found] == [None, without_windows(found[-1].text), None]

@@ -10,7 +10,7 @@ from timelines import Make, World, over, stream
 
 from headgate.model.stream import Stream
 from headgate.model.window import Axis, Window
-from headgate.spark.timeline import NEVER, windows_of
+from headgate.model.window_ends import NEVER, windows_of
 
 spans = st.integers(1, 40)
 places = st.lists(st.integers(-100, 100), max_size=8)

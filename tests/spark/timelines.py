@@ -46,13 +46,13 @@ class World:
     def begin(self) -> None:
         sources: Any = {each.name: (each, self.logs[each.name]) for each in self.streams}
         self.timeline = Timeline("t", self.journal, sources, lambda *new: self.heard.extend(new))
-        for each in self.hows:
-            self.timeline.reads(each)
+        for number, each in enumerate(self.hows):
+            self.timeline.reads(f"q{number}", each)
         self.timeline.catch_up()
 
     def reads(self, how: Stateful) -> None:
+        self.timeline.reads(f"q{len(self.hows)}", how)
         self.hows.append(how)
-        self.timeline.reads(how)
 
     def take(self, stream: str, *times: int | None) -> None:
         self.timeline.take(stream, self.logs[stream].add(*times))

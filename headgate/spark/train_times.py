@@ -1,0 +1,57 @@
+"""The times of a stream's tuples, train by train, and which of them are late."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from headgate.model.stream import Stream
+from headgate.model.window_ends import NEVER, Times
+from headgate.spark.journal import Entry
+from headgate.spark.stream_log import StreamLog
+
+
+class TrainTimes:
+    """What the log of a stream says of its tuples' times, kept in memory while it is needed."""
+
+    def __init__(self, stream: Stream, log: StreamLog) -> None:
+        self._column, self._log = stream.event_time, log
+        self._lateness = round(stream.lateness_s * 1e6)
+        self._kept: dict[int, Times] = {}
+
+    @property
+    def known(self) -> bool:
+        """Whether tuples have a time."""
+        return self._column is not None
+
+    def of(self, train: int) -> Times:
+        """Gives the times of a train's tuples, in microseconds since 1970."""
+        if train in self._kept:
+            return self._kept[train]
+        table = self._log.table(train, train + 1)
+        if self._column is None:
+            return np.full(table.num_rows, NEVER)
+        name = next(n for n in table.column_names if n.lower() == self._column.lower())
+        column: Any = table[name]
+        microseconds = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64())
+        times: Times = microseconds.fill_null(NEVER).to_numpy()
+        self._kept[train] = times
+        return times
+
+    def mark(self, top: int) -> int:
+        """Gives the watermark where the greatest time so far is known."""
+        return NEVER if top == NEVER else top - self._lateness
+
+    def not_late(self, entry: Entry) -> tuple[NDArray[np.bool_], Times]:
+        """Tells which tuples of a train are not late, and gives the times of all."""
+        times = self.of(entry.train)
+        if not self.known:
+            return np.ones(entry.tuples, dtype=np.bool_), times
+        tops = np.maximum.accumulate(np.concatenate([[entry.before], times[:-1]]))
+        marks = np.where(tops == NEVER, NEVER, tops - self._lateness)
+        return (times != NEVER) & (times >= marks), times
+
+    def forget(self, train: int) -> None:
+        """Keeps the times of a train no longer in memory."""
+        self._kept.pop(train, None)

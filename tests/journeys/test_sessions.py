@@ -1,0 +1,179 @@
+"""Sessions come out once, as Spark's batch has them, when no tuple can prolong them any more."""
+
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crash import CrashAt
+from independent import committed_rows
+from pyspark.sql import SparkSession
+from sources import balanced, consume, until
+from test_windows import BASE, Row, gate_over, in_time, rows_of, write
+
+from headgate import Headgate, Query, Stream
+from headgate.errors import QueryRefused
+
+pytestmark = pytest.mark.spark
+
+TEXTS = {
+    "by_place": "SELECT k, count(*) AS n, sum(v) AS t, session_window.start AS s,"
+    " session_window.end AS e FROM lefts GROUP BY k, session_window(ts, '2 seconds')",
+    "having": "SELECT k, avg(v) AS mean FROM lefts WHERE v > 4"
+    " GROUP BY session_window(ts, '1500 milliseconds'), k HAVING count(*) > 1",
+    "alone": "SELECT session_window.end AS e, count(DISTINCT k) AS n FROM lefts"
+    " GROUP BY session_window(lefts.ts, '500 milliseconds')",
+}
+
+
+def batch(spark: SparkSession, rows: list[Row], sql: str, gap_s: float) -> Counter[tuple[Any, ...]]:
+    """What Spark gives over the rows that are not late, for sessions that have ended."""
+    kept, mark = in_time(rows)
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    session.createDataFrame(kept, "k STRING, v INT, ts TIMESTAMP").createOrReplaceTempView("lefts")
+    found = session.sql(sql.replace(" FROM", ", unix_micros(max(ts)) AS latest FROM", 1))
+    table = found.toArrow()
+    made = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return Counter(
+        tuple(each.timestamp() if hasattr(each, "timestamp") else each for each in row[:-1])
+        for row in made
+        if row[-1] / 1e6 + gap_s < mark.timestamp()
+    )
+
+
+def check(spark: SparkSession, folder: Path, rows: list[Row]) -> None:
+    for (name, sql), gap_s in zip(TEXTS.items(), (2, 1.5, 0.5), strict=True):
+        found = committed_rows(folder / "state" / "results" / name)
+        assert found == batch(spark, rows, sql, gap_s), name
+        assert found, name
+
+
+@pytest.mark.parametrize("train_tuples", [1, 1000])
+def test_sessions_that_have_ended(spark: SparkSession, tmp_path: Path, train_tuples: int) -> None:
+    rows = rows_of(11, 150)
+    write(tmp_path / "left", rows, 8)
+    gate = gate_over(spark, tmp_path, TEXTS, train_tuples=train_tuples, retention_s=0)
+    gate.start()
+    consume(gate, len(rows))
+    assert "sessions that have ended" in (gate.explanation("alone").lane or "")
+    report = gate.stop()
+    assert report is not None
+    assert not report.errors
+    check(spark, tmp_path, rows)
+    balanced(gate)
+
+
+@pytest.mark.parametrize("point", ["results written", "step journalled", "train journalled"])
+def test_a_crash_changes_no_session(spark: SparkSession, tmp_path: Path, point: str) -> None:
+    rows = rows_of(12, 150)
+    write(tmp_path / "left", rows, 8)
+    crash = CrashAt(point, 3)
+    more: dict[str, Any] = {"workers": 1, "train_tuples": 20, "retention_s": 0}
+    first = gate_over(spark, tmp_path, TEXTS, reached=crash, **more)
+    first.start()
+    until(crash.dead.is_set, first)
+    first.stop()
+    second = gate_over(spark, tmp_path, TEXTS, **more)
+    second.start()
+    consume(second, len(rows))
+    second.stop()
+    check(spark, tmp_path, rows)
+    balanced(second)
+
+
+def test_tuples_just_the_gap_apart_are_of_one_session(spark: SparkSession, tmp_path: Path) -> None:
+    # Lateness is 4 s and the gap 2: behind "b" the watermark stands just at the end of the first
+    # two, where another tuple still is one of them.
+    came = [("a", 4), ("a", 6), ("b", 12), ("a", 8), ("a", 13), ("a", 15.000001), ("a", 34)]
+    rows: list[Row] = [(k, 1, BASE + timedelta(seconds=at_s)) for k, at_s in came]
+    write(tmp_path / "left", rows, len(rows))
+    gate = gate_over(spark, tmp_path, {"by_place": TEXTS["by_place"]}, train_tuples=1)
+    gate.start()
+    consume(gate, len(rows))
+    gate.stop()
+    found = committed_rows(tmp_path / "state" / "results" / "by_place")
+    assert found == batch(spark, rows, TEXTS["by_place"], 2)
+    assert sorted(row[:2] for row in found) == [("a", 1), ("a", 1), ("a", 3), ("b", 1)]
+
+
+def test_the_log_keeps_what_open_sessions_need(spark: SparkSession, tmp_path: Path) -> None:
+    """The stream never rests, but each place does after a minute."""
+    rows: list[Row] = [("abc"[n // 60], n, BASE + timedelta(seconds=n)) for n in range(180)]
+    write(tmp_path / "left", rows, 30)
+    texts = {name: TEXTS[name] for name in ("by_place", "having")}
+    gate = gate_over(spark, tmp_path, texts, train_tuples=6, retention_s=0)
+    gate.start()
+    consume(gate, len(rows))
+    timeline = gate._engine._store.timelines["lefts__time"]
+    gate.stop()
+    assert 10 <= timeline.held("lefts") <= 20, "the session of c begins with train 20"
+    for name in texts:
+        found = committed_rows(tmp_path / "state" / "results" / name)
+        assert found == batch(spark, rows, texts[name], {"by_place": 2, "having": 1.5}[name])
+        assert found
+
+
+def test_a_quiet_stream_ends_its_sessions(spark: SparkSession, tmp_path: Path) -> None:
+    rows: list[Row] = [("a", 1, BASE), ("b", 2, BASE + timedelta(seconds=1))]
+    write(tmp_path / "left", rows, 1)
+    gate = Headgate(spark, state=tmp_path / "state", rehearsal_s=0)
+    gate.add_stream(
+        Stream(
+            name="lefts", format="parquet", schema="k STRING, v INT, ts TIMESTAMP",
+            event_time="ts", quiet_s=0.2, options={"path": str(tmp_path / "left")},
+        )
+    )  # fmt: skip
+    sql = "SELECT k, count(*) AS n FROM lefts GROUP BY k, session_window(ts, '1 second')"
+    gate.add_query(Query(name="q", sql=sql, query_class="default"))
+    gate.start()
+    until(lambda: gate.totals()["q"][1] == 2, gate)
+    gate.stop()
+    found = committed_rows(tmp_path / "state" / "results" / "q")
+    assert found == Counter({("a", 1): 1, ("b", 1): 1})
+
+
+def test_sessions_inside_a_window_are_merged(spark: SparkSession, tmp_path: Path) -> None:
+    rows: list[Row] = [("a", 1, BASE + timedelta(seconds=each)) for each in (0, 1, 2, 9, 70)]
+    write(tmp_path / "left", rows, 1)
+    sql = "SELECT k, count(*) AS n FROM lefts [RANGE 1 MINUTE]" \
+        " GROUP BY k, session_window(ts, '2 seconds')"  # fmt: skip
+    gate = gate_over(spark, tmp_path, {"q": sql}, lane="driver")
+    gate.start()
+    consume(gate, len(rows))
+    gate.stop()
+    found = committed_rows(tmp_path / "state" / "results" / "q")
+    assert found == Counter({("a", 3): 1, ("a", 1): 1})
+
+
+REFUSED = {
+    "SELECT k, count(*) AS n FROM lefts GROUP BY k, session_window(ts, '2 seconds') ORDER BY n":
+        "ORDER BY cannot be used on sessions",
+    "SELECT count(*) AS n FROM lefts GROUP BY k, session_window(ts, '2 seconds') LIMIT 3":
+        "LIMIT cannot be used on sessions",
+    "SELECT DISTINCT count(*) AS n FROM lefts GROUP BY k, session_window(ts, '2 seconds')":
+        "DISTINCT cannot be used on sessions",
+    "SELECT count(*) AS n FROM lefts GROUP BY ROLLUP (k), session_window(ts, '2 seconds')":
+        "Expand cannot be used on sessions",
+    "SELECT count(*) AS n, rank() OVER (ORDER BY k) AS r FROM lefts"
+    " GROUP BY k, session_window(ts, '2 seconds')": "OVER cannot be used on sessions",
+    "SELECT nobody, count(*) AS n FROM lefts GROUP BY nobody, session_window(ts, '2 seconds')":
+        "column `nobody` does not exist",
+    "SELECT count(*) AS n, current_date() AS d FROM lefts"
+    " GROUP BY session_window(ts, '2 seconds')": "CurrentDate",
+    "SELECT count(*) AS n FROM lefts GROUP BY session_window(ts, concat(v, ' seconds'))":
+        "has no gap that is the same for all tuples",
+}  # fmt: skip
+
+
+def test_refusals_say_what_sessions_cannot_do(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path / "left", rows_of(1, 5), 1)
+    gate = gate_over(spark, tmp_path, {})
+    said = {}
+    for sql in REFUSED:
+        with pytest.raises(QueryRefused) as refused:
+            gate.add_query(Query(name="q", sql=sql, query_class="N"))
+        said[sql] = str(refused.value)
+    wrong = {sql: text for sql, text in said.items() if REFUSED[sql] not in text or "__hg" in text}
+    assert not wrong
