@@ -55,6 +55,12 @@ class StreamConfig(_Strict):
     quiet_s: float | None = Field(
         10.0, ge=0, description="quiet so long, a stream's time goes on as the clock does; or null"
     )
+    late_path: str | None = Field(
+        None,
+        min_length=1,
+        description="directory for tuples that come too late for windows; without it they are"
+        " counted and dropped",
+    )
     arrival_time: str | None = Field(None, description="column from which response times count")
     trigger_s: float | None = Field(
         None, ge=0, description="how often the source is asked; 0.03 by the driver, 0.2 by Spark"
@@ -65,6 +71,12 @@ class StreamConfig(_Strict):
         "spark: Structured Streaming",
     )
     arrivals: ArrivalsConfig | None = Field(None, description="arrivals in a simulation")
+
+    @model_validator(mode="after")
+    def _late_by_time(self) -> "StreamConfig":
+        if self.late_path is not None and self.event_time is None:
+            raise ValueError("such that late_path comes with event_time: else none is late")
+        return self
 
 
 class SinkConfig(_Strict):
@@ -189,6 +201,7 @@ class Pipeline(_Strict):
                 event_time=each.event_time,
                 lateness_s=each.lateness_s,
                 quiet_s=each.quiet_s,
+                late_path=each.late_path,
                 arrival_time=each.arrival_time,
                 trigger_s=each.trigger_s,
                 ingest=each.ingest,

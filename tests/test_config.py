@@ -69,7 +69,8 @@ def test_every_key_of_a_query_arrives(tmp_path: Path) -> None:
 state: s
 classes: {H: 1}
 streams:
-  sensors: {format: json, schema: "a INT", options: {multiLine: true}, event_time: ts, trigger_s: 1}
+  sensors: {format: json, schema: "a INT", options: {multiLine: true}, event_time: ts, trigger_s: 1,
+            late_path: out/late}
 queries:
   hot:
     sql: SELECT a FROM sensors
@@ -87,6 +88,7 @@ queries:
     assert query.statistics == QueryStatistics(cost_s=0.001, selectivity=0.5, overhead_s=0.1)
     assert (stream.schema, stream.event_time, stream.trigger_s) == ("a INT", "ts", 1)
     assert stream.options == {"multiLine": "true"}
+    assert stream.late_path == "out/late"
 
 
 def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
@@ -116,6 +118,13 @@ def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Pa
         ("polcy", 1, "polcy must be left out: there is no such key."),
         ("queries.hot.clas", "H", "queries.hot.clas must be left out: there is no such key."),
         ("streams.sensors.fromat", 1, "streams.sensors.fromat must be left out"),
+        (
+            "streams.sensors.late_path",
+            "late",
+            "streams.sensors is {'format': 'rate', 'late_path'",
+        ),
+        ("streams.sensors.late_path", "", "streams.sensors.late_path is '', but must"),
+        ("streams.sensors.late_path", 7, "streams.sensors.late_path is 7, but must"),
         ("state", ..., "state must be given: it has no default."),
         ("streams", ..., "streams must be given: it has no default."),
         ("queries.hot.sql", ..., "queries.hot.sql must be given: it has no default."),

@@ -34,6 +34,8 @@ class Stream:
             tuple is late, and no window has it.
         quiet_s: a stream that is quiet for so long lets its time pass as the clock does, so that
             its windows close; None: it waits for the next tuple.
+        late_path: the directory for tuples that are late, or have no time; None: they are counted
+            and dropped.
         arrival_time: the timestamp column from which response times count; without it a tuple
             arrives when ingest first sees it.
         trigger_s: how often ingest asks the source for new tuples; without it every 30 ms where the
@@ -52,6 +54,7 @@ class Stream:
     event_time: str | None = None
     lateness_s: float = 0.0
     quiet_s: float | None = 10.0
+    late_path: str | None = None
     arrival_time: str | None = None
     trigger_s: float | None = None
     ingest: Ingest = "auto"
@@ -70,6 +73,13 @@ class Stream:
                     path=f"stream '{self.name}'", key=key, value=value,
                     expected="0 or more seconds",
                 )  # fmt: skip
+
+        if self.late_path is not None and (not self.late_path or self.event_time is None):
+            expected = "a directory" if self.event_time else "event_time, too: else none is late"
+            raise ConfigRefused(
+                path=f"stream '{self.name}'", key="late_path", value=self.late_path,
+                expected=expected,
+            )  # fmt: skip
 
     @property
     def is_derived(self) -> bool:

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql.types import StructType
 
 from headgate.model.stream import Stream
 from headgate.spark.journal import Journal
+from headgate.spark.late_tuples import LateTuples
 from headgate.spark.segment_queue import SegmentQueue
 from headgate.spark.stream_log import ARRIVED, StreamLog
 from headgate.spark.timeline import Timeline
@@ -37,6 +39,7 @@ class Store:
         self.queues: dict[str, SegmentQueue] = {}
         self.timelines: dict[str, Timeline] = {}
         self._streams: dict[str, Stream] = {}
+        self._late: dict[str, LateTuples] = {}
 
     @property
     def memory_bytes(self) -> int:
@@ -55,7 +58,7 @@ class Store:
         self._streams[stream.name] = stream
         if stream.of:
             sources = {name: (self._streams[name], self.logs[name]) for name in stream.of}
-            timeline = Timeline(stream.name, self._journal, sources, put)
+            timeline = Timeline(stream.name, self._journal, sources, put, self._set_aside)
             self.timelines[stream.name] = timeline
             timeline.catch_up()
         elif stream.is_derived:
@@ -74,9 +77,13 @@ class Store:
         self._streams[stream.name] = stream
         schema = self.schemas[stream.name]
         self._journal.remember_stream(stream.name, schema.simpleString())
-        return StreamLog(
-            self._state, stream.name, self._journal, schema, self._cache, self._reached
-        )
+        log = StreamLog(self._state, stream.name, self._journal, schema, self._cache, self._reached)
+        if stream.late_path is not None:
+            self._late[stream.name] = LateTuples(stream.late_path, log)
+        return log
+
+    def _set_aside(self, stream: str, *late: Any) -> bool:
+        return stream not in self._late or self._late[stream].put(*late)
 
     def first_train(self, stream: str) -> int:
         """Gives where a stream's kept log begins."""

@@ -47,6 +47,14 @@ class Trains:
         return float(np.mean(np.concatenate([column.to_numpy() for column in columns])))
 
 
+@dataclass(frozen=True)
+class TimelineTrains(Trains):
+    """Trains first, ..., end − 1 of a timeline: whoever computes over them looks at others, too."""
+
+    first: int
+    end: int
+
+
 def train_file(folder: Path, number: int) -> Path:
     """Gives where a train lies in its stream's folder."""
     return folder / f"{number:012d}.parquet"

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
 
 import numpy as np
@@ -16,30 +15,10 @@ from headgate.model.window_ends import NEVER, Times, first_end
 from headgate.spark.journal import Entry, Journal, Stand, Train
 from headgate.spark.open_sessions import OpenSessions
 from headgate.spark.quiet import passed_in_quiet
-from headgate.spark.stream_log import StreamLog, Trains
-from headgate.spark.train_times import TrainTimes
+from headgate.spark.stream_log import StreamLog, TimelineTrains
+from headgate.spark.train_times import Rows, TrainTimes
 
-
-@dataclass(frozen=True)
-class Rows:
-    """Tuples of one stream that are not late, with what says where they belong.
-
-    Args:
-        place: time in microseconds or number, whichever the window goes by.
-        new: whether they belong to the trains that are taken in now.
-    """
-
-    table: pa.Table
-    place: Times
-    new: NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class TimelineTrains(Trains):
-    """Trains first, ..., end − 1 of a timeline: whoever computes over them looks at others, too."""
-
-    first: int
-    end: int
+SetAside = Callable[[str, int, int, NDArray[np.bool_], Times], bool]
 
 
 class Timeline:
@@ -53,6 +32,9 @@ class Timeline:
     Args:
         sources: the streams, with their logs.
         put: takes new trains of the timeline, in order, once it speaks.
+        set_aside: takes what no window by time will have, before the journal has the train: its
+            stream, number, first tuple, which tuples these are, and the times of all. Tells
+            whether it has.
     """
 
     tuple_bytes = 0.0
@@ -63,6 +45,7 @@ class Timeline:
         journal: Journal,
         sources: Mapping[str, tuple[Stream, StreamLog]],
         put: Callable[..., None],
+        set_aside: SetAside = lambda *late: True,
     ) -> None:
         self.name, self._journal, self._sources, self._put = name, journal, sources, put
         self._lock = threading.RLock()
@@ -77,7 +60,8 @@ class Timeline:
         self._now = _after(self._gone, self._entries)
         self._needed = self._first
         self._heard_at_s: dict[str, float] = {}
-        self._speaks = False
+        self._speaks = self._held_up = False
+        self._set_aside = set_aside
         kept = {stream: {each.number for each in journal.trains(stream)} for stream in sources}
         # While no query had windows, nobody kept the log from dropping trains.
         self._lost = {
@@ -115,6 +99,8 @@ class Timeline:
         ]
         for _, name, train in sorted(found, key=lambda each: (each[0], each[1], each[2].number)):
             self.take(name, train)
+            if self._held_up:
+                break
 
     def speak(self) -> None:
         """Tells of all trains that there are, at once, and from now on of every new one."""
@@ -128,26 +114,36 @@ class Timeline:
         with self._lock:
             if train.number < self._now[stream].train:
                 return
-            missing = train.number > self._now[stream].train
-            for each in self._journal.trains(stream, train.number) if missing else ():
-                if each.number >= self._now[stream].train:  # nobody has told of it yet
-                    self.take(stream, each)
-            times = self._times[stream].of(train.number)
-            known = times[times != NEVER]
-            before = self._now[stream].top
-            top = max(before, int(known.max())) if len(known) else before
-            self._append(
-                Entry(
-                    number=self.next_number, stream=stream, train=train.number,
-                    tuples=train.tuples,
-                    first_tuple=self._journal.first_tuple(stream, train.number),
-                    before=before, top=top, arrived_at_s=train.mean_arrived_at_s,
-                )
-            )  # fmt: skip
+            missing = train.number > self._now[stream].train  # nobody has told of some yet
+            for each in (*(self._journal.trains(stream, train.number) if missing else ()), train):
+                if each.number >= self._now[stream].train:
+                    entry = self._entry_of(stream, each)
+                    kept, times = self._times[stream].not_late(entry)
+                    late = each.number, entry.first_tuple, ~kept, times
+                    self._held_up = not (kept.all() or self._set_aside(stream, *late))
+                    if self._held_up:
+                        break  # it comes again with the next, or soon
+                    self._append(entry)
+
+    def _entry_of(self, stream: str, train: Train) -> Entry:
+        """Gives a train as it is the next of the timeline."""
+        times = self._times[stream].of(train.number)
+        known = times[times != NEVER]
+        before = self._now[stream].top
+        top = max(before, int(known.max())) if len(known) else before
+        return Entry(
+            number=self.next_number, stream=stream, train=train.number, tuples=train.tuples,
+            first_tuple=self._journal.first_tuple(stream, train.number),
+            before=before, top=top, arrived_at_s=train.mean_arrived_at_s,
+        )  # fmt: skip
 
     def beat(self, now_s: float) -> None:
         """Lets time pass in streams that are quiet, where that closes a window."""
         with self._lock:
+            if self._held_up:
+                self.catch_up()
+            if self._held_up:
+                return
             streams = [stream for stream, _ in self._sources.values()]
             passed = passed_in_quiet(streams, self._now, self._heard_at_s, now_s)
             tops = {name: each.top for name, each in self._now.items()}

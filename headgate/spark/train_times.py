@@ -1,5 +1,6 @@
 """The times of a stream's tuples, train by train, and which of them are late."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,20 @@ from headgate.model.stream import Stream
 from headgate.model.window_ends import NEVER, Times
 from headgate.spark.journal import Entry
 from headgate.spark.stream_log import StreamLog
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Tuples of one stream that are not late, with what says where they belong.
+
+    Args:
+        place: time in microseconds or number, whichever the window goes by.
+        new: whether they belong to the trains that are taken in now.
+    """
+
+    table: pa.Table
+    place: Times
+    new: NDArray[np.bool_]
 
 
 class TrainTimes:

@@ -28,7 +28,8 @@ from headgate.spark.group import Output
 from headgate.spark.local_plan import WINDOW, Aggregation
 from headgate.spark.panes import Panes, places_of, window_column
 from headgate.spark.small_query import SmallQuery
-from headgate.spark.timeline import Rows, Timeline
+from headgate.spark.timeline import Timeline
+from headgate.spark.train_times import Rows
 
 log = logging.getLogger("headgate.spark")
 

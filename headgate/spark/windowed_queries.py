@@ -16,8 +16,8 @@ from headgate.spark.panes import Panes
 from headgate.spark.sessions import Sessions
 from headgate.spark.sinks import FileSink
 from headgate.spark.small_query import SmallQuery
-from headgate.spark.stream_log import StreamLog, Trains
-from headgate.spark.timeline import Timeline, TimelineTrains
+from headgate.spark.stream_log import StreamLog, TimelineTrains, Trains
+from headgate.spark.timeline import Timeline
 from headgate.spark.windowed import Windowed
 
 

@@ -41,14 +41,23 @@ class World:
         self.logs = {each.name: Log(each.name, self.journal) for each in streams}
         self.heard: list[Train] = []
         self.hows: list[Stateful] = []
+        self.aside: list[tuple[str, int, int, list[bool]]] = []
+        self.can_set_aside = True
         self.begin()
 
     def begin(self) -> None:
         sources: Any = {each.name: (each, self.logs[each.name]) for each in self.streams}
-        self.timeline = Timeline("t", self.journal, sources, lambda *new: self.heard.extend(new))
+        self.timeline = Timeline(
+            "t", self.journal, sources, lambda *new: self.heard.extend(new), self._set_aside
+        )
         for number, each in enumerate(self.hows):
             self.timeline.reads(f"q{number}", each)
         self.timeline.catch_up()
+
+    def _set_aside(self, stream: str, train: int, first: int, late: Any, times: Any) -> bool:
+        if self.can_set_aside:
+            self.aside.append((stream, train, first, late.tolist()))
+        return self.can_set_aside
 
     def reads(self, how: Stateful) -> None:
         self.timeline.reads(f"q{len(self.hows)}", how)
