@@ -134,9 +134,6 @@ def called_session(query: Query) -> tuple[str, int, str] | None:
         if gap is None:
             raise _refused(query, call, token, "has no gap that is the same for all tuples",
                            "write a duration, as in session_window(ts, '5 minutes')")  # fmt: skip
-        if re.search(r"\b(day|week)s?\b", arguments[1], re.IGNORECASE):
-            raise _refused(query, call, token, "has a gap in days, which are longer or shorter"
-                           " where clocks change", "write hours, as in '24 hours'")  # fmt: skip
         if found is not None and found[:2] != (arguments[0], gap):
             raise _refused(query, call, token, "is a second kind of session: a query has one",
                            "write the same session_window everywhere")  # fmt: skip
