@@ -171,10 +171,12 @@ class Calls:
         outs = tuple(
             output.table.num_rows if isinstance(output, Output) else 0 for output in outputs
         )
+        instants = tuple(each.instants if isinstance(each, Output) else 0 for each in outputs)
         self._tell(
             StepFinished(
                 self._now_s(), call, task.seconds, outs, responses,
                 failed=tuple(unit for unit, _ in failed), lane=task.lane,
+                instants=() if instants == outs else instants,
             )
         )  # fmt: skip
         for unit in set(call.units).difference(unit for unit, _ in failed):

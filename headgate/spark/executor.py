@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path as File
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -113,11 +114,17 @@ class Executor:
         twins = self.twins(paths)
         with self._lock:
             shared = [self._shared.get(path.query.name) for path in paths]
-        own = [twins.get(path.query.name, path.query.name) for path in paths]
         return [
-            numbers.setdefault(name if each is None else id(each), len(numbers))
-            for name, each in zip(own, shared, strict=True)
+            numbers.setdefault(id(each) if each else self._kin(path, twins), len(numbers))
+            for path, each in zip(paths, shared, strict=True)
         ]
+
+    def _kin(self, path: Path, twins: Mapping[str, str]) -> object:
+        """Gives what queries have in common that are better off in one call: an answer, a join."""
+        how = path.stateful
+        if how is not None and how.mode == "pairs":
+            return shared_by(path, self._sharing), path.stream, how.inputs, how.join
+        return twins.get(path.query.name, path.query.name)
 
     def twins(self, paths: Iterable[Path]) -> dict[str, str]:
         """Gives, of queries that run whole, the one whose answer serves a query: equal ones share.
@@ -134,7 +141,7 @@ class Executor:
                 found[path.query.name] = first.setdefault(key, path.query.name)
         return found
 
-    def shared_whole(self, path: Path, paths: Iterable[Path]) -> tuple[list[str], str]:
+    def shared_whole(self, path: Path, paths: Sequence[Path]) -> tuple[list[str], str]:
         """Gives with whom a query that runs whole has its answer or its panes in common, and how.
 
         Args:
@@ -146,6 +153,11 @@ class Executor:
         words = [f"one answer for {len(equal)} equal queries"] if len(equal) > 1 else []
         if alike:
             words.append(f"panes in common with {len(alike)} that aggregate alike")
+        kin = {each.query.name: self._kin(each, twins) for each in paths}
+        joins = [each for each in kin if kin[each] == kin[name] and each not in equal]
+        if joins:
+            words.append(f"a join in common with {len(joins)}")
+            alike += joins
         return [*equal, *alike], ", ".join(words) or "single"
 
     def source(self, stream: str) -> StreamLog | SegmentQueue:
@@ -197,13 +209,14 @@ class Executor:
         found: dict[str, Output | Exception] = {}
         lanes: list[Lane] = []
         twins = self.twins(paths)
+        known: dict[Any, Any] = {}
         for path in paths:
             name = path.query.name
             if twins.get(name, name) != name:
                 continue
             if path.stateful is not None:
                 check()
-                found[name] = self.windowed.run(session, path, trains)
+                found[name] = self.windowed.run(session, path, trains, known)
                 lanes.append(self.windowed.lane(path))
                 continue
             prepared = self.solo(path) if len(paths) == 1 else self.prepared(path)

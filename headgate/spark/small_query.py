@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -46,13 +47,22 @@ class SmallQuery:
         self._driver_can: bool | None = False if lane == "job" else None
         self._turn = threading.Lock()
 
-    def __call__(self, session: SparkSession, views: Mapping[str, pa.Table]) -> pa.Table:
-        """Gives the rows that come out, of nullable columns."""
+    def __call__(
+        self,
+        session: SparkSession,
+        views: Mapping[str, pa.Table],
+        known: dict[Any, Any] | None = None,
+    ) -> pa.Table:
+        """Gives the rows that come out, of nullable columns.
+
+        Args:
+            known: what other queries have found over the same tables.
+        """
         small = sum(each.num_rows for each in views.values()) <= MOST_ROWS
         plan = self._plan(session, views) if small else None
         if plan is not None:
             try:
-                return _nullable(plan(views))
+                return _nullable(plan(views, known))
             except TooMuch as error:
                 log.debug("a query is left to a job: %s", error)
             except Exception as error:
