@@ -136,8 +136,8 @@ class Executor:
         for path in paths:
             if path.runs_whole:
                 shared = shared_by(path, self._sharing)
-                words = path.words or path.query.sql
-                key = shared, path.stream, words, path.columns, self._whole_text(path)
+                words, apply = path.words or path.query.sql, path.query.apply
+                key = shared, path.stream, words, apply, path.columns, self._whole_text(path)
                 found[path.query.name] = first.setdefault(key, path.query.name)
         return found
 
@@ -287,6 +287,8 @@ class Executor:
         rows: DataFrame = trains.frame(session)
         rows.drop(ARRIVED_AT).createOrReplaceTempView(path.stream)
         frame = session.sql(path.query.sql)
+        if path.query.apply is not None:
+            frame = path.query.apply(frame)
         if text := self._whole_text(path):
             frame = frame.selectExpr(text)
         table = frame.toArrow()

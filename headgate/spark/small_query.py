@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DoubleType, LongType, StructField, StructType, TimestampType
 
 from headgate.model.plan import Lane
+from headgate.model.query import Apply
 from headgate.model.window import HIDDEN
 from headgate.spark.local_plan import AGGREGATED, Aggregation, LocalPlan
 from headgate.spark.local_rows import TooMuch
@@ -31,6 +32,7 @@ class SmallQuery:
         sink_text: the SQL of what a sink of text puts out instead of them.
         fields: gives the columns of a view that are those of its stream.
         lane: `job` for every call, or the quicker.
+        apply: a function that makes the results of what the text gives; it needs a job.
     """
 
     def __init__(
@@ -40,11 +42,12 @@ class SmallQuery:
         sink_text: str | None,
         fields: Callable[[str], Sequence[StructField]],
         lane: Lane | None,
+        apply: Apply | None = None,
     ) -> None:
         self._text, self._columns, self._sink_text = text, tuple(columns), sink_text
-        self._fields = fields
+        self._fields, self._apply = fields, apply
         self._local: LocalPlan | None = None
-        self._driver_can: bool | None = False if lane == "job" else None
+        self._driver_can: bool | None = False if lane == "job" or apply else None
         self._turn = threading.Lock()
 
     def __call__(
@@ -94,6 +97,8 @@ class SmallQuery:
             frame = session.createDataFrame(table, self._schema(name, table))
             frame.coalesce(1).createOrReplaceTempView(name)
         frame = session.sql(self._text)
+        if self._apply is not None:
+            frame = self._apply(frame)
         frame = frame.toDF(*self._named(frame.columns))
         return _nullable(self._for_sink(frame).toArrow())
 

@@ -92,10 +92,11 @@ class WindowedQueries:
         own = (path.query.name,) if self._sharing == "none" else ()
 
         def query_of(sql: str) -> SmallQuery:
-            key = (sql, path.columns, text, tuple(streams.items()), *own)
+            apply = path.query.apply
+            key = (sql, apply, path.columns, text, tuple(streams.items()), *own)
             if key not in self._texts:
                 self._texts[key] = SmallQuery(
-                    sql, path.columns, text, fields.__getitem__, self._lane
+                    sql, path.columns, text, fields.__getitem__, self._lane, apply
                 )
             return self._texts[key]
 
