@@ -21,7 +21,8 @@ from headgate.model.events import (
 )
 from headgate.model.network import Path
 from headgate.model.plan import BoxCall
-from headgate.spark.executor import Executor, Work
+from headgate.spark.commits import Work
+from headgate.spark.executor import Executor
 from headgate.spark.group import Output
 from headgate.spark.patience import GRACE_S
 from headgate.spark.refusals import cause_of
