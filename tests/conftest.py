@@ -13,7 +13,7 @@ from headgate.spark.session import local_session
 _UNHURRIED = {"deadline": None, "print_blob": True}
 # A build says of a change whether it is good, so it draws the same examples every time;
 # `make test-long` looks for new ones, many more, and prints how to see a failure again.
-settings.register_profile("short", max_examples=50, derandomize=True, **_UNHURRIED)
+settings.register_profile("short", max_examples=25, derandomize=True, **_UNHURRIED)
 settings.register_profile(
     "long", max_examples=200, suppress_health_check=[HealthCheck.too_slow], **_UNHURRIED
 )

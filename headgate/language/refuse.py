@@ -24,6 +24,10 @@ WITH_TABLES = frozenset(
 """Nodes that join a tuple with stored rows."""
 
 
+OF_FRAMES = frozenset({"MapInPandas", "MapInArrow"})
+"""Nodes of functions over frames, which have to take each tuple by itself."""
+
+
 @dataclass(frozen=True)
 class Refusal:
     clause: str

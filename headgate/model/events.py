@@ -57,6 +57,9 @@ class StepFinished:
     failed: tuple[int, ...] = ()
     lane: str = ""
     """How the engine ran it, where it has several ways."""
+    instants: tuple[int, ...] = ()
+    """What counts as output for S: of an aggregate the windows that have closed, whatever groups
+    these have (Sharaf §3.5). Empty where that is the tuples that came out."""
 
 
 @dataclass(frozen=True, slots=True)

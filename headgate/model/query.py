@@ -38,6 +38,10 @@ Deliver = Callable[[Any, str], object]
 """Takes a result, a pyarrow table, and the key to recognise it by when it comes once more."""
 
 
+Apply = Callable[[Any], Any]
+"""Makes a DataFrame of Spark of another."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class QueryClass:
     """An importance that queries share (CQC §3); priority 6 gets twice the time of 3."""
@@ -129,6 +133,8 @@ class Query:
         cut: whether its cheap conditions run as a segment of their own, before what calls
             functions; tuples that pass them wait in a queue between the two. None leaves it to the
             policy.
+        apply: a function that makes the results, a DataFrame, of what the text gives: of each tuple
+            by itself or, behind a window, of the tuples of one window.
 
     >>> Query(name="fire", sql="SELECT * FROM sensors WHERE heat > 60", query_class="H").weight
     1.0
@@ -144,6 +150,7 @@ class Query:
     allows_shedding: bool = False
     cut: bool | None = None
     statistics: QueryStatistics | None = None
+    apply: Apply | None = None
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):

@@ -37,7 +37,7 @@ from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import Query, QueryClass, QueryStatistics
 from headgate.model.stream import Stream
 
-FOLDER, FORMAT = "recording", 2
+FOLDER, FORMAT = "recording", 3
 
 POINTS = 32
 """Of the response times of a query in a call no more are kept, unless the policy looks at them."""
@@ -205,8 +205,10 @@ def _event_data(event: Event, exact: bool) -> list[Any]:
             return ["train", event.stream, *(each.tolist() for each in arrays), event.tuple_bytes]
         case StepFinished():
             responses = [condensed(each, exact=exact) for each in event.responses_s]
-            outs, failed = event.tuples_out, event.failed
-            return ["step", event.call.number, event.seconds, outs, failed, event.lane, responses]
+            return [
+                "step", event.call.number, event.seconds, event.tuples_out, event.failed,
+                event.lane, responses, event.instants,
+            ]  # fmt: skip
         case UnitDelayed():
             return ["delayed", event.unit, event.until_s, str(event.error)]
         case UnitFailed():
@@ -252,10 +254,11 @@ class _Reader:
                     np.array(means), tuple_bytes=tuple_bytes,
                 )  # fmt: skip
             case "step":
-                number, seconds, outs, failed, lane, responses = values
+                number, seconds, outs, failed, lane, responses, instants = values
                 return StepFinished(
                     at_s, self._calls[number], seconds, tuple(outs),
                     tuple(map(_expanded, responses)), failed=tuple(failed), lane=lane,
+                    instants=tuple(instants),
                 )  # fmt: skip
             case "delayed":
                 return UnitDelayed(at_s, values[0], values[1], RuntimeError(values[2]))

@@ -9,6 +9,7 @@ from headgate.language.cut import calls, cut
 from headgate.language.form import conditions_of
 from headgate.language.parse import path_of, whole
 from headgate.language.refuse import (
+    OF_FRAMES,
     SUBQUERIES,
     WITH_TABLES,
     refuse_clocks,
@@ -81,6 +82,8 @@ def registered(query: Query, analyst: "Analyst", columns: Mapping[str, Sequence[
     """
     analysis = analyst.analyse(query)
     allowed = WITH_TABLES if analysis.joins_tables else frozenset()
+    if query.apply is not None:
+        allowed |= OF_FRAMES
     refuse_stateful(query.name, query.sql, analysis.nodes, analysis.expressions, allowed)
     if analysis.random is not None:
         refuse_luck(query.name, analysis.random)
@@ -93,7 +96,8 @@ def registered(query: Query, analyst: "Analyst", columns: Mapping[str, Sequence[
     refuse_keys(query, analysis.columns)
     stream = next(name for name in columns if name.lower() == analysis.streams[0].lower())
     try:
-        path = replace(path_of(query, columns), columns=analysis.columns)
+        made = whole(query, stream) if query.apply is not None else path_of(query, columns)
+        path = replace(made, columns=analysis.columns)
     except HeadgateError:
         path = whole(query, stream)  # Spark reads what sqlglot does not
     taken_apart = (
@@ -125,9 +129,22 @@ def windowed(query: Query, analyst: "Analyst", streams: Sequence[Stream]) -> Pat
     read: tuple[Sequence[str], Sequence[str]] = (), ()
     named = named_streams(query)
     if not named or (len(named) > 1 and any(each.window.slide is None for each in named)):
-        reading = analyst.analyse(replace(query, sql=without_windows(query.sql)))
+        reading = analyst.analyse(replace(query, sql=without_windows(query.sql), apply=None))
         read = reading.streams, reading.joins
     ways = stateful_of(query, times, *read)
+    if query.apply is not None and ways[0].mode == "sessions":
+        raise QueryRefused(
+            query=query.name, clause="apply", reason="is not possible behind session_window",
+            fix="group by session in the function, behind a window as in FROM s [RANGE 1 HOUR]",
+        )  # fmt: skip
+    if query.apply is not None:
+        ways = [each for each in ways if each.mode == "each"]
+        if not ways:
+            raise QueryRefused(
+                query=query.name, clause="apply",
+                reason="needs all tuples of a window, which tuples that are joined as they come are"
+                " not", fix="give all windows the same SLIDE",
+            )  # fmt: skip
     if ways[0].mode == "pairs":
         refuse_in_pairs(query.name, (*reading.nodes, *reading.expressions & SUBQUERIES))
     if ways[0].mode == "sessions":
@@ -148,6 +165,11 @@ def united(query: Query, analyst: "Analyst", streams: Sequence[Stream]) -> Path:
     Raises:
         QueryRefused: it cannot run continuously; says which clause, why, and what to do.
     """
+    if query.apply is not None:
+        raise QueryRefused(
+            query=query.name, clause="apply", reason="is not possible behind a union of streams",
+            fix="write one query for each stream",
+        )  # fmt: skip
     analysis = analyst.analyse(query)
     nodes = [node for node in analysis.nodes if node != "Union"]
     refuse_stateful(query.name, query.sql, nodes, analysis.expressions)

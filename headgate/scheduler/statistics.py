@@ -97,7 +97,7 @@ class Statistics:
         self._learn_cost(lane, units, tuples, event.seconds)
         keep = (1 - self.smoothing) ** (tuples / self.window_tuples)
         # Floored, so that a query that has output nothing yet is still measured again.
-        seen = (np.array(event.tuples_out) + 1) / (tuples + 2)
+        seen = (np.array(event.instants or event.tuples_out) + 1) / (tuples + 2)
         known = table["box_selectivity"][units]
         table["box_selectivity"][units] = keep * known + (1 - keep) * seen
         self._publish(table)

@@ -78,7 +78,7 @@ class Analyst:
             for node in _nodes(json.loads(parsed.toJSON())):
                 if node not in _OF_QUERIES:
                     raise _not_a_query(query, node)
-            return self._session.sql(query.sql)
+            return _applied(query, self._session.sql(query.sql))
         except ParseException as error:
             raise _unparsed(query, error) from error
         except AnalysisException as error:
@@ -197,6 +197,22 @@ def _never_fails(expression: Any) -> bool:
     else:
         known = kind in _NEVER_FAIL
     return known and all(map(_never_fails, children))
+
+
+def _applied(query: Query, frame: DataFrame) -> DataFrame:
+    """Gives what a query's function makes of what its text gives."""
+    if query.apply is None:
+        return frame
+    fix = "give a function that takes a DataFrame and gives one"
+    try:
+        made = query.apply(frame)
+    except Exception as error:
+        reason = f"fails: {reason_of(error)}"
+        raise QueryRefused(query=query.name, clause="apply", reason=reason, fix=fix) from error
+    if not isinstance(made, DataFrame):
+        reason = f"gives {type(made).__name__}, no DataFrame"
+        raise QueryRefused(query=query.name, clause="apply", reason=reason, fix=fix)
+    return made
 
 
 def _refuse_own_window(query: Query, stream: str, schema: StructType) -> None:

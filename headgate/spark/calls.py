@@ -21,7 +21,8 @@ from headgate.model.events import (
 )
 from headgate.model.network import Path
 from headgate.model.plan import BoxCall
-from headgate.spark.executor import Executor, Work
+from headgate.spark.commits import Work
+from headgate.spark.executor import Executor
 from headgate.spark.group import Output
 from headgate.spark.patience import GRACE_S
 from headgate.spark.refusals import cause_of
@@ -171,10 +172,12 @@ class Calls:
         outs = tuple(
             output.table.num_rows if isinstance(output, Output) else 0 for output in outputs
         )
+        instants = tuple(each.instants if isinstance(each, Output) else 0 for each in outputs)
         self._tell(
             StepFinished(
                 self._now_s(), call, task.seconds, outs, responses,
                 failed=tuple(unit for unit, _ in failed), lane=task.lane,
+                instants=() if instants == outs else instants,
             )
         )  # fmt: skip
         for unit in set(call.units).difference(unit for unit, _ in failed):

@@ -302,7 +302,7 @@ class SparkEngine:
             if not self._calls.runs_any(segments):
                 path = self._network.paths[unit]
                 name = path.query.name
-                self._executor.promises.forget(name)
+                self._executor.commits.promises.forget(name)
                 self._journal.forget_query(name)
                 self._executor.forget(name)
                 self.sinks[name].close()
@@ -417,7 +417,7 @@ class SparkEngine:
         self._intake.stop()
         patience_s = max(0.1, self._give_up_at_s - time.monotonic())
         self._calls.close(patience_s)
-        self._executor.promises.try_again()
+        self._executor.commits.promises.try_again()
         for sink in self.sinks.values():
             sink.close()
         for sink in self.sinks.values():
@@ -442,7 +442,7 @@ class SparkEngine:
                 for timeline in list(self._store.timelines.values()):
                     timeline.beat(self.now_s())
                 self._calls.look_after()
-                self._executor.promises.try_again()
+                self._executor.commits.promises.try_again()
                 if self.budget.pressure >= FULL:
                     return Overloaded(self.now_s(), self.now_s() + 1.0)
                 if self.budget.memory >= SPARE:

@@ -5,26 +5,24 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from pathlib import Path as File
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from headgate.errors import ResultsHidden, SinkUnwritable
 from headgate.model.network import Path
 from headgate.model.plan import Lane, Sharing
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.arrangement import Part, parts_of, shared_by
 from headgate.spark.budget import Budget
+from headgate.spark.commits import Commits, Work
 from headgate.spark.constants import constants_group_of
-from headgate.spark.files import flush_all
 from headgate.spark.filter_order import FilterOrders
 from headgate.spark.group import Output, group_of, quoted
 from headgate.spark.journal import Journal, Result, Train
 from headgate.spark.prepared import Prepared
-from headgate.spark.promises import Promise, Promises
 from headgate.spark.segment_queue import SegmentQueue, SourceRange
 from headgate.spark.shapes import Shapes
 from headgate.spark.sinks import FileSink
@@ -34,16 +32,6 @@ from headgate.spark.windowed_queries import WindowedQueries
 from headgate.spark.workers import Turn
 
 log = logging.getLogger("headgate.spark")
-
-
-@dataclass(frozen=True)
-class Work:
-    """A call in the words of Spark: which paths, over which trains."""
-
-    paths: tuple[Path, ...]
-    first_train: int
-    end_train: int
-    tuples: int
 
 
 class Executor:
@@ -79,7 +67,7 @@ class Executor:
         self._queues, self._queued = {} if queues is None else queues, queued
         self._timelines = {} if timelines is None else timelines
         self.windowed = WindowedQueries(self._timelines, logs, sinks, lane, sharing)
-        self._reached, self.promises = reached, Promises(journal, reached)
+        self.commits = Commits(journal, sinks, reached)
         self._shared: dict[str, Prepared] = {}
         self._alone: dict[str, Prepared] = {}
         self._lock = threading.Lock()
@@ -113,11 +101,17 @@ class Executor:
         twins = self.twins(paths)
         with self._lock:
             shared = [self._shared.get(path.query.name) for path in paths]
-        own = [twins.get(path.query.name, path.query.name) for path in paths]
         return [
-            numbers.setdefault(name if each is None else id(each), len(numbers))
-            for name, each in zip(own, shared, strict=True)
+            numbers.setdefault(id(each) if each else self._kin(path, twins), len(numbers))
+            for path, each in zip(paths, shared, strict=True)
         ]
+
+    def _kin(self, path: Path, twins: Mapping[str, str]) -> object:
+        """Gives what queries have in common that are better off in one call: an answer, a join."""
+        how = path.stateful
+        if how is not None and how.mode == "pairs":
+            return shared_by(path, self._sharing), path.stream, how.inputs, how.join
+        return twins.get(path.query.name, path.query.name)
 
     def twins(self, paths: Iterable[Path]) -> dict[str, str]:
         """Gives, of queries that run whole, the one whose answer serves a query: equal ones share.
@@ -129,12 +123,12 @@ class Executor:
         for path in paths:
             if path.runs_whole:
                 shared = shared_by(path, self._sharing)
-                words = path.words or path.query.sql
-                key = shared, path.stream, words, path.columns, self._whole_text(path)
+                words, apply = path.words or path.query.sql, path.query.apply
+                key = shared, path.stream, words, apply, path.columns, self._whole_text(path)
                 found[path.query.name] = first.setdefault(key, path.query.name)
         return found
 
-    def shared_whole(self, path: Path, paths: Iterable[Path]) -> tuple[list[str], str]:
+    def shared_whole(self, path: Path, paths: Sequence[Path]) -> tuple[list[str], str]:
         """Gives with whom a query that runs whole has its answer or its panes in common, and how.
 
         Args:
@@ -146,6 +140,11 @@ class Executor:
         words = [f"one answer for {len(equal)} equal queries"] if len(equal) > 1 else []
         if alike:
             words.append(f"panes in common with {len(alike)} that aggregate alike")
+        kin = {each.query.name: self._kin(each, twins) for each in paths}
+        joins = [each for each in kin if kin[each] == kin[name] and each not in equal]
+        if joins:
+            words.append(f"a join in common with {len(joins)}")
+            alike += joins
         return [*equal, *alike], ", ".join(words) or "single"
 
     def source(self, stream: str) -> StreamLog | SegmentQueue:
@@ -197,13 +196,14 @@ class Executor:
         found: dict[str, Output | Exception] = {}
         lanes: list[Lane] = []
         twins = self.twins(paths)
+        known: dict[Any, Any] = {}
         for path in paths:
             name = path.query.name
             if twins.get(name, name) != name:
                 continue
             if path.stateful is not None:
                 check()
-                found[name] = self.windowed.run(session, path, trains)
+                found[name] = self.windowed.run(session, path, trains, known)
                 lanes.append(self.windowed.lane(path))
                 continue
             prepared = self.solo(path) if len(paths) == 1 else self.prepared(path)
@@ -274,6 +274,8 @@ class Executor:
         rows: DataFrame = trains.frame(session)
         rows.drop(ARRIVED_AT).createOrReplaceTempView(path.stream)
         frame = session.sql(path.query.sql)
+        if path.query.apply is not None:
+            frame = path.query.apply(frame)
         if text := self._whole_text(path):
             frame = frame.selectExpr(text)
         table = frame.toArrow()
@@ -324,10 +326,10 @@ class Executor:
         if timeline is not None:
             tuples = timeline.tuples(work.first_train, work.end_train)
             late = timeline.late(work.first_train, work.end_train)
-            return self.commit(replace(work, tuples=tuples), good, late)
+            return self.commits(replace(work, tuples=tuples), good, late)
         if queue is None:
-            return self.commit(work, good)
-        unwritten = self.commit(_of_source(work, queue), good)
+            return self.commits(work, good)
+        unwritten = self.commits(_of_source(work, queue), good)
         if not unwritten:
             queue.passed(work.end_train)
             self._settle(queue, work.paths[0].query.name)
@@ -354,67 +356,6 @@ class Executor:
             self._journal.intend([moved])
 
         queue.settle(commit)
-
-    def commit(
-        self,
-        work: Work,
-        outputs: Sequence[tuple[Path, Output]],
-        late: tuple[int, int] = (0, 0),
-    ) -> Mapping[str, Exception]:
-        """Makes the results visible, exactly once, and hands over those that are delivered.
-
-        Gives why some could not be written, by query.
-
-        Args:
-            late: how many tuples came too late for windows by time, or have no time.
-
-        They are written under temporary names, then journalled, then renamed: whoever reads the
-        folder sees a file whole or not at all, and a crash between any two lines loses nothing.
-        """
-        results: list[Result] = []
-        written: list[tuple[str, FileSink, File, File]] = []
-        unwritten: dict[str, Exception] = {}
-        for path, output in outputs:
-            sink = self._sinks[path.query.name]
-            temporary, final = sink.names(work.first_train, work.end_train)
-            count = output.table.num_rows
-            if count:
-                try:
-                    self.promises.check(path.query.name)
-                    sink.write(output.table, temporary)
-                except OSError as error:  # of this query's directory alone
-                    unwritten[path.query.name] = SinkUnwritable(
-                        folder=str(sink.folder), cause=error.strerror or str(error)
-                    )
-                    continue
-                except (pa.ArrowException, ResultsHidden) as error:
-                    unwritten[path.query.name] = error
-                    continue
-                self._reached("result written")
-                written.append((path.query.name, sink, temporary, final))
-            by_number = path.stateful is None or path.stateful.inputs[0].window.axis == "rows"
-            of = (0, 0) if by_number else late
-            names: tuple[File | None, File | None] = (temporary, final) if count else (None, None)
-            results.append(
-                Result(
-                    path.query.name,
-                    work.first_train,
-                    work.end_train,
-                    work.tuples,
-                    count,
-                    min(count, work.tuples) if path.stateful is None else work.tuples - sum(of),
-                    *names,
-                    of[0],
-                )
-            )
-        if not results:
-            return unwritten
-        flush_all([temporary for *_, temporary, _ in written])
-        self._reached("results written")
-        step = self._journal.intend(results)
-        self._reached("step journalled")
-        self.promises.keep([Promise(step, *each) for each in written])
-        return unwritten
 
     def _solo(self, path: Path) -> Prepared:
         name = path.query.name

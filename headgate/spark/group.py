@@ -19,10 +19,20 @@ MASK = "__hg_mask"
 
 @dataclass(frozen=True)
 class Output:
-    """What a member made: its rows, and when the tuples behind them arrived."""
+    """What a member made: its rows, and when the tuples behind them arrived.
+
+    Args:
+        closed: how many windows they are of; None where there is no window that closes.
+    """
 
     table: pa.Table
     arrived_at_s: Floats
+    closed: int | None = None
+
+    @property
+    def instants(self) -> int:
+        """What counts as output for a query's selectivity."""
+        return self.table.num_rows if self.closed is None else self.closed
 
 
 @dataclass(frozen=True)

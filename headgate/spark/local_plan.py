@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,22 @@ _EQUAL_KEYS = "org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys"
 _SESSION = "spark.sessionWindow"
 """What marks a key that Spark merges with those that it overlaps."""
 
-Run = Callable[[Mapping[str, pa.Table]], pa.Table]
+
+@dataclass(frozen=True)
+class Given:
+    """What a plan runs over.
+
+    Args:
+        tables: the rows of each view.
+        known: which rows conditions and joins have been found to leave, of equal parts of other
+            queries over the same tables, too.
+    """
+
+    tables: Mapping[str, pa.Table]
+    known: dict[Any, Any] = field(default_factory=dict)
+
+
+Run = Callable[[Given], pa.Table]
 
 WINDOW = "window"
 """The column with the window of a row."""
@@ -35,10 +50,18 @@ AGGREGATED = "__hg_aggregated"
 
 @dataclass(frozen=True)
 class Relation:
-    """What a node gives: its attributes, as Spark's sequence, and how its rows are made."""
+    """What a node gives: its attributes, as Spark's sequence, and how its rows are made.
+
+    Args:
+        names: where attributes come from, by their number: the same for equal ones of two queries.
+        which: tells which rows these are, the same for equal parts over the same tables; None
+            where that is not known.
+    """
 
     attributes: Any
     run: Run
+    names: Mapping[int, str] = field(default_factory=dict)
+    which: Callable[[Given], Any] = lambda given: None
 
 
 @dataclass(frozen=True)
@@ -102,14 +125,19 @@ class LocalPlan:
             raise NotPlain("a subquery")
         self._root = self._relation(plan)
 
-    def __call__(self, tables: Mapping[str, pa.Table]) -> pa.Table:
+    def __call__(
+        self, tables: Mapping[str, pa.Table], known: dict[Any, Any] | None = None
+    ) -> pa.Table:
         """Gives the query's rows over tables, by the names of the views.
+
+        Args:
+            known: what other queries have found over the same tables, which must live as long.
 
         Raises:
             TooMuch: it is better left to a job.
             Py4JJavaError: an expression fails on a row.
         """
-        made = self._root.run(tables)
+        made = self._root.run(Given(tables, {} if known is None else known))
         return made.rename_columns(self._names).cast(self._schema)
 
     def _relation(self, plan: Any) -> Relation:
@@ -126,30 +154,44 @@ class LocalPlan:
         view = self._views.get(plan.rdd().id())
         if view is None:
             raise NotPlain("LogicalRDD")
-        names = [each.name() for each in _items(plan.output())]
-        return Relation(plan.output(), lambda tables: tables[view].select(names))
+        columns = _items(plan.output())
+        names = [each.name() for each in columns]
+        return Relation(
+            plan.output(),
+            lambda given: given.tables[view].select(names),
+            {each.exprId().id(): f"{view}.{each.name()}" for each in columns},
+            lambda given: (view, id(given.tables[view])),
+        )
 
     def _project(self, plan: Any) -> Relation:
         child = self._relation(plan.child())
         code = self._compiled(plan.projectList(), child.attributes)
-        return Relation(plan.output(), lambda tables: code(child.run(tables)))
+        names = {
+            each.exprId().id(): _text(each.child() if each.nodeName() == "Alias" else each, child)
+            for each in _items(plan.projectList())
+        }
+        return Relation(plan.output(), lambda given: code(child.run(given)), names, child.which)
 
     def _filter(self, plan: Any) -> Relation:
         child = self._relation(plan.child())
         passes = self._condition(plan.condition(), child.attributes)
+        condition = _text(plan.condition(), child)
 
-        def run(tables: Mapping[str, pa.Table]) -> pa.Table:
-            rows = child.run(tables)
-            return rows.filter(pa.array(passes(rows)))
+        def which(given: Given) -> Any:
+            return _those("passed", condition, child.which(given))
 
-        return Relation(plan.output(), run)
+        def run(given: Given) -> pa.Table:
+            rows = child.run(given)
+            return rows.filter(_once(given, which, lambda: pa.array(passes(rows))))
+
+        return Relation(plan.output(), run, child.names, which)
 
     def _union(self, plan: Any) -> Relation:
         children = [self._relation(each) for each in _items(plan.children())]
         schema = self._schema_of(plan.output())
 
-        def run(tables: Mapping[str, pa.Table]) -> pa.Table:
-            made = [child.run(tables).rename_columns(schema.names) for child in children]
+        def run(given: Given) -> pa.Table:
+            made = [child.run(given).rename_columns(schema.names) for child in children]
             return pa.concat_tables([each.cast(schema) for each in made])
 
         return Relation(plan.output(), run)
@@ -196,14 +238,14 @@ class LocalPlan:
         ):
             view = next(iter(self._views.values()))
             self.aggregation = Aggregation(
-                signature, lambda rows: before(child.run({view: rows})), count, window,
+                signature, lambda rows: before(child.run(Given({view: rows}))), count, window,
                 tuple(kind for kind, *_ in kinds), tuple(at for _, at, _ in kinds), schema,
             )  # fmt: skip
 
-        def run(tables: Mapping[str, pa.Table]) -> pa.Table:
-            if AGGREGATED in tables:
-                return after(tables[AGGREGATED])
-            rows = before(child.run(tables))
+        def run(given: Given) -> pa.Table:
+            if AGGREGATED in given.tables:
+                return after(given.tables[AGGREGATED])
+            rows = before(child.run(given))
             if not count and not rows.num_rows:
                 raise TooMuch("no rows, no keys")
             groups = grouped([rows.column(at) for at in range(count)], rows.num_rows)
@@ -260,18 +302,31 @@ class LocalPlan:
             columns = [*a.take(at).columns, *b.take(of).columns]
             return pa.Table.from_arrays(columns, names=schema.names)
 
-        def run(tables: Mapping[str, pa.Table]) -> pa.Table:
-            a, b = left.run(tables), right.run(tables)
-            pairs = joined.pairs(left_keys(a).columns, right_keys(b).columns)
+        names = {**left.names, **right.names}
+        equal = [_text(each, names) for side in (keys._2(), keys._3()) for each in _items(side)]
+        condition = "" if plan.condition().isEmpty() else _text(plan.condition().get(), names)
+
+        def pairs_of(a: pa.Table, b: pa.Table, given: Given) -> tuple[Any, Any]:
+            # Found once for all that join these rows by these keys, whatever else they ask.
+            pairs = _once(
+                given,
+                lambda given: _those(*equal, left.which(given), right.which(given)),
+                lambda: joined.pairs(left_keys(a).columns, right_keys(b).columns),
+            )
             if holds is not None:
                 passed = holds(rows_of(a, b, *pairs))
                 pairs = pairs[0][passed], pairs[1][passed]
-            at, of = joined.of_kind(how, pairs, a.num_rows, b.num_rows)
-            if of is None:
-                return a.take(at)
-            return rows_of(a, b, at, of)
+            return joined.of_kind(how, pairs, a.num_rows, b.num_rows)
 
-        return Relation(plan.output(), run)
+        def which(given: Given) -> Any:
+            return _those(how, condition, left.which(given), right.which(given))
+
+        def run(given: Given) -> pa.Table:
+            a, b = left.run(given), right.run(given)
+            at, of = _once(given, which, lambda: pairs_of(a, b, given))
+            return a.take(at) if of is None else rows_of(a, b, at, of)
+
+        return Relation(plan.output(), run, names, which)
 
     def _condition(
         self, condition: Any, attributes: Any
@@ -334,6 +389,32 @@ class _Code:
             return self._passage(
                 self._arrow, taken, self._taken, self._codes, self._given, self._output
             )
+
+
+def _once(given: Given, which: Callable[[Given], Any], find: Callable[[], Any]) -> Any:
+    """Gives what equal parts have found over the same tables, or finds it."""
+    key = which(given)
+    if key is None:
+        return find()
+    if key not in given.known:
+        given.known[key] = find()
+    return given.known[key]
+
+
+def _those(*parts: Any) -> Any:
+    """Names rows by how they come about; None where that of a part is not known."""
+    return None if None in parts else parts
+
+
+def _text(expression: Any, names: "Relation | Mapping[int, str]") -> str:
+    """Gives an expression as a text in which attributes are named by where they come from."""
+    known = names.names if isinstance(names, Relation) else names
+    nodes = json.loads(expression.toJSON())
+    for node in nodes:
+        if (number := node.pop("exprId", None)) is not None:
+            node["from"] = known.get(number["id"], number["id"])
+    # Sets are not in the one, sources of attributes not in the other.
+    return json.dumps(nodes) + str(expression.sql())
 
 
 def _items(sequence: Any) -> list[Any]:

@@ -51,8 +51,12 @@ class Sessions:
         """The way that small calls take."""
         return self._query.lane
 
-    def __call__(self, session: SparkSession, first: int, end: int) -> Output:
-        """Gives what the timeline's trains first, ..., end − 1 bring: sessions that have ended."""
+    def __call__(self, session: SparkSession, first: int, end: int, known: object = None) -> Output:
+        """Gives what the timeline's trains first, ..., end − 1 bring: sessions that have ended.
+
+        Args:
+            known: what other queries have found over their tables, which are not of sessions.
+        """
         before, after = self._timeline.watermark(first), self._timeline.watermark(end)
         since = self._timeline.open_sessions.since(self._how, first)
         if not self._may_end(end, before, after, since):

@@ -3,12 +3,14 @@
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DoubleType, LongType, StructField, StructType, TimestampType
 
 from headgate.model.plan import Lane
+from headgate.model.query import Apply
 from headgate.model.window import HIDDEN
 from headgate.spark.local_plan import AGGREGATED, Aggregation, LocalPlan
 from headgate.spark.local_rows import TooMuch
@@ -30,6 +32,7 @@ class SmallQuery:
         sink_text: the SQL of what a sink of text puts out instead of them.
         fields: gives the columns of a view that are those of its stream.
         lane: `job` for every call, or the quicker.
+        apply: a function that makes the results of what the text gives; it needs a job.
     """
 
     def __init__(
@@ -39,20 +42,30 @@ class SmallQuery:
         sink_text: str | None,
         fields: Callable[[str], Sequence[StructField]],
         lane: Lane | None,
+        apply: Apply | None = None,
     ) -> None:
         self._text, self._columns, self._sink_text = text, tuple(columns), sink_text
-        self._fields = fields
+        self._fields, self._apply = fields, apply
         self._local: LocalPlan | None = None
-        self._driver_can: bool | None = False if lane == "job" else None
+        self._driver_can: bool | None = False if lane == "job" or apply else None
         self._turn = threading.Lock()
 
-    def __call__(self, session: SparkSession, views: Mapping[str, pa.Table]) -> pa.Table:
-        """Gives the rows that come out, of nullable columns."""
+    def __call__(
+        self,
+        session: SparkSession,
+        views: Mapping[str, pa.Table],
+        known: dict[Any, Any] | None = None,
+    ) -> pa.Table:
+        """Gives the rows that come out, of nullable columns.
+
+        Args:
+            known: what other queries have found over the same tables.
+        """
         small = sum(each.num_rows for each in views.values()) <= MOST_ROWS
         plan = self._plan(session, views) if small else None
         if plan is not None:
             try:
-                return _nullable(plan(views))
+                return _nullable(plan(views, known))
             except TooMuch as error:
                 log.debug("a query is left to a job: %s", error)
             except Exception as error:
@@ -84,6 +97,8 @@ class SmallQuery:
             frame = session.createDataFrame(table, self._schema(name, table))
             frame.coalesce(1).createOrReplaceTempView(name)
         frame = session.sql(self._text)
+        if self._apply is not None:
+            frame = self._apply(frame)
         frame = frame.toDF(*self._named(frame.columns))
         return _nullable(self._for_sink(frame).toArrow())
 

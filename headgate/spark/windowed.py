@@ -73,10 +73,16 @@ class Windowed:
         """The way that small calls take."""
         return self._query.lane
 
-    def __call__(self, session: SparkSession, first: int, end: int) -> Output:
-        """Gives what the timeline's trains first, ..., end − 1 bring."""
+    def __call__(
+        self, session: SparkSession, first: int, end: int, known: dict[Any, Any] | None = None
+    ) -> Output:
+        """Gives what the timeline's trains first, ..., end − 1 bring.
+
+        Args:
+            known: what other queries of the timeline have found over these trains.
+        """
         if self._how.mode == "pairs":
-            return self._pairs(session, first, end)
+            return self._pairs(session, first, end, {} if known is None else known)
         before = self._timeline.watermark(first, self._axis)
         after = self._timeline.watermark(end, self._axis)
         if after <= before:
@@ -182,7 +188,7 @@ class Windowed:
     def _timed(self, table: pa.Table, place: Times) -> pa.Table:
         return table.drop_columns([ARRIVED_AT]).append_column(time_column(0), pa.array(place))
 
-    def _pairs(self, session: SparkSession, first: int, end: int) -> Output:
+    def _pairs(self, session: SparkSession, first: int, end: int, known: dict[Any, Any]) -> Output:
         """Joins what is new with what is there: each combination counts where its last is new.
 
         A tuple that comes out because it has no partner, or has one, does when the watermark says
@@ -191,44 +197,57 @@ class Windowed:
         inputs = self._how.inputs
         before, after = self._timeline.watermark(first), self._timeline.watermark(end)
         low = NEVER if before == NEVER else before - self._how.reach
-        rows = [
-            self._timeline.rows(each.stream, first, end, "time", low) or self._no_tuples(each)
-            for each in inputs
-        ]
+        rows = []
+        for each in inputs:
+            if (each.stream, low) not in known:
+                found = self._timeline.rows(each.stream, first, end, "time", low)
+                known[each.stream, low] = found or self._no_tuples(each)
+            rows.append(known[each.stream, low])
         made: list[pa.Table] = []
         for turn, each in enumerate(rows):
             if self._how.join in ("LeftSemi", "LeftAnti") or not each.new.any():
                 continue
             # Those before it in the text are old, it is new, those behind it are either.
             chosen = [
-                ~found.new if number < turn else found.new if number == turn else found.new | True
+                ("old", ~found.new) if number < turn
+                else ("new", found.new) if number == turn
+                else ("all", found.new | True)
                 for number, found in enumerate(rows)
-            ]
-            if all(some.any() for some in chosen):
-                made.append(self._with(self._joined(session, rows, chosen), range(len(inputs))))
+            ]  # fmt: skip
+            if all(some.any() for _, some in chosen):
+                joined = self._joined(session, rows, chosen, known)
+                made.append(self._with(joined, range(len(inputs))))
         for side in _OUTER.get(self._how.join, ()):
             # The last partner of a tuple is at most its own window away from it.
             close = rows[side].place + inputs[side].window.size + 1
             closes = (close > before) & (close <= after)
             if closes.any():
-                chosen = [found.new | True for found in rows]
-                chosen[side] = closes
-                made.append(self._with(self._joined(session, rows, chosen), [side]))
+                chosen = [("all", found.new | True) for found in rows]
+                chosen[side] = f"closes {inputs[side].window.size}", closes
+                made.append(self._with(self._joined(session, rows, chosen, known), [side]))
         if not sum(each.num_rows for each in made):
             return self._none(session)
         table = pa.concat_tables(made)
         return Output(visible(table), table[ARRIVED].to_numpy())
 
     def _joined(
-        self, session: SparkSession, rows: Sequence[Rows], chosen: Sequence[NDArray[np.bool_]]
+        self,
+        session: SparkSession,
+        rows: Sequence[Rows],
+        chosen: Sequence[tuple[str, NDArray[np.bool_]]],
+        known: dict[Any, Any],
     ) -> pa.Table:
         views = {}
-        for number, (each, found, wanted) in enumerate(
+        for number, (each, found, (which, wanted)) in enumerate(
             zip(self._how.inputs, rows, chosen, strict=True)
         ):
-            table = found.table.append_column(time_column(number), pa.array(found.place))
-            views[each.view] = _renamed(table, arrival_column(number)).filter(pa.array(wanted))
-        return self._run(session, views)
+            # The same table for every query that has these rows: what is found over it is known.
+            key = number, id(found), which
+            if key not in known:
+                table = found.table.append_column(time_column(number), pa.array(found.place))
+                known[key] = _renamed(table, arrival_column(number)).filter(pa.array(wanted))
+            views[each.view] = known[key]
+        return self._query(session, views, known)
 
     def _with(self, made: pa.Table, sides: Iterable[int]) -> pa.Table:
         """Gives the rows of a join that have a tuple of these sides, and of no other."""
@@ -254,7 +273,8 @@ class Windowed:
         ends = numbers_of(made[END])
         marks, arrived_s = self._timeline.closing(first, end, self._axis)
         at = np.searchsorted(np.maximum.accumulate(marks), ends)
-        return Output(visible(made), arrived_s[np.minimum(at, len(arrived_s) - 1)])
+        closed = None if self._how.mode == "union" else len(np.unique(ends))
+        return Output(visible(made), arrived_s[np.minimum(at, len(arrived_s) - 1)], closed)
 
     def _none(self, session: SparkSession) -> Output:
         """Gives no rows, of the right columns."""

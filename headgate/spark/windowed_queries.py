@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -46,8 +47,14 @@ class WindowedQueries:
         self._pane_keys: dict[str, tuple[str, ...]] = {}
         self._lock = threading.Lock()
 
-    def run(self, session: SparkSession, path: Path, trains: Trains) -> Output | Exception:
-        """Gives what trains of its timeline bring a query, or why that cannot be told."""
+    def run(
+        self, session: SparkSession, path: Path, trains: Trains, known: dict[Any, Any]
+    ) -> Output | Exception:
+        """Gives what trains of its timeline bring a query, or why that cannot be told.
+
+        Args:
+            known: what other queries of the timeline have found over these trains.
+        """
         assert path.stateful is not None
         assert isinstance(trains, TimelineTrains)
         name = path.query.name
@@ -55,7 +62,7 @@ class WindowedQueries:
             if name not in self._queries:
                 self._queries[name] = self._new(path, path.stateful)
         try:
-            return self._queries[name](session, trains.first, trains.end)
+            return self._queries[name](session, trains.first, trains.end, known)
         except Exception as error:
             return error
 
@@ -86,10 +93,11 @@ class WindowedQueries:
         own = (path.query.name,) if self._sharing == "none" else ()
 
         def query_of(sql: str) -> SmallQuery:
-            key = (sql, path.columns, text, tuple(streams.items()), *own)
+            apply = path.query.apply
+            key = (sql, apply, path.columns, text, tuple(streams.items()), *own)
             if key not in self._texts:
                 self._texts[key] = SmallQuery(
-                    sql, path.columns, text, fields.__getitem__, self._lane
+                    sql, path.columns, text, fields.__getitem__, self._lane, apply
                 )
             return self._texts[key]
 

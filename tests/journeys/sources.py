@@ -42,6 +42,7 @@ def gate_over(
             schema=SCHEMA,
             event_time="ts",
             trigger_s=0,
+            quiet_s=None,
         )
     )
     for name, (query_class, sql) in queries.items():

@@ -13,6 +13,7 @@ from sources import balanced, consume, gate_over, write_readings
 from headgate.model.events import StepFinished
 from headgate.runtime import Drawing
 from headgate.spark.executor import Executor
+from headgate.spark.local_rows import joined
 from headgate.spark.windowed import Windowed
 
 pytestmark = pytest.mark.spark
@@ -61,11 +62,14 @@ def test_equal_queries_are_answered_once(
     offered = write_readings(tmp_path / "source", files=5, rows=2000)
     gate = gate_over(spark, tmp_path, TEXTS, share=share, policy="rr", train_tuples=1)
     together: Counter[frozenset[str]] = Counter()
+    closed: list[int] = []
     names = list(TEXTS)
 
     def hear(event: object) -> None:
         if isinstance(event, StepFinished):
             together[frozenset(names[unit] for unit in event.call.units)] += 1
+            if "mean" in (called := [names[unit] for unit in event.call.units]):
+                closed.append((event.instants or event.tuples_out)[called.index("mean")])
 
     gate.start(listeners=[hear])
     consume(gate, offered)
@@ -82,6 +86,8 @@ def test_equal_queries_are_answered_once(
     )
     assert results["mean"] == results["mean_again"] == results["mean_of_others"]
     assert results["mean"]
+    # What a policy takes for an aggregate's output are windows, however many groups they have.
+    assert sum(closed) == len({until for *_, until in results["mean"]}) < len(results["mean"])
     means = [units for units in together.elements() if "mean" in "".join(units)]
     if share == "none":
         assert {len(units) for units in means} == {1}
@@ -106,3 +112,56 @@ def test_equal_queries_are_answered_once(
     assert drawn == Drawing.from_dict(json.loads(json.dumps(drawn.to_dict())))
     assert f"one answer for {len(equal)} equal queries" in drawn.text()
     assert f"one answer for {len(equal)} equal queries" in drawn.html()
+
+
+FROM = (
+    "FROM sensors [RANGE 1 SECOND] a JOIN sensors [RANGE 1 SECOND] b"
+    " ON a.location = b.location AND a.temperature < b.temperature"
+)
+JOINS = {
+    "pairs": ("H", f"SELECT a.location, a.ts AS early, b.ts AS late {FROM}"),
+    "heat": ("H", f"SELECT b.temperature - a.temperature AS more {FROM}"),
+    "far": ("H", f"SELECT a.location {FROM} WHERE a.humidity > b.humidity + 20"),
+    "dry": ("H", f"SELECT a.humidity AS x {FROM} WHERE a.humidity IN ({str([*range(12)])[1:-1]})"),
+    "wet": (
+        "H",
+        f"SELECT a.humidity AS x {FROM} WHERE a.humidity IN ({str([*range(50, 62)])[1:-1]})",
+    ),
+}
+
+
+def test_equal_joins_are_matched_once(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: Counter[str] = Counter()
+    pairs = joined.pairs
+
+    def counted(*args: Any) -> Any:
+        found["pairs"] += 1
+        return pairs(*args)
+
+    monkeypatch.setattr(joined, "pairs", counted)
+    offered = write_readings(tmp_path / "source", files=5, rows=300)
+    gate = gate_over(spark, tmp_path, JOINS, lane="driver", policy="rr", train_tuples=1)
+    alone: Counter[str] = Counter()
+
+    def hear(event: object) -> None:
+        if isinstance(event, StepFinished):
+            alone["calls" if len(event.call.units) > 1 else "probes"] += 1
+
+    gate.start(listeners=[hear])
+    consume(gate, offered)
+    explained = gate.explanation("heat")
+    gate.stop()
+    balanced(gate)
+    assert "a join in common with 4" in str(explained.shape)
+    # Two turns a call, new tuples on either side: thrice where WHERE leaves other rows to match.
+    assert found["pairs"] <= 2 * alone["probes"] + 2 * 3 * alone["calls"]
+    assert alone["calls"] > 0
+    for name, (_, sql) in JOINS.items():
+        asked = sql.replace(" [RANGE 1 SECOND]", "")
+        end = " AND " if "WHERE" in asked else " WHERE "
+        near = "abs(epoch_us(a.ts) - epoch_us(b.ts)) <= 1000000"
+        results = committed_rows(tmp_path / "state" / "results" / name)
+        assert results == expected_rows(asked + end + near, tmp_path / "source"), name
+        assert results, name

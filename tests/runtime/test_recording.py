@@ -127,7 +127,7 @@ def test_what_is_no_recording_is_refused(tmp_path: File) -> None:
     with pytest.raises(ConfigRefused, match="headgate run --record"):
         replay(tmp_path)
     (tmp_path / "0000.jsonl").write_text('{"format": 0}\n')
-    with pytest.raises(ConfigRefused, match="a recording of format 2"):
+    with pytest.raises(ConfigRefused, match="a recording of format 3"):
         replay(tmp_path)
 
 

@@ -1,5 +1,7 @@
 """What is learned from calls: overhead, cost, selectivity."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -36,6 +38,12 @@ def test_one_window_smooths_selectivity_by_alpha_0_175() -> None:
     table = known_unit(0.8)
     Statistics(table).learn(table, call((0,), 100, 0.11, 25))
     # (1 − 0.175) × 0.8 + 0.175 × (25 + 1) / (100 + 2)
+    assert table["selectivity"][0] == pytest.approx(0.70460784, abs=1e-8)
+
+
+def test_of_an_aggregate_windows_count_and_not_their_groups() -> None:
+    table = known_unit(0.8)
+    Statistics(table).learn(table, replace(call((0,), 100, 0.11, 500), instants=(25,)))
     assert table["selectivity"][0] == pytest.approx(0.70460784, abs=1e-8)
 
 

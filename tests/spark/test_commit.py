@@ -11,7 +11,8 @@ from headgate.errors import ResultsHidden
 from headgate.model.network import Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query, Sink
-from headgate.spark.executor import Executor, Work
+from headgate.spark.commits import Work
+from headgate.spark.executor import Executor
 from headgate.spark.group import Output
 from headgate.spark.journal import Journal
 from headgate.spark.outbox import Outbox
@@ -50,8 +51,8 @@ def test_no_result_is_delivered_before_an_earlier_one_that_a_failed_rename_hides
     executor = Executor(spark, journal, {}, {"told": first}, Gone())
     table = pa.table({"a": [1, 2, 3]})
     output = Output(table, table["a"].to_numpy().astype(float))
-    assert executor.commit(Work((path,), 0, 1, 3), [(path, output)]) == {}
-    assert list(executor.commit(Work((path,), 1, 2, 3), [(path, output)])) == ["told"]
+    assert executor.commits(Work((path,), 0, 1, 3), [(path, output)]) == {}
+    assert list(executor.commits(Work((path,), 1, 2, 3), [(path, output)])) == ["told"]
     first.close()
     first.join()
     assert keys == []
@@ -102,7 +103,7 @@ def test_a_rename_that_fails_after_the_promise_is_left_to_recovery(
     output = Output(table, table["a"].to_numpy().astype(float))
     away = Away(tmp_path / "first")
     executor = Executor(spark, journal, {}, sinks, away)
-    executor.commit(Work(paths, 0, 1, 3), [(path, output) for path in paths])
+    executor.commits(Work(paths, 0, 1, 3), [(path, output) for path in paths])
     assert "results stay hidden, and are tried again" in caplog.text
     # Only the one whose directory is away is hidden; both are certain.
     assert len(list((tmp_path / "second").glob("*.parquet"))) == 1
@@ -130,21 +131,21 @@ def test_a_rename_that_fails_is_tried_again_and_the_query_waits_for_it(
     executor = Executor(spark, journal, {}, {"first": sink}, away)
     table = pa.table({"a": [1, 2, 3]})
     output = Output(table, table["a"].to_numpy().astype(float))
-    assert executor.commit(Work((path,), 0, 1, 3), [(path, output)]) == {}
+    assert executor.commits(Work((path,), 0, 1, 3), [(path, output)]) == {}
     for _ in range(2):
-        refused = executor.commit(Work((path,), 1, 2, 3), [(path, output)])
+        refused = executor.commits(Work((path,), 1, 2, 3), [(path, output)])
         assert isinstance(refused["first"], ResultsHidden)
         assert str(tmp_path / "first") in str(refused["first"])
-        executor.promises.try_again()
+        executor.commits.promises.try_again()
     assert not (tmp_path / "first").exists()
     assert shown == []
     assert journal.counts() == {"first": (3, 3)}
     away.back()
-    executor.promises.try_again()
+    executor.commits.promises.try_again()
     assert shown == ["000000000000-000000000000.parquet"]
     assert journal.unconfirmed() == []
-    executor._reached = lambda point: None
-    assert executor.commit(Work((path,), 1, 2, 3), [(path, output)]) == {}
+    executor.commits._reached = lambda point: None
+    assert executor.commits(Work((path,), 1, 2, 3), [(path, output)]) == {}
     assert len(shown) == 2
     assert journal.counts() == {"first": (6, 6)}
     journal.close()
@@ -160,8 +161,8 @@ def test_a_dropped_query_leaves_no_promise(
     executor = Executor(spark, journal, {}, sinks, Away(tmp_path / "first"))
     table = pa.table({"a": [1]})
     output = Output(table, table["a"].to_numpy().astype(float))
-    executor.commit(Work((path,), 0, 1, 1), [(path, output)])
-    executor.promises.forget("first")
+    executor.commits(Work((path,), 0, 1, 1), [(path, output)])
+    executor.commits.promises.forget("first")
     journal.forget_query("first")
     assert "its last result never got its name" in caplog.text
     assert journal.unconfirmed() == []

@@ -1,0 +1,100 @@
+"""Commits what a call made, all of it or nothing, exactly once."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path as File
+
+import pyarrow as pa
+
+from headgate.errors import ResultsHidden, SinkUnwritable
+from headgate.model.network import Path
+from headgate.spark.files import flush_all
+from headgate.spark.group import Output
+from headgate.spark.journal import Journal, Result
+from headgate.spark.promises import Promise, Promises
+from headgate.spark.sinks import FileSink
+
+
+@dataclass(frozen=True)
+class Work:
+    """A call in the words of Spark: which paths, over which trains."""
+
+    paths: tuple[Path, ...]
+    first_train: int
+    end_train: int
+    tuples: int
+
+
+class Commits:
+    """Writes results and the journal; safe to use from several workers.
+
+    Args:
+        reached: called at every point where a crash must lose nothing; a test raises there.
+    """
+
+    def __init__(
+        self, journal: Journal, sinks: Mapping[str, FileSink], reached: Callable[[str], None]
+    ) -> None:
+        self._journal, self._sinks, self._reached = journal, sinks, reached
+        self.promises = Promises(journal, reached)
+
+    def __call__(
+        self,
+        work: Work,
+        outputs: Sequence[tuple[Path, Output]],
+        late: tuple[int, int] = (0, 0),
+    ) -> Mapping[str, Exception]:
+        """Makes the results visible, exactly once, and hands over those that are delivered.
+
+        Gives why some could not be written, by query.
+
+        Args:
+            late: how many tuples came too late for windows by time, or have no time.
+
+        They are written under temporary names, then journalled, then renamed: whoever reads the
+        folder sees a file whole or not at all, and a crash between any two lines loses nothing.
+        """
+        results: list[Result] = []
+        written: list[tuple[str, FileSink, File, File]] = []
+        unwritten: dict[str, Exception] = {}
+        for path, output in outputs:
+            sink = self._sinks[path.query.name]
+            temporary, final = sink.names(work.first_train, work.end_train)
+            count = output.table.num_rows
+            if count:
+                try:
+                    self.promises.check(path.query.name)
+                    sink.write(output.table, temporary)
+                except OSError as error:  # of this query's directory alone
+                    unwritten[path.query.name] = SinkUnwritable(
+                        folder=str(sink.folder), cause=error.strerror or str(error)
+                    )
+                    continue
+                except (pa.ArrowException, ResultsHidden) as error:
+                    unwritten[path.query.name] = error
+                    continue
+                self._reached("result written")
+                written.append((path.query.name, sink, temporary, final))
+            by_number = path.stateful is None or path.stateful.inputs[0].window.axis == "rows"
+            of = (0, 0) if by_number else late
+            names: tuple[File | None, File | None] = (temporary, final) if count else (None, None)
+            results.append(
+                Result(
+                    path.query.name,
+                    work.first_train,
+                    work.end_train,
+                    work.tuples,
+                    count,
+                    min(count, work.tuples) if path.stateful is None else work.tuples - sum(of),
+                    *names,
+                    of[0],
+                )
+            )
+        if not results:
+            return unwritten
+        flush_all([temporary for *_, temporary, _ in written])
+        self._reached("results written")
+        step = self._journal.intend(results)
+        self._reached("step journalled")
+        self.promises.keep([Promise(step, *each) for each in written])
+        return unwritten
