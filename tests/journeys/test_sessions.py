@@ -103,16 +103,20 @@ def test_the_log_keeps_what_open_sessions_need(spark: SparkSession, tmp_path: Pa
     rows: list[Row] = [("abc"[n // 60], n, BASE + timedelta(seconds=n)) for n in range(180)]
     write(tmp_path / "left", rows, 30)
     texts = {name: TEXTS[name] for name in ("by_place", "having")}
+    texts["twin"] = TEXTS["by_place"]  # of the same class: they have one answer
     gate = gate_over(spark, tmp_path, texts, train_tuples=6, retention_s=0)
     gate.start()
     consume(gate, len(rows))
     timeline = gate._engine._store.timelines["lefts__time"]
-    gate.stop()
-    assert 10 <= timeline.held("lefts") <= 20, "the session of c begins with train 20"
     for name in texts:
         found = committed_rows(tmp_path / "state" / "results" / name)
-        assert found == batch(spark, rows, texts[name], {"by_place": 2, "having": 1.5}[name])
-        assert found
+        gap_s = 1.5 if name == "having" else 2
+        assert found == batch(spark, rows, texts[name], gap_s), name
+        assert found, name
+    gate.drop_query("twin")
+    assert set(timeline.open_sessions._queries) == {"by_place", "having"}
+    gate.stop()
+    assert 10 <= timeline.held("lefts") <= 20, "the session of c begins with train 20"
 
 
 def test_a_quiet_stream_ends_its_sessions(spark: SparkSession, tmp_path: Path) -> None:
