@@ -14,6 +14,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from headgate.spark.local_rows import Encoded, TooMuch, aggregated, grouped, joined, merged
+from headgate.spark.local_sessions import with_sessions
 from headgate.spark.projection import ZONE, NotPlain, Passage, module_of
 
 _CODE = "org.apache.spark.sql.catalyst.expressions.UnsafeProjection"
@@ -203,8 +204,11 @@ class LocalPlan:
         keys, functions, results, below = (
             found.get()._1(), found.get()._2(), found.get()._3(), found.get()._4()
         )  # fmt: skip
-        if any(each.toAttribute().metadata().contains(_SESSION) for each in _items(keys)):
-            raise NotPlain("session_window")
+        sessions = [
+            at
+            for at, each in enumerate(_items(keys))
+            if each.toAttribute().metadata().contains(_SESSION)
+        ]
         child = self._relation(below)
         made = plan.output().take(0)
         inputs = keys.take(0)
@@ -226,6 +230,8 @@ class LocalPlan:
         for kind, at, result in kinds:
             if not aggregated.can(kind, types[at], result):
                 raise NotPlain(kind)
+            if sessions and kind in ("Sum", "Average") and pa.types.is_floating(types[at]):
+                raise NotPlain(kind)  # Spark adds in the order of time
         after = self._compiled(results, made)
         signature = self._signature(below, keys, functions)
         window = _window_in(keys)
@@ -233,6 +239,7 @@ class LocalPlan:
             self.aggregation = None  # one above another: what closes below is not all there is
         elif (
             window is not None
+            and not sessions
             and signature is not None
             and all(merged.can(kind, types[at]) for kind, at, _ in kinds)
         ):
@@ -246,6 +253,8 @@ class LocalPlan:
             if AGGREGATED in given.tables:
                 return after(given.tables[AGGREGATED])
             rows = before(child.run(given))
+            for at in sessions:
+                rows = with_sessions(rows, count, at)
             if not count and not rows.num_rows:
                 raise TooMuch("no rows, no keys")
             groups = grouped([rows.column(at) for at in range(count)], rows.num_rows)

@@ -50,13 +50,17 @@ def check(spark: SparkSession, folder: Path, rows: list[Row]) -> None:
         assert found, name
 
 
-@pytest.mark.parametrize("train_tuples", [1, 1000])
-def test_sessions_that_have_ended(spark: SparkSession, tmp_path: Path, train_tuples: int) -> None:
+@pytest.mark.parametrize(("train_tuples", "lane"), [(1, "driver"), (1000, "driver"), (1000, "job")])
+def test_sessions_that_have_ended(
+    spark: SparkSession, tmp_path: Path, train_tuples: int, lane: str
+) -> None:
     rows = rows_of(11, 150)
     write(tmp_path / "left", rows, 8)
-    gate = gate_over(spark, tmp_path, TEXTS, train_tuples=train_tuples, retention_s=0)
+    gate = gate_over(spark, tmp_path, TEXTS, train_tuples=train_tuples, retention_s=0, lane=lane)
     gate.start()
     consume(gate, len(rows))
+    lanes = {name: (gate.explanation(name).lane or "").split(":")[0] for name in TEXTS}
+    assert lanes == {"by_place": lane, "having": lane, "alone": "job"}  # count(DISTINCT)
     assert "sessions that have ended" in (gate.explanation("alone").lane or "")
     report = gate.stop()
     assert report is not None
@@ -138,14 +142,18 @@ def test_a_quiet_stream_ends_its_sessions(spark: SparkSession, tmp_path: Path) -
     assert found == Counter({("a", 1): 1, ("b", 1): 1})
 
 
-def test_sessions_inside_a_window_are_merged(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("lane", ["driver", "job"])
+def test_sessions_inside_a_window_are_merged(
+    spark: SparkSession, tmp_path: Path, lane: str
+) -> None:
     rows: list[Row] = [("a", 1, BASE + timedelta(seconds=each)) for each in (0, 1, 2, 9, 70)]
     write(tmp_path / "left", rows, 1)
     sql = "SELECT k, count(*) AS n FROM lefts [RANGE 1 MINUTE]" \
         " GROUP BY k, session_window(ts, '2 seconds')"  # fmt: skip
-    gate = gate_over(spark, tmp_path, {"q": sql}, lane="driver")
+    gate = gate_over(spark, tmp_path, {"q": sql}, lane=lane)
     gate.start()
     consume(gate, len(rows))
+    assert (gate.explanation("q").lane or "").startswith(lane)
     gate.stop()
     found = committed_rows(tmp_path / "state" / "results" / "q")
     assert found == Counter({("a", 3): 1, ("a", 1): 1})
