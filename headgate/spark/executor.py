@@ -299,8 +299,8 @@ class Executor:
         return [unwritten.get(name, out) for name, out in zip(names, outputs, strict=True)], lane
 
     def look_at_conditions(self, work: Work) -> None:
-        """Has conditions run in another order where that pays by now; after the call's own time."""
-        paths = [path for path in work.paths if path.conditions]
+        """Has conditions of costly queries run in another order where that pays by now."""
+        paths = [path for path in work.paths if path.conditions and self._costly(path)]
         if not paths:
             return
         trains = self.trains(paths[0].stream, work.first_train, work.end_train, work.tuples)

@@ -29,7 +29,7 @@ TEXTS = {
 def test_conditions_change_places(spark: SparkSession, tmp_path: Path) -> None:
     source, files = tmp_path / "source", 0
     source.mkdir()
-    gate = gate_over(spark, tmp_path, TEXTS, train_tuples=1)
+    gate = gate_over(spark, tmp_path, TEXTS, train_tuples=1, rehearsal_s=5)
     gate.start()
     # There is a look a second at the most, so it may take some files until it is this query's turn.
     while gate.explanation("late").order is None:
