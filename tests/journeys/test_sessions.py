@@ -159,6 +159,21 @@ def test_sessions_inside_a_window_are_merged(
     assert found == Counter({("a", 3): 1, ("a", 1): 1})
 
 
+def test_a_function_of_python_makes_keys_of_sessions(spark: SparkSession, tmp_path: Path) -> None:
+    spark.udf.register("is_odd", lambda value: value % 2 == 1, "boolean")
+    rows = rows_of(13, 60)
+    write(tmp_path / "left", rows, 3)
+    sql = "SELECT {0} AS odd, count(*) AS n FROM lefts GROUP BY {0}, session_window(ts, '1 second')"
+    gate = gate_over(spark, tmp_path, {"q": sql.format("is_odd(v)")})
+    gate.start()
+    consume(gate, len(rows))
+    assert (gate.explanation("q").lane or "").startswith("job")
+    gate.stop()
+    found = committed_rows(tmp_path / "state" / "results" / "q")
+    assert found == batch(spark, rows, sql.format("(v % 2 = 1)"), 1)
+    assert found
+
+
 REFUSED = {
     "SELECT k, count(*) AS n FROM lefts GROUP BY k, session_window(ts, '2 seconds') ORDER BY n":
         "ORDER BY cannot be used on sessions",
