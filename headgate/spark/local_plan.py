@@ -1,8 +1,7 @@
 """Spark's plan for a text, run in the driver: its expressions by its own code, no job."""
 
 import json
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,9 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from headgate.spark.local_code import Code, items_of, numbered, references_of, struct_of
 from headgate.spark.local_rows import Encoded, TooMuch, aggregated, grouped, joined, merged
 from headgate.spark.local_sessions import with_sessions
-from headgate.spark.projection import ZONE, NotPlain, Passage, module_of
+from headgate.spark.projection import ZONE, NotPlain, module_of
 
 _CODE = "org.apache.spark.sql.catalyst.expressions.UnsafeProjection"
 _ARROW = "org.apache.spark.sql.execution.arrow.ArrowConverters"
@@ -155,7 +155,7 @@ class LocalPlan:
         view = self._views.get(plan.rdd().id())
         if view is None:
             raise NotPlain("LogicalRDD")
-        columns = _items(plan.output())
+        columns = items_of(plan.output())
         names = [each.name() for each in columns]
         return Relation(
             plan.output(),
@@ -169,7 +169,7 @@ class LocalPlan:
         code = self._compiled(plan.projectList(), child.attributes)
         names = {
             each.exprId().id(): _text(each.child() if each.nodeName() == "Alias" else each, child)
-            for each in _items(plan.projectList())
+            for each in items_of(plan.projectList())
         }
         return Relation(plan.output(), lambda given: code(child.run(given)), names, child.which)
 
@@ -188,7 +188,7 @@ class LocalPlan:
         return Relation(plan.output(), run, child.names, which)
 
     def _union(self, plan: Any) -> Relation:
-        children = [self._relation(each) for each in _items(plan.children())]
+        children = [self._relation(each) for each in items_of(plan.children())]
         schema = self._schema_of(plan.output())
 
         def run(given: Given) -> pa.Table:
@@ -206,18 +206,18 @@ class LocalPlan:
         )  # fmt: skip
         sessions = [
             at
-            for at, each in enumerate(_items(keys))
+            for at, each in enumerate(items_of(keys))
             if each.toAttribute().metadata().contains(_SESSION)
         ]
         child = self._relation(below)
         made = plan.output().take(0)
         inputs = keys.take(0)
-        for each in _items(keys):
+        for each in items_of(keys):
             inputs, made = inputs.appended(each), made.appended(each.toAttribute())
         kinds: list[tuple[str, int, Any]] = []
-        for each in _items(functions):
+        for each in items_of(functions):
             function = each.aggregateFunction()
-            kind, arguments = function.nodeName(), list(_items(function.children()))
+            kind, arguments = function.nodeName(), list(items_of(function.children()))
             # count(1) counts every row; of others the first argument counts, if it is the only one.
             if each.isDistinct() or each.filter().isDefined() or len(arguments) != 1:
                 raise NotPlain(function.toString())
@@ -269,22 +269,24 @@ class LocalPlan:
 
     def _signature(self, plan: Any, keys: Any, functions: Any) -> str | None:
         """Gives what is aggregated and how as a text; None where it depends on the window."""
-        words = [each.sql() for each in (*_items(keys), *_items(functions))]
-        watched = [argument for each in _items(functions) for argument in _items(each.children())]
-        watched += [each for each in _items(keys) if not _is_window(each)]
+        words = [each.sql() for each in (*items_of(keys), *items_of(functions))]
+        watched = [
+            argument for each in items_of(functions) for argument in items_of(each.children())
+        ]
+        watched += [each for each in items_of(keys) if not _is_window(each)]
         while plan.nodeName() != "LogicalRDD":
             if plan.nodeName() == "Filter":
                 words.append(plan.condition().sql())
                 watched.append(plan.condition())
             elif plan.nodeName() == "Project":
-                words += [each.sql() for each in _items(plan.projectList())]
-                watched += [each for each in _items(plan.projectList()) if not _is_window(each)]
+                words += [each.sql() for each in items_of(plan.projectList())]
+                watched += [each for each in items_of(plan.projectList()) if not _is_window(each)]
             else:
                 return None
             plan = plan.child()
-        windows = {each.exprId().id() for each in _items(plan.output()) if _is_window(each)}
+        windows = {each.exprId().id() for each in items_of(plan.output()) if _is_window(each)}
         if len(self._views) > 1 or windows.intersection(
-            name for each in watched for name in _references(each)
+            name for each in watched for name in references_of(each)
         ):
             return None
         return "|".join(words)
@@ -301,7 +303,7 @@ class LocalPlan:
         left_keys = self._compiled(keys._2(), left.attributes)
         right_keys = self._compiled(keys._3(), right.attributes)
         both = left.attributes
-        for each in _items(right.attributes):
+        for each in items_of(right.attributes):
             both = both.appended(each)
         other = keys._4()
         holds = self._condition(other.get(), both) if other.isDefined() else None
@@ -312,7 +314,7 @@ class LocalPlan:
             return pa.Table.from_arrays(columns, names=schema.names)
 
         names = {**left.names, **right.names}
-        equal = [_text(each, names) for side in (keys._2(), keys._3()) for each in _items(side)]
+        equal = [_text(each, names) for side in (keys._2(), keys._3()) for each in items_of(side)]
         condition = "" if plan.condition().isEmpty() else _text(plan.condition().get(), names)
 
         def pairs_of(a: pa.Table, b: pa.Table, given: Given) -> tuple[Any, Any]:
@@ -351,53 +353,17 @@ class LocalPlan:
 
     def _compiled(self, expressions: Any, attributes: Any) -> Callable[[pa.Table], pa.Table]:
         """Gives what evaluates expressions over rows; plain columns are only passed on."""
-        places = {each.exprId().id(): at for at, each in enumerate(_items(attributes))}
-        wanted = [_place(each, places) for each in _items(expressions)]
+        places = {each.exprId().id(): at for at, each in enumerate(items_of(attributes))}
+        wanted = [_place(each, places) for each in items_of(expressions)]
         if None not in wanted:
-            return lambda rows: _numbered([rows.column(at) for at in wanted])  # type: ignore[arg-type]
-        return _Code(self._session, self._code, self._arrow, expressions, attributes)
+            return lambda rows: numbered([rows.column(at) for at in wanted])  # type: ignore[arg-type]
+        return Code(self._session, self._code, self._arrow, expressions, attributes)
 
     def _schema_of(self, attributes: Any) -> pa.Schema:
-        return to_arrow_schema(_struct(attributes), timezone=ZONE)
+        return to_arrow_schema(struct_of(attributes), timezone=ZONE)
 
     def _schema_of_types(self, expressions: Any) -> list[pa.DataType]:
-        return list(to_arrow_schema(_struct(expressions), timezone=ZONE).types)
-
-
-class _Code:
-    """Expressions that Spark has compiled, for rows with some attributes."""
-
-    def __init__(
-        self, session: SparkSession, code: Any, arrow: Any, expressions: Any, attributes: Any
-    ) -> None:
-        # Only what is used is handed over, but one column at the least: rows must be counted.
-        used = {name for each in _items(expressions) for name in _references(each)}
-        kept = [
-            at for at, each in enumerate(_items(attributes)) if each.exprId().id() in used
-        ] or [0]  # fmt: skip
-        inputs = attributes.take(0)
-        for at in kept:
-            inputs = inputs.appended(attributes.apply(at))
-        self._kept, self._arrow = kept, arrow
-        taken = _struct(inputs)
-        self._taken = session._jsparkSession.parseDataType(taken.json())
-        self._input = to_arrow_schema(taken, timezone=ZONE)
-        # Nested values of Arrow fail on a NULL inside.
-        self._codes = [code.create(self._taken)] if _nested(self._input) else []
-        self._codes.append(code.create(expressions, inputs))
-        given = _struct(expressions)
-        self._given = session._jsparkSession.parseDataType(given.json())
-        self._output = to_arrow_schema(given, timezone=ZONE)
-        jvm: Any = session._jvm
-        self._passage = Passage(jvm)
-        self._turn = threading.Lock()  # generated code keeps its row between calls
-
-    def __call__(self, rows: pa.Table) -> pa.Table:
-        taken = _numbered([rows.column(at) for at in self._kept]).cast(self._input)
-        with self._turn:
-            return self._passage(
-                self._arrow, taken, self._taken, self._codes, self._given, self._output
-            )
+        return list(to_arrow_schema(struct_of(expressions), timezone=ZONE).types)
 
 
 def _once(given: Given, which: Callable[[Given], Any], find: Callable[[], Any]) -> Any:
@@ -426,10 +392,6 @@ def _text(expression: Any, names: "Relation | Mapping[int, str]") -> str:
     return json.dumps(nodes) + str(expression.sql())
 
 
-def _items(sequence: Any) -> list[Any]:
-    return [sequence.apply(number) for number in range(sequence.size())]
-
-
 def _place(expression: Any, places: Mapping[int, int]) -> int | None:
     """Gives which attribute an expression only passes on; None where it does more."""
     while expression.nodeName() == "Alias":
@@ -446,29 +408,5 @@ def _is_window(expression: Any) -> bool:
 
 
 def _window_in(keys: Any) -> int | None:
-    places = [at for at, each in enumerate(_items(keys)) if _is_window(each)]
+    places = [at for at, each in enumerate(items_of(keys)) if _is_window(each)]
     return places[0] if len(places) == 1 else None
-
-
-def _references(expression: Any) -> list[int]:
-    return [each.exprId().id() for each in _items(expression.references().toSeq())]
-
-
-def _struct(expressions: Any) -> StructType:
-    """Gives the types of expressions, as columns that are numbered."""
-    fields = ",".join(
-        f'{{"name":"c{number}","type":{each.dataType().json()},"nullable":true,"metadata":{{}}}}'
-        for number, each in enumerate(_items(expressions))
-    )
-    found: StructType = StructType.fromJson(json.loads(f'{{"type":"struct","fields":[{fields}]}}'))
-    return found
-
-
-def _nested(schema: pa.Schema) -> bool:
-    return any(pa.types.is_nested(kind) for kind in schema.types)
-
-
-def _numbered(columns: Sequence[Any]) -> pa.Table:
-    return pa.Table.from_arrays(
-        list(columns), names=[f"c{number}" for number in range(len(columns))]
-    )

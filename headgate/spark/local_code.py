@@ -1,0 +1,80 @@
+"""Spark's code for expressions of a plan, run over rows in the driver."""
+
+import json
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from headgate.spark.projection import ZONE, Passage
+
+
+class Code:
+    """Expressions that Spark has compiled, for rows with some attributes."""
+
+    def __init__(
+        self, session: SparkSession, code: Any, arrow: Any, expressions: Any, attributes: Any
+    ) -> None:
+        # Only what is used is handed over, but one column at the least: rows must be counted.
+        used = {name for each in items_of(expressions) for name in references_of(each)}
+        kept = [
+            at for at, each in enumerate(items_of(attributes)) if each.exprId().id() in used
+        ] or [0]  # fmt: skip
+        inputs = attributes.take(0)
+        for at in kept:
+            inputs = inputs.appended(attributes.apply(at))
+        self._kept, self._arrow = kept, arrow
+        taken = struct_of(inputs)
+        self._taken = session._jsparkSession.parseDataType(taken.json())
+        self._input = to_arrow_schema(taken, timezone=ZONE)
+        # Nested values of Arrow fail on a NULL inside.
+        self._codes = [code.create(self._taken)] if _nested(self._input) else []
+        self._codes.append(code.create(expressions, inputs))
+        given = struct_of(expressions)
+        self._given = session._jsparkSession.parseDataType(given.json())
+        self._output = to_arrow_schema(given, timezone=ZONE)
+        jvm: Any = session._jvm
+        self._passage = Passage(jvm)
+        self._turn = threading.Lock()  # generated code keeps its row between calls
+
+    def __call__(self, rows: pa.Table) -> pa.Table:
+        taken = numbered([rows.column(at) for at in self._kept]).cast(self._input)
+        with self._turn:
+            return self._passage(
+                self._arrow, taken, self._taken, self._codes, self._given, self._output
+            )
+
+
+def items_of(sequence: Any) -> list[Any]:
+    """Gives a sequence of Scala's as a list."""
+    return [sequence.apply(number) for number in range(sequence.size())]
+
+
+def references_of(expression: Any) -> list[int]:
+    """Gives the numbers of the attributes that an expression names."""
+    return [each.exprId().id() for each in items_of(expression.references().toSeq())]
+
+
+def struct_of(expressions: Any) -> StructType:
+    """Gives the types of expressions, as columns that are numbered."""
+    fields = ",".join(
+        f'{{"name":"c{number}","type":{each.dataType().json()},"nullable":true,"metadata":{{}}}}'
+        for number, each in enumerate(items_of(expressions))
+    )
+    found: StructType = StructType.fromJson(json.loads(f'{{"type":"struct","fields":[{fields}]}}'))
+    return found
+
+
+def _nested(schema: pa.Schema) -> bool:
+    return any(pa.types.is_nested(kind) for kind in schema.types)
+
+
+def numbered(columns: Sequence[Any]) -> pa.Table:
+    """Gives a table of columns that are named by their number."""
+    return pa.Table.from_arrays(
+        list(columns), names=[f"c{number}" for number in range(len(columns))]
+    )
