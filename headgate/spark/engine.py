@@ -97,7 +97,7 @@ class SparkEngine:
         self._journal = Journal(state)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._store = store = Store(state, self._journal, schemas, limits.cache_bytes, reached)
-        self.budget = Budget(limits, lambda: store.memory_bytes, lambda: store.log_bytes)
+        self.budget = Budget(limits, self._cached_bytes, lambda: store.log_bytes)
         try:
             for stream in network.streams:
                 store.open(stream, partial(self._passed_on, stream.name))
@@ -158,6 +158,9 @@ class SparkEngine:
                 query.name, cursor.missed, path.stream, cursor.train,
             )  # fmt: skip
         return cursor.train
+
+    def _cached_bytes(self) -> int:
+        return self._store.memory_bytes + self._executor.windowed.memory_bytes
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -447,6 +450,7 @@ class SparkEngine:
                     return Overloaded(self.now_s(), self.now_s() + 1.0)
                 if self.budget.memory >= SPARE:
                     self._store.spare_memory()
+                    self._executor.windowed.spare_memory()
             try:
                 return self._events.get(timeout=min(left_s, 0.5))
             except queue.Empty:

@@ -43,6 +43,7 @@ class Panes:
         self._timeline, self._stream, self._axis = timeline, stream, axis
         self._width = 0
         self._made: dict[int, pa.Table | None] = {}
+        self.nbytes = 0
         self._turn = threading.Lock()
 
     def fit(self, window: Window) -> None:
@@ -52,7 +53,16 @@ class Panes:
             width = gcd(self._width, window.size, slide, window.offset)
             if width != self._width:
                 self._width = width
-                self._made.clear()
+                self._clear()
+
+    def spare_memory(self) -> None:
+        """Forgets what can be computed again."""
+        with self._turn:
+            self._clear()
+
+    def _clear(self) -> None:
+        self._made.clear()
+        self.nbytes = 0
 
     def closed(
         self, how: Aggregation, window: Window, end: int, before: int, after: int
@@ -89,11 +99,12 @@ class Panes:
         with self._turn:
             first = self._timeline.needed_from
             for number in [each for each in self._made if each < first]:
-                del self._made[number]
+                self.nbytes -= _size(self._made.pop(number))
             numbers = self._timeline.reaching(self._stream, end, self._axis, low)
             for number in numbers:
                 if number not in self._made:
                     self._made[number] = self._partial(how, number)
+                    self.nbytes += _size(self._made[number])
             return [each for number in numbers if (each := self._made[number]) is not None]
 
     def _partial(self, how: Aggregation, number: int) -> pa.Table | None:
@@ -112,6 +123,10 @@ class Panes:
         for kind, at in zip(how.kinds, how.arguments, strict=True):
             columns += merged.partial(kind, given.column(at), groups)
         return pa.Table.from_arrays(columns, names=[f"c{n}" for n in range(len(columns))])
+
+
+def _size(table: pa.Table | None) -> int:
+    return 0 if table is None else table.nbytes
 
 
 def _starts(windows: Any) -> Times:

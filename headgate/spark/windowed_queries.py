@@ -77,6 +77,19 @@ class WindowedQueries:
             own = self._pane_keys.get(query)
             return sorted(each for each, key in self._pane_keys.items() if key == own)
 
+    @property
+    def memory_bytes(self) -> int:
+        """What panes take in memory."""
+        with self._lock:
+            return sum(each.nbytes for each in self._panes.values())
+
+    def spare_memory(self) -> None:
+        """Gives up what can be computed again."""
+        with self._lock:
+            panes = list(self._panes.values())
+        for each in panes:
+            each.spare_memory()
+
     def forget(self, query: str) -> None:
         with self._lock:
             self._queries.pop(query, None)

@@ -208,7 +208,14 @@ def test_windows_of_many_sizes_share_their_panes(
     gate = gate_over(spark, tmp_path, texts, train_tuples=30)
     gate.start()
     consume(gate, len(rows))
-    panes = gate._engine._executor.windowed._panes
+    windowed = gate._engine._executor.windowed
+    panes = windowed._panes
+    assert windowed.memory_bytes == sum(
+        table.nbytes for each in panes.values() for table in each._made.values() if table
+    )
+    assert windowed.memory_bytes > 0
+    windowed.spare_memory()
+    assert windowed.memory_bytes == 0
     gate.stop()
     assert len(panes) == 2  # one a class
     assert sorted(each._width for each in panes.values()) == [1_000_000, 2_000_000]
