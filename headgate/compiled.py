@@ -72,6 +72,16 @@ def inlined(function: Function) -> Function:
     return _kept(function, _nrt=False, error_model="numpy", forceinline=True)
 
 
+def taking_functions(function: Function) -> Function:
+    """Compiles a function as `borrowing` does, anew in every process.
+
+    For those that get other functions as arguments: Numba cannot keep them.
+    """
+    njit: Any = numba.njit
+    made: Function = njit(_nrt=False, error_model="numpy")(function)
+    return made
+
+
 def _kept(function: Function, **options: Any) -> Function:
     before, config.CACHE_DIR = config.CACHE_DIR, FOLDER
     try:

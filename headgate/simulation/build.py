@@ -67,6 +67,8 @@ def build(
     stages, windows = stages_of(units, links, setting, floats)
     results, late_s = results_of(units, table, floats, ends_s)
     queues = queues_of(units, links, table, results, stages, courses)
+    streams = _streams(units, links, times)
+    queues["source"] = streams["first"][np.maximum(queues["stream"], 0)]
     merges = links.add([u for u in range(len(units)) if queues["merge_end"][u] > 0])
     order, order_at_s = _order(times)
     drift = drift_of(units, stages, setting)
@@ -82,7 +84,8 @@ def build(
     pool["next"] = np.arange(1, len(pool) + 1)
     classes = len(network.classes)
     workers = np.zeros(setting.workers, dtype=WORKER)
-    workers["unit"], workers["ends_at_s"] = NONE, np.inf
+    workers["unit"] = workers["head"] = workers["tail"] = NONE
+    workers["ends_at_s"] = np.inf
     if setting.foresight:
         table["pending_outputs"] = table["pending_s"] = 0.0
     return World(
@@ -94,7 +97,7 @@ def build(
         figures=figures,
         pool=pool,
         windows=windows,
-        streams=_streams(units, links, times),
+        streams=streams,
         results=results,
         workers=workers,
         samples=np.zeros(4 * SAMPLES, dtype=SAMPLE),

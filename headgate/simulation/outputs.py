@@ -1,23 +1,11 @@
 """What leaves in virtual time, compiled: response, slowdown, utility, staleness, tardiness."""
 
-import numpy as np
-
-from headgate.compiled import compiled
-from headgate.metrics.tally import BINS, SMALLEST, STEP
+from headgate.compiled import borrowing, compiled
+from headgate.simulation.bins import bin_of
 from headgate.simulation.pointer import World
 
-A_BIN = 1.0 / np.log(STEP)
 
-
-@compiled
-def bin_of(value: float) -> int:
-    """Gives the bin of a tally that counts a value."""
-    if value <= SMALLEST:
-        return 0
-    return min(int(np.log(value / SMALLEST) * A_BIN), BINS - 1)
-
-
-@compiled
+@borrowing
 def utility(world: World, first: int, end: int, latency_s: float) -> float:
     """Gives what a QoS graph says of a latency; the points lie at first, ..., end − 1 in pairs."""
     points = world.floats
@@ -30,7 +18,7 @@ def utility(world: World, first: int, end: int, latency_s: float) -> float:
     return points[end - 1]
 
 
-@compiled
+@borrowing
 def output(
     world: World, query: int, arrived_at_s: float, ideal_at_s: float, left_at_s: float, mass: float
 ) -> None:
