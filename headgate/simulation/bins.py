@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from headgate.compiled import inlined
+from headgate.compiled import from_zero, inlined
 from headgate.metrics.tally import BINS, SMALLEST, STEP
 from headgate.model.events import Floats, Ints
 
@@ -50,4 +50,4 @@ def bin_of(value: float) -> int:
     """Gives the bin of a tally that counts a value of 0 or more."""
     bits: Any = np.float64(value).view(np.int64)
     place = BIN_OF_CELL[max(0, min((bits >> SHIFT) - FIRST_CELL, len(BIN_OF_CELL) - 1))]
-    return place + (value >= EDGES[place + 1])
+    return from_zero(place) + (value >= EDGES[from_zero(place) + 1])

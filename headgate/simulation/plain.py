@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from headgate.compiled import borrowing, inlined, taking_functions
+from headgate.compiled import borrowing, from_zero, inlined, taking_functions
 from headgate.simulation.outputs import output
 from headgate.simulation.pointer import World
 from headgate.simulation.samples import note
 from headgate.simulation.world import DONE, GROW, MORE, NONE, SELECT, UNTIL
 from headgate.workloads.luck import draw
+
+MOST_LEAVING = 64
+"""Results that wait on the stack until they are counted; plain lines do not use it otherwise."""
 
 
 def is_plain(world: World) -> bool:
@@ -51,16 +54,21 @@ def run(
             if next_at_s <= now_s:
                 _admit(world)
                 next_at_s = _next_arrival_s(world)
+            ended = NONE
             if worker.ends_at_s <= now_s:
+                ended = from_zero(worker.unit)
                 _deliver(world)
             if now_s >= noted_until_s:
                 noted_until_s = note(world)
             if worker.unit < 0:
+                alone = ended >= 0 and not queues[ended].touched
                 for place in range(clock.changed):
-                    each = touched[place]
+                    each = from_zero(touched[place])
                     queues[each].touched = False
                     changed(memory, table, each, now_s)
                 clock.changed = 0
+                if alone:
+                    changed(memory, table, ended, now_s)
                 unit, asked, examined = pick(memory, table, now_s)
                 if unit >= 0:
                     clock.decisions += 1
@@ -69,19 +77,25 @@ def run(
         if unit >= 0:
             if not _begin(world, unit, asked, decided_s):
                 clock.chosen, clock.chosen_tuples, clock.chosen_s = unit, asked, decided_s
-                return GROW
+                why = GROW
+                break
             changed(memory, table, unit, now_s)
             decisions += 1
             unit = clock.chosen = NONE
         next_s = min(worker.ends_at_s, np.inf if worker.unit >= 0 else next_at_s)
         if next_s == np.inf:
-            return DONE
+            why = DONE
+            break
         if next_s >= until_s:
             clock.now_s = max(now_s, until_s)
-            return UNTIL
+            why = UNTIL
+            break
         clock.now_s = max(now_s, next_s)
         if decisions >= most_decisions:
-            return MORE
+            why = MORE
+            break
+    _count_results(world)
+    return why
 
 
 @inlined
@@ -96,16 +110,22 @@ def _begin(world: World, unit: int, asked: int, decided_s: float) -> bool:
     clock, settings, worker = world.clock[0], world.settings[0], world.workers[0]
     queue, row, stages = world.queues[unit], world.table[unit], world.stages
     tuples = max(min(min(asked, settings.train_tuples), row.pending), 1)
-    first, end = queue.first_stage, queue.first_stage + queue.stages
+    first = from_zero(queue.first_stage)
+    end = first + from_zero(queue.stages)
     if settings.keep:
-        most = clock.kept + tuples * (stages[end - 1].query_end - stages[end - 1].query_first)
+        most = (
+            clock.kept
+            + clock.leaving
+            + tuples * (stages[end - 1].query_end - stages[end - 1].query_first)
+        )
         if 3 * most > len(world.kept):
             return False
     overhead_s, switch_s = row.overhead_s, 0.0
     if unit != clock.last:
         switch_s = settings.switch_s * len(world.table)
     before_s = decided_s + settings.storage_s + (overhead_s + switch_s)
-    now_s, seed, source, cursor = clock.now_s, settings.seed, queue.source, queue.cursor
+    now_s, seed = clock.now_s, settings.seed
+    source, cursor = from_zero(queue.source), from_zero(queue.cursor)
     spent_s = arrived_sum_s = 0.0
     for number in range(cursor, cursor + tuples):
         arrived_at_s = world.arrivals[source + number]
@@ -120,8 +140,14 @@ def _begin(world: World, unit: int, asked: int, decided_s: float) -> bool:
         clock.box_calls += position - first
         if passes:
             left_at_s = now_s + (spent_s + before_s)
-            for link in range(stages[end - 1].query_first, stages[end - 1].query_end):
-                output(world, world.links[link], arrived_at_s, ideal_at_s, left_at_s, 1.0)
+            stage = stages[from_zero(end - 1)]
+            for link in range(from_zero(stage.query_first), stage.query_end):
+                if clock.leaving == MOST_LEAVING:
+                    _count_results(world)
+                leaves = world.stack[from_zero(clock.leaving)]
+                leaves.target, leaves.arrived_at_s = world.links[link], arrived_at_s
+                leaves.ideal_at_s, leaves.queued_at_s = ideal_at_s, left_at_s
+                clock.leaving += 1
         arrived_sum_s += arrived_at_s
     seconds = before_s + spent_s
     held_s = tuples * (now_s + seconds) - arrived_sum_s
@@ -146,6 +172,19 @@ def _begin(world: World, unit: int, asked: int, decided_s: float) -> bool:
 
 
 @borrowing
+def _count_results(world: World) -> None:
+    """Counts the results on the stack.
+
+    One after the other, they wait for memory together: the bins of hundreds of queries are in no
+    cache.
+    """
+    for place in range(world.clock[0].leaving):
+        each = world.stack[place]
+        output(world, each.target, each.arrived_at_s, each.ideal_at_s, each.queued_at_s, 1.0)
+    world.clock[0].leaving = 0
+
+
+@borrowing
 def _admit(world: World) -> None:
     """Lets in every tuple that has arrived by now."""
     clock, train_tuples = world.clock[0], world.settings[0].train_tuples
@@ -159,8 +198,8 @@ def _admit(world: World) -> None:
         number, holders = stream.arrived, 0
         stream.arrived += 1
         next_arrival += 1
-        for link in range(stream.reader_first, stream.reader_end):
-            unit = links[link]
+        for link in range(from_zero(stream.reader_first), stream.reader_end):
+            unit = from_zero(links[link])
             queue, row = queues[unit], table[unit]
             if not queue.active:
                 if queue.cursor == number:  # a running call has taken all before it
@@ -179,15 +218,14 @@ def _admit(world: World) -> None:
                 row.mean_arrived_at_s = queue.arrived_sum_s / count
                 if row.overhead_s > 0.0 and count <= train_tuples:
                     row.cost_s = row.overhead_s / count + row.tuple_cost_s
-            pending += 1
-            pending_max = max(pending_max, pending)
             held_bytes += row.bytes_in
-            bytes_max = max(bytes_max, held_bytes)
-            classes[row.query_class] += 1
+            classes[from_zero(row.query_class)] += 1
             if not queue.touched:
                 queue.touched = True
-                changed[touched] = unit
+                changed[from_zero(touched)] = unit
                 touched += 1
+        pending += holders
+        pending_max, bytes_max = max(pending_max, pending), max(bytes_max, held_bytes)
         clock.pending_area += holders * (now_s - at_s)
         world.holders[stream.first + number] = holders
         if holders > 0:
@@ -203,23 +241,25 @@ def _admit(world: World) -> None:
 def _deliver(world: World) -> None:
     """Ends the call: its tuples are gone from the queue."""
     clock, worker = world.clock[0], world.workers[0]
-    unit, tuples = worker.unit, worker.tuples
+    unit, tuples = from_zero(worker.unit), worker.tuples
     queue, row = world.queues[unit], world.table[unit]
-    for place in range(worker.taken, worker.taken + tuples):
-        left = world.holders[queue.source + place] - 1
-        world.holders[queue.source + place] = left
+    source = from_zero(queue.source)
+    first = from_zero(source + worker.taken)
+    for place in range(first, first + tuples):
+        left = world.holders[place] - 1
+        world.holders[place] = left
         if left == 0:
             clock.shared -= 1
     clock.pending -= tuples
     clock.bytes -= tuples * row.bytes_in
-    world.class_pending[row.query_class] -= tuples
+    world.class_pending[from_zero(row.query_class)] -= tuples
     worker.unit, worker.ended_at_s, worker.ends_at_s = NONE, worker.ends_at_s, np.inf
     queue.running = False
     count = row.pending - tuples
     row.pending, row.amount, row.due = count, float(count), count
     if count > 0:
         queue.arrived_sum_s -= worker.arrived_sum_s
-        head_s = world.arrivals[queue.source + queue.cursor]
+        head_s = world.arrivals[from_zero(source + queue.cursor)]
         row.head_arrived_at_s, row.deadline_at_s = head_s, head_s + row.deadline_s
         row.mean_arrived_at_s = queue.arrived_sum_s / count
         row.ready = queue.active
@@ -229,7 +269,3 @@ def _deliver(world: World) -> None:
     if row.overhead_s > 0.0:
         taken = max(1, min(count, world.settings[0].train_tuples))
         row.cost_s = row.overhead_s / taken + row.tuple_cost_s
-    if not queue.touched:
-        queue.touched = True
-        world.changed[clock.changed] = unit
-        clock.changed += 1

@@ -83,6 +83,7 @@ CLOCK = np.dtype(
         ("shed", np.int64),
         ("figures", np.int64),
         ("last", np.int64),  # the unit of the last call
+        ("leaving", np.int64),  # results on the stack that are not counted yet; see `plain`
         ("chosen", np.int64),  # a unit that was picked when there was no room to run it
         ("chosen_tuples", np.int64),
         ("chosen_s", np.float64),
