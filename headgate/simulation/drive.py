@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import numba
 import numpy as np
 
-from headgate.compiled import compiled
+from headgate.compiled import compiled, taking_functions
 from headgate.simulation import plain
 from headgate.simulation.arrive import admit
 from headgate.simulation.execute import deliver, start
@@ -105,7 +104,7 @@ def run(
     return int(loop(world, memory, changed, pick, until_s, most_decisions))
 
 
-@numba.njit
+@taking_functions
 def _run(
     world: World, memory: Any, changed: Any, pick: Any, until_s: float, most_decisions: int
 ) -> int:
