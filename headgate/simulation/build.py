@@ -75,6 +75,8 @@ def build(
     rows = int(results["row"].max()) + 1 if len(results) else 1
     sample_s = max(ends_s, _work_s(units, table, times) / setting.workers, 1e-9) / SAMPLES
     settings = _settings(setting, merges, sample_s)
+    # Together they are large enough for NumPy to ask for large pages: fewer look-ups of addresses.
+    bins = np.zeros((2 * rows + 1, BINS), dtype=np.int32)
     waiting = sum(setting.preloaded.values())
     pool = np.zeros(1024 + 4 * len(units) + waiting, dtype=ENTRY)
     clock = np.zeros(1, dtype=CLOCK)
@@ -113,8 +115,8 @@ def build(
         floats=np.concatenate([*floats, np.zeros(1)]),
         drift=drift,
         shed=np.zeros((1, 1)),
-        response_bins=np.zeros((rows + 1, BINS), dtype=np.int32),
-        slowdown_bins=np.zeros((rows, BINS), dtype=np.int32),
+        response_bins=bins[: rows + 1],
+        slowdown_bins=bins[rows + 1 :],
         kept=np.zeros(3 * 4096 if setting.keep else 3),
         stack=np.zeros(256, dtype=ENTRY),
     )

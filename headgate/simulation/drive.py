@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import numba
 import numpy as np
+from numba import types
 
-from headgate.compiled import compiled, taking_functions
+from headgate.compiled import compiled
+from headgate.model.unit_table import UnitTable
 from headgate.simulation import plain
 from headgate.simulation.arrive import admit
 from headgate.simulation.execute import deliver, start
@@ -104,7 +107,17 @@ def run(
     return int(loop(world, memory, changed, pick, until_s, most_decisions))
 
 
-@taking_functions
+def compile_parts(memory: Any, changed: Any, pick: Any, table: UnitTable) -> None:
+    """Compiles a policy's functions by themselves, before the loop does.
+
+    The plain loop makes no arrays, and what is compiled on its behalf inherits that it must not.
+    """
+    kinds = changed.typeof_pyval(memory), changed.typeof_pyval(table)
+    changed.compile((*kinds, types.int64, types.float64))
+    pick.compile((*kinds, types.float64))
+
+
+@numba.njit
 def _run(
     world: World, memory: Any, changed: Any, pick: Any, until_s: float, most_decisions: int
 ) -> int:

@@ -160,7 +160,10 @@ class Simulation:
                 inner.tuples_a_step > 1 if self._train_tuples is None else batches
             )
             learns = self.setting.learns or moves
-            self._selections[id(inner)] = inner.selection(self.units, table, learns=learns)
+            found = inner.selection(self.units, table, learns=learns)
+            if found is not None:
+                drive.compile_parts(found.memory, found.changed, found.pick, table)
+            self._selections[id(inner)] = found
         return self._selections[id(inner)]
 
     def _plan_until(self, policy: Policy, until_s: float) -> int:

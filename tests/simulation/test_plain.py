@@ -3,14 +3,18 @@
 from math import inf, nextafter
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from networks import line, made, network, report, select
+from networks import line, made, network, ran, report, results, select
 
-from headgate.model.plan import ALL
+from headgate.model.plan import ALL, Step
 from headgate.model.qos_graph import QoSGraph
+from headgate.model.unit_table import UnitTable
+from headgate.model.units import Units
+from headgate.policies import Policy, Selection, State
 from headgate.scheduler.shedder import Shedder
 from headgate.simulation.bins import EDGES, bin_by_logarithm, bin_of
 from headgate.simulation.run import Simulation, Switch
@@ -98,6 +102,34 @@ def test_a_plain_world_runs_as_any_world_does(policy: str, world: dict[str, Any]
         assert state(ours) == state(theirs)
         theirs.world.settings["plain"] = False
     assert repr(report(ours)) == repr(report(theirs))
+
+
+class FirstOfAll(Policy):
+    """Runs the first unit that is ready, which it finds in an array that it makes."""
+
+    def plan(self, state: State, now_s: float) -> list[Step]:
+        return [Step(int(unit)) for unit in state.ready]
+
+    def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection:
+        return Selection((np.zeros(1),), _nothing_changes, _first_ready)
+
+
+@numba.njit
+def _nothing_changes(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
+    pass
+
+
+@numba.njit
+def _first_ready(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
+    ready = np.zeros(len(table))
+    for unit in range(len(table)):
+        ready[unit] = table[unit].ready
+    return np.argmax(ready) if ready.max() > 0.0 else -1, 1, len(table)
+
+
+def test_a_policy_may_make_arrays_in_a_plain_world() -> None:
+    lines = network(line("a", select(1.0)), line("b", select(1.0)))
+    assert results(ran(lines, {"s": [0.0]}, FirstOfAll())) == [("a", 0.0, 1.0), ("b", 0.0, 2.0)]
 
 
 @pytest.mark.parametrize(
