@@ -1,8 +1,8 @@
 """Plain worlds, compiled: one worker that runs lines of selections, read straight from streams.
 
-What such a world does is a small part of what a world can do, and most simulations are of that
-kind. Here that part stands alone, with the state of an instant in registers; a property test holds
-it to the general way, to the bit.
+What such a world does is a small part of what a world can do, and the testbeds of queries over one
+stream are of that kind. Here that part stands alone, in one compiled function; a property test
+holds it to the general way, to the bit.
 """
 
 from typing import Any
