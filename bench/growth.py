@@ -6,10 +6,10 @@ A box is served once a second on average, however many there are, and waits so l
 changes on the way.
 
 The loop is compiled and calls the selection as the kernel does: `changed` for the box that a tuple
-reached, `pick`, and `changed` when the step starts and when it ends. As there, nobody counts
-references to arrays: a count is a locked instruction, and waits for every store before it that is
-still on its way to memory. It is then run again with the same picks and no selection; a decision's
-cost is the difference, in CPU time.
+reached, `pick`, and `changed` when the step starts and when it ends. As in the loop of plain
+worlds, nobody counts references to arrays: a count is a locked instruction, and waits for every
+store before it that is still on its way to memory. It is then run again with the same picks and no
+selection; a decision's cost is the difference, in CPU time.
 """
 
 import sys
