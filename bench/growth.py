@@ -6,8 +6,10 @@ A box is served once a second on average, however many there are, and waits so l
 changes on the way.
 
 The loop is compiled and calls the selection as the kernel does: `changed` for the box that a tuple
-reached, `pick`, and `changed` when the step starts and when it ends. It is then run again with the
-same picks and no selection; a decision's cost is the difference, in CPU time.
+reached, `pick`, and `changed` when the step starts and when it ends. As in the loop of plain
+worlds, nobody counts references to arrays: a count is a locked instruction, and waits for every
+store before it that is still on its way to memory. It is then run again with the same picks and no
+selection; a decision's cost is the difference, in CPU time.
 """
 
 import sys
@@ -16,10 +18,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 
 from bars import Measurement
+from headgate.compiled import taking_functions
 from headgate.model.events import Floats, Ints
 from headgate.model.network import Network, Path
 from headgate.model.operator import Operator
@@ -178,12 +180,12 @@ def _replay(boxes: Boxes, places: Ints, picks: Ints) -> None:
     _serve(*boxes.arrays(), places, np.zeros_like(picks), memory, _no_change, _as_before, gap_s)
 
 
-@numba.njit
+@taking_functions
 def _no_change(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
     pass
 
 
-@numba.njit
+@taking_functions
 def _as_before(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     at, picks = memory
     unit = picks[at[0]]
@@ -191,7 +193,7 @@ def _as_before(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, i
     return unit, 1, 0
 
 
-@numba.njit
+@taking_functions
 def _serve(
     table: UnitTable, arrived_at_s: Floats, heads: Ints, sums_s: Floats, clock_s: Floats,
     places: Ints, picks: Ints, memory: Any, changed: Any, pick: Any, gap_s: float,
@@ -214,7 +216,7 @@ def _serve(
     return examined
 
 
-@numba.njit
+@taking_functions
 def _arrive(
     table: UnitTable, arrived_at_s: Floats, heads: Ints, sums_s: Floats, unit: int, now_s: float
 ) -> None:
@@ -228,7 +230,7 @@ def _arrive(
     row.mean_arrived_at_s = sums_s[unit] / row.pending
 
 
-@numba.njit
+@taking_functions
 def _leave(
     table: UnitTable, arrived_at_s: Floats, heads: Ints, sums_s: Floats, unit: int, now_s: float
 ) -> None:

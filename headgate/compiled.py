@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba import extending, types
 from numba.core import config as numba_config
 from numba.misc import appdirs
 
@@ -23,6 +24,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 config: Any = numba_config  # sets its names at run time
 caches: Any = appdirs.user_cache_dir
+intrinsic: Any = extending.intrinsic  # has no type
 
 
 def _folder() -> str:
@@ -72,6 +74,16 @@ def inlined(function: Function) -> Function:
     return _kept(function, _nrt=False, error_model="numpy", forceinline=True)
 
 
+def taking_functions(function: Function) -> Function:
+    """Compiles a function as `borrowing` does, anew in every process.
+
+    For those that get other functions as arguments: Numba cannot keep them.
+    """
+    njit: Any = numba.njit
+    made: Function = njit(_nrt=False, error_model="numpy")(function)
+    return made
+
+
 def _kept(function: Function, **options: Any) -> Function:
     before, config.CACHE_DIR = config.CACHE_DIR, FOLDER
     try:
@@ -80,3 +92,20 @@ def _kept(function: Function, **options: Any) -> Function:
     finally:
         config.CACHE_DIR = before
     return made
+
+
+@intrinsic
+def from_zero(typing: Any, place: Any) -> Any:
+    """Gives a place in an array as it is, and promises that it does not count from the end.
+
+    Numba asks that of every index, with the length at hand: a tenth of a plain simulation.
+    """
+    if not isinstance(place, types.Integer):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        wide = context.cast(builder, arguments[0], place, types.int64)
+        builder.assume(builder.icmp_signed(">=", wide, wide.type(0)))
+        return wide
+
+    return types.int64(place), generate

@@ -23,26 +23,27 @@ UNIT = np.dtype(
         ("remaining_s", np.float64),  # what of T lies ahead of a tuple of this queue
         ("deadline_at_s", np.float64),  # when the result that the oldest tuple counts for is due
         ("due", np.int64),  # pending tuples that arrived before that instant
+        ("cost_s", np.float64),  # C̄ at the present queue length: overhead_s / n + tuple_cost_s
+        ("overhead_s", np.float64),  # o, paid once a call
+        ("tuple_cost_s", np.float64),  # c̄, paid for every tuple
+        ("bytes_in", np.float64),
+        ("deadline_s", np.float64),
+        ("selectivity", np.float64),  # S, of the segment
+        ("ideal_s", np.float64),  # T of the query, a call on one tuple with nobody else about
+        ("weight", np.float64),
         ("unit", np.int64),
         ("query", np.int64),
         ("stream", np.int64),  # −1 where other units, or several streams, fill the queue
-        ("selectivity", np.float64),  # S, of the segment
-        ("cost_s", np.float64),  # C̄ at the present queue length: overhead_s / n + tuple_cost_s
-        ("ideal_s", np.float64),  # T of the query, a call on one tuple with nobody else about
-        ("overhead_s", np.float64),  # o, paid once a call
-        ("tuple_cost_s", np.float64),  # c̄, paid for every tuple
         ("box_selectivity", np.float64),  # s of the boxes that one call runs, and c̄ of them
         ("box_cost_s", np.float64),
-        ("bytes_in", np.float64),
         ("bytes_out", np.float64),
-        ("deadline_s", np.float64),
-        ("weight", np.float64),
         ("pending_outputs", np.float64),  # what an oracle knows of the pending tuples, else NaN
         ("pending_s", np.float64),
     ],
     align=True,
 )
-"""A row: three cache lines. What changes with every tuple stands together, in the first."""
+"""A row: three cache lines. What changes with every tuple stands together, in the first; what a
+call looks at, in the second."""
 
 
 class Unit(Protocol):

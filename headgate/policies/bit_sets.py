@@ -12,12 +12,9 @@ import numpy as np
 
 from headgate.compiled import inlined
 from headgate.model.events import Ints
+from headgate.policies.lowest_bit import lowest_bit
 
 NONE = -1
-DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
-BIT_OF = np.zeros(64, dtype=np.int64)
-for _bit in range(64):
-    BIT_OF[((int(DE_BRUIJN) << _bit) & (2**64 - 1)) >> 58] = _bit
 
 
 def bit_sets(sets: int, numbers: int) -> tuple[Any, Ints]:
@@ -74,15 +71,9 @@ def following(words: Any, levels: Ints, which: int, number: int) -> int:
             return NONE
         left = words[place, which] >> np.uint64(number & 63)
         if left:
-            number += _lowest(left)
+            number += lowest_bit(left)
             for below in range(level - 1, -1, -1):
-                number = (number << 6) + _lowest(words[levels[below] + number, which])
+                number = (number << 6) + lowest_bit(words[levels[below] + number, which])
             return number
         number = (number >> 6) + 1
     return NONE
-
-
-@inlined
-def _lowest(word: int) -> int:
-    """Gives the place of the lowest bit: x & −x leaves it alone, the product tells which it is."""
-    return BIT_OF[((word & (~word + np.uint64(1))) * DE_BRUIJN) >> np.uint64(58)]

@@ -9,10 +9,11 @@ from typing import Any
 import numba
 import numpy as np
 
-from headgate.compiled import compiled
+from headgate.compiled import borrowing, compiled, from_zero
 from headgate.model.events import Floats, Ints
 from headgate.model.plan import ALL
 from headgate.model.unit_table import UNIT, UnitTable
+from headgate.policies.lowest_bit import lowest_bit
 
 NOBODY = -1
 BLOCK = 64
@@ -32,10 +33,10 @@ def ranked(values: Floats) -> tuple[Any, ...]:
     return rank, order, np.zeros(words, dtype=np.uint64), np.zeros(1, dtype=np.int64)
 
 
-@compiled
+@borrowing
 def rank_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
     rank, _, bits, first = memory
-    place = rank[unit]
+    place = from_zero(rank[unit])
     word, bit = place >> 6, np.uint64(1) << np.uint64(place & 63)
     if table[unit].ready:
         bits[word] |= bit
@@ -44,28 +45,15 @@ def rank_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None
         bits[word] &= ~bit
 
 
-@compiled
+@borrowing
 def rank_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     _, order, bits, first = memory
-    for word in range(first[0], len(bits)):
+    for word in range(from_zero(first[0]), len(bits)):
         if bits[word]:
             first[0] = word
-            # x & −x leaves the lowest bit.
-            lowest = bits[word] & (~bits[word] + np.uint64(1))
-            return order[(word << 6) + _exponent(lowest)], ALL, 1
+            return order[(word << 6) + lowest_bit(bits[word])], ALL, 1
     first[0] = len(bits)
     return NOBODY, 0, 0
-
-
-@compiled
-def _exponent(power: int) -> int:
-    """Gives k of 2^k."""
-    found, word = 0, np.uint64(power)
-    for half in (32, 16, 8, 4, 2, 1):
-        if word >> np.uint64(half):
-            word >>= np.uint64(half)
-            found += half
-    return found
 
 
 def waiting(values: Floats) -> tuple[Any, ...]:
@@ -78,7 +66,7 @@ def waiting(values: Floats) -> tuple[Any, ...]:
     return values.astype(np.float64), np.full(count, -1.0), np.full(count, -1e300)
 
 
-@compiled
+@borrowing
 def wait_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
     phi, ready_phi, heads_s = memory
     if table[unit].ready:
@@ -87,7 +75,7 @@ def wait_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None
         ready_phi[unit], heads_s[unit] = -1.0, -1e300
 
 
-@compiled
+@borrowing
 def wait_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     _, phi, heads_s = memory
     chosen, best, count = 0, -1, len(phi)
@@ -96,11 +84,10 @@ def wait_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, in
         found = _largest_product(phi[first:end], heads_s[first:end], now_s)
         if found > best:
             best, chosen = found, first
-    if best >= 0:
-        for unit in range(chosen, count):
-            if bits_of(phi[unit] * (now_s - heads_s[unit])) == best:
-                return unit, ALL, count
-    return NOBODY, 0, count
+    if best < 0:
+        return NOBODY, 0, count
+    end = min(chosen + BLOCK, count)
+    return chosen + _first_product(phi[chosen:end], heads_s[chosen:end], now_s, best), ALL, count
 
 
 @numba.njit(forceinline=True)
@@ -116,13 +103,23 @@ def _largest_product(phi: Floats, heads_s: Floats, now_s: float) -> int:
     return best
 
 
+@numba.njit(forceinline=True)
+def _first_product(phi: Floats, heads_s: Floats, now_s: float, bits: int) -> int:
+    """Gives the first place whose Φ W has these bits: all are compared, several lanes at once."""
+    place = len(phi)
+    for unit in range(len(phi)):
+        hit = bits_of(phi[unit] * (now_s - heads_s[unit])) == bits
+        place = min(place, unit if hit else len(phi))
+    return place
+
+
 def weighed(count: int, function: Any) -> tuple[Any, ...]:
     """Gives the memory of priorities Φ W whose Φ changes: as `waiting`, and a row for Φ."""
     phi = np.full(count, -1.0), np.full(count, -1e300)
     return (*phi, np.zeros(1, dtype=UNIT), function)
 
 
-@compiled
+@borrowing
 def weight_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
     phi, heads_s, row, function = memory
     if table[unit].ready:
@@ -133,7 +130,7 @@ def weight_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> No
         phi[unit], heads_s[unit] = -1.0, -1e300
 
 
-@compiled
+@borrowing
 def weight_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     phi, heads_s, _, _ = memory
     return wait_pick((phi, phi, heads_s), table, now_s)
@@ -144,7 +141,7 @@ def valued(count: int, function: Any) -> tuple[Any, ...]:
     return np.full(count, -np.inf), np.zeros(count, dtype=np.bool_), function
 
 
-@compiled
+@borrowing
 def value_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
     values, ready, function = memory
     ready[unit] = table[unit].ready
@@ -153,7 +150,7 @@ def value_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> Non
     values[unit] = value + 0.0 if value == value else -np.inf
 
 
-@compiled
+@borrowing
 def value_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     values, ready, _ = memory
     chosen, best, count = 0, SMALLEST, len(values)
@@ -198,13 +195,13 @@ def ordered(value: float) -> Any:
     return bits ^ ((bits >> 63) & LARGEST)
 
 
-@compiled
+@borrowing
 def time_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
     _, ready, _ = memory
     ready[unit] = table[unit].ready
 
 
-@compiled
+@borrowing
 def time_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     _, ready, function = memory
     chosen, best, examined = NOBODY, -np.inf, 0

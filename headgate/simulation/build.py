@@ -67,12 +67,16 @@ def build(
     stages, windows = stages_of(units, links, setting, floats)
     results, late_s = results_of(units, table, floats, ends_s)
     queues = queues_of(units, links, table, results, stages, courses)
+    streams = _streams(units, links, times)
+    queues["source"] = streams["first"][np.maximum(queues["stream"], 0)]
     merges = links.add([u for u in range(len(units)) if queues["merge_end"][u] > 0])
     order, order_at_s = _order(times)
     drift = drift_of(units, stages, setting)
     rows = int(results["row"].max()) + 1 if len(results) else 1
     sample_s = max(ends_s, _work_s(units, table, times) / setting.workers, 1e-9) / SAMPLES
     settings = _settings(setting, merges, sample_s)
+    # Together they are large enough for NumPy to ask for large pages: fewer look-ups of addresses.
+    bins = np.zeros((2 * rows + 1, BINS), dtype=np.int32)
     waiting = sum(setting.preloaded.values())
     pool = np.zeros(1024 + 4 * len(units) + waiting, dtype=ENTRY)
     clock = np.zeros(1, dtype=CLOCK)
@@ -82,7 +86,8 @@ def build(
     pool["next"] = np.arange(1, len(pool) + 1)
     classes = len(network.classes)
     workers = np.zeros(setting.workers, dtype=WORKER)
-    workers["unit"], workers["ends_at_s"] = NONE, np.inf
+    workers["unit"] = workers["head"] = workers["tail"] = NONE
+    workers["ends_at_s"] = np.inf
     if setting.foresight:
         table["pending_outputs"] = table["pending_s"] = 0.0
     return World(
@@ -94,7 +99,7 @@ def build(
         figures=figures,
         pool=pool,
         windows=windows,
-        streams=_streams(units, links, times),
+        streams=streams,
         results=results,
         workers=workers,
         samples=np.zeros(4 * SAMPLES, dtype=SAMPLE),
@@ -110,8 +115,8 @@ def build(
         floats=np.concatenate([*floats, np.zeros(1)]),
         drift=drift,
         shed=np.zeros((1, 1)),
-        response_bins=np.zeros((rows + 1, BINS), dtype=np.int32),
-        slowdown_bins=np.zeros((rows, BINS), dtype=np.int32),
+        response_bins=bins[: rows + 1],
+        slowdown_bins=bins[rows + 1 :],
         kept=np.zeros(3 * 4096 if setting.keep else 3),
         stack=np.zeros(256, dtype=ENTRY),
     )

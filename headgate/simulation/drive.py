@@ -4,19 +4,19 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba import types
 
 from headgate.compiled import compiled
+from headgate.model.unit_table import UnitTable
+from headgate.simulation import plain
 from headgate.simulation.arrive import admit
 from headgate.simulation.execute import deliver, start
 from headgate.simulation.joins import forget
 from headgate.simulation.pointer import World
 from headgate.simulation.queues import open_merges
+from headgate.simulation.samples import note
 from headgate.simulation.trains import most_made, take
-from headgate.simulation.world import NONE
-
-DONE, UNTIL, GROW, MORE, DECIDE = range(5)
-"""Why the loop returned: nothing is left; the instant has come; an array is too small; it has run
-for a while; a decision is due that Python makes."""
+from headgate.simulation.world import DECIDE, DONE, GROW, MORE, NONE, UNTIL
 
 
 @compiled
@@ -53,13 +53,7 @@ def catch_up(world: World) -> bool:
     settings = world.settings[0]
     if settings.merge_end > settings.merge_first:
         open_merges(world)
-    sample = int(clock.now_s / settings.sample_s)
-    if sample < len(world.samples) and not world.samples[sample].seen:
-        world.samples[sample].seen = True
-        world.samples[sample].pending = clock.pending
-        world.samples[sample].bytes = clock.bytes
-        for number in range(len(world.class_pending)):
-            world.class_samples[sample, number] = world.class_pending[number]
+    note(world)
     return True
 
 
@@ -105,11 +99,29 @@ def begin(world: World, unit: int, asked: int, decided_s: float) -> bool:
     return True
 
 
-@numba.njit
 def run(
     world: World, memory: Any, changed: Any, pick: Any, until_s: float, most_decisions: int
 ) -> int:
-    """Runs with a policy in compiled form. Compiled for each kind of memory; the rest is kept."""
+    """Runs with a policy in compiled form; gives why it stopped."""
+    loop = plain.run if world.settings["plain"][0] else _run
+    return int(loop(world, memory, changed, pick, until_s, most_decisions))
+
+
+def compile_parts(memory: Any, changed: Any, pick: Any, table: UnitTable) -> None:
+    """Compiles a policy's functions by themselves, before the loop does.
+
+    The plain loop makes no arrays, and what is compiled on its behalf inherits that it must not.
+    """
+    kinds = changed.typeof_pyval(memory), changed.typeof_pyval(table)
+    changed.compile((*kinds, types.int64, types.float64))
+    pick.compile((*kinds, types.float64))
+
+
+@numba.njit
+def _run(
+    world: World, memory: Any, changed: Any, pick: Any, until_s: float, most_decisions: int
+) -> int:
+    """Runs any world. Compiled for each kind of memory; the rest is kept."""
     clock, settings = world.clock[0], world.settings[0]
     decisions = 0
     while True:

@@ -1,23 +1,11 @@
 """What leaves in virtual time, compiled: response, slowdown, utility, staleness, tardiness."""
 
-import numpy as np
-
-from headgate.compiled import compiled
-from headgate.metrics.tally import BINS, SMALLEST, STEP
+from headgate.compiled import borrowing, compiled, from_zero
+from headgate.simulation.bins import bin_of
 from headgate.simulation.pointer import World
 
-A_BIN = 1.0 / np.log(STEP)
 
-
-@compiled
-def bin_of(value: float) -> int:
-    """Gives the bin of a tally that counts a value."""
-    if value <= SMALLEST:
-        return 0
-    return min(int(np.log(value / SMALLEST) * A_BIN), BINS - 1)
-
-
-@compiled
+@borrowing
 def utility(world: World, first: int, end: int, latency_s: float) -> float:
     """Gives what a QoS graph says of a latency; the points lie at first, ..., end − 1 in pairs."""
     points = world.floats
@@ -30,7 +18,7 @@ def utility(world: World, first: int, end: int, latency_s: float) -> float:
     return points[end - 1]
 
 
-@compiled
+@borrowing
 def output(
     world: World, query: int, arrived_at_s: float, ideal_at_s: float, left_at_s: float, mass: float
 ) -> None:
@@ -41,7 +29,7 @@ def output(
     it is (§4.1). A query that shares its boxes with others has no part in what arrived before it
     came or after it has gone.
     """
-    result, clock, settings = world.results[query], world.clock[0], world.settings[0]
+    result, clock, settings = world.results[from_zero(query)], world.clock[0], world.settings[0]
     if arrived_at_s <= result.since_s:
         return
     response_s = left_at_s - arrived_at_s
@@ -54,10 +42,10 @@ def output(
     result.slowdown_sum += slowdown
     result.slowdown_squares += slowdown * slowdown
     result.slowdown_max = max(result.slowdown_max, slowdown)
-    place = bin_of(response_s)
-    world.response_bins[result.row, place] += 1
+    row, place = from_zero(result.row), bin_of(response_s)
+    world.response_bins[row, place] += 1
     world.response_bins[-1, place] += 1  # of all queries, for those who ask now and then
-    world.slowdown_bins[result.row, bin_of(slowdown)] += 1
+    world.slowdown_bins[row, bin_of(slowdown)] += 1
     begun_s = max(arrived_at_s, result.stale_until_s)
     if left_at_s > begun_s:
         result.stale_s += left_at_s - begun_s
@@ -66,7 +54,8 @@ def output(
     if result.qos_end > result.qos_first:
         worth = utility(world, result.qos_first, result.qos_end, response_s)
         result.qos_sum += worth
-    sample = world.samples[min(int(left_at_s / settings.sample_s), len(world.samples) - 1)]
+    interval = min(int(left_at_s / settings.sample_s), len(world.samples) - 1)
+    sample = world.samples[from_zero(interval)]
     sample.outputs += 1
     sample.response_sum += response_s
     sample.slowdown_sum += slowdown

@@ -11,14 +11,20 @@ import numba
 import numpy as np
 from numba import extending, types
 from numba.core import cgutils
+from numba.core.typing import templates
+from numba.np import arrayobj
 
 from headgate.simulation.world import FIELDS, WORDS, World
 
 # Numba's tools for new types have no types that fit, or none at all.
-carray: Any = getattr(numba, "carray")  # noqa: B009
-intrinsic: Any = extending.intrinsic
 unbox: Any = extending.unbox
 native: Any = extending.NativeValue
+tools: Any = cgutils
+fields: Any = FIELDS
+populate_array: Any = arrayobj.populate_array
+infer_getattr: Any = templates.infer_getattr
+Attributes: Any = templates.AttributeTemplate
+lower_getattr: Any = extending.lower_getattr_generic
 
 
 class WorldType(types.Type):
@@ -30,6 +36,12 @@ class WorldType(types.Type):
 
 WORLD = WorldType()
 extending.register_model(WorldType)(extending.models.OpaqueModel)
+
+PLACES = {name: WORDS * number for number, name in enumerate(FIELDS)}
+ARRAYS: dict[str, Any] = {
+    name: types.Array(numba.from_dtype(np.dtype(item)), dimensions, "C")
+    for name, (item, dimensions) in fields.items()
+}
 
 
 @extending.typeof_impl.register(World)
@@ -45,45 +57,43 @@ def _unbox(typ: Any, value: Any, context: Any) -> Any:
     return native(pointer)
 
 
-@intrinsic
-def _word(typing: Any, world: Any, place: Any) -> Any:
-    """Gives a word of a world's list."""
+@infer_getattr
+class _Attributes(Attributes):  # type: ignore[misc]  # it has no type
+    key = WorldType
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        words = builder.bitcast(arguments[0], cgutils.intp_t.as_pointer())
-        return builder.load(builder.gep(words, [arguments[1]]))
-
-    return types.intp(world, types.intp), generate
+    def generic_resolve(self, world: Any, name: str) -> Any:
+        return ARRAYS.get(name)
 
 
-@intrinsic
-def _pointer(typing: Any, address: Any) -> Any:
-    """Gives an address as a pointer."""
+@lower_getattr(WorldType)
+def _view(context: Any, builder: Any, world: Any, pointer: Any, name: str) -> Any:
+    """Gives an array of a world, whose address and lengths stand in its list."""
+    of = ARRAYS[name]
+    words = builder.bitcast(pointer, tools.intp_t.as_pointer())
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
+    def word(number: int) -> Any:
+        place = tools.intp_t(PLACES[name] + number)
+        loaded = builder.load(builder.gep(words, [place]))
+        # The list stays as it is while compiled code runs, so that it need not be read again after
+        # every write to an array.
+        loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return loaded
 
-    return types.voidptr(types.intp), generate
+    array = context.make_array(of)(context, builder)
+    lengths = [word(1 + dimension) for dimension in range(of.ndim)]
+    item_bytes = tools.intp_t(context.get_abi_sizeof(context.get_data_type(of.dtype)))
+    strides = [item_bytes]
+    for length in lengths[:0:-1]:
+        strides.insert(0, builder.mul(strides[0], length))
+    populate_array(
+        array,
+        data=builder.inttoptr(word(0), context.get_data_type(of.dtype).as_pointer()),
+        shape=lengths,
+        strides=strides,
+        itemsize=item_bytes,
+        meminfo=None,
+    )
+    return array._getvalue()
 
-
-def _attribute(number: int, name: str, dtype: Any, dimensions: int) -> None:
-    item = np.dtype(dtype)
-    at = WORDS * number
-
-    def one(world: Any) -> Any:
-        return carray(_pointer(_word(world, at)), (_word(world, at + 1),), item)
-
-    def two(world: Any) -> Any:
-        shape = (_word(world, at + 1), _word(world, at + 2))
-        return carray(_pointer(_word(world, at)), shape, item)
-
-    def view(world: Any) -> Any:
-        return one if dimensions == 1 else two
-
-    extending.overload_attribute(WorldType, name)(view)
-
-
-for _number, (_name, (_dtype, _dimensions)) in enumerate(FIELDS.items()):
-    _attribute(_number, _name, _dtype, _dimensions)
 
 __all__ = ["World"]

@@ -19,10 +19,11 @@ from headgate.simulation import drive
 from headgate.simulation.build import build, grown, preload
 from headgate.simulation.fates import foresee
 from headgate.simulation.memory import release_entry, release_source
+from headgate.simulation.plain import is_plain
 from headgate.simulation.pointer import World
 from headgate.simulation.queues import refresh, refresh_all, step_over
 from headgate.simulation.setting import Setting
-from headgate.simulation.world import NONE
+from headgate.simulation.world import DECIDE, DONE, GROW, MORE, NONE, UNTIL
 from headgate.simulation.worth import Worth
 
 NOTHING = np.zeros(0)
@@ -83,6 +84,7 @@ class Simulation:
             self._worth.world = self.world
             self.world.settings["shed_s"] = shedder.period_s
             self.world.queues["shed_value"] = shedder.by_value
+        self.world.settings["plain"] = is_plain(self.world)
 
     @property
     def now_s(self) -> float:
@@ -103,9 +105,9 @@ class Simulation:
             until_s = min(self._meet(), at_s)
             why = self._go_on(until_s)
             progress(self.now_s)
-            if why == drive.GROW:
+            if why == GROW:
                 self._grow()
-            elif why == drive.DONE or (why == drive.UNTIL and until_s >= at_s):
+            elif why == DONE or (why == UNTIL and until_s >= at_s):
                 break
         while not drive.catch_up(self.world):  # busy workers have not let arrivals in
             self._grow()
@@ -148,7 +150,7 @@ class Simulation:
         if selection is None:
             return self._plan_until(inner, until_s)
         parts = selection.memory, selection.changed, selection.pick
-        return int(drive.run(self.world, *parts, until_s, self.decisions_a_report))
+        return drive.run(self.world, *parts, until_s, self.decisions_a_report)
 
     def _selection(self, inner: Policy) -> Selection | None:
         if id(inner) not in self._selections:
@@ -158,7 +160,10 @@ class Simulation:
                 inner.tuples_a_step > 1 if self._train_tuples is None else batches
             )
             learns = self.setting.learns or moves
-            self._selections[id(inner)] = inner.selection(self.units, table, learns=learns)
+            found = inner.selection(self.units, table, learns=learns)
+            if found is not None:
+                drive.compile_parts(found.memory, found.changed, found.pick, table)
+            self._selections[id(inner)] = found
         return self._selections[id(inner)]
 
     def _plan_until(self, policy: Policy, until_s: float) -> int:
@@ -167,7 +172,7 @@ class Simulation:
         for _ in range(max(1, self.decisions_a_report // 100)):
             why = int(drive.run_to_decision(self.world, until_s))
             self._finish_calls()
-            if why != drive.DECIDE:
+            if why != DECIDE:
                 return why
             ready = np.flatnonzero(table["ready"])
             now_s, clock = self.now_s, world.clock[0]
@@ -187,13 +192,13 @@ class Simulation:
             )
             if not begun:
                 clock["chosen"] = NONE  # asked again when there is room: nothing has changed
-                return drive.GROW
+                return GROW
             clock["decisions"] += not step.continues
             tuples = int(world.workers["tuples"][worker])
             call = BoxCall(number, (step.unit,), int(table["stream"][step.unit]), 0, tuples, tuples)
             self._running[worker] = (call, now_s)
             self.policy.hear(StepStarted(now_s, call))
-        return drive.MORE
+        return MORE
 
     def _finish_calls(self) -> None:
         """Tells the policy of calls that have ended since it was asked last, as they ended."""

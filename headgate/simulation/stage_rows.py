@@ -15,6 +15,7 @@ from headgate.simulation.world import (
     WINDOW,
     Records,
 )
+from headgate.workloads.luck import DRAWS
 
 
 def stages_of(
@@ -71,6 +72,7 @@ def stages_of(
             if row["parent"] != NONE:
                 _append_child(stages, int(row["parent"]), at)
             at += 1
+    stages["below"] = np.ceil(np.minimum(stages["selectivity"], 1.0) * DRAWS)
     return stages, windows
 
 

@@ -16,6 +16,10 @@ Counts = NDArray[np.int32]
 
 NONE = -1
 
+DONE, UNTIL, GROW, MORE, DECIDE = range(5)
+"""Why the loop returned: nothing is left; the instant has come; an array is too small; it has run
+for a while; a decision is due that Python makes."""
+
 SELECT, JOIN, AGGREGATE = 0, 1, 2
 """What a stage does: lets a tuple pass or not, matches it, or takes it into a pane."""
 
@@ -43,6 +47,7 @@ SETTINGS = np.dtype(
         ("keep", np.bool_),  # every response
         ("merge_first", np.int64),  # the units of ordered unions, in `links`
         ("merge_end", np.int64),
+        ("plain", np.bool_),  # see `plain`
     ],
     align=True,
 )
@@ -78,6 +83,7 @@ CLOCK = np.dtype(
         ("shed", np.int64),
         ("figures", np.int64),
         ("last", np.int64),  # the unit of the last call
+        ("leaving", np.int64),  # results on the stack that are not counted yet; see `plain`
         ("chosen", np.int64),  # a unit that was picked when there was no room to run it
         ("chosen_tuples", np.int64),
         ("chosen_s", np.float64),
@@ -85,32 +91,33 @@ CLOCK = np.dtype(
     align=True,
 )
 
-QUEUE = np.dtype(
+QUEUE = np.dtype(  # what every call changes stands together, in the first cache line
     [
-        ("stream", np.int64),  # the one stream it reads through a cursor, or NONE
-        ("cursor", np.int64),
-        ("head", np.int64),  # else, a list of entries
-        ("tail", np.int64),
-        ("arrived_sum_s", np.float64),
+        ("source", np.int32),  # where the arrivals of its stream begin
+        ("first_stage", np.int32),
+        ("stages", np.int32),
         ("active", np.bool_),
         ("running", np.bool_),
         ("touched", np.bool_),
-        ("first_stage", np.int64),
-        ("stages", np.int64),
         ("line", np.bool_),  # a plain line of selections: the fast way
-        ("meets_itself", np.bool_),  # both inputs of a join lie in one call
-        ("pane_query", np.int64),  # the query whose panes its tuples belong to, or NONE
-        ("slide_s", np.float64),
-        ("course_first", np.int64),  # its way to the outputs in `links`, for what is learned
-        ("course_end", np.int64),
-        ("stale", np.bool_),  # a stage of its course has been measured anew
-        ("shed_value", np.bool_),
-        ("luck", np.int64),  # of its first box, for drops by value
-        ("shed", np.int64),
+        ("cursor", np.int64),
+        ("arrived_sum_s", np.float64),
         ("tuples_in", np.int64),
         ("busy_s", np.float64),
         ("pending_max", np.int64),
         ("pending_area", np.float64),
+        ("stream", np.int64),  # the one stream it reads through a cursor, or NONE
+        ("head", np.int64),  # else, a list of entries
+        ("tail", np.int64),
+        ("meets_itself", np.bool_),  # both inputs of a join lie in one call
+        ("stale", np.bool_),  # a stage of its course has been measured anew
+        ("shed_value", np.bool_),
+        ("pane_query", np.int64),  # the query whose panes its tuples belong to, or NONE
+        ("slide_s", np.float64),
+        ("course_first", np.int64),  # its way to the outputs in `links`, for what is learned
+        ("course_end", np.int64),
+        ("luck", np.int64),  # of its first box, for drops by value
+        ("shed", np.int64),
         ("merge_first", np.int64),  # the other inputs of an ordered union, in `links`
         ("merge_end", np.int64),
         ("seen_s", np.float64),  # the latest arrival that came through this queue
@@ -120,23 +127,24 @@ QUEUE = np.dtype(
 
 STAGE = np.dtype(
     [
+        ("cost_s", np.float64),
+        ("selectivity", np.float64),
+        ("below", np.uint64),  # a tuple passes whose draw lies below; see `luck`
+        ("luck", np.int64),
+        ("query_first", np.int32),
+        ("query_end", np.int32),
+        ("fill_first", np.int32),
+        ("fill_end", np.int32),
         ("kind", np.int64),
         ("box", np.int64),
         ("side", np.int64),
         ("parent", np.int64),
         ("child", np.int64),  # first of its children and next of its siblings, or NONE
         ("sibling", np.int64),
-        ("cost_s", np.float64),
-        ("selectivity", np.float64),
-        ("luck", np.int64),
         ("drift", np.int64),
         ("costs", np.int64),  # where the costs of single tuples begin, or NONE
         ("fates", np.int64),  # where their outcomes begin, or NONE
         ("join", np.int64),
-        ("query_first", np.int64),
-        ("query_end", np.int64),
-        ("fill_first", np.int64),
-        ("fill_end", np.int64),
         ("most_in", np.float64),  # tuples that come and go at the most, for one of the unit
         ("most_out", np.float64),
     ],
@@ -200,8 +208,9 @@ STREAM = np.dtype(
 RESULT = np.dtype(
     [
         ("ideal_s", np.float64),
-        ("query_class", np.int64),
-        ("row", np.int64),  # of the histograms
+        ("since_s", np.float64),  # it takes tuples that arrived later; ∞ while it is absent
+        ("row", np.int32),  # of the histograms
+        ("query_class", np.int32),
         ("outputs", np.int64),
         ("mass", np.float64),
         ("response_sum", np.float64),
@@ -223,7 +232,6 @@ RESULT = np.dtype(
         ("range_s", np.float64),
         ("pane_first", np.int64),  # its windows in `late_s`
         ("pane_end", np.int64),
-        ("since_s", np.float64),  # it takes tuples that arrived later; ∞ while it is absent
     ],
     align=True,
 )

@@ -5,10 +5,22 @@ from numpy.typing import NDArray
 
 from headgate.compiled import compiled
 
+DRAWS = 2.0**53
+"""How many draws there are: a chance is a draw over this."""
+
 
 @compiled
 def chance(seed: int, number: int, operator: int) -> float:
-    """Gives a number in [0, 1) that depends on nothing but its arguments (splitmix64's mixing)."""
+    """Gives a number in [0, 1) that depends on nothing but its arguments."""
+    return float(draw(seed, number, operator)) * (1.0 / DRAWS)
+
+
+@compiled
+def draw(seed: int, number: int, operator: int) -> int:
+    """Gives an integer from 0 to 2⁵³ − 1, by splitmix64's mixing.
+
+    It lies below ⌈p 2⁵³⌉ where the chance lies below p.
+    """
     word = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
     word ^= np.uint64(number) + np.uint64(0x632BE59BD9B4E019)
     word *= np.uint64(0xBF58476D1CE4E5B9)
@@ -18,7 +30,8 @@ def chance(seed: int, number: int, operator: int) -> float:
     word ^= word >> np.uint64(31)
     word *= np.uint64(0x94D049BB133111EB)
     word ^= word >> np.uint64(29)
-    return float(word >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+    drawn: int = word >> np.uint64(11)  # type: ignore[assignment]  # is one to Numba
+    return drawn
 
 
 @compiled
