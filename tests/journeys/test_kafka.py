@@ -98,7 +98,9 @@ def test_results_over_a_topic_are_those_of_duckdb_over_its_records(
     readings.check(tmp_path / "state")
 
 
-@pytest.mark.parametrize("point", ["train named", "train journalled"])
+@pytest.mark.parametrize(
+    "point", ["train named", pytest.param("train journalled", marks=pytest.mark.long)]
+)
 def test_a_run_over_a_topic_that_crashed_ends_like_one_that_did_not(
     spark: SparkSession, broker: Broker, tmp_path: Path, point: str
 ) -> None:
@@ -152,7 +154,14 @@ def test_records_that_are_gone_end_the_stream_and_no_other(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("point", ["train written", "train journalled", "results written"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        pytest.param("train written", marks=pytest.mark.long),
+        "train journalled",
+        pytest.param("results written", marks=pytest.mark.long),
+    ],
+)
 def test_runs_over_a_topic_that_are_killed_end_like_one_that_was_not(
     broker: Broker, tmp_path: Path, point: str
 ) -> None:

@@ -52,7 +52,9 @@ def numbers(rows: list[Row]) -> dict[int, str]:
     return found
 
 
-@pytest.mark.parametrize("point", [None, "train journalled", "step journalled"])
+@pytest.mark.parametrize(
+    "point", [None, pytest.param("train journalled", marks=pytest.mark.long), "step journalled"]
+)
 def test_late_tuples_are_in_files_once(
     spark: SparkSession, tmp_path: Path, point: str | None
 ) -> None:

@@ -50,7 +50,10 @@ def check(spark: SparkSession, folder: Path, rows: list[Row]) -> None:
         assert found, name
 
 
-@pytest.mark.parametrize(("train_tuples", "lane"), [(1, "driver"), (1000, "driver"), (1000, "job")])
+@pytest.mark.parametrize(
+    ("train_tuples", "lane"),
+    [(1, "driver"), pytest.param(1000, "driver", marks=pytest.mark.long), (1000, "job")],
+)
 def test_sessions_that_have_ended(
     spark: SparkSession, tmp_path: Path, train_tuples: int, lane: str
 ) -> None:
@@ -69,7 +72,14 @@ def test_sessions_that_have_ended(
     balanced(gate)
 
 
-@pytest.mark.parametrize("point", ["results written", "step journalled", "train journalled"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        pytest.param("results written", marks=pytest.mark.long),
+        "step journalled",
+        pytest.param("train journalled", marks=pytest.mark.long),
+    ],
+)
 def test_a_crash_changes_no_session(spark: SparkSession, tmp_path: Path, point: str) -> None:
     rows = rows_of(12, 150)
     write(tmp_path / "left", rows, 8)
@@ -142,7 +152,7 @@ def test_a_quiet_stream_ends_its_sessions(spark: SparkSession, tmp_path: Path) -
     assert found == Counter({("a", 1): 1, ("b", 1): 1})
 
 
-@pytest.mark.parametrize("lane", ["driver", "job"])
+@pytest.mark.parametrize("lane", ["driver", pytest.param("job", marks=pytest.mark.long)])
 def test_sessions_inside_a_window_are_merged(
     spark: SparkSession, tmp_path: Path, lane: str
 ) -> None:

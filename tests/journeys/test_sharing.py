@@ -55,7 +55,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counts
 
 
-@pytest.mark.parametrize("share", ["class", "all", "none"])
+@pytest.mark.parametrize("share", ["class", "all", pytest.param("none", marks=pytest.mark.long)])
 def test_equal_queries_are_answered_once(
     spark: SparkSession, tmp_path: Path, computed: Counter[str], share: str
 ) -> None:

@@ -51,7 +51,9 @@ def run(
     return folder / "state" / "results"
 
 
-@pytest.mark.parametrize("kind", ["TIMESTAMP", "TIMESTAMP_NTZ"])
+@pytest.mark.parametrize(
+    "kind", ["TIMESTAMP", pytest.param("TIMESTAMP_NTZ", marks=pytest.mark.long)]
+)
 def test_clocks_that_change_change_no_window(
     spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:
@@ -111,7 +113,7 @@ def test_times_before_1970(spark: SparkSession, tmp_path: Path) -> None:
     assert committed_rows(results / "sessions") == Counter((each, 13) for each in micros[::13])
 
 
-@pytest.mark.parametrize("lane", ["driver", "job"])
+@pytest.mark.parametrize("lane", ["driver", pytest.param("job", marks=pytest.mark.long)])
 def test_keys_that_equal_nothing_or_each_other(
     spark: SparkSession, tmp_path: Path, lane: str
 ) -> None:
@@ -156,7 +158,7 @@ def test_windows_without_tuples_have_no_results(spark: SparkSession, tmp_path: P
     assert not committed_rows(results / "nobody")
 
 
-@pytest.mark.parametrize("lane", ["driver", "job"])
+@pytest.mark.parametrize("lane", ["driver", pytest.param("job", marks=pytest.mark.long)])
 def test_wide_rows(spark: SparkSession, tmp_path: Path, lane: str) -> None:
     count, mega = 12, 1 << 20
     columns = {f"c{n}": pa.array([n + row for row in range(count)]) for n in range(300)}
