@@ -8,17 +8,18 @@ import numpy as np
 from headgate.compiled import compiled
 from headgate.metrics.report import Report
 from headgate.metrics.run import Line
-from headgate.metrics.tally import Tally
-from headgate.model.events import Floats, Measured
+from headgate.metrics.tally import SMALLEST, STEP, Tally
+from headgate.model.events import Floats, Ints, Measured
 from headgate.model.units import Units
 from headgate.simulation.pointer import World
 from headgate.simulation.world import Records
 
 SUMMED = (
     "outputs", "response_sum", "response_squares", "slowdown_sum", "slowdown_squares", "qos_sum",
-    "judged", "stale_s", "tardy_sum", "response_max", "slowdown_max",
+    "judged", "stale_s", "tardy_sum", "response_max", "slowdown_max", "p95_bin",
 )  # fmt: skip
-"""What `_add_up` finds, in this order: sums over all queries, and the two largest values."""
+"""What `_add_up` finds, in this order: sums over all queries, the two largest values since the last
+time, and the bin of the response that 95 % of those since then did not exceed."""
 
 BEFORE = np.dtype(
     [("outputs", np.int64), ("response_max", np.float64), ("slowdown_max", np.float64)]
@@ -31,29 +32,29 @@ class Worth:
     def __init__(self, world: World) -> None:
         self.world = world
         self._before = np.zeros(len(world.results), dtype=BEFORE)
-        self._sums_before, self._bins_before = self._add_up(), world.response_bins[-1].copy()
+        self._bins_before = world.response_bins[-1].copy()
+        self._sums_before = self._add_up()
+        slides_s = world.results["slide_s"]
+        self._slides_s = slides_s[slides_s > 0]
         self._area_before = self._at_s = 0.0
 
     def measured(self, now_s: float) -> Measured:
         """Gives what happened since the last time, by the names of a performance specification."""
-        results, clock = self.world.results, self.world.clock[0]
+        clock, slides_s = self.world.clock[0], self._slides_s
         seconds = now_s - self._at_s
-        sums, bins = self._add_up(), self.world.response_bins[-1].copy()
+        sums = self._add_up()
 
         def since(name: str) -> float:
             return sums[name] - self._sums_before[name]
 
         outputs, judged = int(since("outputs")), int(since("judged"))
-        tally = Tally.of(
-            outputs, since("response_sum"), since("response_squares"), np.inf,
-            bins - self._bins_before,
-        )  # fmt: skip
-        slides_s = results["slide_s"][results["slide_s"] > 0]
-        windows = int((now_s // slides_s - self._at_s // slides_s).sum())
+        windows = 0
+        if len(slides_s):
+            windows = int((now_s // slides_s - self._at_s // slides_s).sum())
         values = {
             "mean_response_s": since("response_sum") / outputs if outputs else nan,
             "max_response_s": sums["response_max"],
-            "p95_response_s": tally.quantile(0.95),
+            "p95_response_s": SMALLEST * STEP ** (sums["p95_bin"] + 0.5) if outputs else nan,
             "norm_response_s": since("response_squares") ** 0.5,
             "mean_slowdown": since("slowdown_sum") / outputs if outputs else nan,
             "max_slowdown": sums["slowdown_max"],
@@ -62,27 +63,28 @@ class Worth:
             "pending": (float(clock["pending_area"]) - self._area_before) / (seconds or nan),
             "pending_bytes": float(clock["bytes"]),
             "qos": since("qos_sum") / judged if judged else nan,
-            "staleness": since("stale_s") / (seconds * len(results)) if seconds else nan,
+            "staleness": since("stale_s") / (seconds * len(self._before)) if seconds else nan,
             "tardiness_s": since("tardy_sum") / windows if windows else 0.0,
         }
-        self._sums_before, self._bins_before = sums, bins
+        self._sums_before = sums
         self._area_before, self._at_s = float(clock["pending_area"]), now_s
         return Measured(now_s, seconds, values)
 
     def _add_up(self) -> dict[str, float]:
         found = np.zeros(len(SUMMED))
-        _add_up(self.world, self._before, found)
+        _add_up(self.world, self._before, self._bins_before, found)
         return dict(zip(SUMMED, found.tolist(), strict=True))
 
 
 @compiled
-def _add_up(world: World, before: Records, found: Floats) -> None:
+def _add_up(world: World, before: Records, bins_before: Ints, found: Floats) -> None:
     """Fills in `SUMMED`, and what the next time compares with.
 
     The largest value is that of the queries whose results have grown since the last time. Where
     none of them has reached a new largest, it is the mean of theirs; NaN where nothing was output.
     """
     grown, response_max, slowdown_max = 0, 0.0, 0.0
+    outputs, passed, p95_bin = 0, 0, -1
     response_maxima = slowdown_maxima = 0.0
     for query in range(len(world.results)):
         row, old = world.results[query], before[query]
@@ -96,6 +98,7 @@ def _add_up(world: World, before: Records, found: Floats) -> None:
         ):  # fmt: skip
             found[place] += value
         if row.outputs > old.outputs:
+            outputs += row.outputs - old.outputs
             grown += 1
             response_maxima += row.response_max
             slowdown_maxima += row.slowdown_max
@@ -111,7 +114,14 @@ def _add_up(world: World, before: Records, found: Floats) -> None:
         response_max = response_maxima / grown
     if grown > 0 and slowdown_max == 0.0:
         slowdown_max = slowdown_maxima / grown
-    found[len(found) - 2], found[len(found) - 1] = response_max, slowdown_max
+    bins = world.response_bins[len(world.response_bins) - 1]
+    for number in range(len(bins)):
+        passed += bins[number] - bins_before[number]
+        bins_before[number] = bins[number]
+        if p95_bin < 0 and passed >= 0.95 * outputs:
+            p95_bin = number
+    place = len(found) - 3
+    found[place], found[place + 1], found[place + 2] = response_max, slowdown_max, float(p95_bin)
 
 
 def report_of(policy: str, world: World, units: Units) -> Report:
