@@ -134,6 +134,17 @@ class Network:
         return _position("query", query, self._query_numbers, "")
 
     @cached_property
+    def importance(self) -> dict[str, float]:
+        """The greatest priority of a class that reads a stream, by its name."""
+        priorities = {each.name: each.priority for each in self.classes}
+        found: dict[str, float] = {}
+        for path in self.paths:
+            for name in (path.stream,) if path.stateful is None else path.stateful.streams:
+                own = priorities[path.query.query_class]
+                found[name] = max(found.get(name, 0.0), own)
+        return found
+
+    @cached_property
     def _class_numbers(self) -> dict[str, int]:
         return {each.name: number for number, each in enumerate(self.classes)}
 

@@ -123,6 +123,7 @@ class SparkEngine:
         self._intake = Intake(
             session, self._journal, state, rows={} if rows is None else rows, arrived=self._arrived,
             pause_s=self.budget.pause_s, now_s=self.now_s,
+            importance=lambda stream: self._network.importance.get(stream, 0.0),
         )  # fmt: skip
         self._unplanned: set[int] = set()
         self._dropping: dict[int, threading.Event] = {}

@@ -39,13 +39,14 @@ class Intake:
         arrived: Callable[[int, Train], None],
         pause_s: Callable[[], float],
         now_s: Callable[[], float],
+        importance: Callable[[str], float],
     ) -> None:
         self._session, self._own = session, own_session(session)
         self._journal, self._state, self._rows = journal, state, rows
         self._arrived, self._pause_s, self._now_s = arrived, pause_s, now_s
         self._ingests: dict[str, StreamingQuery] = {}
         letters = state / "dead-letters"
-        self._poller = Poller([], journal, letters, arrived, pause_s, now_s)
+        self._poller = Poller([], journal, letters, arrived, pause_s, now_s, importance)
         self._polls = self._ended = False
 
     def begin(self, streams: Sequence[Stream], logs: Mapping[str, StreamLog]) -> None:

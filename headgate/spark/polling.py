@@ -26,6 +26,9 @@ log = logging.getLogger("headgate.spark")
 PAUSE_S = 1.0
 """How long a source that failed is left alone; its tuples wait there."""
 
+LONGEST_S = 0.02
+"""How long trains that are written wait for those of other streams: one transaction for all."""
+
 
 @dataclass(eq=False)
 class Line:
@@ -42,7 +45,7 @@ class Line:
 
 
 class Poller:
-    """Asks every source when its time has come; one transaction a round, for all streams.
+    """Asks every source when its time has come; one transaction for many streams.
 
     A source that fails (a directory that is gone, a full disk) is asked again later; nothing is
     lost, since its position is journalled with its train. One that raises StreamFailed itself is
@@ -51,6 +54,7 @@ class Poller:
     Args:
         arrived: called with the stream's number and the new train.
         pause_s: how long to wait, on top, before sources are asked again; 1 or more is until later.
+        importance: of a stream; of those that are due, the most important are asked first.
     """
 
     def __init__(
@@ -61,9 +65,11 @@ class Poller:
         arrived: Callable[[int, Train], None],
         pause_s: Callable[[], float] = lambda: 0.0,
         now_s: Callable[[], float] = time.time,
+        importance: Callable[[str], float] = lambda stream: 0.0,
     ) -> None:
         self.lines, self._journal, self._letters = list(lines), journal, letters
         self._arrived, self._pause_s, self._now_s = arrived, pause_s, now_s
+        self._importance = importance
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self.broken: Exception | None = None
@@ -121,7 +127,11 @@ class Poller:
 
     def _round(self, lines: Sequence[Line]) -> None:
         taken: list[tuple[Line, Polled, NewTrain | None]] = []
-        for line in lines:
+        began_s = time.monotonic()
+        for line in sorted(lines, key=lambda line: -self._importance(line.stream.name)):
+            if taken and time.monotonic() > began_s + LONGEST_S:
+                self._take(taken)
+                taken, began_s = [], time.monotonic()
             line.due_at_s = time.monotonic() + line.stream.asked_every_s
             try:
                 polled = line.source.poll()
@@ -135,10 +145,13 @@ class Poller:
                 self.failed.append(failure)
             except Exception as error:  # whatever a source or a disk may raise
                 self._fail(line, error)
-        with self._lock:
-            self._take([each for each in taken if each[0] in self.lines])
+        self._take(taken)
 
-    def _take(self, taken: Sequence[tuple[Line, Polled, NewTrain | None]]) -> None:
+    def _take(self, staged: Sequence[tuple[Line, Polled, NewTrain | None]]) -> None:
+        with self._lock:
+            self._put([each for each in staged if each[0] in self.lines])
+
+    def _put(self, taken: Sequence[tuple[Line, Polled, NewTrain | None]]) -> None:
         if not taken:
             return
         positions = [

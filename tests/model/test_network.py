@@ -79,3 +79,8 @@ def test_a_path_tells_its_predicate_and_its_outputs() -> None:
     assert all_pass.predicate is None
     whole = Path(query=query, stream="s", operators=(Operator(kind="whole"),))
     assert whole.runs_whole
+
+
+def test_a_stream_is_as_important_as_the_most_important_class_that_reads_it() -> None:
+    paths = (path("a", query_class="N"), path("b"), path("c", query_class="N", stream="t"))
+    assert network(*paths, streams="stu").importance == {"s": 6.0, "t": 1.0}

@@ -169,3 +169,28 @@ def test_rows_of_an_iterator_that_fails_are_asked_for_again(own: SparkSession) -
     second = polled_of(source)
     assert second.table.to_pylist() == [{"i": 3}, {"i": 4}, {"i": 5}]
     assert asked == [0, 3]
+
+
+def test_the_most_important_streams_are_asked_first(spark: SparkSession, tmp_path: Path) -> None:
+    journal, cache = Journal(tmp_path), TrainCache(Limits().cache_bytes)
+    lines = []
+    for number, name in enumerate("abc"):
+        log = StreamLog(tmp_path, name, journal, schema_of(spark, "n INT"), cache)
+        stream = Stream(name=name, format="python", schema="n INT")
+        schema = schema_of(spark, "n INT")
+        rows = RowSource(stream, schema, lambda first: ({"n": n} for n in range(first, 3)))
+        lines.append(Line(number, stream, log, rows))
+    arrived: list[int] = []
+    importance = {"a": 1.0, "b": 6.0, "c": 3.0}
+    poller = Poller(
+        lines, journal, tmp_path, lambda number, train: arrived.append(number),
+        importance=importance.__getitem__,
+    )  # fmt: skip
+    poller.start()
+    ends_at_s = time.monotonic() + 20.0
+    while len(arrived) < 3:
+        assert time.monotonic() < ends_at_s, arrived
+        time.sleep(0.005)
+    poller.stop()
+    journal.close()
+    assert arrived == [1, 2, 0]
