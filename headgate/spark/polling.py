@@ -26,9 +26,6 @@ log = logging.getLogger("headgate.spark")
 PAUSE_S = 1.0
 """How long a source that failed is left alone; its tuples wait there."""
 
-LONGEST_S = 0.02
-"""How long trains that are written wait for those of other streams: one transaction for all."""
-
 
 @dataclass(eq=False)
 class Line:
@@ -45,7 +42,7 @@ class Line:
 
 
 class Poller:
-    """Asks every source when its time has come; one transaction for many streams.
+    """Asks every source when its time has come; one transaction a round, for all streams.
 
     A source that fails (a directory that is gone, a full disk) is asked again later; nothing is
     lost, since its position is journalled with its train. One that raises StreamFailed itself is
@@ -127,11 +124,7 @@ class Poller:
 
     def _round(self, lines: Sequence[Line]) -> None:
         taken: list[tuple[Line, Polled, NewTrain | None]] = []
-        began_s = time.monotonic()
         for line in sorted(lines, key=lambda line: -self._importance(line.stream.name)):
-            if taken and time.monotonic() > began_s + LONGEST_S:
-                self._take(taken)
-                taken, began_s = [], time.monotonic()
             line.due_at_s = time.monotonic() + line.stream.asked_every_s
             try:
                 polled = line.source.poll()
@@ -145,13 +138,10 @@ class Poller:
                 self.failed.append(failure)
             except Exception as error:  # whatever a source or a disk may raise
                 self._fail(line, error)
-        self._take(taken)
-
-    def _take(self, staged: Sequence[tuple[Line, Polled, NewTrain | None]]) -> None:
         with self._lock:
-            self._put([each for each in staged if each[0] in self.lines])
+            self._take([each for each in taken if each[0] in self.lines])
 
-    def _put(self, taken: Sequence[tuple[Line, Polled, NewTrain | None]]) -> None:
+    def _take(self, taken: Sequence[tuple[Line, Polled, NewTrain | None]]) -> None:
         if not taken:
             return
         positions = [
