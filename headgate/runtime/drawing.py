@@ -131,12 +131,14 @@ class Drawing:
             f'<span style="color:{colour}">■</span> {escape(name)} &nbsp; '
             for name, colour in self._colours.items()
         )
-        shared = sum(len(part.queries) > 1 for part in self.parts)
+        count = sum(len(part.queries) > 1 for part in self.parts)
+        runs = any(each["state"] for each in self.queries.values())
+        shared = f"{count} parts are shared" if runs else "what they share is known while they run"
         return (
             f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Headgate: the'
             f" network</title><style>{STYLE}</style></head><body>\n<h1>The network</h1>\n"
             f"<p>{len(self.queries)} queries over {len(self.streams)} streams under"
-            f" {escape(self.policy)}; {shared} parts are shared. {classes}</p>\n"
+            f" {escape(self.policy)}; {shared}. {classes}</p>\n"
             f'<svg width="{COLUMNS[2] + WIDTHS[2] + 20}" height="{height}">\n'
             + "\n".join([*lines, *boxes])
             + "\n</svg>\n</body></html>\n"
