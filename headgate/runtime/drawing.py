@@ -71,7 +71,7 @@ class Drawing:
                 "class": each.query_class,
                 "text": " ".join(each.sql.split()),
                 "sink": each.sink,
-                "lane": (each.lane or "").partition(":")[0],
+                "lane": next(iter((each.lane or "").replace(":", " ").split()), ""),
                 "state": each.state or "",
             }
             for each in queries
