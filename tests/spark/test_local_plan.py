@@ -1,6 +1,7 @@
 """Plans that run in the driver give what a job gives."""
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.spark.local_plan import LocalPlan
-from headgate.spark.local_rows import TooMuch
+from headgate.spark.local_rows import TooMuch, joined
 from headgate.spark.projection import NotPlain
 from headgate.spark.session import own_session
 
@@ -136,3 +137,33 @@ def test_over_nothing_it_gives_nothing(session: SparkSession) -> None:
 
 def _rows(table: pa.Table) -> Counter[str]:
     return Counter(repr(row) for row in table.to_pylist())
+
+
+def test_rows_are_matched_once_by_plans_over_the_same_tables(
+    session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: Counter[str] = Counter()
+    pairs = joined.pairs
+
+    def counted(*columns: Any) -> Any:
+        found["matched"] += 1
+        return pairs(*columns)
+
+    monkeypatch.setattr(joined, "pairs", counted)
+    some, others = str([*range(12)])[1:-1], str([*range(8, 20)])[1:-1]
+    texts = {
+        f"SELECT a.t, b.t AS u FROM a JOIN b ON {ON}": 1,
+        f"SELECT b.d FROM a JOIN b ON {ON}": 0,
+        f"SELECT a.d FROM a JOIN b ON {ON} AND a.d < b.d": 1,  # NULL in d leaves other rows
+        f"SELECT a.t FROM a JOIN b ON {ON} WHERE a.v IN ({some})": 1,
+        f"SELECT a.t FROM a JOIN b ON {ON} WHERE a.v IN ({others})": 1,
+        "SELECT a.t FROM a JOIN b ON a.k = b.k AND a.v = b.v AND b.t > a.t": 0,  # the same keys
+        "SELECT b.t FROM b JOIN a ON b.k = a.k AND b.v = a.v AND b.t > a.t": 1,
+    }
+    known: dict[Any, Any] = {}
+    for text, matched in texts.items():
+        plan = _plan(session, text)
+        alone = plan(TABLES)
+        found.clear()
+        assert plan(TABLES, known).equals(alone), text
+        assert found["matched"] == matched, text
