@@ -102,7 +102,8 @@ class Sink:
 
 @dataclass(frozen=True, kw_only=True)
 class QueryStatistics:
-    """What is known of a query: c̄ and o in seconds, S as tuples out per tuple in.
+    """What is known of a query: c̄ and o in seconds, S as tuples out per tuple in (of a join it may
+    be above 1).
 
     `alone_s` is what a tuple cost when the query ran alone, 0 where that is not known: in company
     it pays only its share of what several need.
@@ -116,8 +117,8 @@ class QueryStatistics:
     def __post_init__(self) -> None:
         if not 0 < self.cost_s < inf:
             self._refuse("cost_s", "above 0 seconds")
-        if not 0 <= self.selectivity <= 1:
-            self._refuse("selectivity", "between 0 and 1")
+        if not 0 <= self.selectivity < inf:
+            self._refuse("selectivity", "0 or more")
         if not 0 <= self.overhead_s < inf:
             self._refuse("overhead_s", "0 or more seconds")
 

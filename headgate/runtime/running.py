@@ -178,7 +178,7 @@ class Running:
         return {
             path.known_as: QueryStatistics(
                 cost_s=float(row["box_cost_s"]),
-                selectivity=min(1.0, float(row["box_selectivity"])),
+                selectivity=float(row["box_selectivity"]),
                 overhead_s=float(row["overhead_s"]),
                 alone_s=alone_s.get(path.known_as, 0.0),
             )

@@ -148,9 +148,13 @@ def simulation_of(
 
 
 def _as_known(path: Path, known: Mapping[str, QueryStatistics]) -> Path:
-    """Gives a path as one box of the figures that are known of it; as it is where none are."""
+    """Gives a path as one box of the figures that are known of it; as it is where none are.
+
+    Such a box passes a tuple or does not, so one that makes several of a tuple passes all.
+    """
     figures = known.get(path.query.name)
     if figures is None:
         return path
-    box = Operator(kind="select", cost_s=figures.cost_s, selectivity=figures.selectivity)
+    passes = min(1.0, figures.selectivity)
+    box = Operator(kind="select", cost_s=figures.cost_s, selectivity=passes)
     return replace(path, operators=(box,))

@@ -112,7 +112,7 @@ class Result:
 
 
 class Journal:
-    """Every method is one durable transaction, safe to call from any thread.
+    """Every method is one transaction, durable unless it says else, safe to call from any thread.
 
     A step becomes visible in three: `intend` (the point of no return: its results lie ready under
     temporary names and every cursor has moved), then the renames, then `confirm`. Recovery renames
@@ -137,7 +137,6 @@ class Journal:
         self._db = sqlite3.connect(state / "journal.db", check_same_thread=False)
         self._db.isolation_level = None
         self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = FULL")
         self._db.executescript(TABLES)
         self._check_version(state)
 
@@ -280,10 +279,14 @@ class Journal:
         )
         return int(rows[0][0])
 
-    def add_entry(self, timeline: str, entry: Entry) -> None:
-        """Puts a train into a timeline; it counts as a train of that name."""
+    def add_entry(self, timeline: str, entry: Entry, durable: bool = False) -> None:
+        """Puts a train into a timeline; it counts as a train of that name.
+
+        One that is not durable is on the disk with the first result that rests on it: until then a
+        power failure may take it, and the train comes again, perhaps in another order.
+        """
         arrived_s = entry.arrived_at_s
-        with self._transaction() as db:
+        with self._transaction(durable) as db:
             db.execute(
                 "INSERT INTO trains VALUES (?, ?, ?, ?, 0, ?, ?, ?, 1)",
                 (timeline, entry.number, entry.number, entry.tuples, arrived_s, arrived_s,
@@ -416,8 +419,10 @@ class Journal:
             return self._db.execute(sql, values).fetchall()
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """One that is not durable survives the process, and the machine once a later one does."""
         with self._lock:
+            self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db

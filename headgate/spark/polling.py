@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from headgate.errors import StreamFailed
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.spark.dead_letters import Letter, letter_line
-from headgate.spark.files import flush
+from headgate.spark.files import flush, flush_all
 from headgate.spark.journal import Journal, NewTrain, Train
 from headgate.spark.sources import Polled, Source
 from headgate.spark.stream_log import StreamLog
@@ -150,6 +150,7 @@ class Poller:
             for key, value in polled.position.items()
         ]
         try:
+            flush_all([each for line, _, new in taken if new for each in line.log.staged(new)])
             self._journal.add_trains([new for *_, new in taken if new is not None], positions)
         except (sqlite3.Error, OSError) as error:
             for line, *_ in taken:

@@ -17,7 +17,7 @@ from pyspark.sql.types import DoubleType, StructField, StructType
 
 from headgate.errors import RecoveryRefused, TrainUnreadable
 from headgate.model.stream import ARRIVED_AT
-from headgate.spark.files import flush, put, remove, size_of
+from headgate.spark.files import flush, flush_all, put, remove, size_of
 from headgate.spark.journal import Journal, NewTrain, Train
 from headgate.spark.projection import ZONE
 from headgate.spark.refusals import SPARK_ERRORS
@@ -123,6 +123,7 @@ class StreamLog:
             if not table.num_rows:
                 return None
             new = self.stage(_with_arrival(table, now_s), source_batch)
+            flush_all(self.staged(new))
         else:
             temporary = self._temporary()
             arrived_s = F.col(ARRIVED_AT) if ARRIVED_AT in batch.columns else F.lit(None)
@@ -136,12 +137,15 @@ class StreamLog:
                 remove(temporary)
                 return None
             new = self._named(arrived, temporary, source_batch)
+            flush(self._folder)
         self._journal.add_trains([new])
         self.added(new)
         return new.train
 
     def stage(self, table: pa.Table, source_batch: int) -> NewTrain:
-        """Writes a train for good; it counts once the journal has it and `added` was called."""
+        """Writes a train; it counts once it is on the disk (`staged`), the journal has it and
+        `added` was called. Until then a start would remove it.
+        """
         table = table.cast(self.arrow_schema)
         temporary = self._temporary()
         large = table.num_rows > 2000
@@ -151,11 +155,14 @@ class StreamLog:
             table, temporary, compression="zstd", write_statistics=large,
             use_dictionary=large and flat,  # type: ignore[arg-type]  # names will do, too
         )  # fmt: skip
-        flush(temporary)
         new = self._named(table, temporary, source_batch)
         self.tuple_bytes = table.nbytes / table.num_rows
         self._cache.put(self.stream, new.train.number, table)
         return new
+
+    def staged(self, new: NewTrain) -> list[Path]:
+        """Gives what is to be brought to the disk of a train before the journal has it."""
+        return [self.path(new.train.number), self._folder]
 
     def added(self, new: NewTrain) -> None:
         """Goes on to the next number; the journal has this one."""
@@ -215,7 +222,6 @@ class StreamLog:
         final = self.path(self.next_number)
         self._reached("train written")
         put(temporary, final)
-        flush(self._folder)
         self._reached("train named")
         arrived_s = table[ARRIVED_AT].to_numpy()
         train = Train(

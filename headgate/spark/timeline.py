@@ -123,7 +123,7 @@ class Timeline:
                     self._held_up = not (kept.all() or self._set_aside(stream, *late))
                     if self._held_up:
                         break  # it comes again with the next, or soon
-                    self._append(entry)
+                    self._append(entry, durable=not kept.all())
 
     def _entry_of(self, stream: str, train: Train) -> Entry:
         """Gives a train as it is the next of the timeline."""
@@ -177,8 +177,8 @@ class Timeline:
             for gap in self.open_sessions.gaps
         )
 
-    def _append(self, entry: Entry) -> None:
-        self._journal.add_entry(self.name, entry)
+    def _append(self, entry: Entry, durable: bool = False) -> None:
+        self._journal.add_entry(self.name, entry, durable)
         self._entries.append(entry)
         self._now = _after(self._now, [entry])
         if entry.train >= 0:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
-from sources import gate_over, write_readings
+from sources import balanced, consume, gate_over, until, write_readings
 
 from headgate import Headgate, Query
 
@@ -18,6 +18,8 @@ SLOW = (
     "SELECT location, aggregate(sequence(1, 20000), 0D, (a, n) -> a + n * temperature) AS x"
     " FROM sensors"
 )
+# About a millisecond, also in DuckDB.
+FAR = "levenshtein(repeat(md5(location), 20), repeat(md5(concat(location, 'x')), 20))"
 
 
 def most_used(gate: Headgate, offered: int, but: tuple[str, ...] = ()) -> float:
@@ -70,6 +72,27 @@ def test_tuples_are_shed_only_where_it_is_allowed_and_all_are_accounted_for(
     assert consumed.total() == slow.delivered
     hot_rows = committed_rows(tmp_path / "state/results/hot")
     assert hot_rows == expected_rows(HOT, tmp_path / "source")
+
+
+def test_what_waits_between_segments_goes_to_the_disk_where_memory_is_short(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    sql = f"SELECT {FAR} AS far, temperature FROM sensors WHERE temperature > 3"
+    offered = write_readings(tmp_path / "source", files=30, rows=100)
+    queries = {"hot": ("H", HOT)}
+    gate = gate_over(spark, tmp_path, queries, train_tuples=100, memory_bytes=100_000)
+    gate.add_query(Query(name="slow", sql=sql, query_class="N", cut=True))
+    gate.start()
+    queue = tmp_path / "state/queues/slow__rest"
+    until(lambda: queue.is_dir() and any(queue.iterdir()), gate)
+    assert gate.totals()["slow"][0] < offered
+    consume(gate, offered)
+    gate.stop()
+    assert not list(queue.iterdir())
+    for name, text in (("hot", HOT), ("slow", sql)):
+        found = committed_rows(tmp_path / "state/results" / name)
+        assert found == expected_rows(text, tmp_path / "source"), name
+    balanced(gate)
 
 
 def test_a_budget_of_nothing_is_refused(spark: SparkSession, tmp_path: Path) -> None:
