@@ -17,7 +17,7 @@ from headgate.errors import QueryRefused, RecoveryRefused, UnknownName
 from headgate.model.query import Query
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.analysis import Analyst
-from headgate.spark.projection import ZONE
+from headgate.spark.passage import ZONE
 from headgate.spark.refusals import SPARK_ERRORS, cause_of
 from headgate.spark.stream_log import train_file
 

@@ -10,15 +10,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from headgate.spark.projection import ZONE, Passage
+from headgate.spark.passage import ZONE, Passage
 
 
 class Code:
     """Expressions that Spark has compiled, for rows with some attributes."""
 
-    def __init__(
-        self, session: SparkSession, code: Any, arrow: Any, expressions: Any, attributes: Any
-    ) -> None:
+    def __init__(self, session: SparkSession, code: Any, expressions: Any, attributes: Any) -> None:
         # Only what is used is handed over, but one column at the least: rows must be counted.
         used = {name for each in items_of(expressions) for name in references_of(each)}
         kept = [
@@ -27,26 +25,22 @@ class Code:
         inputs = attributes.take(0)
         for at in kept:
             inputs = inputs.appended(attributes.apply(at))
-        self._kept, self._arrow = kept, arrow
-        taken = struct_of(inputs)
-        self._taken = session._jsparkSession.parseDataType(taken.json())
+        self._kept = kept
+        taken, given = struct_of(inputs), struct_of(expressions)
+        kind = session._jsparkSession.parseDataType(taken.json())
         self._input = to_arrow_schema(taken, timezone=ZONE)
         # Nested values of Arrow fail on a NULL inside.
-        self._codes = [code.create(self._taken)] if _nested(self._input) else []
-        self._codes.append(code.create(expressions, inputs))
-        given = struct_of(expressions)
-        self._given = session._jsparkSession.parseDataType(given.json())
-        self._output = to_arrow_schema(given, timezone=ZONE)
-        jvm: Any = session._jvm
-        self._passage = Passage(jvm)
+        codes = [code.create(kind)] if _nested(self._input) else []
+        codes.append(code.create(expressions, inputs))
+        made = session._jsparkSession.parseDataType(given.json())
+        back_as = to_arrow_schema(given, timezone=ZONE)
+        self._passage = Passage(session, kind, codes, made, back_as)
         self._turn = threading.Lock()  # generated code keeps its row between calls
 
     def __call__(self, rows: pa.Table) -> pa.Table:
         taken = numbered([rows.column(at) for at in self._kept]).cast(self._input)
         with self._turn:
-            return self._passage(
-                self._arrow, taken, self._taken, self._codes, self._given, self._output
-            )
+            return self._passage(taken)
 
 
 def items_of(sequence: Any) -> list[Any]:

@@ -15,10 +15,10 @@ from pyspark.sql.types import StructType
 from headgate.spark.local_code import Code, items_of, numbered, references_of, struct_of
 from headgate.spark.local_rows import Encoded, TooMuch, aggregated, grouped, joined, merged
 from headgate.spark.local_sessions import with_sessions
-from headgate.spark.projection import ZONE, NotPlain, module_of
+from headgate.spark.passage import ZONE
+from headgate.spark.projection import NotPlain, module_of
 
 _CODE = "org.apache.spark.sql.catalyst.expressions.UnsafeProjection"
-_ARROW = "org.apache.spark.sql.execution.arrow.ArrowConverters"
 _AGGREGATION = "org.apache.spark.sql.catalyst.planning.PhysicalAggregation"
 _EQUAL_KEYS = "org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys"
 
@@ -111,7 +111,7 @@ class LocalPlan:
     ) -> None:
         self._session = session
         self._views: dict[int, str] = {}
-        self._code, self._arrow = module_of(session, _CODE), module_of(session, _ARROW)
+        self._code = module_of(session, _CODE)
         for name, schema in schemas.items():
             frame = session.createDataFrame(session.sparkContext.emptyRDD(), schema)
             self._views[frame._jdf.queryExecution().optimizedPlan().rdd().id()] = name
@@ -342,11 +342,18 @@ class LocalPlan:
     def _condition(
         self, condition: Any, attributes: Any
     ) -> Callable[[pa.Table], NDArray[np.bool_]]:
+        places = {each.exprId().id(): at for at, each in enumerate(items_of(attributes))}
+        if (known := _not_null(condition, places)) is not None:
+            return lambda rows: np.logical_and.reduce(
+                [rows.column(at).is_valid().to_numpy() for at in known]
+            )
         code = self._compiled(attributes.take(0).appended(condition), attributes)
 
         def passes(rows: pa.Table) -> NDArray[np.bool_]:
-            known: Any = code(rows).column(0)
-            holds: NDArray[np.bool_] = known.fill_null(False).to_numpy()
+            found: Any = code(rows).column(0)
+            holds: NDArray[np.bool_] = (
+                found.fill_null(False) if found.null_count else found
+            ).to_numpy()
             return holds
 
         return passes
@@ -357,7 +364,7 @@ class LocalPlan:
         wanted = [_place(each, places) for each in items_of(expressions)]
         if None not in wanted:
             return lambda rows: numbered([rows.column(at) for at in wanted])  # type: ignore[arg-type]
-        return Code(self._session, self._code, self._arrow, expressions, attributes)
+        return Code(self._session, self._code, expressions, attributes)
 
     def _schema_of(self, attributes: Any) -> pa.Schema:
         return to_arrow_schema(struct_of(attributes), timezone=ZONE)
@@ -401,6 +408,18 @@ def _place(expression: Any, places: Mapping[int, int]) -> int | None:
         if expression.nodeName() == "AttributeReference"
         else None
     )
+
+
+def _not_null(condition: Any, places: Mapping[int, int]) -> list[int] | None:
+    """Gives the attributes of which a condition asks no more than that they are not NULL.
+
+    Spark puts such a one below every join of equal keys, and Arrow knows the answer.
+    """
+    if condition.nodeName() == "And":
+        found = [_not_null(each, places) for each in items_of(condition.children())]
+        return None if None in found else [at for each in found for at in each or ()]
+    place = _place(condition.child(), places) if condition.nodeName() == "IsNotNull" else None
+    return None if place is None else [place]
 
 
 def _is_window(expression: Any) -> bool:

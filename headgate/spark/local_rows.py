@@ -180,22 +180,27 @@ class _Joined:
     ) -> tuple[Any, Any]:
         """Gives the rows of a join: places on the left and on the right, or on the left alone."""
         at, of = pairs
-        alone_left = np.setdiff1d(np.arange(lefts), at)
-        alone_right = np.setdiff1d(np.arange(rights), of)
-        if how in ("LeftSemi", "LeftAnti"):
-            return (np.unique(at) if how == "LeftSemi" else alone_left), None
+        if how == "LeftSemi":
+            return np.unique(at), None
+        if how == "LeftAnti":
+            return _without(at, lefts), None
         left: list[Any] = [pa.array(at)]
         right: list[Any] = [pa.array(of)]
         if how in ("LeftOuter", "FullOuter"):
-            left.append(pa.array(alone_left))
-            right.append(pa.nulls(len(alone_left), pa.int64()))
+            left.append(pa.array(_without(at, lefts)))
+            right.append(pa.nulls(len(left[-1]), pa.int64()))
         if how in ("RightOuter", "FullOuter"):
-            left.append(pa.nulls(len(alone_right), pa.int64()))
-            right.append(pa.array(alone_right))
+            right.append(pa.array(_without(of, rights)))
+            left.append(pa.nulls(len(right[-1]), pa.int64()))
         return pa.concat_arrays(left), pa.concat_arrays(right)
 
 
 joined = _Joined()
+
+
+def _without(places: Places, count: int) -> Places:
+    """Gives those of 0, ..., count − 1 that are no places."""
+    return np.setdiff1d(np.arange(count), places)
 
 
 def _flat(column: Any) -> list[Any]:

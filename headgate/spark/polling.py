@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,7 @@ class Line:
 
 
 class Poller:
-    """Asks every source when its time has come; one transaction a round, for all streams.
+    """Asks every source when its time has come; one transaction for all that are alike important.
 
     A source that fails (a directory that is gone, a full disk) is asked again later; nothing is
     lost, since its position is journalled with its train. One that raises StreamFailed itself is
@@ -51,7 +52,8 @@ class Poller:
     Args:
         arrived: called with the stream's number and the new train.
         pause_s: how long to wait, on top, before sources are asked again; 1 or more is until later.
-        importance: of a stream; of those that are due, the most important are asked first.
+        importance: of a stream; of those that are due, the most important are asked first, and
+            their trains are told of before others are asked.
     """
 
     def __init__(
@@ -118,13 +120,19 @@ class Poller:
             for line in left:
                 line.source.close()
             now_s = time.monotonic()
-            self._round([line for line in lines if line.due_at_s <= now_s])
+            due = [line for line in lines if line.due_at_s <= now_s]
+            due.sort(key=self._rank)
+            for _, alike in groupby(due, self._rank):
+                self._round(list(alike))
             due_at_s = min((line.due_at_s for line in lines), default=now_s + 0.1)
             self._ended.wait(max(0.0, due_at_s - time.monotonic()))
 
+    def _rank(self, line: Line) -> float:
+        return -self._importance(line.stream.name)
+
     def _round(self, lines: Sequence[Line]) -> None:
         taken: list[tuple[Line, Polled, NewTrain | None]] = []
-        for line in sorted(lines, key=lambda line: -self._importance(line.stream.name)):
+        for line in lines:
             line.due_at_s = time.monotonic() + line.stream.asked_every_s
             try:
                 polled = line.source.poll()

@@ -6,10 +6,10 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from headgate.model.query import Sink
 from headgate.spark.group import quoted
+from headgate.spark.small_parquet import parquet_of
 
 HIDDEN = "_unfinished"
 """Readers of a results folder pass over names that begin with an underscore."""
@@ -49,14 +49,7 @@ class FileSink:
         Makes the folder again where somebody has removed it.
         """
         if self.format == "parquet":
-            # Below some thousand rows all this costs more than it saves: a file has a block anyway.
-            large = table.num_rows > 2000
-            compression: Any = self._options.get("compression", "zstd" if large else "none")
-            made = pa.BufferOutputStream()
-            pq.write_table(
-                table, made, compression=compression, use_dictionary=large, write_statistics=large
-            )
-            data: Any = made.getvalue()
+            data: Any = parquet_of(table, self._options.get("compression"))
         else:
             lines = table.column(0).to_pylist()
             if self._header is not None:

@@ -1,6 +1,7 @@
 """Sources that the driver asks itself: no trigger of Structured Streaming between tuple and log."""
 
 import fnmatch
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +11,6 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -18,7 +18,8 @@ from pyspark.sql.types import StructType
 from headgate.model.stream import Rows, Stream
 from headgate.spark.clock import Clock
 from headgate.spark.dead_letters import Letter
-from headgate.spark.projection import ZONE
+from headgate.spark.passage import ZONE
+from headgate.spark.small_parquet import read_parquet
 from headgate.spark.text_reader import CORRUPT, TextReader
 from headgate.workloads.forest import arrivals_of, sensor_readings
 
@@ -27,6 +28,10 @@ MOST_TUPLES = 100_000
 
 SETTLED_S = 3.0
 """A file that has not changed for so long is taken to be whole."""
+
+GRAIN_NS, LIST_NS = 2_000_000_000, 1_000_000_000
+"""A directory that has not changed for the first is not listed again until it says that it has, but
+after the second in any case: clocks of other machines may be wrong."""
 
 FILE_OPTIONS = {"path", "maxfilespertrigger", "pathglobfilter"}
 ELSEWHERE = {
@@ -112,6 +117,8 @@ class DirectorySource(Source):
     _seen: set[str] = field(default_factory=set)
     _unsettled: dict[str, tuple[tuple[int, int], float]] = field(default_factory=dict)
     _last: Polled | None = None
+    _nothing_since_ns: int | None = None
+    _list_at_ns: int = 0
 
     def resume(self, position: Mapping[str, str]) -> None:
         self._seen = set(position)
@@ -170,24 +177,33 @@ class DirectorySource(Source):
         return now_s - since_s >= SETTLED_S
 
     def _new(self) -> list[tuple[int, str]]:
+        modified_ns, now_ns = self.folder.stat().st_mtime_ns, time.time_ns()
+        if modified_ns == self._nothing_since_ns and now_ns < self._list_at_ns:
+            return []  # a list of thousands of names takes milliseconds
         pattern = _lower(self.stream.options).get("pathglobfilter", "*")
         found = []
-        for entry in self.folder.iterdir():
-            name = entry.name
-            hidden = name.startswith((".", "_"))
-            if name in self._seen or hidden or not fnmatch.fnmatchcase(name, pattern):
-                continue
-            try:
-                if entry.is_file():
-                    found.append((entry.stat().st_mtime_ns, name))
-            except FileNotFoundError:
-                continue
+        with os.scandir(self.folder) as entries:
+            for entry in entries:
+                name = entry.name
+                if name in self._seen or name.startswith((".", "_")):
+                    continue
+                if not fnmatch.fnmatchcase(name, pattern):
+                    continue
+                try:
+                    if entry.is_file():
+                        found.append((entry.stat().st_mtime_ns, name))
+                except FileNotFoundError:
+                    continue
+        # Within the grain of its clock a directory may have changed once more, and tell the same.
+        rests = not found and now_ns - modified_ns > GRAIN_NS
+        self._nothing_since_ns = modified_ns if rests else None
+        self._list_at_ns = now_ns + LIST_NS
         return sorted(found)
 
 
 def _parquet(file: Path, schema: pa.Schema, whole: bool) -> tuple[pa.Table, tuple[Letter, ...]]:
     """Reads a Parquet file as Spark does: columns by name, in any case, missing ones are NULL."""
-    table = pq.read_table(file, partitioning=None, coerce_int96_timestamp_unit="us")
+    table = read_parquet(file)
     names = {name.lower(): name for name in table.column_names}
     columns = [
         _as(table[names[each.name.lower()]].combine_chunks(), each.type)

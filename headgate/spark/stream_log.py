@@ -19,8 +19,9 @@ from headgate.errors import RecoveryRefused, TrainUnreadable
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.files import flush, flush_all, put, remove, size_of
 from headgate.spark.journal import Journal, NewTrain, Train
-from headgate.spark.projection import ZONE
+from headgate.spark.passage import ZONE
 from headgate.spark.refusals import SPARK_ERRORS
+from headgate.spark.small_parquet import parquet_of
 from headgate.spark.train_cache import TrainCache
 
 ARRIVED = StructField(ARRIVED_AT, DoubleType())
@@ -148,13 +149,7 @@ class StreamLog:
         """
         table = table.cast(self.arrow_schema)
         temporary = self._temporary()
-        large = table.num_rows > 2000
-        # Spark cannot read arrays that hold nothing but NULL out of a dictionary.
-        flat = [each.name for each in self.arrow_schema if not pa.types.is_nested(each.type)]
-        pq.write_table(
-            table, temporary, compression="zstd", write_statistics=large,
-            use_dictionary=large and flat,  # type: ignore[arg-type]  # names will do, too
-        )  # fmt: skip
+        temporary.write_bytes(parquet_of(table))
         new = self._named(table, temporary, source_batch)
         self.tuple_bytes = table.nbytes / table.num_rows
         self._cache.put(self.stream, new.train.number, table)

@@ -67,6 +67,7 @@ class Windowed:
         self._nothing, self._query, self._share = nothing, query, share
         self._alone = alone
         self._axis: Axis = stateful.inputs[0].window.axis
+        self._empties: dict[Input, pa.Table] = {}
 
     @property
     def lane(self) -> Lane:
@@ -299,7 +300,9 @@ class Windowed:
         return Output(self._no_rows, np.zeros(0))
 
     def _empty(self, source: Input) -> pa.Table:
-        return self._shown(self._nothing(source.stream), source, 0)
+        if source not in self._empties:
+            self._empties[source] = self._shown(self._nothing(source.stream), source, 0)
+        return self._empties[source]
 
     def _shown(self, table: pa.Table, source: Input, close: int) -> pa.Table:
         table = table.drop_columns([ARRIVED_AT])

@@ -1,6 +1,7 @@
 """Files of a directory: which are read, and each once and whole."""
 
 import gzip
+import os
 import time
 from pathlib import Path
 
@@ -48,6 +49,41 @@ def test_a_parquet_file_that_is_half_written_is_read_once_and_whole(
     assert polled.table.num_rows == 1000
     source.taken(polled)
     assert source.poll() is None
+
+
+def test_a_directory_that_rests_is_listed_now_and_then_and_when_it_changes(
+    own: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed, list_of = [], os.scandir
+    monkeypatch.setattr(os, "scandir", lambda folder: (listed.append(folder), list_of(folder))[1])
+    (tmp_path / "a.json").write_text('{"i": 1}\n')
+    os.utime(tmp_path, (0, 0))  # as if nothing had happened for long
+    source = source_over(own, "json", tmp_path, "i INT", {})
+    assert source is not None
+    source.taken(polled_of(source))
+    assert source.poll() is None
+    before = len(listed)
+    for _ in range(10):
+        assert source.poll() is None
+    assert len(listed) == before
+    (tmp_path / "b.json").write_text('{"i": 2}\n')
+    polled = polled_of(source)
+    assert set(polled.position) == {"b.json"}
+    source.taken(polled)
+    # It has just changed, so there may be more that it does not tell of.
+    for _ in range(10):
+        assert source.poll() is None
+    assert len(listed) == before + 11
+    os.utime(tmp_path, (0, 0))
+    assert source.poll() is None
+    monkeypatch.setattr(sources, "LIST_NS", 0)
+    assert source.poll() is None
+    (tmp_path / "c.json").write_text('{"i": 3}\n')
+    os.utime(tmp_path, (0, 0))  # a clock that is wrong: the list tells nevertheless
+    until_s = time.monotonic() + 20.0
+    while (found := source.poll()) is None:
+        assert time.monotonic() < until_s
+    assert set(found.position) == {"c.json"}
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -171,26 +171,35 @@ def test_rows_of_an_iterator_that_fails_are_asked_for_again(own: SparkSession) -
     assert asked == [0, 3]
 
 
-def test_the_most_important_streams_are_asked_first(spark: SparkSession, tmp_path: Path) -> None:
+def test_trains_of_important_streams_are_told_of_before_others_are_asked(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    happened: list[str] = []
+
+    def rows_of(name: str) -> Callable[[int], Iterator[dict[str, int]]]:
+        def rows(first: int) -> Iterator[dict[str, int]]:
+            happened.append(f"{name} asked")
+            return iter([{"n": n} for n in range(first, 3)])
+
+        return rows
+
     journal, cache = Journal(tmp_path), TrainCache(Limits().cache_bytes)
     lines = []
     for number, name in enumerate("abc"):
         log = StreamLog(tmp_path, name, journal, schema_of(spark, "n INT"), cache)
         stream = Stream(name=name, format="python", schema="n INT")
         schema = schema_of(spark, "n INT")
-        rows = RowSource(stream, schema, lambda first: ({"n": n} for n in range(first, 3)))
-        lines.append(Line(number, stream, log, rows))
-    arrived: list[int] = []
-    importance = {"a": 1.0, "b": 6.0, "c": 3.0}
+        lines.append(Line(number, stream, log, RowSource(stream, schema, rows_of(name))))
+    importance = {"a": 1.0, "b": 6.0, "c": 1.0}
     poller = Poller(
-        lines, journal, tmp_path, lambda number, train: arrived.append(number),
+        lines, journal, tmp_path, lambda number, train: happened.append(f"{'abc'[number]} told"),
         importance=importance.__getitem__,
     )  # fmt: skip
     poller.start()
     ends_at_s = time.monotonic() + 20.0
-    while len(arrived) < 3:
-        assert time.monotonic() < ends_at_s, arrived
+    while len(happened) < 6:
+        assert time.monotonic() < ends_at_s, happened
         time.sleep(0.005)
     poller.stop()
     journal.close()
-    assert arrived == [1, 2, 0]
+    assert happened == ["b asked", "b told", "a asked", "c asked", "a told", "c told"]
