@@ -1,12 +1,11 @@
 """The journal: one SQLite file per application that says what has been ingested and committed."""
 
 import fcntl
-import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,39 +52,6 @@ class NewTrain:
     stream: str
     train: Train
     source_batch: int
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A train of a timeline: one of a stream, or (train −1) a beat of the clock without tuples.
-
-    Args:
-        first_tuple: the number of its first tuple in the stream.
-        before, top: the greatest time of the stream so far, before it and with it.
-    """
-
-    number: int
-    stream: str
-    train: int
-    tuples: int
-    first_tuple: int
-    before: int
-    top: int
-    arrived_at_s: float
-
-
-@dataclass(frozen=True)
-class Stand:
-    """How far a timeline has come with one of its streams.
-
-    Args:
-        train: the next train of the stream.
-        top: the greatest time so far; `heard` is that of tuples alone, without beats of the clock.
-    """
-
-    train: int
-    top: int
-    heard: int
 
 
 @dataclass(frozen=True)
@@ -147,7 +113,7 @@ class Journal:
 
     def remember_stream(self, name: str, schema: str) -> None:
         """Holds a stream's schema against that of the last run."""
-        with self._transaction() as db:
+        with self.transaction() as db:
             row = db.execute("SELECT schema FROM streams WHERE name = ?", (name,)).fetchone()
             if row is None:
                 db.execute("INSERT INTO streams VALUES (?, ?)", (name, schema))
@@ -161,7 +127,7 @@ class Journal:
 
     def remember_query(self, query: str, sql: str, stream: str) -> Cursor:
         """Gives where a query goes on; a new one begins with the oldest train that is kept."""
-        with self._transaction() as db:
+        with self.transaction() as db:
             row = db.execute(
                 "SELECT sql, stream, next_train FROM cursors WHERE query = ?", (query,)
             ).fetchone()
@@ -184,11 +150,11 @@ class Journal:
 
     def knows_query(self, query: str) -> bool:
         """Tells whether a query has been here, and was not dropped since."""
-        return bool(self._read("SELECT 1 FROM cursors WHERE query = ?", (query,)))
+        return bool(self.read("SELECT 1 FROM cursors WHERE query = ?", (query,)))
 
     def forget_query(self, query: str) -> None:
         """Forgets a query that was dropped; its results stay where they are."""
-        with self._transaction() as db:
+        with self.transaction() as db:
             db.execute("DELETE FROM cursors WHERE query = ?", (query,))
             db.execute("DELETE FROM intents WHERE query = ?", (query,))
 
@@ -198,9 +164,10 @@ class Journal:
             "SELECT number, first_tuple FROM trains WHERE stream = ? AND kept"
             " ORDER BY number LIMIT 1", (stream,)
         ).fetchone()  # fmt: skip
-        return (int(row[0]), int(row[1])) if row else self._end(db, stream)
+        return (int(row[0]), int(row[1])) if row else self.end(db, stream)
 
-    def _end(self, db: sqlite3.Connection, stream: str) -> tuple[int, int]:
+    def end(self, db: sqlite3.Connection, stream: str) -> tuple[int, int]:
+        """Gives the numbers of the next train and its first tuple, within a transaction."""
         row = db.execute(
             "SELECT number + 1, first_tuple + tuples FROM trains WHERE stream = ?"
             " ORDER BY number DESC LIMIT 1", (stream,)
@@ -227,7 +194,7 @@ class Journal:
     def trains(self, stream: str, before: int | None = None) -> list[Train]:
         """Gives the trains that are kept, in order; only those below a number if one is given."""
         end = self.next_train(stream) if before is None else before
-        rows = self._read(
+        rows = self.read(
             "SELECT number, tuples, bytes, head_arrived_at_s, mean_arrived_at_s FROM trains"
             " WHERE stream = ? AND number < ? AND kept ORDER BY number", (stream, end)
         )  # fmt: skip
@@ -235,7 +202,7 @@ class Journal:
 
     def first_younger(self, stream: str, passed: int, before_s: float) -> int:
         """Gives the first kept train that is not both passed and older than an instant."""
-        rows = self._read(
+        rows = self.read(
             "SELECT number FROM trains WHERE stream = ?1 AND kept"
             " AND (number >= ?2 OR mean_arrived_at_s > ?3) ORDER BY number LIMIT 1",
             (stream, passed, before_s),
@@ -244,12 +211,12 @@ class Journal:
 
     def next_train(self, stream: str) -> int:
         """Gives the number of the next train."""
-        rows = self._read("SELECT MAX(number) FROM trains WHERE stream = ?", (stream,))
+        rows = self.read("SELECT MAX(number) FROM trains WHERE stream = ?", (stream,))
         return 0 if rows[0][0] is None else int(rows[0][0]) + 1
 
     def has_batch(self, stream: str, source_batch: int) -> bool:
         """Tells whether a source's batch is in the log already, so that a replay adds nothing."""
-        return bool(self._read(
+        return bool(self.read(
             "SELECT 1 FROM trains WHERE stream = ? AND source_batch = ?", (stream, source_batch)
         ))  # fmt: skip
 
@@ -261,75 +228,34 @@ class Journal:
         Args:
             positions: stream, key and value; a source reads them again after a restart.
         """
-        with self._transaction() as db:
+        with self.transaction() as db:
             for each in new:
                 train = each.train
                 db.execute(
                     "INSERT INTO trains VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)",
                     (each.stream, train.number, each.source_batch, train.tuples, train.bytes,
                      train.head_arrived_at_s, train.mean_arrived_at_s,
-                     self._end(db, each.stream)[1]),
+                     self.end(db, each.stream)[1]),
                 )  # fmt: skip
             db.executemany("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", positions)
 
     def first_tuple(self, stream: str, train: int) -> int:
         """Gives the number of a train's first tuple in its stream."""
-        rows = self._read(
+        rows = self.read(
             "SELECT first_tuple FROM trains WHERE stream = ? AND number = ?", (stream, train)
         )
         return int(rows[0][0])
 
-    def add_entry(self, timeline: str, entry: Entry, durable: bool = False) -> None:
-        """Puts a train into a timeline; it counts as a train of that name.
-
-        One that is not durable is on the disk with the first result that rests on it: until then a
-        power failure may take it, and the train comes again, perhaps in another order.
-        """
-        arrived_s = entry.arrived_at_s
-        with self._transaction(durable) as db:
-            db.execute(
-                "INSERT INTO trains VALUES (?, ?, ?, ?, 0, ?, ?, ?, 1)",
-                (timeline, entry.number, entry.number, entry.tuples, arrived_s, arrived_s,
-                 self._end(db, timeline)[1]),
-            )  # fmt: skip
-            db.execute(
-                "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (timeline, *astuple(entry)),
-            )
-
-    def entries(self, timeline: str) -> list[Entry]:
-        """Gives the trains of a timeline that are kept, in order."""
-        rows = self._read(
-            "SELECT number, stream, train, tuples, first_tuple, before, top, arrived_at_s"
-            " FROM entries WHERE timeline = ? ORDER BY number", (timeline,)
-        )  # fmt: skip
-        return [Entry(*row) for row in rows]
-
-    def drop_entries(self, timeline: str, before: int, stands: Mapping[str, Stand]) -> None:
-        """Forgets trains of a timeline, but not how far it had come with them, by stream."""
-        self.drop_trains(timeline, before)
-        with self._transaction() as db:
-            db.execute("DELETE FROM entries WHERE timeline = ? AND number < ?", (timeline, before))
-            db.executemany(
-                "INSERT OR REPLACE INTO positions VALUES (?, ?, ?)",
-                [(timeline, name, json.dumps(astuple(each))) for name, each in stands.items()],
-            )
-
-    def stands(self, timeline: str) -> dict[str, Stand]:
-        """Gives how far a timeline had come, by stream, with the trains that are forgotten."""
-        found = self.positions(timeline)
-        return {name: Stand(*json.loads(value)) for name, value in found.items()}
-
     def positions(self, stream: str) -> dict[str, str]:
         """Gives where a stream's source stands: everything that it has told."""
-        return dict(self._read("SELECT key, value FROM positions WHERE stream = ?", (stream,)))
+        return dict(self.read("SELECT key, value FROM positions WHERE stream = ?", (stream,)))
 
     def drop_trains(self, stream: str, before: int) -> None:
         """Notes that trains are gone, before their files are.
 
         The newest keeps its line: it says which batch of the source was the last.
         """
-        with self._transaction() as db:
+        with self.transaction() as db:
             db.execute(
                 "UPDATE trains SET kept = 0 WHERE stream = ? AND number < ?", (stream, before)
             )
@@ -340,7 +266,7 @@ class Journal:
 
     def intend(self, results: Sequence[Result]) -> int:
         """Makes a step's results certain: cursors move, and recovery will finish the renames."""
-        with self._transaction() as db:
+        with self.transaction() as db:
             self._steps += 1
             step = self._steps
             for result in results:
@@ -367,7 +293,7 @@ class Journal:
 
     def confirm(self, step: int, queries: Sequence[str]) -> None:
         """Notes that the files of some queries of a step have their final names."""
-        with self._transaction() as db:
+        with self.transaction() as db:
             db.executemany(
                 "DELETE FROM intents WHERE step = ? AND query = ?",
                 [(step, query) for query in queries],
@@ -375,21 +301,21 @@ class Journal:
 
     def unconfirmed(self) -> list[tuple[Path, Path]]:
         """Gives the renames, from and to, that a crash may have left undone."""
-        rows = self._read("SELECT temporary, final FROM intents ORDER BY step", ())
+        rows = self.read("SELECT temporary, final FROM intents ORDER BY step", ())
         return [(Path(temporary), Path(final)) for temporary, final in rows]
 
     def confirm_all(self) -> None:
-        with self._transaction() as db:
+        with self.transaction() as db:
             db.execute("DELETE FROM intents")
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Gives the tuples that every query has consumed and produced, over all runs."""
-        rows = self._read("SELECT query, tuples_in, tuples_out FROM cursors", ())
+        rows = self.read("SELECT query, tuples_in, tuples_out FROM cursors", ())
         return {query: (tuples_in, tuples_out) for query, tuples_in, tuples_out in rows}
 
     def shed(self, query: str, first_train: int, end_train: int, tuples: int) -> None:
         """Lets a query pass over trains that it does not see."""
-        with self._transaction() as db:
+        with self.transaction() as db:
             db.execute(
                 "UPDATE cursors SET next_train = ?, shed = shed + ?"
                 " WHERE query = ? AND next_train = ?", (end_train, tuples, query, first_train)
@@ -400,7 +326,7 @@ class Journal:
 
         Each term is counted by itself, so that a sum that is not right tells of a mistake.
         """
-        rows = self._read(
+        rows = self.read(
             "SELECT query, first_tuple, delivered, tuples_in - delivered - late, shed, missed,"
             " late,"
             " (SELECT COALESCE(MAX(t.first_tuple + t.tuples), 0) FROM trains t"
@@ -414,12 +340,13 @@ class Journal:
             for query, first, delivered, filtered, shed, missed, late, end, queued in rows
         }
 
-    def _read(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    def read(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """Gives what a SELECT finds."""
         with self._lock:
             return self._db.execute(sql, values).fetchall()
 
     @contextmanager
-    def _transaction(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
+    def transaction(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
         """One that is not durable survives the process, and the machine once a later one does."""
         with self._lock:
             self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -433,7 +360,7 @@ class Journal:
                 raise
 
     def _check_version(self, state: Path) -> None:
-        with self._transaction() as db:
+        with self.transaction() as db:
             db.execute("INSERT OR IGNORE INTO about VALUES ('version', ?)", (str(VERSION),))
             found = db.execute("SELECT value FROM about WHERE key = 'version'").fetchone()[0]
         if found != str(VERSION):

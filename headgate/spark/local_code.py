@@ -1,6 +1,5 @@
 """Spark's code for expressions of a plan, run over rows in the driver."""
 
-import json
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -8,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
 from headgate.spark.passage import ZONE, Passage
+from headgate.spark.plan_expressions import items_of, references_of, struct_of
 
 
 class Code:
@@ -41,26 +40,6 @@ class Code:
         taken = numbered([rows.column(at) for at in self._kept]).cast(self._input)
         with self._turn:
             return self._passage(taken)
-
-
-def items_of(sequence: Any) -> list[Any]:
-    """Gives a sequence of Scala's as a list."""
-    return [sequence.apply(number) for number in range(sequence.size())]
-
-
-def references_of(expression: Any) -> list[int]:
-    """Gives the numbers of the attributes that an expression names."""
-    return [each.exprId().id() for each in items_of(expression.references().toSeq())]
-
-
-def struct_of(expressions: Any) -> StructType:
-    """Gives the types of expressions, as columns that are numbered."""
-    fields = ",".join(
-        f'{{"name":"c{number}","type":{each.dataType().json()},"nullable":true,"metadata":{{}}}}'
-        for number, each in enumerate(items_of(expressions))
-    )
-    found: StructType = StructType.fromJson(json.loads(f'{{"type":"struct","fields":[{fields}]}}'))
-    return found
 
 
 def _nested(schema: pa.Schema) -> bool:

@@ -1,6 +1,5 @@
 """Spark's plan for a text, run in the driver: its expressions by its own code, no job."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,10 +11,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from headgate.spark.local_code import Code, items_of, numbered, references_of, struct_of
+from headgate.spark.local_code import Code, numbered
 from headgate.spark.local_rows import Encoded, TooMuch, aggregated, grouped, joined, merged
 from headgate.spark.local_sessions import with_sessions
 from headgate.spark.passage import ZONE
+from headgate.spark.plan_expressions import (
+    is_window,
+    items_of,
+    not_null,
+    place_of,
+    references_of,
+    struct_of,
+    text_of,
+    window_in,
+)
 from headgate.spark.projection import NotPlain, module_of
 
 _CODE = "org.apache.spark.sql.catalyst.expressions.UnsafeProjection"
@@ -41,9 +50,6 @@ class Given:
 
 
 Run = Callable[[Given], pa.Table]
-
-WINDOW = "window"
-"""The column with the window of a row."""
 
 AGGREGATED = "__hg_aggregated"
 """The name under which a plan is given its aggregates, where they are known already."""
@@ -168,7 +174,7 @@ class LocalPlan:
         child = self._relation(plan.child())
         code = self._compiled(plan.projectList(), child.attributes)
         names = {
-            each.exprId().id(): _text(each.child() if each.nodeName() == "Alias" else each, child)
+            each.exprId().id(): text_of(_inside(each), child.names)
             for each in items_of(plan.projectList())
         }
         return Relation(plan.output(), lambda given: code(child.run(given)), names, child.which)
@@ -176,7 +182,7 @@ class LocalPlan:
     def _filter(self, plan: Any) -> Relation:
         child = self._relation(plan.child())
         passes = self._condition(plan.condition(), child.attributes)
-        condition = _text(plan.condition(), child)
+        condition = text_of(plan.condition(), child.names)
 
         def which(given: Given) -> Any:
             return _those("passed", condition, child.which(given))
@@ -234,7 +240,7 @@ class LocalPlan:
                 raise NotPlain(kind)  # Spark adds in the order of time
         after = self._compiled(results, made)
         signature = self._signature(below, keys, functions)
-        window = _window_in(keys)
+        window = window_in(keys)
         if self.aggregation is not None:
             self.aggregation = None  # one above another: what closes below is not all there is
         elif (
@@ -273,18 +279,18 @@ class LocalPlan:
         watched = [
             argument for each in items_of(functions) for argument in items_of(each.children())
         ]
-        watched += [each for each in items_of(keys) if not _is_window(each)]
+        watched += [each for each in items_of(keys) if not is_window(each)]
         while plan.nodeName() != "LogicalRDD":
             if plan.nodeName() == "Filter":
                 words.append(plan.condition().sql())
                 watched.append(plan.condition())
             elif plan.nodeName() == "Project":
                 words += [each.sql() for each in items_of(plan.projectList())]
-                watched += [each for each in items_of(plan.projectList()) if not _is_window(each)]
+                watched += [each for each in items_of(plan.projectList()) if not is_window(each)]
             else:
                 return None
             plan = plan.child()
-        windows = {each.exprId().id() for each in items_of(plan.output()) if _is_window(each)}
+        windows = {each.exprId().id() for each in items_of(plan.output()) if is_window(each)}
         if len(self._views) > 1 or windows.intersection(
             name for each in watched for name in references_of(each)
         ):
@@ -314,8 +320,8 @@ class LocalPlan:
             return pa.Table.from_arrays(columns, names=schema.names)
 
         names = {**left.names, **right.names}
-        equal = [_text(each, names) for side in (keys._2(), keys._3()) for each in items_of(side)]
-        condition = "" if plan.condition().isEmpty() else _text(plan.condition().get(), names)
+        equal = [text_of(each, names) for side in (keys._2(), keys._3()) for each in items_of(side)]
+        condition = "" if plan.condition().isEmpty() else text_of(plan.condition().get(), names)
 
         def pairs_of(a: pa.Table, b: pa.Table, given: Given) -> tuple[Any, Any]:
             # Found once for all that join these rows by these keys, whatever else they ask.
@@ -343,7 +349,7 @@ class LocalPlan:
         self, condition: Any, attributes: Any
     ) -> Callable[[pa.Table], NDArray[np.bool_]]:
         places = {each.exprId().id(): at for at, each in enumerate(items_of(attributes))}
-        if (known := _not_null(condition, places)) is not None:
+        if (known := not_null(condition, places)) is not None:
             return lambda rows: np.logical_and.reduce(
                 [rows.column(at).is_valid().to_numpy() for at in known]
             )
@@ -361,7 +367,7 @@ class LocalPlan:
     def _compiled(self, expressions: Any, attributes: Any) -> Callable[[pa.Table], pa.Table]:
         """Gives what evaluates expressions over rows; plain columns are only passed on."""
         places = {each.exprId().id(): at for at, each in enumerate(items_of(attributes))}
-        wanted = [_place(each, places) for each in items_of(expressions)]
+        wanted = [place_of(each, places) for each in items_of(expressions)]
         if None not in wanted:
             return lambda rows: numbered([rows.column(at) for at in wanted])  # type: ignore[arg-type]
         return Code(self._session, self._code, expressions, attributes)
@@ -388,44 +394,6 @@ def _those(*parts: Any) -> Any:
     return None if None in parts else parts
 
 
-def _text(expression: Any, names: "Relation | Mapping[int, str]") -> str:
-    """Gives an expression as a text in which attributes are named by where they come from."""
-    known = names.names if isinstance(names, Relation) else names
-    nodes = json.loads(expression.toJSON())
-    for node in nodes:
-        if (number := node.pop("exprId", None)) is not None:
-            node["from"] = known.get(number["id"], number["id"])
-    # Sets are not in the one, sources of attributes not in the other.
-    return json.dumps(nodes) + str(expression.sql())
-
-
-def _place(expression: Any, places: Mapping[int, int]) -> int | None:
-    """Gives which attribute an expression only passes on; None where it does more."""
-    while expression.nodeName() == "Alias":
-        expression = expression.child()
-    return (
-        places.get(expression.exprId().id())
-        if expression.nodeName() == "AttributeReference"
-        else None
-    )
-
-
-def _not_null(condition: Any, places: Mapping[int, int]) -> list[int] | None:
-    """Gives the attributes of which a condition asks no more than that they are not NULL.
-
-    Spark puts such a one below every join of equal keys, and Arrow knows the answer.
-    """
-    if condition.nodeName() == "And":
-        found = [_not_null(each, places) for each in items_of(condition.children())]
-        return None if None in found else [at for each in found for at in each or ()]
-    place = _place(condition.child(), places) if condition.nodeName() == "IsNotNull" else None
-    return None if place is None else [place]
-
-
-def _is_window(expression: Any) -> bool:
-    return bool(expression.nodeName() == "AttributeReference" and expression.name() == WINDOW)
-
-
-def _window_in(keys: Any) -> int | None:
-    places = [at for at, each in enumerate(items_of(keys)) if _is_window(each)]
-    return places[0] if len(places) == 1 else None
+def _inside(expression: Any) -> Any:
+    """Gives what an alias stands for, anything else as it is."""
+    return expression.child() if expression.nodeName() == "Alias" else expression

@@ -16,8 +16,9 @@ import pyarrow as pa
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import Axis, Window
 from headgate.model.window_ends import Times, windows_of
-from headgate.spark.local_plan import WINDOW, Aggregation
+from headgate.spark.local_plan import Aggregation
 from headgate.spark.local_rows import Groups, grouped, merged
+from headgate.spark.plan_expressions import WINDOW
 from headgate.spark.timeline import Timeline
 
 

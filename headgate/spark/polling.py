@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +26,9 @@ log = logging.getLogger("headgate.spark")
 PAUSE_S = 1.0
 """How long a source that failed is left alone; its tuples wait there."""
 
+PATIENCE_S = 0.1
+"""How long a source waits for more important ones at the most."""
+
 
 @dataclass(eq=False)
 class Line:
@@ -43,7 +45,7 @@ class Line:
 
 
 class Poller:
-    """Asks every source when its time has come; one transaction for all that are alike important.
+    """Asks every source when its time has come; one transaction for all that are asked together.
 
     A source that fails (a directory that is gone, a full disk) is asked again later; nothing is
     lost, since its position is journalled with its train. One that raises StreamFailed itself is
@@ -52,8 +54,8 @@ class Poller:
     Args:
         arrived: called with the stream's number and the new train.
         pause_s: how long to wait, on top, before sources are asked again; 1 or more is until later.
-        importance: of a stream; of those that are due, the most important are asked first, and
-            their trains are told of before others are asked.
+        importance: of a stream; of those that are due the most important are asked, and their
+            trains told of, before others are; as long as these do not wait too long.
     """
 
     def __init__(
@@ -79,14 +81,18 @@ class Poller:
 
     def start(self) -> None:
         for line in self.lines:
-            line.source.resume(self._journal.positions(line.stream.name))
+            self._resume(line)
         self._thread.start()
 
     def add(self, line: Line) -> None:
         """Asks one more source from now on."""
         with self._lock:
-            line.source.resume(self._journal.positions(line.stream.name))
+            self._resume(line)
             self.lines.append(line)
+
+    def _resume(self, line: Line) -> None:
+        line.source.resume(self._journal.positions(line.stream.name))
+        line.due_at_s = time.monotonic()
 
     def remove(self, stream: str) -> None:
         """Asks a stream's source no more; what the round under way still has of it is not taken."""
@@ -119,13 +125,20 @@ class Poller:
                 self._left = []
             for line in left:
                 line.source.close()
+            self._round(self._first(lines))
             now_s = time.monotonic()
-            due = [line for line in lines if line.due_at_s <= now_s]
-            due.sort(key=self._rank)
-            for _, alike in groupby(due, self._rank):
-                self._round(list(alike))
             due_at_s = min((line.due_at_s for line in lines), default=now_s + 0.1)
-            self._ended.wait(max(0.0, due_at_s - time.monotonic()))
+            self._ended.wait(max(0.0, due_at_s - now_s))
+
+    def _first(self, lines: Sequence[Line]) -> list[Line]:
+        """Gives the most important of those that are due, or what has waited too long for them."""
+        now_s = time.monotonic()
+        late = [line for line in lines if now_s - line.due_at_s > PATIENCE_S]
+        if late:
+            return sorted(late, key=self._rank)
+        due = [line for line in lines if line.due_at_s <= now_s]
+        first = min(map(self._rank, due), default=0.0)
+        return [line for line in due if self._rank(line) == first]
 
     def _rank(self, line: Line) -> float:
         return -self._importance(line.stream.name)

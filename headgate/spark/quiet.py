@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from headgate.model.stream import Stream
 from headgate.model.window_ends import NEVER
-from headgate.spark.journal import Stand
+from headgate.spark.entries import Stand
 
 
 def passed_in_quiet(

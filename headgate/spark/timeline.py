@@ -12,7 +12,8 @@ from pyspark.sql.types import StructType
 from headgate.model.stream import Stream
 from headgate.model.window import Axis, Stateful, Window
 from headgate.model.window_ends import NEVER, Times, first_end
-from headgate.spark.journal import Entry, Journal, Stand, Train
+from headgate.spark.entries import Entries, Entry, Stand
+from headgate.spark.journal import Journal, Train
 from headgate.spark.open_sessions import OpenSessions
 from headgate.spark.quiet import passed_in_quiet
 from headgate.spark.stream_log import StreamLog, TimelineTrains
@@ -49,14 +50,15 @@ class Timeline:
     ) -> None:
         self.name, self._journal, self._sources, self._put = name, journal, sources, put
         self._lock = threading.RLock()
-        self._entries = journal.entries(name)
+        self._kept = Entries(journal, name)
+        self._entries = self._kept()
         self._first = self._entries[0].number if self._entries else journal.next_train(name)
         self._times = {name: TrainTimes(*source) for name, source in sources.items()}
         self.open_sessions = OpenSessions()
         self._sizes: dict[Axis, int] = {}
         self._slides: set[Window] = set()
         nothing = dict.fromkeys(sources, Stand(0, NEVER, NEVER))
-        self._gone = {**nothing, **journal.stands(name)}
+        self._gone = {**nothing, **self._kept.stands()}
         self._now = _after(self._gone, self._entries)
         self._needed = self._first
         self._heard_at_s: dict[str, float] = {}
@@ -178,7 +180,7 @@ class Timeline:
         )
 
     def _append(self, entry: Entry, durable: bool = False) -> None:
-        self._journal.add_entry(self.name, entry, durable)
+        self._kept.add(entry, durable)
         self._entries.append(entry)
         self._now = _after(self._now, [entry])
         if entry.train >= 0:
@@ -328,7 +330,7 @@ class Timeline:
             if before > self._first:
                 gone = self._entries[: before - self._first]
                 self._gone = _after(self._gone, gone)
-                self._journal.drop_entries(self.name, before, self._gone)
+                self._kept.drop(before, self._gone)
                 del self._entries[: before - self._first]
                 self._first = before
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from headgate.model.stream import Stream
 from headgate.model.window_ends import NEVER, Times
-from headgate.spark.journal import Entry
+from headgate.spark.entries import Entry
 from headgate.spark.stream_log import StreamLog
 
 

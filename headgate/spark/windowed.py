@@ -25,8 +25,9 @@ from headgate.model.window import (
 )
 from headgate.model.window_ends import NEVER, Times, windows_of
 from headgate.spark.group import Output
-from headgate.spark.local_plan import WINDOW, Aggregation
+from headgate.spark.local_plan import Aggregation
 from headgate.spark.panes import Panes, places_of, window_column
+from headgate.spark.plan_expressions import WINDOW
 from headgate.spark.small_query import SmallQuery
 from headgate.spark.timeline import Timeline
 from headgate.spark.train_times import Rows

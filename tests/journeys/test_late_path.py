@@ -10,7 +10,7 @@ import pytest
 from crash import CrashAt
 from pyspark.sql import SparkSession
 from sources import balanced, consume, until
-from test_windows import LATENESS_S, SCHEMA, Row, in_time, rows_of, write
+from two_streams import LATENESS_S, SCHEMA, Row, in_time, rows_of, write
 
 from headgate import Headgate, Query, Stream
 

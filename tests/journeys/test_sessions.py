@@ -10,7 +10,7 @@ from crash import CrashAt
 from independent import committed_rows
 from pyspark.sql import SparkSession
 from sources import balanced, consume, until
-from test_windows import BASE, Row, gate_over, in_time, rows_of, write
+from two_streams import BASE, Row, gate_over, in_time, rows_of, write
 
 from headgate import Headgate, Query, Stream
 from headgate.errors import QueryRefused

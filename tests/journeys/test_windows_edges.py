@@ -13,7 +13,7 @@ import pytest
 from independent import committed_rows
 from pyspark.sql import SparkSession
 from sources import balanced, consume, until
-from test_windows import BASE
+from two_streams import BASE
 
 from headgate import Headgate, Query, Sink, Stream, replay
 from headgate.errors import ConfigRefused, QueryRefused, RecoveryRefused

@@ -15,6 +15,7 @@ from timelines import SECOND, Make, over, stream
 from headgate.errors import ConfigRefused, RecoveryRefused
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.model.window_ends import NEVER
+from headgate.spark.entries import Entries
 from headgate.spark.journal import Journal
 from headgate.spark.late_tuples import LateTuples
 from headgate.spark.stream_log import StreamLog
@@ -130,7 +131,7 @@ def test_a_train_is_taken_in_once_its_late_tuples_are_safe(make: Make) -> None:
     assert world.end == 1
     world.can_set_aside = True
     world.timeline.beat(91)
-    assert [each.train for each in world.journal.entries("t")] == [0, 1, 2]
+    assert [each.train for each in Entries(world.journal, "t")()] == [0, 1, 2]
     assert world.aside == [("a", 1, 1, [True, False, True]), ("a", 2, 4, [True])]
     world.begin()
     assert len(world.aside) == 2

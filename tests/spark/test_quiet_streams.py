@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from timelines import SECOND, Make, over, stream
 
+from headgate.spark.entries import Entries
+
 
 def test_a_quiet_stream_goes_on_with_the_clock(make: Make) -> None:
     world = make(stream("a"))
@@ -23,7 +25,7 @@ def test_a_watermark_does_not_go_back_when_all_is_dropped(make: Make) -> None:
     world.timeline.beat(0)
     world.timeline.beat(20)
     world.timeline.drop(world.end)
-    assert not world.journal.entries("t")
+    assert not Entries(world.journal, "t")()
     for _ in range(2):
         assert world.timeline.watermark(world.end) == 21 * SECOND
         assert world.timeline.held("a") == 1

@@ -11,6 +11,7 @@ from timelines import Make, World, over, stream
 from headgate.model.stream import Stream
 from headgate.model.window import Axis, Window
 from headgate.model.window_ends import NEVER, windows_of
+from headgate.spark.entries import Entries
 
 spans = st.integers(1, 40)
 places = st.lists(st.integers(-100, 100), max_size=8)
@@ -104,7 +105,7 @@ def test_what_no_window_needs_is_dropped(make: Make) -> None:
         world.take("a", number)
         world.timeline.drop(world.end)
         assert world.timeline.held("a") >= number - 10
-    assert len(world.journal.entries("t")) <= 11
+    assert len(Entries(world.journal, "t")()) <= 11
 
 
 def test_rows_without_a_time_are_dropped_by_number(make: Make) -> None:
@@ -124,7 +125,7 @@ def test_trains_come_once_after_a_restart(make: Make) -> None:
     world.begin()
     world.timeline.speak()
     assert [train.tuples for train in world.heard] == [2, 1, 1]
-    assert [(each.stream, each.train) for each in world.journal.entries("t")] == [
+    assert [(each.stream, each.train) for each in Entries(world.journal, "t")()] == [
         ("a", 0), ("b", 0), ("a", 1),
     ]  # fmt: skip
     world.take("b", 6)

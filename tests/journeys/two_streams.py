@@ -1,0 +1,112 @@
+"""Two streams with all that makes time hard: late tuples, tuples without a time, twins."""
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from headgate import Headgate, Query, Stream
+
+SCHEMA = "k STRING, v INT, ts TIMESTAMP"
+BASE = datetime(2024, 3, 31, 0, 59, tzinfo=UTC)  # clocks in Europe go forward a minute later
+LATENESS_S = 4
+
+Row = tuple[str | None, int, datetime | None]
+
+
+def rows_of(seed: int, count: int) -> list[Row]:
+    """Readings of some places: mostly in order, some late, some without time or place, twins."""
+    luck = np.random.default_rng(seed)
+    now, rows = 0.0, []
+    for number in range(count):
+        now += luck.exponential(0.4)
+        at_s = round(now - luck.choice([0, 0, 0, 1.5, 3, 12]), 1)
+        time = None if luck.random() < 0.05 else BASE + timedelta(seconds=at_s)
+        place = None if luck.random() < 0.1 else "abc"[luck.integers(3)]
+        rows.append((place, int(luck.integers(0, 20)), time))
+        if number % 9 == 0:
+            rows.append(rows[-1])
+    return rows
+
+
+def write(folder: Path, rows: list[Row], files: int) -> None:
+    folder.mkdir(exist_ok=True)
+    for number in range(files):
+        part = rows[number * len(rows) // files : (number + 1) * len(rows) // files]
+        table = pa.table(
+            {
+                "k": pa.array([row[0] for row in part], pa.string()),
+                "v": pa.array([row[1] for row in part], pa.int32()),
+                "ts": pa.array([row[2] for row in part], pa.timestamp("us", tz="UTC")),
+            }
+        )
+        pq.write_table(table, folder / f"{number:04d}.parquet")
+
+
+def in_time(rows: list[Row], lateness_s: float = LATENESS_S) -> tuple[list[Row], datetime]:
+    """The rows that are not late, one after the other, and the watermark behind the last."""
+    kept: list[Row] = []
+    top: datetime | None = None
+    for row in rows:
+        if row[2] is not None:
+            if top is None or row[2] >= top - timedelta(seconds=lateness_s):
+                kept.append(row)
+            top = row[2] if top is None else max(top, row[2])
+    assert top is not None
+    return kept, top - timedelta(seconds=lateness_s)
+
+
+def gate_over(spark: SparkSession, folder: Path, texts: Mapping[str, str], **more: Any) -> Headgate:
+    settings = {"state": folder / "state", "classes": {"H": 6, "N": 1}, "rehearsal_s": 0}
+    gate = Headgate(spark, **{**settings, **more})
+    for name in ("left", "right"):
+        if (folder / name).exists():
+            gate.add_stream(
+                Stream(
+                    name=name + "s", format="parquet", schema=SCHEMA, event_time="ts",
+                    options={"path": str(folder / name), "maxFilesPerTrigger": "1"},
+                    trigger_s=0, lateness_s=LATENESS_S, quiet_s=None,
+                )
+            )  # fmt: skip
+    for number, (name, sql) in enumerate(texts.items()):
+        gate.add_query(Query(name=name, sql=sql, query_class="HN"[number % 2]))
+    return gate
+
+
+def answer(sql: str, **relations: list[Row]) -> Counter[tuple[Any, ...]]:
+    """What DuckDB says over rows; `ends(slide)` are multiples of so many seconds."""
+    with duckdb.connect() as db:
+        db.execute("SET TimeZone = 'UTC'")
+        for name, rows in relations.items():
+            table = pa.table(
+                {
+                    "k": pa.array([row[0] for row in rows], pa.string()),
+                    "v": pa.array([row[1] for row in rows], pa.int32()),
+                    "ts": pa.array([row[2] for row in rows], pa.timestamp("us", tz="UTC")),
+                }
+            )
+            db.register(name, table)
+        found = db.sql(sql).to_arrow_table()
+        rows_ = zip(*(column.to_pylist() for column in found.columns), strict=True)
+        return Counter(tuple(plain(value) for value in row) for row in rows_)
+
+
+def plain(value: Any) -> Any:
+    return value.timestamp() if isinstance(value, datetime) else value
+
+
+def windows(size_s: int, slide_s: int, upto: datetime, of: str = "lefts") -> str:
+    """A relation of rows with the end of each window that has them and has closed, in DuckDB."""
+    return (
+        f"(SELECT r.*, e.e AS e FROM {of} r JOIN (SELECT unnest(generate_series("
+        f"TIMESTAMPTZ '2024-03-31 00:58:00+00', TIMESTAMPTZ '{upto.isoformat()}',"
+        f" INTERVAL {slide_s} SECOND)) AS e) e"
+        f" ON r.ts < e.e AND r.ts >= e.e - INTERVAL {size_s} SECOND)"
+    )
