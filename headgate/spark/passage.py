@@ -54,10 +54,13 @@ class Passage:
 
 @cache
 def _compiled(jvm: Any) -> Any:
+    # Two workers may come here at once, and py4j takes classes of one name for one class.
+    name = f"Passage{uuid4().hex}"
+    source = Path(__file__).with_name("Passage.java").read_text()
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
-    compiler.cook(Path(__file__).with_name("Passage.java").read_text())
-    return compiler.getClassLoader().loadClass("Passage")
+    compiler.cook(source.replace("class Passage", f"class {name}"))
+    return compiler.getClassLoader().loadClass(name)
 
 
 def _read(back: str, schema: pa.Schema) -> pa.Table:

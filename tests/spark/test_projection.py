@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from headgate.spark import passage
 from headgate.spark.projection import NotPlain, Projection
 from headgate.spark.refusals import SPARK_ERRORS, cause_of
 
@@ -208,3 +209,15 @@ def test_two_threads_use_one_projection(own: SparkSession) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_what_is_compiled_twice_works_side_by_side(own: SparkSession) -> None:
+    schema = own.createDataFrame([], "i INT").schema
+    rows = pa.table({"i": pa.array([1, 2], pa.int32())})
+    found = []
+    for number in range(3):
+        passage._compiled.cache_clear()  # as if another worker came before it was there
+        found.append(Projection(own, {"n": f"i + {number}"}, schema))
+    for _ in range(2):
+        made = [each(rows)["n"].to_pylist() for each in found]
+        assert made == [[1, 2], [2, 3], [3, 4]]
