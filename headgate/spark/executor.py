@@ -107,10 +107,14 @@ class Executor:
         ]
 
     def _kin(self, path: Path, twins: Mapping[str, str]) -> object:
-        """Gives what queries have in common that are better off in one call: an answer, a join."""
+        """Gives what queries have in common that are better off in one call: an answer, a join, or
+        what they aggregate, over windows of whatever size.
+        """
         how = path.stateful
         if how is not None and how.mode == "pairs":
             return shared_by(path, self._sharing), path.stream, how.inputs, how.join
+        if how is not None and how.mode == "windows":
+            return shared_by(path, self._sharing), path.stream, " ".join(how.text.split())
         return twins.get(path.query.name, path.query.name)
 
     def twins(self, paths: Iterable[Path]) -> dict[str, str]:
@@ -140,8 +144,15 @@ class Executor:
         words = [f"one answer for {len(equal)} equal queries"] if len(equal) > 1 else []
         if alike:
             words.append(f"panes in common with {len(alike)} that aggregate alike")
-        kin = {each.query.name: self._kin(each, twins) for each in paths}
-        joins = [each for each in kin if kin[each] == kin[name] and each not in equal]
+        own = self._kin(path, twins)
+        joins = [
+            each.query.name
+            for each in paths
+            if each.stateful is not None
+            and each.stateful.mode == "pairs"
+            and each.query.name not in equal
+            and self._kin(each, twins) == own
+        ]
         if joins:
             words.append(f"a join in common with {len(joins)}")
             alike += joins

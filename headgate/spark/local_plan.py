@@ -19,7 +19,7 @@ from headgate.spark.plan_expressions import (
     is_window,
     items_of,
     not_null,
-    place_of,
+    pick_of,
     references_of,
     struct_of,
     text_of,
@@ -367,9 +367,9 @@ class LocalPlan:
     def _compiled(self, expressions: Any, attributes: Any) -> Callable[[pa.Table], pa.Table]:
         """Gives what evaluates expressions over rows; plain columns are only passed on."""
         places = {each.exprId().id(): at for at, each in enumerate(items_of(attributes))}
-        wanted = [place_of(each, places) for each in items_of(expressions)]
-        if None not in wanted:
-            return lambda rows: numbered([rows.column(at) for at in wanted])  # type: ignore[arg-type]
+        picks = [pick_of(each, places) for each in items_of(expressions)]
+        if None not in picks:
+            return lambda rows: numbered([pick(rows) for pick in picks if pick])
         return Code(self._session, self._code, expressions, attributes)
 
     def _schema_of(self, attributes: Any) -> pa.Schema:

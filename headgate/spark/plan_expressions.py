@@ -1,9 +1,11 @@
 """Expressions of Spark's plans, as far as we look into them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
 WINDOW = "window"
@@ -49,6 +51,20 @@ def place_of(expression: Any, places: Mapping[int, int]) -> int | None:
         if expression.nodeName() == "AttributeReference"
         else None
     )
+
+
+def pick_of(expression: Any, places: Mapping[int, int]) -> Callable[[pa.Table], Any] | None:
+    """Gives what picks the column that an expression only passes on, or a field of it, the end of a
+    window say; None where it does more.
+    """
+    if (place := place_of(expression, places)) is not None:
+        return lambda rows: rows.column(place)
+    while expression.nodeName() == "Alias":
+        expression = expression.child()
+    if expression.nodeName() != "GetStructField":
+        return None
+    whole, field = place_of(expression.child(), places), expression.ordinal()
+    return None if whole is None else lambda rows: pc.struct_field(rows.column(whole), field)
 
 
 def not_null(condition: Any, places: Mapping[int, int]) -> list[int] | None:

@@ -49,6 +49,8 @@ class SmallQuery:
         self._local: LocalPlan | None = None
         self._driver_can: bool | None = False if lane == "job" or apply else None
         self._turn = threading.Lock()
+        self.no_rows: pa.Table | None = None
+        """No results, of the right columns, once somebody has asked for them."""
 
     def __call__(
         self,

@@ -280,7 +280,7 @@ class Windowed:
 
     def _none(self, session: SparkSession) -> Output:
         """Gives no rows, of the right columns."""
-        if not hasattr(self, "_no_rows"):
+        if self._query.no_rows is None:
             views = {each.view: self._empty(each) for each in self._how.inputs}
             if self._how.mode == "union":
                 views = {
@@ -297,8 +297,8 @@ class Windowed:
                     )
                     for number, each in enumerate(self._how.inputs)
                 }
-            self._no_rows = visible(self._query(session, views)).slice(0, 0)
-        return Output(self._no_rows, np.zeros(0))
+            self._query.no_rows = visible(self._query(session, views)).slice(0, 0)
+        return Output(self._query.no_rows, np.zeros(0))
 
     def _empty(self, source: Input) -> pa.Table:
         if source not in self._empties:
