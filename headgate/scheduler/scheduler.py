@@ -186,6 +186,7 @@ class Scheduler:
         old = [unit for unit in range(len(self.table)) if unit not in event.cursors]
         table[old] = self.table[old]
         new = len(table) - len(self.table)
+        again = [unit for unit in event.cursors if unit < len(self.table)]
         self.network, self.table = event.network, table
         self.groups = np.array(event.groups, dtype=np.int64) if len(event.groups) else None
         self.cursors = np.concatenate([self.cursors, np.zeros(new, dtype=np.int64)])
@@ -197,7 +198,7 @@ class Scheduler:
             self.buffers.append(StreamBuffer(event.first_trains[stream]))
             self._most_tuples.append(self.train_tuples)
         if self.statistics is not None:
-            self.statistics.grow(table)
+            self.statistics.grow(table, again)
         self._prepare()
         for units in self._units_of_stream:
             self._refresh(units)

@@ -1,6 +1,6 @@
 """Cost and selectivity of every unit, learned from what its calls took (Sharaf §3.3.3)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -60,20 +60,25 @@ class Statistics:
         self._feeds: dict[int, tuple[int, ...]] = {}
         self.grow(table)
 
-    def grow(self, table: UnitTable) -> None:
-        """Takes in the units that have come since, with what the table says of them."""
-        old = len(self._measured)
-        new = table[old:]
-        known = ~np.isnan(new["box_cost_s"] * new["box_selectivity"])
+    def grow(self, table: UnitTable, again: Iterable[int] = ()) -> None:
+        """Takes in the units that have come since, with what the table says of them.
+
+        Args:
+            again: the numbers of units that went before, and now are others.
+        """
+        old, count = len(self._measured), len(table)
+        new = np.array([*again, *range(old, count)], dtype=np.int64)
+        known = ~np.isnan(table["box_cost_s"][new] * table["box_selectivity"][new])
         if not old and known.any():
-            self._overhead_s[:] = np.maximum(new["overhead_s"][known].mean(), LEAST_S[0])
+            self._overhead_s[:] = np.maximum(table["overhead_s"][new][known].mean(), LEAST_S[0])
             self._overhead_doubt[:] = REHEARSED
-        costs_s = np.where(known, new["box_cost_s"], PRIOR_COST_S)
-        self._cost_s = np.concatenate([self._cost_s, costs_s])
-        self._doubt = np.concatenate([self._doubt, np.where(known, REHEARSED, UNKNOWN)])
-        self._measured = np.concatenate([self._measured, known])
-        self._lane = np.concatenate([self._lane, np.zeros(len(new), dtype=np.int64)])
-        new["box_selectivity"][~known] = PRIOR_SELECTIVITY
+        self._cost_s, self._doubt = np.resize(self._cost_s, count), np.resize(self._doubt, count)
+        self._measured = np.resize(self._measured, count)
+        self._lane = np.resize(self._lane, count)
+        self._cost_s[new] = np.where(known, table["box_cost_s"][new], PRIOR_COST_S)
+        self._doubt[new] = np.where(known, REHEARSED, UNKNOWN)
+        self._measured[new], self._lane[new] = known, 0
+        table["box_selectivity"][new[~known]] = PRIOR_SELECTIVITY
         self._publish(table)
 
     def connect(self, feeds: Mapping[int, tuple[int, ...]], table: UnitTable) -> None:

@@ -2,7 +2,9 @@
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -203,3 +205,28 @@ def test_trains_of_important_streams_are_told_of_before_others_are_asked(
     poller.stop()
     journal.close()
     assert happened == ["b asked", "b told", "a asked", "c asked", "a told", "c told"]
+
+
+def test_nobody_waits_long_for_a_stream_that_always_has_more(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    journal, cache = Journal(tmp_path), TrainCache(Limits().cache_bytes)
+    schema, lines = schema_of(spark, "n INT"), []
+    for number, name in enumerate("ab"):
+        log = StreamLog(tmp_path, name, journal, schema, cache)
+        stream = Stream(name=name, format="python", schema="n INT", trigger_s=0.0)
+        rows = RowSource(stream, schema, lambda first: ({"n": n % 9} for n in count(first)))
+        lines.append(Line(number, stream, log, rows))
+    arrived: Counter[int] = Counter()
+    poller = Poller(
+        lines, journal, tmp_path, lambda number, train: arrived.update([number]),
+        importance={"a": 1.0, "b": 6.0}.__getitem__,
+    )  # fmt: skip
+    poller.start()
+    ends_at_s = time.monotonic() + 20.0
+    while arrived[0] < 3:
+        assert time.monotonic() < ends_at_s, arrived
+        time.sleep(0.005)
+    poller.stop()
+    journal.close()
+    assert arrived[1] > arrived[0]
