@@ -14,6 +14,7 @@ from sources import balanced, consume, until
 from two_streams import BASE, SCHEMA, Row, answer, gate_over, in_time, rows_of, windows, write
 
 from headgate import Headgate, Query, Stream
+from headgate.model.events import StepFinished
 
 pytestmark = pytest.mark.spark
 
@@ -104,8 +105,17 @@ def test_windows_of_many_sizes_share_their_panes(
         for size, slide in sizes
     }
     gate = gate_over(spark, tmp_path, texts, train_tuples=30)
-    gate.start()
+    names, calls = list(texts), Counter[frozenset[str]]()
+
+    def hear(event: object) -> None:
+        if isinstance(event, StepFinished):
+            calls[frozenset(names[unit] for unit in event.call.units)] += 1
+
+    gate.start(listeners=[hear])
     consume(gate, len(rows))
+    # Once each was probed alone, those of a class go on together, whatever their windows.
+    assert calls[frozenset({"w20_5", "w30_10"})] > 0, calls
+    assert calls[frozenset({"w10_10", "w6_4"})] > 0, calls
     windowed = gate._engine._executor.windowed
     panes = windowed._panes
     assert windowed.memory_bytes == sum(
