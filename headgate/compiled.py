@@ -17,7 +17,7 @@ from numba.core import config as numba_config
 from numba.misc import appdirs
 
 A_DAY_S = 86_400.0
-ROOMS = ("metrics", "model", "policies", "simulation", "workloads")
+ROOMS = ("metrics", "model", "policies", "scheduler", "simulation", "workloads")
 """Where compiled functions are, or what they take from."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -8,10 +8,11 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from headgate.errors import ConfigRefused
-from headgate.model.plan import Sharing
+from headgate.model.plan import Share
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import FORMATS, Query, QueryStatistics, Sink, SinkFormat
 from headgate.model.stream import Stream
+from headgate.model.units import Sharing
 from headgate.workloads.arrivals import Bursts
 from headgate.workloads.forest import arrivals_of
 
@@ -171,8 +172,13 @@ class Pipeline(_Strict):
         description="what the log may take on disk before sources wait and tuples are shed where"
         " queries allow it",
     )
-    share: Sharing = Field(
+    share: Share = Field(
         "class", description="between which queries equal parts run once: one class, all, none"
+    )
+    sharing: Sharing = Field(
+        "pdt",
+        description="what queries that share a call are worth to a policy that ranks by rates:"
+        " those that raise the value of all (pdt), the best (max) or all (sum)",
     )
     record: bool = Field(False, description="keep what happens in STATE/recording, for a replay")
     call_timeout_s: float = Field(

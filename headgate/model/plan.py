@@ -6,7 +6,7 @@ from typing import Literal
 Lane = Literal["driver", "job"]
 """How the Spark engine runs a call: rows through the driver, or a job."""
 
-Sharing = Literal["class", "all", "none"]
+Share = Literal["class", "all", "none"]
 """Between which queries equal parts run once: those of one class, all, or none."""
 
 ALL = 2**62

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from headgate.model.events import Ints, Measured, StepFinished, StepStarted
+from headgate.model.events import Floats, Ints, Measured, StepFinished, StepStarted
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
@@ -136,8 +136,14 @@ class Cqc(Around):
         self._share_out(max(self.period_s, self.period_steps * self._steps_s / self._steps))
 
     def may_fuse(self, table: UnitTable, unit: int, other: int) -> bool:
-        same_class = bool(table["query_class"][unit] == table["query_class"][other])
+        same_class = self._class_of_unit[unit] == self._class_of_unit[other]
         return same_class and self.inner.may_fuse(table, unit, other)
+
+    def value(self, selectivity: float, cost_s: float, ideal_s: float) -> float:
+        return self.inner.value(selectivity, cost_s, ideal_s)
+
+    def rates(self, selectivity: Floats, cost_s: Floats, ideal_s: Floats) -> Floats | None:
+        return self.inner.rates(selectivity, cost_s, ideal_s)
 
     def _sources_last(self, ready: Ints) -> Ints:
         """Gives the operators of a class that have tuples; its sources if there are none."""

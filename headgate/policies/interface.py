@@ -94,6 +94,13 @@ class Policy(ABC):
         """Ranks a segment by S, C̄ and T, for shared operators (Sharaf §3.6); S / C̄ if not said."""
         return selectivity / cost_s
 
+    def rates(self, selectivity: Floats, cost_s: Floats, ideal_s: Floats) -> Floats | None:
+        """Ranks units by S, C̄ and T where priorities are rates, something over C̄; else None.
+
+        Only then do those of units that run together add up (Sharaf §3.6).
+        """
+        return None
+
     def inside(self) -> Sequence["Policy"]:
         """Gives the policies that may decide for it."""
         return ()

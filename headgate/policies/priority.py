@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Literal, get_args
 
 import numba
@@ -97,9 +97,8 @@ class PriorityPolicy(Policy):
     def prepare(self, units: Units) -> None:
         """Compiles, so that the first decision is as quick as the next."""
         self._units = units
-        adds_up = self.changes in ("never", "wait") and self._is_rate()
         self._shared = tuple(
-            shape.number for shape in units.shapes if adds_up and len(shape.segments) > 1
+            shape.number for shape in units.shapes if self._adds_up and len(shape.segments) > 1
         )
         ways.priorities(np.ones(1, dtype=UNIT), np.zeros(1, dtype=np.int64), 0.0, self.function)
 
@@ -119,16 +118,26 @@ class PriorityPolicy(Policy):
         return values
 
     def value(self, selectivity: float, cost_s: float, ideal_s: float) -> float:
-        row = np.zeros(1, dtype=UNIT)
-        row["selectivity"], row["cost_s"], row["tuple_cost_s"] = selectivity, cost_s, cost_s
-        row["ideal_s"] = row["remaining_s"] = ideal_s
-        row["head_arrived_at_s"], row["mean_arrived_at_s"] = -1.0, -1.0
-        row["weight"] = row["pending"] = row["due"] = 1
-        return float(ways.priorities(row, np.zeros(1, dtype=np.int64), 0.0, self.function)[0])
+        one = np.array([selectivity]), np.array([cost_s]), np.array([ideal_s])
+        return float(self._valued(*one)[0])
 
-    def _is_rate(self) -> bool:
-        """Tells whether the priority is some numerator over C̄, so that segments add up."""
-        return self.value(1.0, 2.0, 1.0) == self.value(1.0, 1.0, 1.0) / 2.0
+    def rates(self, selectivity: Floats, cost_s: Floats, ideal_s: Floats) -> Floats | None:
+        return self._valued(selectivity, cost_s, ideal_s) if self._adds_up else None
+
+    def _valued(self, selectivity: Floats, cost_s: Floats, ideal_s: Floats) -> Floats:
+        rows = np.zeros(len(selectivity), dtype=UNIT)
+        rows["selectivity"], rows["cost_s"], rows["tuple_cost_s"] = selectivity, cost_s, cost_s
+        rows["ideal_s"] = rows["remaining_s"] = ideal_s
+        rows["head_arrived_at_s"], rows["mean_arrived_at_s"] = -1.0, -1.0
+        rows["weight"] = rows["pending"] = rows["due"] = 1
+        values: Floats = ways.priorities(rows, np.arange(len(rows)), 0.0, self.function)
+        return values
+
+    @cached_property
+    def _adds_up(self) -> bool:
+        """Whether the priority is some numerator over C̄, so that segments add up."""
+        steady = self.changes in ("never", "wait")
+        return steady and self.value(1.0, 2.0, 1.0) == self.value(1.0, 1.0, 1.0) / 2.0
 
     def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
         everybody = np.arange(len(table))

@@ -11,9 +11,10 @@ from headgate.metrics.report import Report
 from headgate.model.account import Account
 from headgate.model.performance import Rows as SpecificationRows
 from headgate.model.performance import specification_of
-from headgate.model.plan import ALL, Lane, Sharing
+from headgate.model.plan import ALL, Lane, Share
 from headgate.model.query import Deliver, Query, QueryClass, QueryStatistics
 from headgate.model.stream import Rows, Stream
+from headgate.model.units import Sharing
 from headgate.policies import Policy, policy_named
 from headgate.policies.amos import Amos
 from headgate.runtime.cutting import cut_pays
@@ -52,6 +53,9 @@ class Headgate:
         call_timeout_s: how long a call may take; its query has failed then, the others go on.
         lane: `driver` or `job` for every call that can go this way; without it the cheaper one.
         share: between which queries equal parts run once: those of one `class`, `all`, or `none`.
+        sharing: what queries are worth that share a call, to a policy that ranks by rates: as much
+            as those whose part in it raises the value of all, `pdt`; as all, `sum`; as the best of
+            them, `max` (Sharaf §3.6).
         master: which Spark to start when none is passed in, with `spark_config` as settings.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
@@ -73,7 +77,8 @@ class Headgate:
         record: bool = False,
         call_timeout_s: float = 300.0,
         lane: Lane | None = None,
-        share: Sharing = "class",
+        share: Share = "class",
+        sharing: Sharing = "pdt",
         master: str = "local[*]",
         spark_config: Mapping[str, str] | None = None,
         reached: Callable[[str], None] = lambda point: None,
@@ -94,7 +99,8 @@ class Headgate:
         _refuse_nothing("seconds", call_timeout_s=call_timeout_s)
         self._limits = room.Limits(memory_bytes, log_bytes)
         self._call_timeout_s = call_timeout_s
-        self._reached, self._lane, self._sharing = reached, lane, share
+        self._reached, self._lane = reached, lane
+        self._share, self._sharing = share, sharing
         self._record = record
         self._owns_session = spark is None
         self._session = spark or room.local_session(self.state, master, spark_config or {})
@@ -235,13 +241,13 @@ class Headgate:
             self._session, network, roster.catalogue.schemas, self.state,
             rows=roster.rows, workers=self._workers, retention_s=self._retention_s,
             limits=self._limits, lane=self._lane, reached=self._reached, deliver=roster.deliver,
-            call_timeout_s=self._call_timeout_s, sharing=self._sharing,
+            call_timeout_s=self._call_timeout_s, share=self._share,
         )  # fmt: skip
         try:
             new = Running(
                 self._engine, network, self.policy, self._rehearsed(progress), self.state,
                 workers=self._workers, train_tuples=self._train_tuples,
-                most_fused=self._most_fused,
+                most_fused=self._most_fused, sharing=self._sharing,
                 call_bytes=self._limits.memory_bytes / 8 / self._workers,
             )  # fmt: skip
             for name, handle in roster.handles.items():

@@ -30,6 +30,7 @@ def load(
         most_fused=pipeline.most_fused,
         retention_s=pipeline.retention_s,
         share=pipeline.share,
+        sharing=pipeline.sharing,
         rehearsal_s=pipeline.rehearsal_s,
         memory_bytes=pipeline.memory_bytes,
         log_bytes=pipeline.log_bytes,

@@ -52,6 +52,7 @@ class Recorder:
             cursors=tuple(scheduler.cursors.tolist()),
             known=known,
             groups=() if scheduler.groups is None else tuple(scheduler.groups.tolist()),
+            sharing=scheduler.sharing,
         )
         self.file.write_text(header_of(scheduler.network, settings), encoding="utf-8")
         self._turn: Turn | None = None

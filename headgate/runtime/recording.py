@@ -36,6 +36,7 @@ from headgate.model.plan import ALL, BoxCall
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import Query, QueryClass, QueryStatistics
 from headgate.model.stream import Stream
+from headgate.model.units import Sharing
 
 FOLDER, FORMAT = "recording", 3
 
@@ -74,6 +75,7 @@ class Settings:
     cursors: tuple[int, ...]
     known: Mapping[str, QueryStatistics]
     groups: tuple[int, ...] = ()
+    sharing: Sharing = "max"  # which is what runs did before it could be chosen
 
 
 @dataclass(frozen=True)

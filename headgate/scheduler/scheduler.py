@@ -23,12 +23,13 @@ from headgate.model.events import (
 from headgate.model.network import Network
 from headgate.model.plan import ALL, BoxCall, Step
 from headgate.model.unit_table import UnitTable, unit_table
-from headgate.model.units import units_of
+from headgate.model.units import Sharing, units_of
 from headgate.policies.interface import Policy, State
 from headgate.scheduler.fusion import fuse
 from headgate.scheduler.monitor import Monitor
 from headgate.scheduler.queues import StreamBuffer
 from headgate.scheduler.statistics import Statistics
+from headgate.scheduler.together import Together
 
 
 class Scheduler:
@@ -44,6 +45,7 @@ class Scheduler:
         first_trains: where each stream's log begins, for a run that resumes.
         cursors: where each unit stands, for a run that resumes.
         groups: a number for every unit, the same for those whose code the engine shares.
+        sharing: what units of a group are worth that stand at the same train.
     """
 
     def __init__(
@@ -61,12 +63,14 @@ class Scheduler:
         first_trains: Sequence[int] = (),
         cursors: Ints | None = None,
         groups: Sequence[int] = (),
+        sharing: Sharing = "pdt",
     ) -> None:
         self.network, self.table, self.policy = network, table, policy
         self.workers, self.train_tuples, self.most_fused = workers, train_tuples, most_fused
         self.statistics, self.call_bytes = statistics, call_bytes
         self.cursors = np.zeros(len(table), dtype=np.int64) if cursors is None else cursors
         self.groups = np.array(groups, dtype=np.int64) if len(groups) else None
+        self._kin, self._together = self.groups, Together(sharing)
         firsts = first_trains or [0] * len(network.streams)
         self.buffers = [StreamBuffer(first) for first in firsts]
         self._most_tuples = [train_tuples] * len(firsts)
@@ -136,10 +140,17 @@ class Scheduler:
         """The units that have tuples and do not run."""
         return np.flatnonzero(self._idle & (self.table["pending"] > 0))
 
+    @property
+    def sharing(self) -> Sharing:
+        """What units of a group are worth that stand at the same train."""
+        return self._together.sharing
+
     def passed(self, stream: int) -> int:
         """Gives the train that every consumer of a stream has passed; one that failed has not."""
-        units = [unit for unit in self._units_of_stream[stream] if unit not in self._out]
-        return int(self.cursors[units].min()) if units else self.buffers[stream].end
+        units = self._units_of_stream[stream]
+        if self._out:
+            units = units[~np.isin(units, list(self._out))]
+        return int(self.cursors[units].min()) if len(units) else self.buffers[stream].end
 
     def _shed(self, now_s: float) -> None:
         """Lets queries that allow it pass over what waits for them, but for the last train.
@@ -177,8 +188,26 @@ class Scheduler:
             feeds = {shape.number: shape.feeds for shape in units.shapes if shape.feeds}
             self.statistics.connect(feeds, self.table)
         self.policy.prepare(units)
+        self._kin = self._groups_that_fuse()
+        if self._kin is not None:
+            # Compiles, so that the first decision is as quick as the next.
+            everybody = np.arange(len(self.table))
+            self._together.seen(self.policy, self.table, everybody, self._kin, self.cursors)
         watched = self.policy.wake_at_s < inf
         self._monitor = Monitor(self.network, self.table) if watched else None
+
+    def _groups_that_fuse(self) -> Ints | None:
+        """Gives the groups, by class where the policy lets no two classes share a call."""
+        if self.groups is None:
+            return None
+        classes, first = self.table["query_class"].tolist(), dict[int, int]()
+        for unit, group in enumerate(self.groups.tolist()):
+            other = first.setdefault(group, unit)
+            if classes[unit] == classes[other] or self.policy.may_fuse(self.table, other, unit):
+                continue
+            by_class: Ints = self.groups * len(self.network.classes) + self.table["query_class"]
+            return by_class
+        return self.groups
 
     def _change(self, event: NetworkChanged) -> None:
         """Makes room for what has come; what was there stays as it is."""
@@ -217,12 +246,14 @@ class Scheduler:
         if self.statistics is not None and len(new := self.statistics.unmeasured(ready)):
             # A query without statistics is probed first, alone, so that its cost is its own.
             return self._call((int(new[0]),), ALL, None, now_s)
-        steps = self.policy.plan(State(self.table, ready, self._figures), now_s)
+        table, in_charge = self.table, self.policy.in_charge(now_s)
+        shown, groups = table, self._kin
+        if groups is not None:
+            shown, groups = self._together.seen(in_charge, table, ready, groups, self.cursors)
+        steps = self.policy.plan(State(shown, ready, self._figures), now_s)
         if not steps:
             return None
-        self._check(steps, set(ready.tolist()))
-        table = self.table
-
+        self._check(steps, ready)
         whole = self._whole[steps[0].unit]
 
         def may_fuse(unit: int, other: int) -> bool:
@@ -230,17 +261,20 @@ class Scheduler:
 
         members, stop = fuse(
             steps, table, self.cursors, most=self.most_fused, may_fuse=may_fuse,
-            at_any_cost=self.policy.in_charge(now_s).fuses_at_any_cost, groups=self.groups,
-            only_group=whole,
+            at_any_cost=in_charge.fuses_at_any_cost, groups=groups,
+            only_among=self._kin if whole else None,
         )  # fmt: skip
         tuples = min(step.tuples for step in members)
         return self._call(tuple(step.unit for step in members), tuples, stop, now_s)
 
-    def _check(self, steps: Sequence[Step], ready: set[int]) -> None:
+    def _check(self, steps: Sequence[Step], ready: Ints) -> None:
         """Refuses a plan that cannot be executed; policies suggest, the scheduler decides."""
         named: set[int] = set()
+        may_run = set(ready.tolist())
+        if len(steps) == len({step.unit for step in steps} & may_run):
+            return
         for step in steps:
-            if step.unit not in ready:
+            if step.unit not in may_run:
                 reason = "has nothing pending, runs, or does not exist"
                 raise PlanRejected(policy=self.policy.name, unit=step.unit, reason=reason)
             if step.unit in named:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from headgate.model.form import Form
 from headgate.model.network import Path
-from headgate.model.plan import Sharing
+from headgate.model.plan import Share
 from headgate.spark import constants, group
 
 LEAST_ALIKE = 24
@@ -29,7 +29,7 @@ def parts_of(
     texts: Mapping[str, str],
     costly: Callable[[Path], bool],
     as_table: Callable[[str, Form, int], bool],
-    sharing: Sharing = "class",
+    share: Share = "class",
 ) -> Iterator[Part]:
     """Gives the parts; a query that is in none has code of its own.
 
@@ -41,12 +41,12 @@ def parts_of(
         texts: what a query for a sink of text puts out, by name.
         costly: whether a query takes long alone.
         as_table: whether so many queries of a stream that have a form are a table of constants.
-        sharing: between which queries code is shared.
+        share: between which queries code is shared.
     """
     rooms: dict[tuple[str, str], list[Path]] = {}
     for path in paths:
         if not path.runs_whole:
-            rooms.setdefault((path.stream, shared_by(path, sharing)), []).append(path)
+            rooms.setdefault((path.stream, shared_by(path, share)), []).append(path)
     for (stream, _), found in rooms.items():
         kin: dict[object, list[Path]] = {}
         cheap: list[Path] = []
@@ -69,10 +69,10 @@ def parts_of(
                 yield from divided(each)
 
 
-def shared_by(path: Path, sharing: Sharing) -> str:
+def shared_by(path: Path, share: Share) -> str:
     """Names those between which a query's equal parts run once."""
     names = {"class": f"class {path.query.query_class}", "all": "all"}
-    return names.get(sharing, f"query {path.query.name}")
+    return names.get(share, f"query {path.query.name}")
 
 
 def alike_in(paths: Iterable[Path], texts: Mapping[str, str]) -> list[tuple[Form, list[Path]]]:

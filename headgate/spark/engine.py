@@ -27,7 +27,7 @@ from headgate.model.events import (
     UnitFailed,
 )
 from headgate.model.network import Network, Path
-from headgate.model.plan import BoxCall, Lane, Sharing
+from headgate.model.plan import BoxCall, Lane, Share
 from headgate.model.query import Deliver, QueryStatistics
 from headgate.model.stream import Rows
 from headgate.spark.budget import FULL, SLOW_DOWN, SPARE, Budget, Limits
@@ -66,7 +66,7 @@ class SparkEngine:
         rows: for streams of format `python`, what gives their tuples.
         deliver: for queries with sinks of format `callback`, what takes their results.
         lane: the way that every call takes, if it can; without it the cheaper one.
-        sharing: between which queries equal parts run once.
+        share: between which queries equal parts run once.
         limits: what may be used of memory and of disk.
         call_timeout_s: how long a call may take; its query has failed then.
         patience_s: how long `close` waits for calls under way before it interrupts them.
@@ -85,7 +85,7 @@ class SparkEngine:
         workers: int = 2,
         retention_s: float = 3600.0,
         lane: Lane | None = None,
-        sharing: Sharing = "class",
+        share: Share = "class",
         limits: Limits = NO_MORE,
         call_timeout_s: float = 300.0,
         patience_s: float = 8.0,
@@ -116,7 +116,7 @@ class SparkEngine:
             raise
         self._executor = Executor(
             self._own, self._journal, store.logs, self.sinks, reached, lane, self.budget,
-            store.queues, store.timelines, self._passed_on, sharing=sharing,
+            store.queues, store.timelines, self._passed_on, share=share,
         )  # fmt: skip
         self.rehearsal = Rehearsal(self._own, self._executor, state / "rehearsal", call_timeout_s)
         self._executor.arrange(network.paths, self.rehearsal.is_costly)

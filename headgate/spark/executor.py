@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from headgate.model.network import Path
-from headgate.model.plan import Lane, Sharing
+from headgate.model.plan import Lane, Share
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.arrangement import Part, parts_of, shared_by
 from headgate.spark.budget import Budget
@@ -43,7 +43,7 @@ class Executor:
 
     Args:
         lane: the way that every call takes, if it can; without it the cheaper one.
-        sharing: between which queries equal parts run once.
+        share: between which queries equal parts run once.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
 
@@ -60,13 +60,13 @@ class Executor:
         timelines: Mapping[str, Timeline] | None = None,
         queued: Callable[[str, Train], None] = lambda stream, train: None,
         *,
-        sharing: Sharing = "class",
+        share: Share = "class",
     ) -> None:
-        self._session, self._lane, self._budget, self._sharing = session, lane, budget, sharing
+        self._session, self._lane, self._budget, self._share = session, lane, budget, share
         self._journal, self._logs, self._sinks = journal, logs, sinks
         self._queues, self._queued = {} if queues is None else queues, queued
         self._timelines = {} if timelines is None else timelines
-        self.windowed = WindowedQueries(self._timelines, logs, sinks, lane, sharing)
+        self.windowed = WindowedQueries(self._timelines, logs, sinks, lane, share)
         self.commits = Commits(journal, sinks, reached)
         self._shared: dict[str, Prepared] = {}
         self._alone: dict[str, Prepared] = {}
@@ -87,7 +87,7 @@ class Executor:
         self._rest_of = {path.stream: path.query.name for path in paths}
         texts = {path.query.name: text for path in paths if (text := self._text(path))}
         shared: dict[str, Prepared] = {}
-        for part in parts_of(paths, texts, costly, self.shapes.as_table, self._sharing):
+        for part in parts_of(paths, texts, costly, self.shapes.as_table, self._share):
             same = self._shared.get(part.names[0])
             if same is None or same.part != part:
                 same = self._prepare(part)
@@ -112,9 +112,9 @@ class Executor:
         """
         how = path.stateful
         if how is not None and how.mode == "pairs":
-            return shared_by(path, self._sharing), path.stream, how.inputs, how.join
+            return shared_by(path, self._share), path.stream, how.inputs, how.join
         if how is not None and how.mode == "windows":
-            return shared_by(path, self._sharing), path.stream, " ".join(how.text.split())
+            return shared_by(path, self._share), path.stream, " ".join(how.text.split())
         return twins.get(path.query.name, path.query.name)
 
     def twins(self, paths: Iterable[Path]) -> dict[str, str]:
@@ -126,7 +126,7 @@ class Executor:
         found = {}
         for path in paths:
             if path.runs_whole:
-                shared = shared_by(path, self._sharing)
+                shared = shared_by(path, self._share)
                 words, apply = path.words or path.query.sql, path.query.apply
                 key = shared, path.stream, words, apply, path.columns, self._whole_text(path)
                 found[path.query.name] = first.setdefault(key, path.query.name)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headgate.model.network import Path
-from headgate.model.plan import Lane, Sharing
+from headgate.model.plan import Lane, Share
 from headgate.model.window import Stateful
 from headgate.spark.arrangement import shared_by
 from headgate.spark.group import Output, quoted
@@ -27,7 +27,7 @@ class WindowedQueries:
 
     Args:
         lane: `job` for every call, or the quicker.
-        sharing: between which queries equal parts run once: the panes of what they aggregate.
+        share: between which queries equal parts run once: the panes of what they aggregate.
             Compiled code they have in common whatever it is, unless it is `none`.
     """
 
@@ -37,10 +37,10 @@ class WindowedQueries:
         logs: Mapping[str, StreamLog],
         sinks: Mapping[str, FileSink],
         lane: Lane | None,
-        sharing: Sharing,
+        share: Share,
     ) -> None:
         self._timelines, self._logs, self._sinks = timelines, logs, sinks
-        self._lane, self._sharing = lane, sharing
+        self._lane, self._share = lane, share
         self._queries: dict[str, Windowed | Sessions] = {}
         self._texts: dict[tuple[object, ...], SmallQuery] = {}
         self._panes: dict[tuple[str, ...], Panes] = {}
@@ -103,7 +103,7 @@ class WindowedQueries:
         streams = {each.view: each.stream for each in how.inputs}
         fields = {view: self._logs[name].schema.fields for view, name in streams.items()}
         # The size of a window is not part of the text: many sizes, one text.
-        own = (path.query.name,) if self._sharing == "none" else ()
+        own = (path.query.name,) if self._share == "none" else ()
 
         def query_of(sql: str) -> SmallQuery:
             apply = path.query.apply
@@ -124,7 +124,7 @@ class WindowedQueries:
 
     def _panes_of(self, path: Path, key: tuple[str, ...], make: Callable[[], Panes]) -> Panes:
         """Gives the panes of a query: those of others that aggregate alike."""
-        own = path.stream, shared_by(path, self._sharing), *key
+        own = path.stream, shared_by(path, self._share), *key
         with self._lock:
             self._pane_keys[path.query.name] = own
             return self._panes.setdefault(own, make())

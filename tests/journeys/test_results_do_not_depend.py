@@ -88,6 +88,7 @@ class Case:
     crash_at: str | None
     crash_after: int
     cut: bool = False
+    sharing: Any = "pdt"
 
 
 cases = st.builds(
@@ -104,6 +105,7 @@ cases = st.builds(
     crash_at=st.sampled_from([None, *POINTS]),
     crash_after=st.integers(0, 4),
     cut=st.booleans(),
+    sharing=st.sampled_from(["pdt", "max", "sum"]),
 )
 
 
@@ -136,6 +138,7 @@ def _run(
         train_tuples=case.train_tuples,
         most_fused=case.most_fused,
         lane=case.lane,
+        sharing=case.sharing,
         rehearsal_s=0,
         reached=reached,
     )
@@ -210,6 +213,7 @@ def _dealt(luck: random.Random, policy: str) -> Case:
         crash_at=luck.choice([None, *POINTS]),
         crash_after=luck.randint(0, 4),
         cut=luck.choice([True, False]),
+        sharing=luck.choice(["pdt", "max", "sum"]),
     )
 
 
