@@ -43,10 +43,12 @@ class Given:
         tables: the rows of each view.
         known: which rows conditions and joins have been found to leave, of equal parts of other
             queries over the same tables, too.
+        called: what the rows of a view are called in it, where another table may have them too.
     """
 
     tables: Mapping[str, pa.Table]
     known: dict[Any, Any] = field(default_factory=dict)
+    called: Mapping[str, Any] = field(default_factory=dict)
 
 
 Run = Callable[[Given], pa.Table]
@@ -77,14 +79,15 @@ class Aggregation:
 
     Args:
         signature: tells what is aggregated and how, the same for queries that do alike.
-        rows: gives, for rows of the view, the keys and what is aggregated.
+        rows: gives, for rows of the view, the keys and what is aggregated, by what is known of
+            these rows.
         keys, window: how many keys there are, and which of them is the window.
         kinds, arguments: the functions, and where what they aggregate stands.
         schema: of keys and results.
     """
 
     signature: str
-    rows: Callable[[pa.Table], pa.Table]
+    rows: Callable[[pa.Table, dict[Any, Any]], pa.Table]
     keys: int
     window: int
     kinds: tuple[str, ...]
@@ -167,7 +170,7 @@ class LocalPlan:
             plan.output(),
             lambda given: given.tables[view].select(names),
             {each.exprId().id(): f"{view}.{each.name()}" for each in columns},
-            lambda given: (view, id(given.tables[view])),
+            lambda given: (view, given.called.get(view, id(given.tables[view]))),
         )
 
     def _project(self, plan: Any) -> Relation:
@@ -251,7 +254,10 @@ class LocalPlan:
         ):
             view = next(iter(self._views.values()))
             self.aggregation = Aggregation(
-                signature, lambda rows: before(child.run(Given({view: rows}))), count, window,
+                signature,
+                # The window, which others have not alike, is in no condition.
+                lambda rows, known: before(child.run(Given({view: rows}, known, {view: ""}))),
+                count, window,
                 tuple(kind for kind, *_ in kinds), tuple(at for _, at, _ in kinds), schema,
             )  # fmt: skip
 

@@ -21,6 +21,9 @@ from headgate.spark.local_rows import Groups, grouped, merged
 from headgate.spark.plan_expressions import WINDOW
 from headgate.spark.timeline import Timeline
 
+TRAINS_KNOWN = 64
+"""So many trains are remembered with the rows that conditions leave of them."""
+
 
 def window_column(ends: Times, size: int, axis: Axis) -> Any:
     """Gives the windows with some ends, as a column of `start` and `end`."""
@@ -34,14 +37,34 @@ def places_of(places: Times, axis: Axis) -> Any:
     return found if axis == "rows" else found.cast(pa.timestamp("us", tz="UTC"))
 
 
+class Passed:
+    """Which rows of a train conditions have been found to leave, for all that read its stream.
+
+    Kept of the last trains alone: those are what one query after the other aggregates.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, dict[Any, Any]] = {}
+
+    def __getitem__(self, train: int) -> dict[Any, Any]:
+        known = self._known.setdefault(train, {})
+        for each in sorted(self._known)[: max(0, len(self._known) - TRAINS_KNOWN)]:
+            self._known.pop(each, None)
+        return known
+
+
 class Panes:
     """Partial results by train of a timeline, for queries over one stream that aggregate alike.
 
     What is here was computed from the log and can be again; nothing of it outlives the run.
+
+    Args:
+        passed: what conditions leave, shared with queries over the stream that aggregate otherwise.
     """
 
-    def __init__(self, timeline: Timeline, stream: str, axis: Axis) -> None:
+    def __init__(self, timeline: Timeline, stream: str, axis: Axis, passed: Passed) -> None:
         self._timeline, self._stream, self._axis = timeline, stream, axis
+        self._passed = passed
         self._width = 0
         self._made: dict[int, pa.Table | None] = {}
         self.nbytes = 0
@@ -116,7 +139,7 @@ class Panes:
         ends = (rows.place // self._width + 1) * self._width
         table = rows.table.drop_columns([ARRIVED_AT])
         table = table.append_column(WINDOW, window_column(ends, self._width, self._axis))
-        given = how.rows(table)
+        given = how.rows(table, self._passed[number])
         if not given.num_rows:
             return None
         groups: Groups = grouped([given.column(n) for n in range(how.keys)], given.num_rows)

@@ -26,7 +26,7 @@ from headgate.model.window import (
 from headgate.model.window_ends import NEVER, Times, windows_of
 from headgate.spark.group import Output
 from headgate.spark.local_plan import Aggregation
-from headgate.spark.panes import Panes, places_of, window_column
+from headgate.spark.panes import Panes, Passed, places_of, window_column
 from headgate.spark.plan_expressions import WINDOW
 from headgate.spark.small_query import SmallQuery
 from headgate.spark.timeline import Timeline
@@ -61,7 +61,7 @@ class Windowed:
         timeline: Timeline,
         nothing: Callable[[str], pa.Table],
         query: SmallQuery,
-        share: Callable[[tuple[str, ...], Callable[[], Panes]], Panes],
+        share: Callable[[tuple[str, ...], Callable[[Passed], Panes]], Panes],
         alone: SmallQuery | None = None,
     ) -> None:
         self._how, self._timeline = stateful, timeline
@@ -131,7 +131,7 @@ class Windowed:
         source = self._how.inputs[0]
         found = self._share(
             (source.stream, self._axis, how.signature),
-            lambda: Panes(self._timeline, source.stream, self._axis),
+            lambda passed: Panes(self._timeline, source.stream, self._axis, passed),
         )
         found.fit(source.window)
         return found

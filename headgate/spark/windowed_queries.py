@@ -13,7 +13,7 @@ from headgate.model.plan import Lane, Share
 from headgate.model.window import Stateful
 from headgate.spark.arrangement import shared_by
 from headgate.spark.group import Output, quoted
-from headgate.spark.panes import Panes
+from headgate.spark.panes import Panes, Passed
 from headgate.spark.sessions import Sessions
 from headgate.spark.sinks import FileSink
 from headgate.spark.small_query import SmallQuery
@@ -45,6 +45,7 @@ class WindowedQueries:
         self._texts: dict[tuple[object, ...], SmallQuery] = {}
         self._panes: dict[tuple[str, ...], Panes] = {}
         self._pane_keys: dict[str, tuple[str, ...]] = {}
+        self._passed: dict[tuple[str, ...], Passed] = {}
         self._lock = threading.Lock()
 
     def run(
@@ -96,6 +97,8 @@ class WindowedQueries:
             self._pane_keys.pop(query, None)
             kept = set(self._pane_keys.values())
             self._panes = {key: panes for key, panes in self._panes.items() if key in kept}
+            streams = {key[:-1] for key in kept}
+            self._passed = {key: each for key, each in self._passed.items() if key in streams}
 
     def _new(self, path: Path, how: Stateful) -> Windowed | Sessions:
         columns = [quoted(column) for column in path.columns]
@@ -122,12 +125,15 @@ class WindowedQueries:
         share = partial(self._panes_of, path)
         return Windowed(how, timeline, self._nothing, query_of(how.text), share, alone)
 
-    def _panes_of(self, path: Path, key: tuple[str, ...], make: Callable[[], Panes]) -> Panes:
+    def _panes_of(self, path: Path, key: tuple[str, ...], make: Callable[[Passed], Panes]) -> Panes:
         """Gives the panes of a query: those of others that aggregate alike."""
         own = path.stream, shared_by(path, self._share), *key
         with self._lock:
             self._pane_keys[path.query.name] = own
-            return self._panes.setdefault(own, make())
+            if own not in self._panes:
+                # All but what they aggregate, and how.
+                self._panes[own] = make(self._passed.setdefault(own[:-1], Passed()))
+            return self._panes[own]
 
     def _nothing(self, stream: str) -> pa.Table:
         return self._logs[stream].arrow_schema.empty_table()

@@ -137,6 +137,38 @@ def test_windows_of_many_sizes_share_their_panes(
         assert found
 
 
+def test_windows_over_what_one_condition_leaves_ask_it_once_a_train(
+    spark: SparkSession, tmp_path: Path, rows: list[Row]
+) -> None:
+    only = "WHERE v % 3 = 1 GROUP BY k"
+    texts = {
+        "most": f"SELECT k, max(v) AS most FROM lefts [RANGE 10 SECONDS] {only}",
+        "dropped": f"SELECT 1 FROM lefts [RANGE 10 SECONDS] {only}",  # its class has no other
+        "many": f"SELECT k, count(*) AS n FROM lefts [RANGE 20 SECONDS SLIDE 5 SECONDS] {only}",
+    }
+    gate = gate_over(spark, tmp_path, texts, train_tuples=30)
+    gate.start()
+    consume(gate, len(rows))
+    windowed = gate._engine._executor.windowed
+    assert len(windowed._panes) == 3
+    assert len(windowed._passed) == 2  # one a class
+    asked = [len(known) for each in windowed._passed.values() for known in each._known.values()]
+    gate.drop_query("dropped")
+    assert len(windowed._passed) == 1
+    gate.stop()
+    assert set(asked) == {1}
+    kept, upto = in_time(rows)
+    for name, (size, slide, what) in {
+        "most": (10, 10, "max(v)"), "many": (20, 5, "count(*)"),
+    }.items():  # fmt: skip
+        found = committed_rows(tmp_path / "state" / "results" / name)
+        assert found == answer(
+            f"SELECT k, {what} FROM {windows(size, slide, upto)} WHERE v % 3 = 1 GROUP BY k, e",
+            lefts=kept,
+        ), name
+        assert found
+
+
 @pytest.mark.parametrize("point", ["results written", "step journalled", "train journalled"])
 def test_a_crash_changes_nothing(
     spark: SparkSession, tmp_path: Path, rows: list[Row], point: str

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from headgate.spark.local_code import Code
 from headgate.spark.local_plan import LocalPlan
 from headgate.spark.local_rows import TooMuch, joined
 from headgate.spark.projection import NotPlain
@@ -167,3 +168,32 @@ def test_rows_are_matched_once_by_plans_over_the_same_tables(
         found.clear()
         assert plan(TABLES, known).equals(alone), text
         assert found["matched"] == matched, text
+
+
+def test_a_condition_is_asked_once_for_plans_that_aggregate_its_rows_differently(
+    session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: Counter[int] = Counter()
+    run = Code.__call__
+
+    def counted(code: Code, rows: pa.Table) -> pa.Table:
+        asked[rows.num_rows] += 1
+        return run(code, rows)
+
+    monkeypatch.setattr(Code, "__call__", counted)
+    _views(session)
+    texts = {
+        "SELECT window, k, max(v) FROM a WHERE v % 3 = 1 GROUP BY window, k": 1,
+        "SELECT window, sum(t) FROM a WHERE v % 3 = 1 GROUP BY window": 0,
+        "SELECT window, count(*) FROM a WHERE v % 3 = 2 GROUP BY window": 1,
+    }
+    known: dict[Any, Any] = {}
+    for text, times in texts.items():
+        plan = LocalPlan(session, text, {"a": session.table("a").schema})
+        assert plan.aggregation is not None
+        alone = plan.aggregation.rows(TABLES["a"], {})
+        asked.clear()
+        # Another table with the same rows: the panes of other queries have other widths.
+        same_rows = TABLES["a"].slice(0)
+        assert plan.aggregation.rows(same_rows, known).equals(alone), text
+        assert asked[TABLES["a"].num_rows] == times, text
