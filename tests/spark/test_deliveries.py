@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from crash import CrashAt
+from derby import Database
 from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
 from sinks_run import HOT, Receiver, gate_with, run
@@ -25,37 +26,25 @@ POINTS = [
 
 
 @pytest.fixture
-def database(spark: SparkSession, tmp_path: Path) -> str:
-    """Gives the URL of an empty database in memory."""
-    jvm: Any = spark.sparkContext._jvm
-    jvm.java.lang.System.setProperty("derby.stream.error.file", str(tmp_path / "derby.log"))
-    return f"jdbc:derby:memory:{tmp_path.name};create=true"
-
-
-def execute(spark: SparkSession, url: str, *statements: str) -> None:
-    jvm: Any = spark.sparkContext._jvm
-    connection = jvm.java.sql.DriverManager.getConnection(url)
-    for statement in statements:
-        connection.createStatement().execute(statement)
-    connection.close()
+def database(spark: SparkSession, tmp_path: Path) -> Database:
+    return Database(spark, tmp_path)
 
 
 @pytest.mark.parametrize("point", POINTS)
 def test_after_a_crash_files_hold_all_once_and_deliveries_all_once_by_key(
-    spark: SparkSession, tmp_path: Path, database: str, point: str
+    spark: SparkSession, tmp_path: Path, database: Database, point: str
 ) -> None:
     offered = write_readings(tmp_path / "source", files=4, rows=50)
-    execute(
-        spark, database, "CREATE TABLE hot (headgate_key VARCHAR(99) PRIMARY KEY,"
-        " location VARCHAR(99), temperature INT)",
-    )  # fmt: skip
-    options = {"url": database, "table": "hot", "key": "headgate_key"}
+    database.execute(
+        "CREATE TABLE hot (headgate_key VARCHAR(99) PRIMARY KEY, location VARCHAR(99),"
+        " temperature INT)"
+    )
     sinks = {
         "parquet": Sink(),
         "json": Sink(format="json"),
         "csv": Sink(format="csv"),
         "callback": Sink(format="callback"),
-        "jdbc": Sink(format="jdbc", options=options),
+        "jdbc": database.named("hot", "headgate_key"),
     }
     receiver, crash = Receiver(), CrashAt(point, 1)
     settings: dict[str, Any] = {"deliver": receiver, "train_tuples": 1, "workers": 1}
@@ -78,7 +67,7 @@ def test_after_a_crash_files_hold_all_once_and_deliveries_all_once_by_key(
     assert Counter(lines) == Counter(f"{place},{heat}" for place, heat in pairs)
     assert receiver.once() == expected
     assert receiver.all() >= expected
-    table = spark.read.jdbc(database, "hot").drop("HEADGATE_KEY")
+    table = spark.read.jdbc(database.url, "hot").drop("HEADGATE_KEY")
     assert Counter(tuple(row) for row in table.collect()) == expected
     assert not list((tmp_path / "state/outbox").glob("*/*.parquet"))
 
@@ -168,17 +157,15 @@ def test_what_has_not_arrived_at_the_end_is_delivered_by_the_next_start(
 
 
 def test_a_table_keeps_the_latest_row_of_every_key(
-    spark: SparkSession, tmp_path: Path, database: str
+    spark: SparkSession, tmp_path: Path, database: Database
 ) -> None:
     offered = write_readings(tmp_path / "source", files=3, rows=60)
-    execute(
-        spark, database,
-        "CREATE TABLE latest (location VARCHAR(99) PRIMARY KEY, temperature INT, ts TIMESTAMP)",
-    )  # fmt: skip
-    options = {"url": database, "table": "latest", "key": "location"}
+    database.execute(
+        "CREATE TABLE latest (location VARCHAR(99) PRIMARY KEY, temperature INT, ts TIMESTAMP)"
+    )
     sql = "SELECT ts, location, temperature FROM sensors"
-    sinks = {"latest": Sink(format="jdbc", options=options)}
+    sinks = {"latest": database.named("latest", "location")}
     run(gate_with(spark, tmp_path, sinks, sql=sql), offered)
-    rows = spark.read.jdbc(database, "latest").select("LOCATION", "TEMPERATURE").collect()
+    rows = spark.read.jdbc(database.url, "latest").select("LOCATION", "TEMPERATURE").collect()
     latest = "SELECT location, arg_max(temperature, ts) FROM sensors GROUP BY location"
     assert Counter(map(tuple, rows)) == expected_rows(latest, tmp_path / "source")

@@ -1,0 +1,151 @@
+"""Windows, joins and functions over them into receivers: a database, a callback, files of text."""
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crash import CrashAt
+from derby import Database
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from sinks_run import Receiver
+from sources import balanced, consume
+from two_streams import Row, answer, gate_over, in_time, rows_of, windows, write
+
+from headgate import Headgate, Query, Sink
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+TOTALS = (
+    "SELECT k, count(*) AS n, sum(v) AS total FROM lefts [RANGE 20 SECONDS SLIDE 5 SECONDS]"
+    " WHERE v > 2 GROUP BY k"
+)
+PAIRS = (
+    "SELECT l.k, l.v AS n, r.v AS total FROM lefts [RANGE 3 SECONDS] l"
+    " JOIN rights [RANGE 5 SECONDS] r ON l.k = r.k"
+)
+EACH = "SELECT k, v FROM lefts [RANGE 10 SECONDS]"
+
+
+def spread(frame: DataFrame) -> DataFrame:
+    """How far the readings of a place are apart, by a worker of Python."""
+
+    def apart(readings: list[int]) -> int:
+        return max(readings) - min(readings)
+
+    of_place = frame.groupBy("k").agg(F.count("*").alias("n"), F.collect_list("v").alias("all"))
+    total = F.udf(apart, "bigint", useArrow=False)("all")
+    return of_place.select("k", "n", total.alias("total"))
+
+
+TEXTS: dict[str, tuple[str, Any]] = {
+    "totals": (TOTALS, None), "pairs": (PAIRS, None), "spreads": (EACH, spread),
+}  # fmt: skip
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> tuple[list[Row], list[Row]]:
+    found = rows_of(11, 120), rows_of(12, 120)
+    write(tmp_path / "left", found[0], 6)
+    write(tmp_path / "right", found[1], 6)
+    return found
+
+
+def _gate(
+    spark: SparkSession, folder: Path, database: Database, receiver: Receiver, **more: Any
+) -> Headgate:
+    gate = gate_over(spark, folder, {}, train_tuples=20, workers=1, **more)
+    for name, (sql, apply) in TEXTS.items():
+        sinks = {
+            "jdbc": database.named(name, "headgate_key"),
+            "callback": Sink(format="callback"),
+            "json": Sink(format="json"),
+            "csv": Sink(format="csv"),
+        }
+        for to, sink in sinks.items():
+            query = Query(name=f"{name}_{to}", sql=sql, query_class="H", sink=sink, apply=apply)
+            gate.add_query(query, deliver=receiver if to == "callback" else None)
+    return gate
+
+
+@pytest.mark.parametrize(
+    "point", [pytest.param("results written", marks=pytest.mark.long), "result delivered"]
+)
+def test_what_windows_bring_arrives_once_by_key_also_after_a_crash(
+    spark: SparkSession, tmp_path: Path, rows: tuple[list[Row], list[Row]], point: str
+) -> None:
+    database, receiver, crash = Database(spark, tmp_path), Receiver(), CrashAt(point, 3)
+    for name in TEXTS:
+        database.execute(
+            f"CREATE TABLE {name} (headgate_key VARCHAR(99) PRIMARY KEY, k VARCHAR(9), n BIGINT,"
+            " total BIGINT)"
+        )
+    gate = _gate(spark, tmp_path, database, receiver, reached=crash)
+    gate.start()
+    try:
+        assert crash.dead.wait(120)
+    finally:
+        gate.stop()
+    gate = _gate(spark, tmp_path, database, receiver)
+    gate.start()
+    joins = tuple(name for name in gate.totals() if name.startswith("pairs"))
+    consume(gate, len(rows[0]), but=joins)
+    consume(gate, len(rows[0]) + len(rows[1]), but=tuple(set(gate.totals()) - set(joins)))
+    gate.stop()
+    balanced(gate)
+    for name, expected in _expected(*rows).items():
+        assert expected, name
+        table = database.rows(f"SELECT k, n, total FROM {name}")
+        assert Counter((k, int(n or 0), int(total or 0)) for k, n, total in table) == expected, name
+        delivered = [
+            each for key, each in _once(receiver).items() if key.startswith(f"{name}_callback/")
+        ]
+        assert sum(delivered, Counter()) == expected, name
+        results = tmp_path / "state" / "results"
+        assert _json_rows(results / f"{name}_json") == expected, name
+        assert _csv_rows(results / f"{name}_csv") == expected, name
+
+
+def _once(receiver: Receiver) -> dict[str, Counter[Any]]:
+    known: dict[str, Counter[Any]] = {}
+    for key, each in receiver.deliveries:
+        assert known.setdefault(key, each) == each
+    return known
+
+
+def _json_rows(folder: Path) -> Counter[Any]:
+    lines = [line for file in folder.glob("*.json") for line in file.read_text().splitlines()]
+    return Counter(
+        (row.get("k"), row["n"], row["total"]) for row in (json.loads(line) for line in lines)
+    )
+
+
+def _csv_rows(folder: Path) -> Counter[Any]:
+    found: Counter[Any] = Counter()
+    for file in folder.glob("*.csv"):
+        with file.open(newline="") as lines:
+            found.update((k or None, int(n), int(total)) for k, n, total in csv.reader(lines))
+    return found
+
+
+def _expected(lefts: list[Row], rights: list[Row]) -> dict[str, Counter[tuple[Any, ...]]]:
+    kept, upto = in_time(lefts)
+    others, _ = in_time(rights)
+    return {
+        "totals": answer(
+            f"SELECT k, count(*), sum(v)::BIGINT FROM {windows(20, 5, upto)} WHERE v > 2"
+            " GROUP BY k, e", lefts=kept,
+        ),
+        "pairs": answer(
+            "SELECT l.k, l.v, r.v FROM lefts l JOIN rights r ON l.k = r.k"
+            " AND l.ts >= r.ts - INTERVAL 3 SECOND AND r.ts >= l.ts - INTERVAL 5 SECOND",
+            lefts=kept, rights=others,
+        ),
+        "spreads": answer(
+            f"SELECT k, count(*), max(v) - min(v) FROM {windows(10, 10, upto)} GROUP BY k, e",
+            lefts=kept,
+        ),
+    }  # fmt: skip
