@@ -223,6 +223,6 @@ def _refuse_twins(kind: str, names: Iterable[str]) -> None:
                 path=f"{kind} '{name}'",
                 key="name",
                 value=name,
-                expected=f"unique: two {kind}s have it",
+                expected=f"unique: another {kind} has it",
             )
         seen.add(name)

@@ -58,7 +58,7 @@ class Catalogue:
                 path="streams",
                 key="name",
                 value=stream.name,
-                expected="unique: two streams have it",
+                expected="unique: another stream has it",
             )
         number = names.index(stream.name) if again else len(names)
         return number, [*self.streams[:number], stream, *self.streams[number + again :]]

@@ -356,10 +356,8 @@ class Headgate:
         return rehearsed
 
     def _cuts(self, query: Query) -> bool:
-        """Tells whether the policy has a query cut; a run that is recorded is to be replayed."""
-        if not self.policy.cuts or self._record:
-            return False
-        return cut_pays(query.name, recorded_statistics(self.state))
+        """Tells whether the policy has a query cut."""
+        return self.policy.cuts and cut_pays(query.name, recorded_statistics(self.state))
 
 
 def _refuse_nothing(unit: str, **limits: float) -> None:

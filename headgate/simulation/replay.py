@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import Protocol
 
@@ -42,6 +42,36 @@ class Costs(Protocol):
         """Gives how many times slower the machine was at an instant."""
 
 
+@dataclass(frozen=True)
+class Made:
+    """How many results a unit makes of the first so many tuples of its stream.
+
+    Between two that are known it makes them evenly.
+    """
+
+    tuples: Floats
+    results: Floats
+
+    def between(self, bounds: Floats) -> Ints:
+        """Gives the results of the tuples from each bound to the next."""
+        counts: Ints = np.diff(np.rint(np.interp(bounds, self.tuples, self.results))).astype(int)
+        return counts
+
+
+@dataclass
+class _Trains:
+    """The trains of a stream: when tuples arrived, and how many there are up to each."""
+
+    heads_s: list[float] = field(default_factory=list)
+    means_s: list[float] = field(default_factory=list)
+    upto: list[float] = field(default_factory=lambda: [0.0])
+
+    def take(self, event: TrainArrived) -> None:
+        self.heads_s += event.head_arrived_at_s.tolist()
+        self.means_s += event.mean_arrived_at_s.tolist()
+        self.upto += (self.upto[-1] + np.cumsum(event.tuples)).tolist()
+
+
 @dataclass
 class _UnderWay:
     call: BoxCall
@@ -58,8 +88,9 @@ class ReplayEngine:
     one event after the other, and meanwhile calls and arrivals go on.
 
     Args:
-        happenings: what does not depend on the policy: arrivals, queries that come and go.
-        outputs: by unit, how many results the trains of its stream make, as a sum up to each train.
+        happenings: what does not depend on the policy: arrivals, queries that come and go. What
+            goes from one segment of a query to the next arrives when the first has made it.
+        outputs: by unit, what it makes of the tuples of its stream.
         ends_at_s: when the run is over, whatever waits.
     """
 
@@ -68,22 +99,25 @@ class ReplayEngine:
         network: Network,
         happenings: Sequence[Event],
         first_trains: Sequence[int],
-        outputs: Sequence[Floats],
+        outputs: Sequence[Made],
         costs: Costs,
         ends_at_s: float = inf,
     ) -> None:
         self._network, self._costs, self._ends_at_s = network, costs, ends_at_s
         self._outputs, self._firsts = outputs, first_trains
         self._left = deque(happenings)
-        trains = [
-            [e for e in happenings if isinstance(e, TrainArrived) and e.stream == stream]
-            for stream in range(len(network.streams))
-        ]
-        self._heads_s = [_joined([e.head_arrived_at_s for e in each]) for each in trains]
-        self._means_s = [_joined([e.mean_arrived_at_s for e in each]) for each in trains]
+        self._trains = [_Trains() for _ in network.streams]
+        for each in happenings:
+            if isinstance(each, TrainArrived):
+                self._trains[each.stream].take(each)
+        self._fills = {
+            unit: network.stream_number(path.into)
+            for unit, path in enumerate(network.paths)
+            if path.into is not None
+        }
         self._under_way: list[_UnderWay] = []
         self._ran: set[int] = set()
-        self._done: deque[StepFinished] = deque()
+        self._done: deque[StepFinished | TrainArrived] = deque()
         self._clock_s = self._now_s = happenings[0].at_s if happenings else 0.0
 
     def now_s(self) -> float:
@@ -93,7 +127,8 @@ class ReplayEngine:
         self._advance(self._now_s)
         first = self._firsts[call.stream]
         trains = slice(call.first_train - first, call.end_train - first + 1)
-        counts = tuple(np.diff(np.rint(self._outputs[u][trains])).astype(int) for u in call.units)
+        bounds = np.array(self._trains[call.stream].upto[trains])
+        counts = tuple(self._outputs[unit].between(bounds) for unit in call.units)
         outs = [int(each.sum()) for each in counts]
         new = len(set(call.units) - self._ran)
         self._ran.update(call.units)
@@ -137,33 +172,44 @@ class ReplayEngine:
             self._clock_s += passes_s
             if over:
                 self._under_way.remove(first)
-                self._done.append(self._finished(first))
+                self._done += [*self._passed_on(first), self._finished(first)]
             elif passes_s < SAME_PACE_S:
                 return
-        if not self._under_way and to_s < inf:
+        if not self._under_way and to_s < inf and not (until_done and self._done):
             self._clock_s = max(self._clock_s, to_s)
 
     def _finished(self, each: _UnderWay) -> StepFinished:
         took_s = self._clock_s - each.begun_s - self._costs.start_s
         outs = tuple(int(counts.sum()) for counts in each.counts)
         responses = tuple(
-            self._clock_s - self._arrivals_s(each.call, unit, counts)
+            np.zeros(0) if unit in self._fills
+            else self._clock_s - self._arrivals_s(each.call, unit, counts)
             for unit, counts in zip(each.call.units, each.counts, strict=True)
-        )
+        )  # fmt: skip
         return StepFinished(self._clock_s, each.call, took_s, outs, responses, lane=each.lane)
+
+    def _passed_on(self, each: _UnderWay) -> list[TrainArrived]:
+        """Gives what first segments have made for the next; a tuple arrived when its first did."""
+        found = []
+        for unit, counts in zip(each.call.units, each.counts, strict=True):
+            if unit in self._fills and counts.sum():
+                arrivals_s = self._arrivals_s(each.call, unit, counts)
+                heads_s, means_s = arrivals_s.min(keepdims=True), arrivals_s.mean(keepdims=True)
+                tuples = counts.sum(keepdims=True)
+                event = TrainArrived(self._clock_s, self._fills[unit], tuples, heads_s, means_s)
+                self._trains[event.stream].take(event)
+                found.append(event)
+        return found
 
     def _arrivals_s(self, call: BoxCall, unit: int, counts: Ints) -> Floats:
         """Gives when the tuples behind results arrived: evenly from the head of their train on."""
         first = self._firsts[call.stream]
         trains = slice(call.first_train - first, call.end_train - first)
-        heads_s, means_s = self._heads_s[call.stream][trains], self._means_s[call.stream][trains]
+        known = self._trains[call.stream]
+        heads_s, means_s = np.array(known.heads_s[trains]), np.array(known.means_s[trains])
         if self._network.paths[unit].runs_whole:
             return np.full(int(counts.sum()), float(means_s.mean()))
         places = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         shares = (places + 0.5) / np.repeat(counts, counts)
         arrivals_s: Floats = np.repeat(heads_s, counts)
         return arrivals_s + 2.0 * shares * np.repeat(means_s - heads_s, counts)
-
-
-def _joined(arrays: Sequence[Floats]) -> Floats:
-    return np.concatenate(arrays) if arrays else np.zeros(0)

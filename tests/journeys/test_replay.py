@@ -70,6 +70,30 @@ def test_a_recorded_run_is_simulated_under_other_policies(
     assert "calibration of class H" in table.stdout
 
 
+def test_queries_that_are_cut_are_simulated_segment_by_segment(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=8, rows=200)
+    sql = "SELECT upper(location) FROM sensors WHERE humidity < 60"
+    gate = gate_over(spark, tmp_path, {}, policy="chain", record=True)
+    for name in ("cut", "whole"):
+        gate.add_query(Query(name=name, sql=sql, query_class="H", cut=name == "cut"))
+    gate.start()
+    consume(gate, offered)
+    report = gate.stop()
+    assert report is not None
+    found = replay(gate.state, policies=["fcfs"])
+    assert found.same_decisions
+    for each in found.reports:
+        for would_be, was in zip(each.queries, report.queries, strict=True):
+            assert would_be.tuples_in == was.tuples_in
+            assert would_be.response_s.count == was.response_s.count
+        counts = [line.response_s.count for line in each.queries]
+        assert len(counts) == 3  # the first segment has no result of its own
+        assert sorted(counts) == [0, max(counts), max(counts)]
+        assert each.total.response_s.mean > 0
+
+
 @pytest.mark.parametrize(
     "policy",
     [name if name in SHORT else pytest.param(name, marks=pytest.mark.long) for name in ON_SPARK],

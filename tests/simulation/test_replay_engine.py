@@ -13,7 +13,7 @@ from headgate.model.operator import Operator
 from headgate.model.plan import BoxCall
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.simulation.replay import ReplayEngine
+from headgate.simulation.replay import Made, ReplayEngine
 
 SELECT = (Operator(kind="select"),)
 NETWORK = Network(
@@ -46,7 +46,8 @@ class Fixed:
 
 
 def engine(costs: Fixed, ends_at_s: float = inf) -> ReplayEngine:
-    outputs = [np.array([0.0, 2.0, 2.5]), np.array([0.0, 0.0, 4.0])]
+    upto = np.array([0.0, 4.0, 8.0])
+    outputs = [Made(upto, np.array([0.0, 2.0, 2.5])), Made(upto, np.array([0.0, 0.0, 4.0]))]
     return ReplayEngine(NETWORK, TRAINS, [7], outputs, costs, ends_at_s)
 
 
@@ -104,4 +105,39 @@ def test_the_loop_hears_one_event_after_the_other() -> None:
 def test_a_run_that_was_broken_off_ends_there() -> None:
     run = engine(Fixed(), ends_at_s=15.0)
     assert run.next_event(inf) is not None
+    assert run.next_event(inf) is None
+
+
+def test_what_a_first_segment_makes_arrives_for_the_next_when_it_is_done() -> None:
+    first, rest = (Query(name=name, sql="SELECT 1", query_class="H") for name in ("q__first", "q"))
+    network = Network(
+        (Stream(name="s", format="rate"), Stream(name="q__queue", format="queue")),
+        (QueryClass(name="H", priority=1),),
+        (
+            Path(query=first, stream="s", operators=SELECT, into="q__queue"),
+            Path(query=rest, stream="q__queue", operators=SELECT),
+        ),
+    )
+    # Of 4 tuples 2 pass, of the next 4 none; of the first two that pass one is a result.
+    outputs = [
+        Made(np.array([0.0, 4.0, 8.0]), np.array([0.0, 2.0, 2.0])),
+        Made(np.array([0.0, 2.0, 9.0]), np.array([0.0, 1.0, 1.0])),
+    ]
+    run = ReplayEngine(network, TRAINS, [7, 3], outputs, Fixed())
+    run.next_event(inf)
+    run.start(BoxCall(0, (0,), 0, 7, 8, 4))
+    passed, ended = run.next_event(inf), run.next_event(inf)
+    assert isinstance(passed, TrainArrived)
+    assert isinstance(ended, StepFinished)
+    assert (passed.at_s, passed.stream, passed.tuples.tolist()) == (11.0, 1, [2])
+    assert (passed.head_arrived_at_s[0], passed.mean_arrived_at_s[0]) == (9.25, 9.5)
+    assert (ended.tuples_out, len(ended.responses_s[0])) == ((2,), 0)  # no result yet
+    run.start(BoxCall(1, (1,), 1, 3, 4, 2))
+    ended = run.next_event(inf)
+    assert isinstance(ended, StepFinished)
+    assert ended.tuples_out == (1,)
+    assert ended.responses_s[0] == pytest.approx([12.0 - 9.5])
+    assert isinstance(run.next_event(inf), TrainArrived)
+    run.start(BoxCall(2, (0,), 0, 8, 9, 4))
+    assert isinstance(run.next_event(inf), StepFinished)  # nothing passes, nothing arrives
     assert run.next_event(inf) is None

@@ -134,7 +134,7 @@ def test_a_stream_with_a_window_that_does_not_exist_is_named(headgate: Headgate)
 def test_a_name_is_given_once(headgate: Headgate) -> None:
     query = Query(name="late", sql="SELECT location FROM sensors", query_class="H")
     headgate.add_query(query)
-    with pytest.raises(ConfigRefused, match=r"query 'late': name .* two querys have it"):
+    with pytest.raises(ConfigRefused, match=r"query 'late': name .* another query has it"):
         headgate.add_query(query)
 
 
