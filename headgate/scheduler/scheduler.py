@@ -192,7 +192,8 @@ class Scheduler:
         if self._kin is not None:
             # Compiles, so that the first decision is as quick as the next.
             everybody = np.arange(len(self.table))
-            self._together.seen(self.policy, self.table, everybody, self._kin, self.cursors)
+            for policy in (self.policy, *self.policy.inside()):
+                self._together.seen(policy, self.table, everybody, self._kin, self.cursors)
         watched = self.policy.wake_at_s < inf
         self._monitor = Monitor(self.network, self.table) if watched else None
 
