@@ -38,6 +38,10 @@ class ClassRate(PriorityPolicy):
         values: Floats = super().values(table, chosen, now_s) * self._priorities[chosen]
         return values
 
+    def rates(self, table: UnitTable, units: Ints, now_s: float) -> Floats | None:
+        rates = super().rates(table, units, now_s)
+        return None if rates is None else rates * self._priorities[units]
+
     def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
         if not learns:
             return super().selection(units, table, learns=learns)

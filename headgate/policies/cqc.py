@@ -142,8 +142,8 @@ class Cqc(Around):
     def value(self, selectivity: float, cost_s: float, ideal_s: float) -> float:
         return self.inner.value(selectivity, cost_s, ideal_s)
 
-    def rates(self, selectivity: Floats, cost_s: Floats, ideal_s: Floats) -> Floats | None:
-        return self.inner.rates(selectivity, cost_s, ideal_s)
+    def rates(self, table: UnitTable, units: Ints, now_s: float) -> Floats | None:
+        return self.inner.rates(table, units, now_s)
 
     def _sources_last(self, ready: Ints) -> Ints:
         """Gives the operators of a class that have tuples; its sources if there are none."""

@@ -94,10 +94,10 @@ class Policy(ABC):
         """Ranks a segment by S, C̄ and T, for shared operators (Sharaf §3.6); S / C̄ if not said."""
         return selectivity / cost_s
 
-    def rates(self, selectivity: Floats, cost_s: Floats, ideal_s: Floats) -> Floats | None:
-        """Ranks units by S, C̄ and T where priorities are rates, something over C̄; else None.
+    def rates(self, table: UnitTable, units: NDArray[np.int64], now_s: float) -> Floats | None:
+        """Gives the priorities that units will have in a second where they are rates; else None.
 
-        Only then do those of units that run together add up (Sharaf §3.6).
+        A rate is something over C̄. Only those of units that run together add up (Sharaf §3.6).
         """
         return None
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from headgate.errors import ConfigRefused
 from headgate.model.events import Floats
@@ -118,19 +119,17 @@ class PriorityPolicy(Policy):
         return values
 
     def value(self, selectivity: float, cost_s: float, ideal_s: float) -> float:
-        one = np.array([selectivity]), np.array([cost_s]), np.array([ideal_s])
-        return float(self._valued(*one)[0])
+        row = np.zeros(1, dtype=UNIT)
+        row["selectivity"], row["cost_s"], row["tuple_cost_s"] = selectivity, cost_s, cost_s
+        row["ideal_s"] = row["remaining_s"] = ideal_s
+        row["head_arrived_at_s"], row["mean_arrived_at_s"] = -1.0, -1.0
+        row["weight"] = row["pending"] = row["due"] = 1
+        return float(ways.priorities(row, np.zeros(1, dtype=np.int64), 0.0, self.function)[0])
 
-    def rates(self, selectivity: Floats, cost_s: Floats, ideal_s: Floats) -> Floats | None:
-        return self._valued(selectivity, cost_s, ideal_s) if self._adds_up else None
-
-    def _valued(self, selectivity: Floats, cost_s: Floats, ideal_s: Floats) -> Floats:
-        rows = np.zeros(len(selectivity), dtype=UNIT)
-        rows["selectivity"], rows["cost_s"], rows["tuple_cost_s"] = selectivity, cost_s, cost_s
-        rows["ideal_s"] = rows["remaining_s"] = ideal_s
-        rows["head_arrived_at_s"], rows["mean_arrived_at_s"] = -1.0, -1.0
-        rows["weight"] = rows["pending"] = rows["due"] = 1
-        values: Floats = ways.priorities(rows, np.arange(len(rows)), 0.0, self.function)
+    def rates(self, table: UnitTable, units: NDArray[np.int64], now_s: float) -> Floats | None:
+        if not self._adds_up:
+            return None
+        values: Floats = ways.priorities(table, units, now_s + 1.0, self.function)
         return values
 
     @cached_property

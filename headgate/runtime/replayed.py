@@ -176,7 +176,7 @@ def simulated_report(
     happenings = list(_happenings(recording, changes_policy=policy is None))
     engine = ReplayEngine(
         recording.last_network, happenings, _first_trains(recording), _outputs(recording), costs,
-        ends_at_s=_ends_at_s(recording),
+        ends_at_s=_ends_at_s(recording), tuple_bytes=_tuple_bytes(recording),
     )  # fmt: skip
     scheduler = _scheduler(recording, chosen)
     metrics = RunMetrics(recording.network, scheduler.table)
@@ -234,6 +234,11 @@ def _trains(recording: Recording) -> list[Floats]:
         if isinstance(turn.event, TrainArrived):
             found[turn.event.stream] += turn.event.tuples.tolist()
     return [np.array(each, dtype=np.float64) for each in found]
+
+
+def _tuple_bytes(recording: Recording) -> dict[int, float]:
+    heard = [turn.event for turn in recording.turns if isinstance(turn.event, TrainArrived)]
+    return {event.stream: event.tuple_bytes for event in heard}
 
 
 def _outputs(recording: Recording) -> list[Made]:

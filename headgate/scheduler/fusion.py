@@ -18,7 +18,7 @@ def fuse(
     may_fuse: Callable[[int, int], bool],
     at_any_cost: bool = False,
     groups: Ints | None = None,
-    only_among: Ints | None = None,
+    only_group: bool = False,
 ) -> tuple[tuple[Step, ...], int | None]:
     """Gives the first step of a plan with the neighbours that join it, and where they must stop.
 
@@ -34,17 +34,15 @@ def fuse(
     Args:
         groups: a number for every unit, the same for those whose code is shared; without it every
             unit is a group of its own.
-        only_among: a number for every unit; no unit of another number than the first may join.
+        only_group: whether no other group may join: the first runs whole, and what is in its group
+            is answered with it.
     """
     units = np.array([step.unit for step in steps])
     streams, places = table["stream"][units], cursors[units]
     group = units if groups is None else groups[units]
     joins = group == group[0]
-    if not joins.all():
-        others = at_any_cost | _worth_waiting_for(steps, units, group, table)
-        if only_among is not None:
-            others &= only_among[units] == only_among[units[0]]
-        joins |= others
+    if not (only_group or joins.all()):
+        joins |= at_any_cost | _worth_waiting_for(steps, units, group, table)
     joins &= streams == streams[0]
     ahead = (places - places[0]).tolist()
     members, stop = [steps[0]], None

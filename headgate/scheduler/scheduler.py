@@ -70,7 +70,7 @@ class Scheduler:
         self.statistics, self.call_bytes = statistics, call_bytes
         self.cursors = np.zeros(len(table), dtype=np.int64) if cursors is None else cursors
         self.groups = np.array(groups, dtype=np.int64) if len(groups) else None
-        self._kin, self._together = self.groups, Together(sharing)
+        self._kin, self._together = self.groups, Together(sharing, most_fused)
         firsts = first_trains or [0] * len(network.streams)
         self.buffers = [StreamBuffer(first) for first in firsts]
         self._most_tuples = [train_tuples] * len(firsts)
@@ -193,7 +193,7 @@ class Scheduler:
             # Compiles, so that the first decision is as quick as the next.
             everybody = np.arange(len(self.table))
             for policy in (self.policy, *self.policy.inside()):
-                self._together.seen(policy, self.table, everybody, self._kin, self.cursors)
+                self._together.seen(policy, self.table, everybody, self._kin, self.cursors, 0.0)
         watched = self.policy.wake_at_s < inf
         self._monitor = Monitor(self.network, self.table) if watched else None
 
@@ -248,9 +248,9 @@ class Scheduler:
             # A query without statistics is probed first, alone, so that its cost is its own.
             return self._call((int(new[0]),), ALL, None, now_s)
         table, in_charge = self.table, self.policy.in_charge(now_s)
-        shown, groups = table, self._kin
-        if groups is not None:
-            shown, groups = self._together.seen(in_charge, table, ready, groups, self.cursors)
+        shown = table
+        if self._kin is not None:
+            shown = self._together.seen(in_charge, table, ready, self._kin, self.cursors, now_s)
         steps = self.policy.plan(State(shown, ready, self._figures), now_s)
         if not steps:
             return None
@@ -262,8 +262,7 @@ class Scheduler:
 
         members, stop = fuse(
             steps, table, self.cursors, most=self.most_fused, may_fuse=may_fuse,
-            at_any_cost=in_charge.fuses_at_any_cost, groups=groups,
-            only_among=self._kin if whole else None,
+            at_any_cost=in_charge.fuses_at_any_cost, groups=self.groups, only_group=whole,
         )  # fmt: skip
         tuples = min(step.tuples for step in members)
         return self._call(tuple(step.unit for step in members), tuples, stop, now_s)

@@ -1,14 +1,22 @@
 """The engine of a replay: recorded trains at their instants, calls at fitted costs."""
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Protocol
 
 import numpy as np
 
-from headgate.model.events import ClockTicked, Event, Floats, Ints, StepFinished, TrainArrived
+from headgate.model.events import (
+    ClockTicked,
+    Event,
+    Floats,
+    Ints,
+    NetworkChanged,
+    StepFinished,
+    TrainArrived,
+)
 from headgate.model.network import Network
 from headgate.model.plan import BoxCall
 
@@ -92,6 +100,7 @@ class ReplayEngine:
             goes from one segment of a query to the next arrives when the first has made it.
         outputs: by unit, what it makes of the tuples of its stream.
         ends_at_s: when the run is over, whatever waits.
+        tuple_bytes: by stream, of what goes from one segment to the next.
     """
 
     def __init__(
@@ -102,8 +111,10 @@ class ReplayEngine:
         outputs: Sequence[Made],
         costs: Costs,
         ends_at_s: float = inf,
+        tuple_bytes: Mapping[int, float] | None = None,
     ) -> None:
         self._network, self._costs, self._ends_at_s = network, costs, ends_at_s
+        self._tuple_bytes = tuple_bytes or {}
         self._outputs, self._firsts = outputs, first_trains
         self._left = deque(happenings)
         self._trains = [_Trains() for _ in network.streams]
@@ -152,9 +163,20 @@ class ReplayEngine:
         elif ended_at_s <= arrives_at_s:
             event = self._done.popleft()
         else:
-            event = self._left.popleft()
+            event = self._in_our_numbers(self._left.popleft())
         self._now_s = max(self._now_s, event.at_s) + self._costs.loop_s
         return event
+
+    def _in_our_numbers(self, event: Event) -> Event:
+        """Has a query that comes again, and is cut, begin where its queue ends here."""
+        if not isinstance(event, NetworkChanged):
+            return event
+        cursors = dict(event.cursors)
+        for unit in cursors:
+            stream = self._network.stream_number(self._network.paths[unit].stream)
+            if stream in self._fills.values():
+                cursors[unit] = self._firsts[stream] + len(self._trains[stream].heads_s)
+        return replace(event, cursors=cursors)
 
     def _advance(self, to_s: float, *, until_done: bool = False) -> None:
         """Lets calls work up to an instant, or until one of them is done."""
@@ -196,7 +218,10 @@ class ReplayEngine:
                 arrivals_s = self._arrivals_s(each.call, unit, counts)
                 heads_s, means_s = arrivals_s.min(keepdims=True), arrivals_s.mean(keepdims=True)
                 tuples = counts.sum(keepdims=True)
-                event = TrainArrived(self._clock_s, self._fills[unit], tuples, heads_s, means_s)
+                event = TrainArrived(
+                    self._clock_s, self._fills[unit], tuples, heads_s, means_s,
+                    tuple_bytes=self._tuple_bytes.get(self._fills[unit], 0.0),
+                )  # fmt: skip
                 self._trains[event.stream].take(event)
                 found.append(event)
         return found

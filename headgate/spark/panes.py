@@ -21,7 +21,7 @@ from headgate.spark.local_rows import Groups, grouped, merged
 from headgate.spark.plan_expressions import WINDOW
 from headgate.spark.timeline import Timeline
 
-TRAINS_KNOWN = 64
+TRAINS_KNOWN = 8
 """So many trains are remembered with the rows that conditions leave of them."""
 
 
@@ -51,6 +51,17 @@ class Passed:
         for each in sorted(self._known)[: max(0, len(self._known) - TRAINS_KNOWN)]:
             self._known.pop(each, None)
         return known
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory."""
+        return sum(
+            rows.nbytes for known in list(self._known.values()) for rows in [*known.values()]
+        )
+
+    def spare_memory(self) -> None:
+        """Forgets everything; it is asked for again."""
+        self._known.clear()
 
 
 class Panes:

@@ -80,16 +80,19 @@ class WindowedQueries:
 
     @property
     def memory_bytes(self) -> int:
-        """What panes take in memory."""
+        """What panes take in memory, and what is known of rows."""
         with self._lock:
-            return sum(each.nbytes for each in self._panes.values())
+            return sum(each.nbytes for each in self._kept())
 
     def spare_memory(self) -> None:
         """Gives up what can be computed again."""
         with self._lock:
-            panes = list(self._panes.values())
-        for each in panes:
+            kept = self._kept()
+        for each in kept:
             each.spare_memory()
+
+    def _kept(self) -> list[Panes | Passed]:
+        return [*self._panes.values(), *self._passed.values()]
 
     def forget(self, query: str) -> None:
         with self._lock:

@@ -118,10 +118,15 @@ def test_windows_of_many_sizes_share_their_panes(
     assert calls[frozenset({"w10_10", "w6_4"})] > 0, calls
     windowed = gate._engine._executor.windowed
     panes = windowed._panes
-    assert windowed.memory_bytes == sum(
-        table.nbytes for each in panes.values() for table in each._made.values() if table
-    )
-    assert windowed.memory_bytes > 0
+    of_panes = [table for each in panes.values() for table in each._made.values() if table]
+    of_rows = [
+        rows
+        for each in windowed._passed.values()
+        for known in each._known.values()
+        for rows in known.values()
+    ]
+    assert of_rows
+    assert windowed.memory_bytes == sum(each.nbytes for each in (*of_panes, *of_rows)) > 0
     windowed.spare_memory()
     assert windowed.memory_bytes == 0
     gate.stop()

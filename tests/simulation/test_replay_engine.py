@@ -7,7 +7,13 @@ from math import inf
 import numpy as np
 import pytest
 
-from headgate.model.events import ClockTicked, Event, StepFinished, TrainArrived
+from headgate.model.events import (
+    ClockTicked,
+    Event,
+    NetworkChanged,
+    StepFinished,
+    TrainArrived,
+)
 from headgate.model.network import Network, Path
 from headgate.model.operator import Operator
 from headgate.model.plan import BoxCall
@@ -28,6 +34,20 @@ TRAINS: list[Event] = [
     TrainArrived(at_s, 0, np.array([4]), np.array([at_s - 1.0]), np.array([at_s - 0.5]))
     for at_s in (10.0, 20.0)
 ]
+
+CUT = Network(
+    (Stream(name="s", format="rate"), Stream(name="q__queue", format="queue")),
+    (QueryClass(name="H", priority=1),),
+    tuple(
+        Path(
+            query=Query(name=name, sql="SELECT 1", query_class="H"),
+            stream=stream,
+            operators=SELECT,
+            into=into,
+        )
+        for name, stream, into in (("q__first", "s", "q__queue"), ("q", "q__queue", None))
+    ),
+)
 
 
 @dataclass
@@ -109,21 +129,12 @@ def test_a_run_that_was_broken_off_ends_there() -> None:
 
 
 def test_what_a_first_segment_makes_arrives_for_the_next_when_it_is_done() -> None:
-    first, rest = (Query(name=name, sql="SELECT 1", query_class="H") for name in ("q__first", "q"))
-    network = Network(
-        (Stream(name="s", format="rate"), Stream(name="q__queue", format="queue")),
-        (QueryClass(name="H", priority=1),),
-        (
-            Path(query=first, stream="s", operators=SELECT, into="q__queue"),
-            Path(query=rest, stream="q__queue", operators=SELECT),
-        ),
-    )
     # Of 4 tuples 2 pass, of the next 4 none; of the first two that pass one is a result.
     outputs = [
         Made(np.array([0.0, 4.0, 8.0]), np.array([0.0, 2.0, 2.0])),
         Made(np.array([0.0, 2.0, 9.0]), np.array([0.0, 1.0, 1.0])),
     ]
-    run = ReplayEngine(network, TRAINS, [7, 3], outputs, Fixed())
+    run = ReplayEngine(CUT, TRAINS, [7, 3], outputs, Fixed())
     run.next_event(inf)
     run.start(BoxCall(0, (0,), 0, 7, 8, 4))
     passed, ended = run.next_event(inf), run.next_event(inf)
@@ -141,3 +152,14 @@ def test_what_a_first_segment_makes_arrives_for_the_next_when_it_is_done() -> No
     run.start(BoxCall(2, (0,), 0, 8, 9, 4))
     assert isinstance(run.next_event(inf), StepFinished)  # nothing passes, nothing arrives
     assert run.next_event(inf) is None
+
+
+def test_a_cut_query_that_comes_again_begins_where_its_queue_ends_in_the_simulation() -> None:
+    again = NetworkChanged(30.0, CUT, {0: 9, 1: 17}, {}, {})
+    everything = Made(np.array([0.0, 8.0]), np.array([0.0, 8.0]))
+    run = ReplayEngine(CUT, [*TRAINS, again], [7, 3], [everything] * 2, Fixed())
+    run.next_event(inf)
+    run.start(BoxCall(0, (0,), 0, 7, 8, 4))
+    heard = [run.next_event(inf) for _ in range(4)]
+    assert isinstance(heard[-1], NetworkChanged)
+    assert heard[-1].cursors == {0: 9, 1: 4}  # one train is there, number 3
