@@ -41,7 +41,8 @@ bench-simulation: .venv/ready  ## how fast the simulation is, also against SimPy
 	@.venv/bin/python bench/simulation.py --results bench/results/simulation.json
 
 bench-language: .venv/ready  ## windows and joins against native Structured Streaming, with and without sharing
-	@.venv/bin/python bench/language.py --results bench/results/language.json
+	@.venv/bin/python bench/language.py --results bench/results/language.json; missed=$$?; \
+	  .venv/bin/python bench/readme_table.py; exit $$missed
 
 docs: .venv/ready  ## write docs/reference.md, and what commands in README and docs print, from the program
 	@.venv/bin/python docs/write_reference.py
