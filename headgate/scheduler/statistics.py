@@ -23,6 +23,10 @@ UNKNOWN, REHEARSED = 4.0, 0.25
 NOISE = 0.2
 """How far a call's time is off for reasons of its own."""
 
+IN_COMMON = 0.9
+"""How much of what is off is so for all members of a call: the machine is slow at the moment, or
+what they share is cheaper than it was alone."""
+
 MOST_AT_ONCE = 4.0
 """One call changes no estimate by more than this factor: it may have been disturbed."""
 
@@ -32,10 +36,10 @@ class Statistics:
 
     A call's time is modelled as o + Σ c̄_m n over its members m, with an o for each lane. What it
     took more or less than expected corrects each of them by a factor, according to its part of the
-    time and to how little is known of it (a Kalman filter of the logarithms, without what they have
-    in common). So no estimate is ever negative, and members that always run together, which no fit
-    can tell apart, keep the proportion that they had when each ran alone: before the first call, in
-    the rehearsal or as a probe.
+    time and to how little is known of it (a Kalman filter of the logarithms, whose errors have much
+    in common within a call). So no estimate is ever negative, and members that always run together,
+    which no fit can tell apart, about keep the proportion that they had when each ran alone: before
+    the first call, in the rehearsal or as a probe.
 
     Args:
         smoothing: α of S_new = (1 − α) S_old + α N_out / N_in (0.175 in §3.8.5).
@@ -115,17 +119,21 @@ class Statistics:
         return shares
 
     def _learn_cost(self, lane: int, units: Ints, tuples: int, seconds: float) -> None:
-        parts_s = np.concatenate([[self._overhead_s[lane]], self._cost_s[units] * tuples])
-        doubts = np.concatenate([[self._overhead_doubt[lane]], self._doubt[units]])
+        parts_s = self._cost_s[units] * tuples
+        overhead_s = self._overhead_s[lane]
+        doubts, overhead_doubt = self._doubt[units], self._overhead_doubt[lane] + self.drift**2
         doubts += self.drift**2
-        error_s = seconds - parts_s.sum()
-        gains = doubts * parts_s
-        gains /= gains @ parts_s + (NOISE * seconds) ** 2
-        factors = np.clip(1 + gains * error_s, 1 / MOST_AT_ONCE, MOST_AT_ONCE)
-        doubts *= 1 - gains * parts_s
-        self._overhead_s[lane] = max(self._overhead_s[lane] * factors[0], LEAST_S[0])
-        self._cost_s[units] = np.maximum(self._cost_s[units] * factors[1:], LEAST_S[1])
-        self._overhead_doubt[lane], self._doubt[units] = doubts[0], doubts[1:]
+        spreads = np.sqrt(doubts)
+        # What the error of each says of the sum's: its own part, and what all have in common.
+        ties = (1 - IN_COMMON) * doubts * parts_s + IN_COMMON * spreads * (spreads @ parts_s)
+        variance = ties @ parts_s + overhead_doubt * overhead_s**2 + (NOISE * seconds) ** 2
+        off = (seconds - overhead_s - parts_s.sum()) / variance
+        tie = overhead_doubt * overhead_s
+        factors = np.clip(1 + np.append(ties, tie) * off, 1 / MOST_AT_ONCE, MOST_AT_ONCE)
+        self._cost_s[units] = np.maximum(self._cost_s[units] * factors[:-1], LEAST_S[1])
+        self._overhead_s[lane] = max(overhead_s * factors[-1], LEAST_S[0])
+        self._doubt[units] = doubts - ties**2 / variance
+        self._overhead_doubt[lane] = overhead_doubt - tie**2 / variance
 
     def _publish(self, table: UnitTable) -> None:
         table["overhead_s"] = self._overhead_s[self._lane]

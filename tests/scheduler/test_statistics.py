@@ -139,6 +139,16 @@ def test_overhead_and_costs_are_recovered_from_calls_alone_and_fused(
         )
 
 
+@pytest.mark.parametrize("times", [0.5, 0.8, 2.0, 4.0])
+def test_members_that_always_run_together_keep_their_proportion(times: float) -> None:
+    table = np.concatenate([known_unit(0.5)] * 3)
+    table["box_cost_s"] = table["tuple_cost_s"] = costs_s = np.array([3e-6, 7e-6, 2e-5])
+    statistics = Statistics(table)
+    for tuples in [500, 2000, 6000] * 20:  # the machine is slower now, or shared code is cheaper
+        statistics.learn(table, call((0, 1, 2), tuples, 0.01 + times * costs_s.sum() * tuples))
+    assert table["tuple_cost_s"] == pytest.approx(times * costs_s, rel=0.25)
+
+
 def test_costs_follow_a_query_that_becomes_dearer() -> None:
     table = new_units(1)
     statistics = Statistics(table)
