@@ -15,6 +15,7 @@ MASTERS = {
     "native-fair": "local[10]",
     "headgate": "local[2]",
     "headgate-spark": "local[2]",
+    "headgate-recorded": "local[2]",
 }
 
 SHARED = {

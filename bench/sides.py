@@ -90,6 +90,7 @@ def _headgate(side: str, folder: Path, queries: Sequence[Selection]) -> list[str
         classes=CLASSES,
         workers=2,
         rehearsal_s=REHEARSAL_S,
+        record=side == "headgate-recorded",
         master=MASTERS[side],
         spark_config=settings_of(side, folder.parent),
     )

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import calibration
 import many_streams
 import saturation
 from bars import Measurement
@@ -128,6 +129,7 @@ PARTS: dict[str, Part] = {
     "sustained": sustained,
     "saturation": saturation.measurements,
     "streams": many_streams.measurements,
+    "replay": calibration.measurements,
 }
 
 

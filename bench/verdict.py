@@ -19,6 +19,7 @@ TITLES = {
     "native-fair": "native FAIR",
     "headgate": "Headgate cqc",
     "headgate-spark": "Headgate cqc, Spark's ingest",
+    "headgate-recorded": "Headgate cqc, recorded",
 }
 
 
