@@ -37,7 +37,7 @@ LEAST_S = 10.0
 LEAST_ROUNDS = 2
 """Code is generated in the first round, and measured in the second."""
 
-MORE_ROUNDS = 2
+MORE_ROUNDS = 8
 """How often queries are measured again, each alone, if there is time."""
 
 COSTLY_S, CHEAP_S = 5e-6, 2.5e-7
