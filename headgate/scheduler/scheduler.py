@@ -227,6 +227,9 @@ class Scheduler:
         for stream in sorted(event.first_trains):
             self.buffers.append(StreamBuffer(event.first_trains[stream]))
             self._most_tuples.append(self.train_tuples)
+        for stream, kept in event.kept.items():
+            new_here = [unit for unit in event.cursors if table["stream"][unit] == stream]
+            self.buffers[stream].recall(min(event.cursors[unit] for unit in new_here), kept)
         if self.statistics is not None:
             self.statistics.grow(table, again)
         self._prepare()

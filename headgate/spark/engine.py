@@ -291,8 +291,25 @@ class SparkEngine:
         self._unplanned -= set(cursors)
         self._executor.arrange(self._alive, self.rehearsal.is_costly)
         self._events.put(
-            NetworkChanged(self.now_s(), network, cursors, first_trains, known, self.groups)
-        )
+            NetworkChanged(
+                self.now_s(), network, cursors, first_trains, known, self.groups,
+                self._kept_from(cursors),
+            )
+        )  # fmt: skip
+
+    def _kept_from(self, cursors: Mapping[int, int]) -> dict[int, TrainArrived]:
+        """Gives, by stream, the trains in the log from where the first of some units begins."""
+        begins: dict[str, int] = {}
+        for unit, train in cursors.items():
+            stream = self._network.paths[unit].stream
+            if stream not in self._store.queues:
+                begins[stream] = min(train, begins.get(stream, train))
+        kept = {
+            stream: [each for each in self._journal.trains(stream) if each.number >= first]
+            for stream, first in begins.items()
+        }
+        numbers = {stream: self._network.stream_number(stream) for stream in kept}
+        return {numbers[s]: self._arrival_of(numbers[s], kept[s]) for s in kept if kept[s]}
 
     @property
     def _alive(self) -> list[Path]:
@@ -466,21 +483,23 @@ class SparkEngine:
 
     def _arrived(self, stream: int, *trains: Train) -> None:
         name = self._network.streams[stream].name
-        timed = name in self._store.timelines
-        self._events.put(
-            TrainArrived(
-                self.now_s(),
-                stream,
-                # A beat of the clock has no tuple, but is to be heard.
-                np.array([max(1, train.tuples) for train in trains]),
-                np.array([train.head_arrived_at_s for train in trains]),
-                np.array([train.mean_arrived_at_s for train in trains]),
-                tuple_bytes=0.0 if timed else self._executor.source(name).tuple_bytes,
-            )
-        )
+        self._events.put(self._arrival_of(stream, trains))
         for timeline in self._store.timelines_of(name):
             for train in trains:
                 timeline.take(name, train)
+
+    def _arrival_of(self, stream: int, trains: Sequence[Train]) -> TrainArrived:
+        name = self._network.streams[stream].name
+        timed = name in self._store.timelines
+        return TrainArrived(
+            self.now_s(),
+            stream,
+            # A beat of the clock has no tuple, but is to be heard.
+            np.array([max(1, train.tuples) for train in trains]),
+            np.array([train.head_arrived_at_s for train in trains]),
+            np.array([train.mean_arrived_at_s for train in trains]),
+            tuple_bytes=0.0 if timed else self._executor.source(name).tuple_bytes,
+        )
 
     def _passed_on(self, stream: str, *trains: Train) -> None:
         self._arrived(self._network.stream_number(stream), *trains)

@@ -1,13 +1,14 @@
 """Queries and streams come and go while others run, and so does the policy."""
 
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
-from sources import consume, gate_over, write_readings
+from sources import balanced, consume, gate_over, write_readings
 
 from headgate import Headgate, Query, Sink, Stream
 from headgate.errors import ConfigRefused, QueryRefused, RecoveryRefused, UnknownName
@@ -47,6 +48,25 @@ def test_a_query_that_comes_later_sees_all_that_is_kept(
     assert [line.tuples_in for line in report.queries] == [200, 200]
     same(gate, tmp_path / "source", "hot", HOT)
     same(gate, tmp_path / "source", "dry", DRY)
+
+
+def test_a_query_comes_when_the_others_have_passed_a_thousand_trains(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    gate = Headgate(spark, state=tmp_path / "state", classes={"H": 1}, rehearsal_s=0)
+    stream = Stream(
+        name="s", format="python", schema="a INT", trigger_s=0, options={"rowsPerPoll": "1"}
+    )
+    gate.add_stream(stream, rows=lambda first: [{"a": n} for n in range(first, 1400)])
+    gate.add_query(Query(name="first", sql="SELECT a FROM s WHERE a >= 0", query_class="H"))
+    gate.start()
+    consume(gate, 1400)
+    gate.add_query(Query(name="late", sql="SELECT a FROM s WHERE a < 9", query_class="H"))
+    consume(gate, 1400)
+    gate.stop()
+    balanced(gate)
+    assert gate.accounts()["late"].arrived == 1400
+    assert committed_rows(tmp_path / "state/results/late") == Counter((n,) for n in range(9))
 
 
 def test_a_query_that_is_refused_while_others_run_changes_nothing(

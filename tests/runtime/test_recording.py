@@ -58,6 +58,7 @@ def network(*names: str) -> Network:
 
 SETTINGS = Settings("cqc(inner=hnr)", 2, ALL, 16, 1e6, (4,), (4, 5), KNOWN)
 RESPONSES = (np.array([0.1, 0.1, 1 / 3]), np.zeros(0))
+OLD = TrainArrived(1.8, 0, np.array([20, 7]), np.array([1.05, 1.6]), np.array([1.07, 1.7]))
 EVENTS: list[Event] = [
     TrainArrived(1.1, 0, np.array([10, 20]), np.array([1.0, 1.05]), np.array([1.02, 1.07])),
     StepFinished(1.2, CALL, 0.1 + 0.2, (3, 0), RESPONSES, failed=(1,), lane="job"),
@@ -66,7 +67,7 @@ EVENTS: list[Event] = [
     QueryStopped(1.5, 1),
     Overloaded(1.6, 2.6),
     PolicyChanged(1.7, policy_named("bsd", search="log")),
-    NetworkChanged(1.8, network("a", "b", "c"), {2: 5}, {}, KNOWN),
+    NetworkChanged(1.8, network("a", "b", "c"), {2: 5}, {}, KNOWN, kept={0: OLD}),
     ClockTicked(1.9),
 ]
 
@@ -103,6 +104,10 @@ def test_what_is_written_is_read_back_to_the_bit(tmp_path: File) -> None:
     assert isinstance(changed, PolicyChanged)
     assert changed.policy == "bsd(search=log)"
     assert [each.query.name for each in recording.last_network.paths] == ["a", "b", "c"]
+    network_event = recording.turns[7].event
+    assert isinstance(network_event, NetworkChanged)
+    kept = network_event.kept[0]
+    assert (kept.tuples.tolist(), kept.mean_arrived_at_s.tolist()) == ([20, 7], [1.07, 1.7])
 
 
 @pytest.mark.parametrize("kept", [0.01, 0.5, 0.99])

@@ -7,6 +7,7 @@ import pytest
 
 from headgate.errors import PlanRejected
 from headgate.model.events import (
+    NetworkChanged,
     QueryStopped,
     StepFinished,
     StepStarted,
@@ -164,6 +165,19 @@ def test_a_delayed_unit_is_tried_again_when_its_time_has_come() -> None:
     assert scheduler.wake_at_s == 2.0
     again = only(scheduler.plan(2.0))
     assert (again.units, again.first_train) == ((0,), 0)
+
+
+def test_a_query_that_comes_late_is_given_what_others_have_long_passed() -> None:
+    scheduler = scheduler_of(1, train_tuples=5)
+    for _ in range(3000):
+        arrive(scheduler, 2)
+        finish(scheduler, only(scheduler.plan(0.0)))
+    times_s, tuples = np.zeros(3000 - 7), np.full(3000 - 7, 2)
+    kept = {0: TrainArrived(0.0, 0, tuples, times_s, times_s)}
+    scheduler.hear(NetworkChanged(0.0, network_of(2), {1: 7}, {}, {}, kept=kept))
+    assert scheduler.table["pending"].tolist() == [0, 2 * (3000 - 7)]
+    call = only(scheduler.plan(0.0))
+    assert (call.units, call.first_train, call.end_train, call.tuples) == ((1,), 7, 9, 4)
 
 
 def test_a_failed_call_frees_its_worker() -> None:
