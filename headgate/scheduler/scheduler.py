@@ -224,6 +224,7 @@ class Scheduler:
         for unit, train in event.cursors.items():
             self.cursors[unit], self._idle[unit] = train, True
             self._out.discard(unit)
+            self._delayed_until_s.pop(unit, None)  # of the query that had the number before
         for stream in sorted(event.first_trains):
             self.buffers.append(StreamBuffer(event.first_trains[stream]))
             self._most_tuples.append(self.train_tuples)

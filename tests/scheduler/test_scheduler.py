@@ -167,6 +167,18 @@ def test_a_delayed_unit_is_tried_again_when_its_time_has_come() -> None:
     assert (again.units, again.first_train) == ((0,), 0)
 
 
+def test_a_query_that_comes_back_does_not_run_twice_when_the_pause_of_the_old_one_ends() -> None:
+    scheduler = scheduler_of(1, workers=2)
+    arrive(scheduler, 5)
+    call = only(scheduler.plan(0.0))
+    scheduler.hear(UnitDelayed(0.0, 0, 2.0, RuntimeError("the sink is away")))
+    finish(scheduler, call, failed=(0,))
+    scheduler.hear(QueryStopped(0.1, 0))
+    scheduler.hear(NetworkChanged(0.2, network_of(1), {0: 0}, {}, {}))
+    assert only(scheduler.plan(0.3)).units == (0,)
+    assert scheduler.plan(2.0) == []
+
+
 def test_a_query_that_comes_late_is_given_what_others_have_long_passed() -> None:
     scheduler = scheduler_of(1, train_tuples=5)
     for _ in range(3000):
