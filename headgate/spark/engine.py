@@ -219,26 +219,34 @@ class SparkEngine:
         """Takes in a query, the units of a network that has it; measures it alone first."""
         paths = [network.paths[unit] for unit in units]
         self.refuse_old_results(paths[-1:])
+        before = self._network
         new = {
             number: 0
-            for number in range(len(self._network.streams), len(network.streams))
+            for number in range(len(before.streams), len(network.streams))
             if network.streams[number].is_derived
         }
-        for number in list(new):
-            stream, schemas = network.streams[number], self._store.schemas
-            if not stream.of:
-                schemas[stream.name] = schemas[paths[0].stream]
-            self._store.open(stream, partial(self._passed_on, stream.name))
-            new[number] = self._store.first_train(stream.name)
-        sink = self._sink_of(paths[-1])
-        self.sinks[paths[-1].query.name] = sink
+        try:
+            for number in list(new):
+                stream, schemas = network.streams[number], self._store.schemas
+                if not stream.of:
+                    schemas[stream.name] = schemas[paths[0].stream]
+                self._store.open(stream, partial(self._passed_on, stream.name))
+                new[number] = self._store.first_train(stream.name)
+            sink = self._sink_of(paths[-1])
+            self.sinks[paths[-1].query.name] = sink
+            known: dict[str, QueryStatistics] = {}
+            for path in paths if budget_s else ():
+                known |= self.rehearsal.of_one(path, budget_s / len(paths))
+            self._network = network
+            cursors = {unit: self._remember(path) for unit, path in zip(units, paths, strict=True)}
+        except BaseException:
+            # The scheduler has not heard of it: the next that comes gets the same numbers.
+            self._network = before
+            for number in new:
+                self._store.close(network.streams[number].name)
+            raise
         sink.resume()
-        known: dict[str, QueryStatistics] = {}
-        for path in paths if budget_s else ():
-            known |= self.rehearsal.of_one(path, budget_s / len(paths))
-        self._network = network
         self._read_windows(paths[-1])
-        cursors = {unit: self._remember(path) for unit, path in zip(units, paths, strict=True)}
         self._change(network, cursors, new, known)
         for number in new:
             name = network.streams[number].name
@@ -246,8 +254,12 @@ class SparkEngine:
                 self._store.timelines[name].speak()
 
     def refuse_old_results(self, paths: Sequence[Path]) -> None:
-        """Refuses queries whose results would mix with those of a query that was dropped."""
+        """Refuses queries whose results would mix with those of one that was dropped, or is away
+        and had another text.
+        """
         refuse_old_results(self._journal, paths)
+        for path in paths:
+            self._journal.refuse_other_text(path.query.name, path.query.sql)
 
     def drop_query(self, unit: int) -> threading.Event:
         """Forgets a query once its last call has ended; gives what tells when that is."""

@@ -133,13 +133,7 @@ class Journal:
             ).fetchone()
             if row is not None:
                 if (row[0], row[1]) != (sql, stream):
-                    raise RecoveryRefused(
-                        subject=f"query '{query}'",
-                        expected=f"the text of the last run, {row[0]!r}",
-                        found=repr(sql),
-                        fix="restore the text, or give the new one a new name:"
-                        " its results would mix with the old ones",
-                    )
+                    raise _other_text(query, row[0], sql)
                 return self._after_gap(db, query, stream, int(row[2]))
             first, first_tuple = self._beginning(db, stream)
             db.execute(
@@ -147,6 +141,12 @@ class Journal:
                 " VALUES (?, ?, ?, ?, ?, ?)", (query, sql, stream, first, first, first_tuple)
             )  # fmt: skip
             return Cursor(first)
+
+    def refuse_other_text(self, query: str, sql: str) -> None:
+        """Refuses another text under the name of a query that has been here."""
+        rows = self.read("SELECT sql FROM cursors WHERE query = ?", (query,))
+        if rows and rows[0][0] != sql:
+            raise _other_text(query, rows[0][0], sql)
 
     def knows_query(self, query: str) -> bool:
         """Tells whether a query has been here, and was not dropped since."""
@@ -371,3 +371,13 @@ class Journal:
                 found=f"one of version {found}",
                 fix="run the Headgate that wrote it, or begin with a new state directory",
             )
+
+
+def _other_text(query: str, old: str, new: str) -> RecoveryRefused:
+    return RecoveryRefused(
+        subject=f"query '{query}'",
+        expected=f"the text of the last run, {old!r}",
+        found=repr(new),
+        fix="restore the text, or give the new one a new name: its results would mix with the old"
+        " ones",
+    )

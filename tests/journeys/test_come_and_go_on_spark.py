@@ -85,6 +85,36 @@ def test_a_query_that_is_refused_while_others_run_changes_nothing(
     same(gate, tmp_path / "source", "hot", HOT)
 
 
+def test_a_query_that_comes_with_another_text_is_refused_and_the_next_one_runs(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    counts = "SELECT count(*) AS n FROM sensors [RANGE 1 SECOND SLIDE 1 SECOND]"
+    tops = "SELECT max(temperature) AS t FROM sensors [RANGE 1 SECOND SLIDE 1 SECOND]"
+    offered = write_readings(tmp_path / "source", files=2, rows=50)
+    first = gate_over(spark, tmp_path, {"hot": ("H", HOT), "counts": ("H", counts)})
+    first.start()
+    consume(first, offered)
+    first.stop()
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
+    gate.start()
+    other = {"queries": {"new": {"class": "H", "sql": ALL}, "counts": {"class": "H", "sql": tops}}}
+    with pytest.raises(RecoveryRefused, match="query 'counts': expected the text of the last run"):
+        gate.add(other)
+    with pytest.raises(RecoveryRefused, match="query 'counts': expected the text of the last run"):
+        gate.add_query(Query(name="counts", sql=tops, query_class="H"))
+    assert [query.name for query in gate.queries] == ["hot"]
+    assert not gate._engine._store.timelines
+    gate.add_query(Query(name="tops", sql=tops, query_class="H"))
+    offered += write_readings(tmp_path / "source", files=2, rows=50, first_file=2)
+    consume(gate, offered, but=("counts",))
+    gate.stop()
+    found = committed_rows(tmp_path / "state/results/tops")
+    closed = (
+        "SELECT max(temperature) FROM sensors WHERE ts < to_timestamp(3) GROUP BY epoch(ts)::INT"
+    )
+    assert found == expected_rows(closed, tmp_path / "source")
+
+
 def test_a_dropped_query_runs_no_more_and_its_name_is_free(
     spark: SparkSession, tmp_path: Path
 ) -> None:
