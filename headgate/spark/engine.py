@@ -125,6 +125,9 @@ class SparkEngine:
             pause_s=self.budget.pause_s, now_s=self.now_s,
             importance=lambda stream: self._network.importance.get(stream, 0.0),
         )  # fmt: skip
+        self._forgetting, self._coming = threading.Lock(), 0
+        """Queries that have a place in the log of which the scheduler has not heard yet."""
+        self._heard: Event | None = None
         self._unplanned: set[int] = set()
         self._dropping: dict[int, threading.Event] = {}
         self._dropped: set[int] = set()
@@ -238,7 +241,10 @@ class SparkEngine:
             for path in paths if budget_s else ():
                 known |= self.rehearsal.of_one(path, budget_s / len(paths))
             self._network = network
-            cursors = {unit: self._remember(path) for unit, path in zip(units, paths, strict=True)}
+            with self._forgetting:
+                named = zip(units, paths, strict=True)
+                cursors = {unit: self._remember(path) for unit, path in named}
+                self._coming += 1
         except BaseException:
             # The scheduler has not heard of it: the next that comes gets the same numbers.
             self._network = before
@@ -371,8 +377,11 @@ class SparkEngine:
         """Waits on the queue; what passes outside this method is the loop's own time."""
         if self._returned_at_s is not None:
             self.loop_s += time.perf_counter() - self._returned_at_s
+        if isinstance(self._heard, NetworkChanged) and self._heard.cursors:
+            with self._forgetting:
+                self._coming -= 1
         self._settle_drops()
-        event = self._wait(wake_at_s)
+        event = self._heard = self._wait(wake_at_s)
         self._calls.heard(event)
         if isinstance(event, QueryStopped):
             self._unplanned.add(event.unit)
@@ -441,7 +450,9 @@ class SparkEngine:
         name = self._network.streams[stream].name
         keep_s = 0.0 if self.budget.log >= SLOW_DOWN else self._retention_s
         into = [path.into for path in self._network.paths if path.stream == name]
-        self._store.drop(name, passed, self.now_s() - keep_s, into)
+        with self._forgetting:
+            if not self._coming:  # it begins with the oldest train, which `passed` knows nothing of
+                self._store.drop(name, passed, self.now_s() - keep_s, into)
 
     def close(self) -> None:
         """Ends ingest, lets calls under way finish, closes the journal."""

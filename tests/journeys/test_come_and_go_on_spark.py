@@ -3,12 +3,13 @@
 import shutil
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
-from sources import balanced, consume, gate_over, write_readings
+from sources import balanced, consume, gate_over, until, write_readings
 
 from headgate import Headgate, Query, Sink, Stream
 from headgate.errors import ConfigRefused, QueryRefused, RecoveryRefused, UnknownName
@@ -67,6 +68,31 @@ def test_a_query_comes_when_the_others_have_passed_a_thousand_trains(
     balanced(gate)
     assert gate.accounts()["late"].arrived == 1400
     assert committed_rows(tmp_path / "state/results/late") == Counter((n,) for n in range(9))
+
+
+def test_the_trains_that_a_query_begins_with_stay_until_it_is_planned(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=3, rows=50)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)}, retention_s=3600)
+    gate.start()
+    consume(gate, offered)
+    engine = gate._engine
+    arrange = engine._executor.arrange
+
+    def arrange_while_retention_ends(*told: Any) -> None:
+        engine._retention_s = 0.0
+        engine.forget(0, 3)  # as the loop does, which has not heard of the query
+        arrange(*told)
+
+    engine._executor.arrange = arrange_while_retention_ends
+    late = gate.add_query(Query(name="late", sql=ALL, query_class="N"))
+    until(lambda: late.exception() is not None or gate.totals()["late"][0] == offered, gate)
+    assert late.exception() is None
+    engine.forget(0, 3)
+    assert not list((tmp_path / "state/log/sensors").glob("*.parquet"))
+    gate.stop()
+    same(gate, tmp_path / "source", "late", ALL)
 
 
 def test_a_query_that_is_refused_while_others_run_changes_nothing(
