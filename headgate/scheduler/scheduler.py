@@ -40,7 +40,8 @@ class Scheduler:
         train_tuples: how many tuples a call takes at the most (Aurora §4.2); at least one train.
         most_fused: how many units may share a call.
         statistics: learns cost and selectivity from outcomes; None where they are given.
-        shed: makes certain that units pass over trains; without it nothing is ever shed.
+        shed: makes certain that units pass over trains, and gives those of which it has; without it
+            nothing is ever shed.
         call_bytes: what the tuples of a call may take in memory; at least one train.
         first_trains: where each stream's log begins, for a run that resumes.
         cursors: where each unit stands, for a run that resumes.
@@ -58,7 +59,7 @@ class Scheduler:
         train_tuples: int = ALL,
         most_fused: int = 1,
         call_bytes: float = inf,
-        shed: Callable[[Sequence[TuplesShed]], None] | None = None,
+        shed: Callable[[Sequence[TuplesShed]], Sequence[TuplesShed]] | None = None,
         statistics: Statistics | None = None,
         first_trains: Sequence[int] = (),
         cursors: Ints | None = None,
@@ -167,8 +168,7 @@ class Scheduler:
                 continue
             tuples = buffer.tuples(first, buffer.end - 1)
             found.append(TuplesShed(now_s, int(unit), first, buffer.end - 1, tuples))
-        self._make_certain(found)
-        for event in found:
+        for event in self._make_certain(found):
             self.cursors[event.unit] = event.end_train
             self._refresh(np.array([event.unit]))
 

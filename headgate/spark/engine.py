@@ -2,6 +2,7 @@
 
 import logging
 import queue
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -135,7 +136,7 @@ class SparkEngine:
             session, self._executor, self, workers=workers, now_s=self.now_s,
             tell=self._events.put, call_timeout_s=call_timeout_s,
         )  # fmt: skip
-        self._look_at_s = 0.0
+        self._look_at_s = self._warn_at_s = 0.0
         self._give_up_at_s = 0.0
         self._returned_at_s: float | None = None
         self._totals: dict[str, tuple[int, int]] | None = None
@@ -342,7 +343,11 @@ class SparkEngine:
                 path = self._network.paths[unit]
                 name = path.query.name
                 self._executor.commits.promises.forget(name)
-                self._journal.forget_query(name)
+                try:
+                    self._journal.forget_query(name)
+                except sqlite3.Error as error:
+                    self._warn_of_journal(error)
+                    return
                 self._executor.forget(name)
                 self.sinks[name].close()
                 self._dropped |= segments
@@ -432,15 +437,22 @@ class SparkEngine:
         """Gives what has become of every tuple, by query, over all runs."""
         return self._journal.accounts() if self._accounts is None else self._accounts
 
-    def shed(self, events: Sequence[TuplesShed]) -> None:
-        """Makes it certain that queries pass over trains, and tells of it."""
+    def shed(self, events: Sequence[TuplesShed]) -> list[TuplesShed]:
+        """Makes it certain that queries pass over trains, and tells of it; gives which do."""
+        certain: list[TuplesShed] = []
         for event in events:
             path, tuples = self._network.paths[event.unit], event.tuples
             name, timeline = path.query.name, self._store.timelines.get(path.stream)
             if timeline is not None:  # the scheduler counts beats of the clock, too
                 tuples = timeline.tuples(event.first_train, event.end_train)
-            self._journal.shed(name, event.first_train, event.end_train, tuples)
+            try:
+                self._journal.shed(name, event.first_train, event.end_train, tuples)
+            except sqlite3.Error as error:
+                self._warn_of_journal(error)
+                break
             log.warning("query '%s': %s tuples are shed in overload", name, tuples)
+            certain.append(event)
+        return certain
 
     def forget(self, stream: int, passed: int) -> None:
         """Drops trains that every consumer has passed and retention no longer asks for.
@@ -451,8 +463,18 @@ class SparkEngine:
         keep_s = 0.0 if self.budget.log >= SLOW_DOWN else self._retention_s
         into = [path.into for path in self._network.paths if path.stream == name]
         with self._forgetting:
-            if not self._coming:  # it begins with the oldest train, which `passed` knows nothing of
+            if self._coming:
+                return  # it begins with the oldest train, which `passed` knows nothing of
+            try:
                 self._store.drop(name, passed, self.now_s() - keep_s, into)
+            except (sqlite3.Error, OSError) as error:
+                self._warn_of_journal(error)
+
+    def _warn_of_journal(self, error: Exception) -> None:
+        """Tells that a disk is full, say, once in a while; the loop tries again and goes on."""
+        if time.monotonic() >= self._warn_at_s:
+            self._warn_at_s = time.monotonic() + 60.0
+            log.warning("the state directory cannot be written, and is tried again: %s", error)
 
     def close(self) -> None:
         """Ends ingest, lets calls under way finish, closes the journal."""

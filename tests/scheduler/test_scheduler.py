@@ -1,6 +1,7 @@
 """Who runs next, who never runs again, and what a policy may not ask for."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from headgate.errors import PlanRejected
 from headgate.model.events import (
     NetworkChanged,
+    Overloaded,
     QueryStopped,
     StepFinished,
     StepStarted,
@@ -177,6 +179,22 @@ def test_a_query_that_comes_back_does_not_run_twice_when_the_pause_of_the_old_on
     scheduler.hear(NetworkChanged(0.2, network_of(1), {0: 0}, {}, {}))
     assert only(scheduler.plan(0.3)).units == (0,)
     assert scheduler.plan(2.0) == []
+
+
+@pytest.mark.parametrize(("certain", "cursor"), [(True, 2), (False, 0)])
+def test_only_what_was_made_certain_is_shed(certain: bool, cursor: int) -> None:
+    network = network_of(1)
+    (path,) = network.paths
+    lenient = replace(path, query=replace(path.query, allows_shedding=True))
+    network = replace(network, paths=(lenient,))
+    scheduler = Scheduler(
+        network, unit_table(units_of(network), overhead_s=1.0), policy_named("rr"), workers=0,
+        shed=lambda events: events if certain else [],
+    )  # fmt: skip
+    arrive(scheduler, 5, 5, 5)
+    scheduler.hear(Overloaded(0.0, 1.0))
+    scheduler.plan(0.0)
+    assert scheduler.cursors.tolist() == [cursor]
 
 
 def test_a_query_that_comes_late_is_given_what_others_have_long_passed() -> None:

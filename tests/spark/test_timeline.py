@@ -176,3 +176,18 @@ def test_what_is_kept_for_queries_to_come_is_not_needed(make: Make) -> None:
     assert world.timeline.reaching("a", world.end, "time", 95) == [95, 96, 97, 98, 99]
     world.reads(over(50, 5))  # may begin with the oldest
     assert world.timeline.needed_from == 0
+
+
+def test_a_journal_that_cannot_be_written_holds_trains_and_beats_up(make: Make) -> None:
+    world = make(stream("a"))
+    world.reads(over(10, 5))
+    world.take("a", 1)
+    second, third = world.logs["a"].add(2), world.logs["a"].add(3)
+    world.journal._db.execute("PRAGMA query_only = ON")
+    world.timeline.take("a", second)
+    world.timeline.beat(0)
+    world.timeline.beat(90)
+    assert world.end == 1
+    world.journal._db.execute("PRAGMA query_only = OFF")
+    world.timeline.take("a", third)
+    assert [each.train for each in Entries(world.journal, "t")()] == [0, 1, 2]
