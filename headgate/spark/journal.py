@@ -251,18 +251,20 @@ class Journal:
         return dict(self.read("SELECT key, value FROM positions WHERE stream = ?", (stream,)))
 
     def drop_trains(self, stream: str, before: int) -> None:
-        """Notes that trains are gone, before their files are.
+        """Notes that trains are gone, before their files are."""
+        with self.transaction() as db:
+            self.drop_lines(db, stream, before)
+
+    def drop_lines(self, db: sqlite3.Connection, stream: str, before: int) -> None:
+        """Notes that trains are gone, within a transaction.
 
         The newest keeps its line: it says which batch of the source was the last.
         """
-        with self.transaction() as db:
-            db.execute(
-                "UPDATE trains SET kept = 0 WHERE stream = ? AND number < ?", (stream, before)
-            )
-            db.execute(
-                "DELETE FROM trains WHERE stream = ?1 AND NOT kept AND number <"
-                " (SELECT MAX(number) FROM trains WHERE stream = ?1)", (stream,)
-            )  # fmt: skip
+        db.execute("UPDATE trains SET kept = 0 WHERE stream = ? AND number < ?", (stream, before))
+        db.execute(
+            "DELETE FROM trains WHERE stream = ?1 AND NOT kept AND number <"
+            " (SELECT MAX(number) FROM trains WHERE stream = ?1)", (stream,)
+        )  # fmt: skip
 
     def intend(self, results: Sequence[Result]) -> int:
         """Makes a step's results certain: cursors move, and recovery will finish the renames."""

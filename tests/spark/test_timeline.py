@@ -1,5 +1,6 @@
 """Timelines: which windows a tuple is in, the watermark, and what is kept."""
 
+import sqlite3
 from typing import Any
 
 import numpy as np
@@ -191,3 +192,18 @@ def test_a_journal_that_cannot_be_written_holds_trains_and_beats_up(make: Make) 
     world.journal._db.execute("PRAGMA query_only = OFF")
     world.timeline.take("a", third)
     assert [each.train for each in Entries(world.journal, "t")()] == [0, 1, 2]
+
+
+def test_a_crash_while_trains_are_dropped_leaves_all_or_nothing(make: Make) -> None:
+    world = make(stream("a"))
+    world.reads(over(2, 1))
+    for number in range(10):
+        world.take("a", number * 10)
+    crash = "BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'a crash'); END"
+    world.journal._db.execute(f"CREATE TEMP TRIGGER crash {crash}")
+    with pytest.raises(sqlite3.IntegrityError, match="a crash"):
+        world.timeline.drop(world.end)
+    world.begin()
+    world.timeline.speak()
+    told = [each.number for each in world.heard]
+    assert told == [each.number for each in world.journal.trains("t")] == list(range(10))
