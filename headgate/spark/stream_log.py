@@ -87,10 +87,12 @@ class StreamLog:
         self.tuple_bytes = 0.0
         # Nothing is known of the first batch, so it must not pass through the driver.
         self._expected_tuples = DRIVER_TUPLES + 1
+        numbers = {train.number for train in kept}
         for path in self._folder.iterdir():
-            # Of a batch that a crash has kept out of the journal; its source will bring it again.
+            # Of a batch that a crash has kept out of the journal: its source will bring it again.
+            # Or of a train that was dropped, but for its file.
             number = path.name.split(".")[0]
-            if not number or (number.isdigit() and int(number) >= self.next_number):
+            if not number or (number.isdigit() and int(number) not in numbers):
                 remove(path)
         self._check(kept)
 
@@ -172,10 +174,10 @@ class StreamLog:
         if gone:
             self._journal.drop_trains(self.stream, before)
             self._cache.drop(self.stream, before)
-            for train in gone:
-                remove(self.path(train.number))
             with self._counting:
                 self.bytes -= sum(train.bytes for train in gone)
+            for train in gone:
+                remove(self.path(train.number))
 
     def _temporary(self) -> Path:
         return self._folder / f".{self.next_number:012d}.parquet"
