@@ -535,7 +535,8 @@ class SparkEngine:
 
     def _arrival_of(self, stream: int, trains: Sequence[Train]) -> TrainArrived:
         name = self._network.streams[stream].name
-        timed = name in self._store.timelines
+        timeline = self._store.timelines.get(name)
+        read = (name,) if timeline is None else timeline.streams
         return TrainArrived(
             self.now_s(),
             stream,
@@ -543,7 +544,7 @@ class SparkEngine:
             np.array([max(1, train.tuples) for train in trains]),
             np.array([train.head_arrived_at_s for train in trains]),
             np.array([train.mean_arrived_at_s for train in trains]),
-            tuple_bytes=0.0 if timed else self._executor.source(name).tuple_bytes,
+            tuple_bytes=max(self._executor.source(each).tuple_bytes for each in read),
         )
 
     def _passed_on(self, stream: str, *trains: Train) -> None:

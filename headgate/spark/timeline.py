@@ -42,8 +42,6 @@ class Timeline:
             whether it has.
     """
 
-    tuple_bytes = 0.0
-
     def __init__(
         self,
         name: str,

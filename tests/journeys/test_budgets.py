@@ -7,7 +7,10 @@ from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
 from sources import balanced, consume, gate_over, until, write_readings
 
-from headgate import Headgate, Query
+from headgate import Headgate, Query, Stream
+from headgate.model.events import Event, StepStarted
+from headgate.model.plan import BoxCall
+from headgate.workloads.forest import SCHEMA
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -72,6 +75,38 @@ def test_tuples_are_shed_only_where_it_is_allowed_and_all_are_accounted_for(
     assert consumed.total() == slow.delivered
     hot_rows = committed_rows(tmp_path / "state/results/hot")
     assert hot_rows == expected_rows(HOT, tmp_path / "source")
+
+
+@pytest.mark.parametrize("ingest", ["auto", "spark"])
+def test_a_call_after_a_restart_takes_no_more_than_memory_allows(
+    spark: SparkSession, tmp_path: Path, ingest: str
+) -> None:
+    offered = write_readings(tmp_path / "source", files=6, rows=2000)
+    counts = "SELECT count(*) AS n FROM sensors [RANGE 1 SECOND SLIDE 1 SECOND]"
+    calls: list[BoxCall] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, StepStarted):
+            calls.append(event.call)
+
+    for queries in ({"hot": HOT}, {"hot": HOT, "all": ALL, "counts": counts}):
+        # An eighth of the memory for two workers is less than what two trains take.
+        gate = Headgate(
+            spark, state=tmp_path / "state", classes={"H": 1}, rehearsal_s=0, memory_bytes=2 << 20
+        )
+        options = {"path": str(tmp_path / "source"), "maxFilesPerTrigger": "1"}
+        gate.add_stream(Stream(
+            name="sensors", format="parquet", options=options, schema=SCHEMA, event_time="ts",
+            quiet_s=None, ingest=ingest,  # type: ignore[arg-type]
+        ))  # fmt: skip
+        for name, sql in queries.items():
+            gate.add_query(Query(name=name, sql=sql, query_class="H"))
+        calls.clear()
+        gate.start(listeners=[hear])
+        consume(gate, offered)
+        gate.stop()
+    assert sum(call.tuples for call in calls) == 2 * offered
+    assert {call.tuples for call in calls} == {2000}
 
 
 def test_what_waits_between_segments_goes_to_the_disk_where_memory_is_short(
