@@ -1,5 +1,6 @@
 """Two budgets hold: sources wait, what is passed goes, and tuples are shed where allowed."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,30 @@ def test_a_small_log_makes_the_source_wait_and_loses_nothing(
     for name, sql in (("hot", HOT), ("all", ALL)):
         committed = committed_rows(tmp_path / "state/results" / name)
         assert committed == expected_rows(sql, tmp_path / "source")
+
+
+def test_a_run_ends_though_a_batch_of_structured_streaming_waits_for_room(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def doze(value: int) -> int:
+        time.sleep(3600)
+        return value
+
+    spark.udf.register("doze", doze, "int")
+    write_readings(tmp_path / "source", files=3, rows=20)
+    gate = Headgate(spark, state=tmp_path / "state", classes={"H": 1}, rehearsal_s=0, log_bytes=100)
+    options = {"path": str(tmp_path / "source"), "maxFilesPerTrigger": "1"}
+    gate.add_stream(
+        Stream(name="sensors", format="parquet", options=options, schema=SCHEMA, ingest="spark")
+    )
+    slow = "SELECT doze(temperature) AS d FROM sensors"
+    gate.add_query(Query(name="slow", sql=slow, query_class="H"))
+    gate.start()
+    until(lambda: gate.used["log"] > 1 and gate.query("slow").state == "RUNNING", gate)
+    began_s = time.monotonic()
+    gate.stop()
+    assert time.monotonic() - began_s < 15
+    assert gate.accounts()["slow"].queued == 20
 
 
 def test_tuples_are_shed_only_where_it_is_allowed_and_all_are_accounted_for(
