@@ -37,6 +37,7 @@ from headgate.spark.clock import Clock
 from headgate.spark.executor import Executor
 from headgate.spark.intake import Intake
 from headgate.spark.journal import Journal, Train
+from headgate.spark.outbox import LAST_S
 from headgate.spark.receivers import sink_of
 from headgate.spark.recovery import recover, refuse_old_results
 from headgate.spark.rehearsal import Rehearsal
@@ -47,6 +48,10 @@ from headgate.spark.store import Store
 log = logging.getLogger("headgate.spark")
 
 NO_MORE = Limits()
+
+STOP_S, LEAST_S = 8.5, 0.5
+"""What a stop takes at the most, but for Spark's own: so that it is over in ten seconds. Results on
+their way have so long to arrive in any case."""
 
 WAYS = {
     "windows": "all windows that have closed at once",
@@ -70,7 +75,7 @@ class SparkEngine:
         share: between which queries equal parts run once.
         limits: what may be used of memory and of disk.
         call_timeout_s: how long a call may take; its query has failed then.
-        patience_s: how long `close` waits for calls under way before it interrupts them.
+        patience_s: how long a stop waits for calls under way before it interrupts them.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
 
@@ -89,7 +94,7 @@ class SparkEngine:
         share: Share = "class",
         limits: Limits = NO_MORE,
         call_timeout_s: float = 300.0,
-        patience_s: float = 8.0,
+        patience_s: float = 5.0,
         reached: Callable[[str], None] = lambda point: None,
     ) -> None:
         self._session, self._network, self._state = session, network, state
@@ -137,7 +142,7 @@ class SparkEngine:
             tell=self._events.put, call_timeout_s=call_timeout_s,
         )  # fmt: skip
         self._look_at_s = self._warn_at_s = 0.0
-        self._give_up_at_s = 0.0
+        self._give_up_at_s = self._end_at_s = 0.0
         self._returned_at_s: float | None = None
         self._totals: dict[str, tuple[int, int]] | None = None
         self._accounts: dict[str, Account] | None = None
@@ -408,6 +413,7 @@ class SparkEngine:
         """
         self._calls.stopping = True
         self._give_up_at_s = time.monotonic() + self._patience_s
+        self._end_at_s = time.monotonic() + STOP_S
         self._events.put(ClockTicked(self.now_s()))
 
     def stop_query(self, unit: int) -> None:
@@ -484,8 +490,9 @@ class SparkEngine:
         patience_s = max(0.1, self._give_up_at_s - time.monotonic())
         self._calls.close(patience_s)
         self._executor.commits.promises.try_again()
+        left_s = (self._end_at_s or time.monotonic() + STOP_S) - time.monotonic()
         for sink in self.sinks.values():
-            sink.close()
+            sink.close(max(LEAST_S, min(LAST_S, left_s)))
         for sink in self.sinks.values():
             sink.join()
         self._totals, self._accounts = self._journal.counts(), self._journal.accounts()

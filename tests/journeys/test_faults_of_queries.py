@@ -1,5 +1,6 @@
 """Queries that never end, fail or make too much: others go on."""
 
+import threading
 import time
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from independent import committed_rows
 from pyspark.sql import SparkSession
 from sources import balanced, consume, gate_over, until, write_readings
 
-from headgate import Headgate, Query
+from headgate import Headgate, Query, Sink
 from headgate.errors import ConfigRefused
 from headgate.spark import calls as calls_module
 
@@ -78,6 +79,27 @@ def test_an_expression_that_never_ends_fails_alone_and_commits_nothing_later(
     assert not list((tmp_path / "state/results/endless").glob("*.parquet"))
     balanced(gate)
     same(gate, tmp_path / "source", hot=HOT, all=ALL)
+
+
+def test_a_stop_takes_no_ten_seconds_though_a_call_and_a_receiver_never_end(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered, released = write_readings(tmp_path / "source", files=1, rows=20), threading.Event()
+    gate = gate_over(spark, tmp_path, {}, lane="driver")
+    gate.add_query(
+        Query(name="all", sql=ALL, query_class="H", sink=Sink(format="callback")),
+        deliver=lambda table, key: released.wait(60),
+    )
+    gate.add_query(Query(name="endless", sql=ENDLESS, query_class="H"))
+    gate.start()
+    until(lambda: gate.query("endless").state == "RUNNING", gate)
+    consume(gate, offered, but=("endless",))
+    began_s = time.monotonic()
+    gate.stop()
+    assert time.monotonic() - began_s < 10
+    released.set()
+    assert gate.totals()["endless"] == (0, 0)
+    balanced(gate)
 
 
 # Half a minute over the tuples of a rehearsal, and no more: nobody waits for it.
