@@ -24,8 +24,11 @@ from headgate.model.operator import Operator
 from headgate.model.plan import ALL, BoxCall
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import QueryClass, QueryStatistics
+from headgate.model.unit_table import unit_table
+from headgate.model.units import units_of
 from headgate.policies import policy_named
 from headgate.runtime.call_costs import beside, fitted_costs
+from headgate.runtime.recorder import Recorder
 from headgate.runtime.recording import (
     POINTS,
     Settings,
@@ -37,6 +40,7 @@ from headgate.runtime.recording import (
     read_recording,
 )
 from headgate.runtime.spelling import Spelled
+from headgate.scheduler.scheduler import Scheduler
 
 KNOWN = {"a": QueryStatistics(cost_s=1 / 3, selectivity=0.1, overhead_s=0.7)}
 CALL = BoxCall(0, (0, 1), 0, 4, 6, 30)
@@ -187,3 +191,28 @@ def test_costs_are_found_again_in_steps_that_follow_the_model(tmp_path: File) ->
 def test_steps_beside_each_other_are_counted() -> None:
     begin_s, end_s = np.array([0.0, 0.0, 1.0, 5.0]), np.array([4.0, 1.0, 2.0, 6.0])
     assert beside(begin_s, end_s).tolist() == [0.5, 1.0, 1.0, 0.0]
+
+
+class Silent:
+    """An engine on which nothing happens."""
+
+    def now_s(self) -> float:
+        return 0.0
+
+    def start(self, call: BoxCall) -> None:
+        raise AssertionError(call)
+
+    def next_event(self, wake_at_s: float) -> None:
+        return None
+
+
+def test_a_new_recording_replaces_none_though_older_ones_were_removed(tmp_path: File) -> None:
+    write(tmp_path / "recording" / "0001.jsonl")
+    before = (tmp_path / "recording" / "0001.jsonl").read_text()
+    made = network("a")
+    table = unit_table(units_of(made), KNOWN)
+    scheduler = Scheduler(made, table, policy_named("rr"))
+    recorder = Recorder(Silent(), tmp_path, scheduler, KNOWN)
+    recorder.close({})
+    assert recorder.file.name == "0002.jsonl"
+    assert (tmp_path / "recording" / "0001.jsonl").read_text() == before
