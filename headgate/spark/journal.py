@@ -102,9 +102,19 @@ class Journal:
         self._steps = 0
         self._db = sqlite3.connect(state / "journal.db", check_same_thread=False)
         self._db.isolation_level = None
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.executescript(TABLES)
-        self._check_version(state)
+        try:
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.executescript(TABLES)
+            self._check_version(state)
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise RecoveryRefused(
+                subject=f"state directory {state}",
+                expected="a journal.db that SQLite can read and write",
+                found=str(error),
+                fix="where its disk is full, make room; else restore the log and journal.db from"
+                " one and the same copy, or begin with a new state directory",
+            ) from error
 
     def close(self) -> None:
         with self._lock:
