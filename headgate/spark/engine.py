@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import inf
 from pathlib import Path as File
 from typing import Any
 
@@ -466,13 +467,15 @@ class SparkEngine:
         When the log fills up, what is passed goes at once.
         """
         name = self._network.streams[stream].name
-        keep_s = 0.0 if self.budget.log >= SLOW_DOWN else self._retention_s
+        # At once: a train may say that it is from the future, where clocks were set back.
+        fills_up = self.budget.log >= SLOW_DOWN
+        before_s = inf if fills_up else self.now_s() - self._retention_s
         into = [path.into for path in self._network.paths if path.stream == name]
         with self._forgetting:
             if self._coming:
                 return  # it begins with the oldest train, which `passed` knows nothing of
             try:
-                self._store.drop(name, passed, self.now_s() - keep_s, into)
+                self._store.drop(name, passed, before_s, into)
             except (sqlite3.Error, OSError) as error:
                 self._warn_of_journal(error)
 

@@ -3,6 +3,9 @@
 import time
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
@@ -11,7 +14,7 @@ from sources import balanced, consume, gate_over, until, write_readings
 from headgate import Headgate, Query, Stream
 from headgate.model.events import Event, StepStarted
 from headgate.model.plan import BoxCall
-from headgate.workloads.forest import SCHEMA
+from headgate.workloads.forest import SCHEMA, sensor_readings
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -52,6 +55,28 @@ def test_a_small_log_makes_the_source_wait_and_loses_nothing(
     for name, sql in (("hot", HOT), ("all", ALL)):
         committed = committed_rows(tmp_path / "state/results" / name)
         assert committed == expected_rows(sql, tmp_path / "source")
+
+
+def test_tuples_from_the_future_do_not_fill_the_log_for_ever(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(20):
+        batch = sensor_readings(1, number * 100, np.arange(100) * 0.001 + 4e9 + number)
+        pq.write_table(pa.Table.from_batches([batch]), source / f"{number:04d}.parquet")
+    gate = Headgate(
+        spark, state=tmp_path / "state", classes={"H": 1}, rehearsal_s=0, log_bytes=12_000
+    )
+    gate.add_stream(Stream(
+        name="sensors", format="parquet", schema=SCHEMA, arrival_time="ts", trigger_s=0,
+        options={"path": str(source), "maxFilesPerTrigger": "1"},
+    ))  # fmt: skip
+    gate.add_query(Query(name="all", sql=ALL, query_class="H"))
+    gate.start()
+    consume(gate, 2000)
+    gate.stop()
+    assert committed_rows(tmp_path / "state/results/all") == expected_rows(ALL, source)
 
 
 def test_a_run_ends_though_a_batch_of_structured_streaming_waits_for_room(
