@@ -534,7 +534,7 @@ class SparkEngine:
         for failure in self._intake.failures():
             self.failures.append(failure)
             log.warning("%s", failure)
-            self._calls.draining = self._intake.over
+            self._calls.draining |= self._intake.over
 
     def _arrived(self, stream: int, *trains: Train) -> None:
         name = self._network.streams[stream].name

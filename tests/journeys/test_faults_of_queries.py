@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from sources import balanced, consume, gate_over, until, write_readings
 
 from headgate import Headgate, Query, Sink
-from headgate.errors import ConfigRefused
+from headgate.errors import ConfigRefused, StreamFailed
 from headgate.spark import calls as calls_module
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -79,6 +79,30 @@ def test_an_expression_that_never_ends_fails_alone_and_commits_nothing_later(
     assert not list((tmp_path / "state/results/endless").glob("*.parquet"))
     balanced(gate)
     same(gate, tmp_path / "source", hot=HOT, all=ALL)
+
+
+def test_a_run_that_drains_ends_though_a_source_dies_meanwhile(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_readings(tmp_path / "source", files=1, rows=20)
+    commits, goes_on = threading.Event(), threading.Event()
+
+    def hold(point: str) -> None:
+        if point == "results written":
+            commits.set()
+            assert goes_on.wait(60)
+
+    gate = gate_over(spark, tmp_path, {"all": ("H", ALL)}, reached=hold)
+    gate.start()
+    until(commits.is_set, gate)
+    gate._engine.drain()
+    died = gate._engine._intake._poller.failed
+    died.append(StreamFailed(stream="sensors", cause="records are gone"))
+    until(lambda: not died, gate)
+    goes_on.set()
+    assert gate.wait(30)
+    gate.stop()
+    same(gate, tmp_path / "source", all=ALL)
 
 
 def test_a_stop_takes_no_ten_seconds_though_a_call_and_a_receiver_never_end(
