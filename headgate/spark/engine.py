@@ -519,11 +519,11 @@ class SparkEngine:
                     timeline.beat(self.now_s())
                 self._calls.look_after()
                 self._executor.commits.promises.try_again()
-                if self.budget.pressure >= FULL:
-                    return Overloaded(self.now_s(), self.now_s() + 1.0)
                 if self.budget.memory >= SPARE:
                     self._store.spare_memory()
                     self._executor.windowed.spare_memory()
+                if self.budget.pressure >= FULL:
+                    return Overloaded(self.now_s(), self.now_s() + 1.0)
             try:
                 return self._events.get(timeout=min(left_s, 0.5))
             except queue.Empty:

@@ -1,5 +1,6 @@
 """Two budgets hold: sources wait, what is passed goes, and tuples are shed where allowed."""
 
+import threading
 import time
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from sources import balanced, consume, gate_over, until, write_readings
 from headgate import Headgate, Query, Stream
 from headgate.model.events import Event, StepStarted
 from headgate.model.plan import BoxCall
+from headgate.spark.budget import Limits
 from headgate.workloads.forest import SCHEMA, sensor_readings
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -77,6 +79,30 @@ def test_tuples_from_the_future_do_not_fill_the_log_for_ever(
     consume(gate, 2000)
     gate.stop()
     assert committed_rows(tmp_path / "state/results/all") == expected_rows(ALL, source)
+
+
+def test_memory_is_given_back_also_while_the_log_is_full(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=2, rows=100)
+    commits, goes_on = threading.Event(), threading.Event()
+
+    def hold(point: str) -> None:
+        if point == "results written":
+            commits.set()
+            assert goes_on.wait(60)
+
+    gate = gate_over(spark, tmp_path, {"all": ("N", ALL)}, reached=hold)
+    gate.start()
+    until(commits.is_set, gate)
+    cache, budget = gate._engine._store._cache, gate._engine.budget
+    budget.limits = Limits(memory_bytes=cache.bytes, log_bytes=1)
+    until(lambda: cache.bytes == 0, gate, 20)
+    assert gate.used["log"] > 1
+    budget.limits = Limits()
+    goes_on.set()
+    consume(gate, offered)
+    gate.stop()
 
 
 def test_a_run_ends_though_a_batch_of_structured_streaming_waits_for_room(
