@@ -221,6 +221,10 @@ class SparkEngine:
             self._arrived(number, *trains)
         begin()
 
+    def has_stream(self, number: int) -> bool:
+        """Tells whether a stream has a number here, even one whose source could not begin."""
+        return number < len(self._network.streams)
+
     def drop_stream(self, name: str) -> None:
         """Asks a stream's source no more; its log stays, as long as retention says."""
         self._intake.drop(name)

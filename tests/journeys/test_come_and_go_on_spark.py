@@ -111,6 +111,38 @@ def test_a_query_that_is_refused_while_others_run_changes_nothing(
     same(gate, tmp_path / "source", "hot", HOT)
 
 
+def test_a_stream_that_cannot_begin_leaves_the_next_one_its_place(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=1, rows=50)
+    write_readings(tmp_path / "other", files=1, rows=50, seed=2)
+
+    def other(name: str) -> Stream:
+        options = {"path": str(tmp_path / "other")}
+        return Stream(name=name, format="parquet", options=options, schema=SCHEMA, ingest="spark")
+
+    first = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
+    first.add_stream(other("others"))
+    first.add_query(Query(name="old", sql="SELECT * FROM others", query_class="H"))
+    first.start()
+    consume(first, offered)
+    first.stop()
+    shutil.rmtree(tmp_path / "state/checkpoints/others")
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
+    gate.start()
+    with pytest.raises(RecoveryRefused, match="stream 'others': expected the source's position"):
+        gate.add_stream(other("others"))
+    assert gate.status()["streams"] == ["sensors"]
+    with pytest.raises(RecoveryRefused, match="stream 'others': expected the source's position"):
+        gate.add_stream(other("others"))
+    gate.add_stream(other("more"))
+    gate.add_query(Query(name="new", sql="SELECT * FROM more", query_class="H"))
+    consume(gate, offered)
+    gate.stop()
+    found = committed_rows(tmp_path / "state/results/new")
+    assert found == expected_rows("SELECT * FROM sensors", tmp_path / "other")
+
+
 def test_a_query_that_comes_with_another_text_is_refused_and_the_next_one_runs(
     spark: SparkSession, tmp_path: Path
 ) -> None:
