@@ -360,6 +360,8 @@ class SparkEngine:
                     return
                 self._executor.forget(name)
                 self.sinks[name].close()
+                if path.stateful is not None:
+                    self._store.timelines[path.stream].forget(name)
                 self._dropped |= segments
                 if (waiting := self._store.queues.get(path.stream)) is not None:
                     waiting.clear()

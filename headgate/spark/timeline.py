@@ -57,6 +57,7 @@ class Timeline:
         self._first = self._entries[0].number if self._entries else journal.next_train(name)
         self._times = {name: TrainTimes(*source) for name, source in sources.items()}
         self.open_sessions = OpenSessions()
+        self._readers: dict[str, Stateful] = {}
         self._sizes: dict[Axis, int] = {}
         self._slides: set[Window] = set()
         nothing = dict.fromkeys(sources, Stand(0, NEVER, NEVER))
@@ -84,14 +85,27 @@ class Timeline:
 
     def reads(self, query: str, how: Stateful) -> None:
         """Keeps tuples as long as a query needs them, and has time pass where it waits for it."""
-        axis = how.inputs[0].window.axis
         with self._lock:
             if how.mode == "sessions":
                 self.open_sessions.add(query, how)
             else:
-                self._sizes[axis] = max(self._sizes.get(axis, 0), how.reach)
-                self._slides.add(how.closes)
+                self._readers[query] = how
+                self._measure()
             self._needed = self._first  # it may begin with the oldest
+
+    def forget(self, query: str) -> None:
+        """Keeps nothing for a query that was dropped."""
+        with self._lock:
+            self.open_sessions.forget(query)
+            self._readers.pop(query, None)
+            self._measure()
+
+    def _measure(self) -> None:
+        """Says how far windows reach, and where they end."""
+        self._sizes, self._slides = {}, {how.closes for how in self._readers.values()}
+        for how in self._readers.values():
+            axis = how.inputs[0].window.axis
+            self._sizes[axis] = max(self._sizes.get(axis, 0), how.reach)
 
     def catch_up(self) -> None:
         """Takes in what the logs of its streams have and it does not, in the order of arrival."""

@@ -207,3 +207,16 @@ def test_a_crash_while_trains_are_dropped_leaves_all_or_nothing(make: Make) -> N
     world.timeline.speak()
     told = [each.number for each in world.heard]
     assert told == [each.number for each in world.journal.trains("t")] == list(range(10))
+
+
+def test_nothing_is_kept_for_the_windows_of_a_query_that_was_dropped(make: Make) -> None:
+    world = make(stream("a"))
+    world.reads(over(1000, 1000))
+    world.reads(over(2, 1))
+    for number in range(10):
+        world.take("a", number * 10)
+    world.timeline.drop(world.end)
+    assert world.timeline.held("a") == 0
+    world.timeline.forget("q0")
+    world.timeline.drop(world.end)
+    assert world.timeline.held("a") == 9
