@@ -1,7 +1,7 @@
 """Everything that can happen, as frozen data: metrics fold over it, policies hear it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -127,6 +127,8 @@ class NetworkChanged:
         first_trains: by stream that is new, where its log begins.
         known: figures of new queries, by name.
         groups: a number for every unit, the same for those whose code the engine shares.
+        kept: by stream that new units read, its trains from where the first of them begins: others
+            may have passed them long ago.
     """
 
     at_s: float
@@ -135,6 +137,7 @@ class NetworkChanged:
     first_trains: Mapping[int, int]
     known: "Mapping[str, QueryStatistics]"
     groups: tuple[int, ...] = ()
+    kept: Mapping[int, TrainArrived] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

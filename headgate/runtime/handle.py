@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
-
 from headgate.errors import HeadgateError, QueryRefused
-from headgate.model.events import Event, Floats, StepFinished, StepStarted, UnitFailed
+from headgate.model.events import Event, StepFinished, StepStarted, UnitFailed
 from headgate.model.network import Path
 from headgate.model.plan import BoxCall
 from headgate.runtime.explanation import Explanation
@@ -146,12 +144,12 @@ class QueryHandle:
             case StepFinished():
                 self._runs = False
                 responses_s, out = event.responses_s[position], event.tuples_out[position]
+                mean_s = float(responses_s.mean()) if len(responses_s) else None
                 self._progress.append(
                     _Progress(
-                        self._steps, event.at_s, event.seconds, event.call, out, responses_s,
-                        event.lane,
+                        self._steps, event.at_s, event.seconds, event.call, out, mean_s, event.lane
                     )
-                )  # fmt: skip
+                )
                 self._steps += 1
             case UnitFailed():
                 self._error = event.error
@@ -187,18 +185,22 @@ class QueryHandle:
             },
             "fusedWith": len(call.units) - 1,
             "lane": of.lane,
-            "meanResponseSeconds": float(np.mean(of.responses_s)) if len(of.responses_s) else None,
+            "meanResponseSeconds": of.mean_response_s,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class _Progress:
-    """A step of a query, told in full only when somebody asks."""
+    """A step of a query, told in full only when somebody asks.
+
+    Of its response times it has the mean: a hundred steps of hundreds of queries are kept, and a
+    step may have a hundred thousand results.
+    """
 
     step: int
     at_s: float
     seconds: float
     call: BoxCall
     tuples_out: int
-    responses_s: Floats
+    mean_response_s: float | None
     lane: str

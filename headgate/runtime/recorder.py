@@ -40,7 +40,8 @@ class Recorder:
         self._engine, self._scheduler = engine, scheduler
         folder = state / FOLDER
         folder.mkdir(parents=True, exist_ok=True)
-        self.file = folder / f"{len(list(folder.glob('*.jsonl'))):04d}.jsonl"
+        numbers = [int(file.stem) for file in folder.glob("*.jsonl") if file.stem.isdecimal()]
+        self.file = folder / f"{max(numbers, default=-1) + 1:04d}.jsonl"
         policy = scheduler.policy
         settings = Settings(
             policy=policy.spelled or policy.name,

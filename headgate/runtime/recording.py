@@ -203,8 +203,7 @@ def _expanded(pairs: Sequence[Sequence[float]]) -> Floats:
 def _event_data(event: Event, exact: bool) -> list[Any]:
     match event:
         case TrainArrived():
-            arrays = (event.tuples, event.head_arrived_at_s, event.mean_arrived_at_s)
-            return ["train", event.stream, *(each.tolist() for each in arrays), event.tuple_bytes]
+            return ["train", *_train_data(event)]
         case StepFinished():
             responses = [condensed(each, exact=exact) for each in event.responses_s]
             return [
@@ -226,9 +225,23 @@ def _event_data(event: Event, exact: bool) -> list[Any]:
             paths = [_path_data(event.network.paths[unit]) for unit in event.cursors]
             starts, cursors = list(event.first_trains.items()), list(event.cursors.items())
             known = _figures(event.known)
-            return ["network", streams, paths, starts, cursors, known, event.groups]
+            kept = [_train_data(each) for each in event.kept.values()]
+            return ["network", streams, paths, starts, cursors, known, event.groups, kept]
         case _:
             return ["tick"]
+
+
+def _train_data(event: TrainArrived) -> list[Any]:
+    arrays = (event.tuples, event.head_arrived_at_s, event.mean_arrived_at_s)
+    return [event.stream, *(each.tolist() for each in arrays), event.tuple_bytes]
+
+
+def _train(at_s: float, values: Sequence[Any]) -> TrainArrived:
+    stream, tuples, heads, means, tuple_bytes = values
+    return TrainArrived(
+        at_s, stream, np.array(tuples, dtype=np.int64), np.array(heads), np.array(means),
+        tuple_bytes=tuple_bytes,
+    )  # fmt: skip
 
 
 class _Reader:
@@ -250,11 +263,7 @@ class _Reader:
     def _event(self, kind: str, at_s: float, values: Sequence[Any]) -> Event:
         match kind:
             case "train":
-                stream, tuples, heads, means, tuple_bytes = values
-                return TrainArrived(
-                    at_s, stream, np.array(tuples, dtype=np.int64), np.array(heads),
-                    np.array(means), tuple_bytes=tuple_bytes,
-                )  # fmt: skip
+                return _train(at_s, values)
             case "step":
                 number, seconds, outs, failed, lane, responses, instants = values
                 return StepFinished(
@@ -279,7 +288,8 @@ class _Reader:
                 return ClockTicked(at_s)
 
     def _changed(self, at_s: float, values: Sequence[Any]) -> NetworkChanged:
-        streams, paths, starts, cursors, known, groups = values
+        # Recordings of old do not have what is kept.
+        streams, paths, starts, cursors, known, groups, *kept = values
         before = self._network
         all_paths = list(before.paths)
         for (unit, _), data in zip(cursors, paths, strict=True):
@@ -288,8 +298,9 @@ class _Reader:
             before, streams=(*before.streams, *map(_stream, streams)), paths=tuple(all_paths)
         )
         figures = _statistics(known)
+        trains = {each[0]: _train(at_s, each) for each in (kept[0] if kept else ())}
         return NetworkChanged(
-            at_s, self._network, dict(cursors), dict(starts), figures, tuple(groups)
+            at_s, self._network, dict(cursors), dict(starts), figures, tuple(groups), trains
         )
 
 

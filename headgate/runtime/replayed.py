@@ -197,7 +197,7 @@ def _scheduler(recording: Recording, policy: Spelled) -> Scheduler:
         network, table, policy.make(),
         workers=settings.workers, train_tuples=settings.train_tuples,
         most_fused=settings.most_fused, call_bytes=settings.call_bytes,
-        shed=lambda events: None, statistics=Statistics(table),
+        shed=lambda events: events, statistics=Statistics(table),
         first_trains=settings.first_trains, cursors=np.array(settings.cursors, dtype=np.int64),
         groups=settings.groups, sharing=settings.sharing,
     )  # fmt: skip

@@ -68,7 +68,13 @@ class Roster:
         catalogue = self.catalogue
         if self.engine is not None:
             network = catalogue.network_of(streams, catalogue.paths)
-            self.engine.add_stream(network, number, schema)
+            try:
+                self.engine.add_stream(network, number, schema)
+            except BaseException:
+                if self.engine.has_stream(number):  # its source did not begin: it keeps its number
+                    catalogue.streams = streams
+                    catalogue.gone.add(stream.name)
+                raise
         self._analyst.add_stream(stream.name, schema)
         catalogue.streams, catalogue.schemas[stream.name] = streams, schema
         catalogue.gone.discard(stream.name)

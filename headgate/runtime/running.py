@@ -154,11 +154,12 @@ class Running:
             self._save_at_s = event.at_s + SAVE_EVERY_S
             self._save_statistics()
 
-    def _shed(self, events: Sequence[TuplesShed]) -> None:
-        self._engine.shed(events)
+    def _shed(self, events: Sequence[TuplesShed]) -> Sequence[TuplesShed]:
+        certain: Sequence[TuplesShed] = self._engine.shed(events)
         with self._lock:
-            for event in events:
+            for event in certain:
                 self._metrics.hear(event)
+        return certain
 
     def _forget(self) -> None:
         """Drops trains that every query has passed, as retention allows."""

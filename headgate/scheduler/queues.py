@@ -79,6 +79,25 @@ class StreamBuffer:
             if not len(self._head_at_s):
                 self._grow()
 
+    def recall(self, first: int, event: TrainArrived) -> None:
+        """Knows trains again that it has forgotten, where a cursor comes that stands before them.
+
+        Args:
+            event: the trains from `first` on.
+        """
+        count = self._dropped - first
+        if count <= 0:
+            return
+        tuples = event.tuples[:count]
+        if self._base_s is None:
+            self._base_s = float(event.mean_arrived_at_s[0])
+        since_s = event.mean_arrived_at_s[:count] - self._base_s
+        starts, sums = np.cumsum([0, *tuples]), np.cumsum([0.0, *(tuples * since_s)])
+        self._start = np.concatenate([starts[:-1], self._start + starts[-1]])
+        self._arrived_sum_s = np.concatenate([sums[:-1], self._arrived_sum_s + sums[-1]])
+        self._head_at_s = np.concatenate([event.head_arrived_at_s[:count], self._head_at_s])
+        self._dropped = first
+
     def _place(self, cursors: Ints) -> Ints:
         """Gives where cursors stand in the arrays; one that was left behind, at the beginning."""
         return np.maximum(cursors - self._dropped, 0)

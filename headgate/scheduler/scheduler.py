@@ -40,7 +40,8 @@ class Scheduler:
         train_tuples: how many tuples a call takes at the most (Aurora §4.2); at least one train.
         most_fused: how many units may share a call.
         statistics: learns cost and selectivity from outcomes; None where they are given.
-        shed: makes certain that units pass over trains; without it nothing is ever shed.
+        shed: makes certain that units pass over trains, and gives those of which it has; without it
+            nothing is ever shed.
         call_bytes: what the tuples of a call may take in memory; at least one train.
         first_trains: where each stream's log begins, for a run that resumes.
         cursors: where each unit stands, for a run that resumes.
@@ -58,7 +59,7 @@ class Scheduler:
         train_tuples: int = ALL,
         most_fused: int = 1,
         call_bytes: float = inf,
-        shed: Callable[[Sequence[TuplesShed]], None] | None = None,
+        shed: Callable[[Sequence[TuplesShed]], Sequence[TuplesShed]] | None = None,
         statistics: Statistics | None = None,
         first_trains: Sequence[int] = (),
         cursors: Ints | None = None,
@@ -167,8 +168,7 @@ class Scheduler:
                 continue
             tuples = buffer.tuples(first, buffer.end - 1)
             found.append(TuplesShed(now_s, int(unit), first, buffer.end - 1, tuples))
-        self._make_certain(found)
-        for event in found:
+        for event in self._make_certain(found):
             self.cursors[event.unit] = event.end_train
             self._refresh(np.array([event.unit]))
 
@@ -224,9 +224,13 @@ class Scheduler:
         for unit, train in event.cursors.items():
             self.cursors[unit], self._idle[unit] = train, True
             self._out.discard(unit)
+            self._delayed_until_s.pop(unit, None)  # of the query that had the number before
         for stream in sorted(event.first_trains):
             self.buffers.append(StreamBuffer(event.first_trains[stream]))
             self._most_tuples.append(self.train_tuples)
+        for stream, kept in event.kept.items():
+            new_here = [unit for unit in event.cursors if table["stream"][unit] == stream]
+            self.buffers[stream].recall(min(event.cursors[unit] for unit in new_here), kept)
         if self.statistics is not None:
             self.statistics.grow(table, again)
         self._prepare()

@@ -2,10 +2,12 @@
 
 import logging
 import queue
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import inf
 from pathlib import Path as File
 from typing import Any
 
@@ -36,6 +38,7 @@ from headgate.spark.clock import Clock
 from headgate.spark.executor import Executor
 from headgate.spark.intake import Intake
 from headgate.spark.journal import Journal, Train
+from headgate.spark.outbox import LAST_S
 from headgate.spark.receivers import sink_of
 from headgate.spark.recovery import recover, refuse_old_results
 from headgate.spark.rehearsal import Rehearsal
@@ -46,6 +49,10 @@ from headgate.spark.store import Store
 log = logging.getLogger("headgate.spark")
 
 NO_MORE = Limits()
+
+STOP_S, LEAST_S = 8.5, 0.5
+"""What a stop takes at the most, but for Spark's own: so that it is over in ten seconds. Results on
+their way have so long to arrive in any case."""
 
 WAYS = {
     "windows": "all windows that have closed at once",
@@ -69,7 +76,7 @@ class SparkEngine:
         share: between which queries equal parts run once.
         limits: what may be used of memory and of disk.
         call_timeout_s: how long a call may take; its query has failed then.
-        patience_s: how long `close` waits for calls under way before it interrupts them.
+        patience_s: how long a stop waits for calls under way before it interrupts them.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
 
@@ -88,7 +95,7 @@ class SparkEngine:
         share: Share = "class",
         limits: Limits = NO_MORE,
         call_timeout_s: float = 300.0,
-        patience_s: float = 8.0,
+        patience_s: float = 5.0,
         reached: Callable[[str], None] = lambda point: None,
     ) -> None:
         self._session, self._network, self._state = session, network, state
@@ -125,6 +132,9 @@ class SparkEngine:
             pause_s=self.budget.pause_s, now_s=self.now_s,
             importance=lambda stream: self._network.importance.get(stream, 0.0),
         )  # fmt: skip
+        self._forgetting, self._coming = threading.Lock(), 0
+        """Queries that have a place in the log of which the scheduler has not heard yet."""
+        self._heard: Event | None = None
         self._unplanned: set[int] = set()
         self._dropping: dict[int, threading.Event] = {}
         self._dropped: set[int] = set()
@@ -132,8 +142,8 @@ class SparkEngine:
             session, self._executor, self, workers=workers, now_s=self.now_s,
             tell=self._events.put, call_timeout_s=call_timeout_s,
         )  # fmt: skip
-        self._look_at_s = 0.0
-        self._give_up_at_s = 0.0
+        self._look_at_s = self._warn_at_s = 0.0
+        self._give_up_at_s = self._end_at_s = 0.0
         self._returned_at_s: float | None = None
         self._totals: dict[str, tuple[int, int]] | None = None
         self._accounts: dict[str, Account] | None = None
@@ -211,6 +221,10 @@ class SparkEngine:
             self._arrived(number, *trains)
         begin()
 
+    def has_stream(self, number: int) -> bool:
+        """Tells whether a stream has a number here, even one whose source could not begin."""
+        return number < len(self._network.streams)
+
     def drop_stream(self, name: str) -> None:
         """Asks a stream's source no more; its log stays, as long as retention says."""
         self._intake.drop(name)
@@ -219,26 +233,37 @@ class SparkEngine:
         """Takes in a query, the units of a network that has it; measures it alone first."""
         paths = [network.paths[unit] for unit in units]
         self.refuse_old_results(paths[-1:])
+        before = self._network
         new = {
             number: 0
-            for number in range(len(self._network.streams), len(network.streams))
+            for number in range(len(before.streams), len(network.streams))
             if network.streams[number].is_derived
         }
-        for number in list(new):
-            stream, schemas = network.streams[number], self._store.schemas
-            if not stream.of:
-                schemas[stream.name] = schemas[paths[0].stream]
-            self._store.open(stream, partial(self._passed_on, stream.name))
-            new[number] = self._store.first_train(stream.name)
-        sink = self._sink_of(paths[-1])
-        self.sinks[paths[-1].query.name] = sink
+        try:
+            for number in list(new):
+                stream, schemas = network.streams[number], self._store.schemas
+                if not stream.of:
+                    schemas[stream.name] = schemas[paths[0].stream]
+                self._store.open(stream, partial(self._passed_on, stream.name))
+                new[number] = self._store.first_train(stream.name)
+            sink = self._sink_of(paths[-1])
+            self.sinks[paths[-1].query.name] = sink
+            known: dict[str, QueryStatistics] = {}
+            for path in paths if budget_s else ():
+                known |= self.rehearsal.of_one(path, budget_s / len(paths))
+            self._network = network
+            with self._forgetting:
+                named = zip(units, paths, strict=True)
+                cursors = {unit: self._remember(path) for unit, path in named}
+                self._coming += 1
+        except BaseException:
+            # The scheduler has not heard of it: the next that comes gets the same numbers.
+            self._network = before
+            for number in new:
+                self._store.close(network.streams[number].name)
+            raise
         sink.resume()
-        known: dict[str, QueryStatistics] = {}
-        for path in paths if budget_s else ():
-            known |= self.rehearsal.of_one(path, budget_s / len(paths))
-        self._network = network
         self._read_windows(paths[-1])
-        cursors = {unit: self._remember(path) for unit, path in zip(units, paths, strict=True)}
         self._change(network, cursors, new, known)
         for number in new:
             name = network.streams[number].name
@@ -246,8 +271,12 @@ class SparkEngine:
                 self._store.timelines[name].speak()
 
     def refuse_old_results(self, paths: Sequence[Path]) -> None:
-        """Refuses queries whose results would mix with those of a query that was dropped."""
+        """Refuses queries whose results would mix with those of one that was dropped, or is away
+        and had another text.
+        """
         refuse_old_results(self._journal, paths)
+        for path in paths:
+            self._journal.refuse_other_text(path.query.name, path.query.sql)
 
     def drop_query(self, unit: int) -> threading.Event:
         """Forgets a query once its last call has ended; gives what tells when that is."""
@@ -291,8 +320,25 @@ class SparkEngine:
         self._unplanned -= set(cursors)
         self._executor.arrange(self._alive, self.rehearsal.is_costly)
         self._events.put(
-            NetworkChanged(self.now_s(), network, cursors, first_trains, known, self.groups)
-        )
+            NetworkChanged(
+                self.now_s(), network, cursors, first_trains, known, self.groups,
+                self._kept_from(cursors),
+            )
+        )  # fmt: skip
+
+    def _kept_from(self, cursors: Mapping[int, int]) -> dict[int, TrainArrived]:
+        """Gives, by stream, the trains in the log from where the first of some units begins."""
+        begins: dict[str, int] = {}
+        for unit, train in cursors.items():
+            stream = self._network.paths[unit].stream
+            if stream not in self._store.queues:
+                begins[stream] = min(train, begins.get(stream, train))
+        kept = {
+            stream: [each for each in self._journal.trains(stream) if each.number >= first]
+            for stream, first in begins.items()
+        }
+        numbers = {stream: self._network.stream_number(stream) for stream in kept}
+        return {numbers[s]: self._arrival_of(numbers[s], kept[s]) for s in kept if kept[s]}
 
     @property
     def _alive(self) -> list[Path]:
@@ -307,9 +353,15 @@ class SparkEngine:
                 path = self._network.paths[unit]
                 name = path.query.name
                 self._executor.commits.promises.forget(name)
-                self._journal.forget_query(name)
+                try:
+                    self._journal.forget_query(name)
+                except sqlite3.Error as error:
+                    self._warn_of_journal(error)
+                    return
                 self._executor.forget(name)
                 self.sinks[name].close()
+                if path.stateful is not None:
+                    self._store.timelines[path.stream].forget(name)
                 self._dropped |= segments
                 if (waiting := self._store.queues.get(path.stream)) is not None:
                     waiting.clear()
@@ -342,8 +394,11 @@ class SparkEngine:
         """Waits on the queue; what passes outside this method is the loop's own time."""
         if self._returned_at_s is not None:
             self.loop_s += time.perf_counter() - self._returned_at_s
+        if isinstance(self._heard, NetworkChanged) and self._heard.cursors:
+            with self._forgetting:
+                self._coming -= 1
         self._settle_drops()
-        event = self._wait(wake_at_s)
+        event = self._heard = self._wait(wake_at_s)
         self._calls.heard(event)
         if isinstance(event, QueryStopped):
             self._unplanned.add(event.unit)
@@ -365,6 +420,7 @@ class SparkEngine:
         """
         self._calls.stopping = True
         self._give_up_at_s = time.monotonic() + self._patience_s
+        self._end_at_s = time.monotonic() + STOP_S
         self._events.put(ClockTicked(self.now_s()))
 
     def stop_query(self, unit: int) -> None:
@@ -394,15 +450,22 @@ class SparkEngine:
         """Gives what has become of every tuple, by query, over all runs."""
         return self._journal.accounts() if self._accounts is None else self._accounts
 
-    def shed(self, events: Sequence[TuplesShed]) -> None:
-        """Makes it certain that queries pass over trains, and tells of it."""
+    def shed(self, events: Sequence[TuplesShed]) -> list[TuplesShed]:
+        """Makes it certain that queries pass over trains, and tells of it; gives which do."""
+        certain: list[TuplesShed] = []
         for event in events:
             path, tuples = self._network.paths[event.unit], event.tuples
             name, timeline = path.query.name, self._store.timelines.get(path.stream)
             if timeline is not None:  # the scheduler counts beats of the clock, too
                 tuples = timeline.tuples(event.first_train, event.end_train)
-            self._journal.shed(name, event.first_train, event.end_train, tuples)
+            try:
+                self._journal.shed(name, event.first_train, event.end_train, tuples)
+            except sqlite3.Error as error:
+                self._warn_of_journal(error)
+                break
             log.warning("query '%s': %s tuples are shed in overload", name, tuples)
+            certain.append(event)
+        return certain
 
     def forget(self, stream: int, passed: int) -> None:
         """Drops trains that every consumer has passed and retention no longer asks for.
@@ -410,9 +473,23 @@ class SparkEngine:
         When the log fills up, what is passed goes at once.
         """
         name = self._network.streams[stream].name
-        keep_s = 0.0 if self.budget.log >= SLOW_DOWN else self._retention_s
+        # At once: a train may say that it is from the future, where clocks were set back.
+        fills_up = self.budget.log >= SLOW_DOWN
+        before_s = inf if fills_up else self.now_s() - self._retention_s
         into = [path.into for path in self._network.paths if path.stream == name]
-        self._store.drop(name, passed, self.now_s() - keep_s, into)
+        with self._forgetting:
+            if self._coming:
+                return  # it begins with the oldest train, which `passed` knows nothing of
+            try:
+                self._store.drop(name, passed, before_s, into)
+            except (sqlite3.Error, OSError) as error:
+                self._warn_of_journal(error)
+
+    def _warn_of_journal(self, error: Exception) -> None:
+        """Tells that a disk is full, say, once in a while; the loop tries again and goes on."""
+        if time.monotonic() >= self._warn_at_s:
+            self._warn_at_s = time.monotonic() + 60.0
+            log.warning("the state directory cannot be written, and is tried again: %s", error)
 
     def close(self) -> None:
         """Ends ingest, lets calls under way finish, closes the journal."""
@@ -422,8 +499,9 @@ class SparkEngine:
         patience_s = max(0.1, self._give_up_at_s - time.monotonic())
         self._calls.close(patience_s)
         self._executor.commits.promises.try_again()
+        left_s = (self._end_at_s or time.monotonic() + STOP_S) - time.monotonic()
         for sink in self.sinks.values():
-            sink.close()
+            sink.close(max(LEAST_S, min(LAST_S, left_s)))
         for sink in self.sinks.values():
             sink.join()
         self._totals, self._accounts = self._journal.counts(), self._journal.accounts()
@@ -447,11 +525,11 @@ class SparkEngine:
                     timeline.beat(self.now_s())
                 self._calls.look_after()
                 self._executor.commits.promises.try_again()
-                if self.budget.pressure >= FULL:
-                    return Overloaded(self.now_s(), self.now_s() + 1.0)
                 if self.budget.memory >= SPARE:
                     self._store.spare_memory()
                     self._executor.windowed.spare_memory()
+                if self.budget.pressure >= FULL:
+                    return Overloaded(self.now_s(), self.now_s() + 1.0)
             try:
                 return self._events.get(timeout=min(left_s, 0.5))
             except queue.Empty:
@@ -462,25 +540,28 @@ class SparkEngine:
         for failure in self._intake.failures():
             self.failures.append(failure)
             log.warning("%s", failure)
-            self._calls.draining = self._intake.over
+            self._calls.draining |= self._intake.over
 
     def _arrived(self, stream: int, *trains: Train) -> None:
         name = self._network.streams[stream].name
-        timed = name in self._store.timelines
-        self._events.put(
-            TrainArrived(
-                self.now_s(),
-                stream,
-                # A beat of the clock has no tuple, but is to be heard.
-                np.array([max(1, train.tuples) for train in trains]),
-                np.array([train.head_arrived_at_s for train in trains]),
-                np.array([train.mean_arrived_at_s for train in trains]),
-                tuple_bytes=0.0 if timed else self._executor.source(name).tuple_bytes,
-            )
-        )
+        self._events.put(self._arrival_of(stream, trains))
         for timeline in self._store.timelines_of(name):
             for train in trains:
                 timeline.take(name, train)
+
+    def _arrival_of(self, stream: int, trains: Sequence[Train]) -> TrainArrived:
+        name = self._network.streams[stream].name
+        timeline = self._store.timelines.get(name)
+        read = (name,) if timeline is None else timeline.streams
+        return TrainArrived(
+            self.now_s(),
+            stream,
+            # A beat of the clock has no tuple, but is to be heard.
+            np.array([max(1, train.tuples) for train in trains]),
+            np.array([train.head_arrived_at_s for train in trains]),
+            np.array([train.mean_arrived_at_s for train in trains]),
+            tuple_bytes=max(self._executor.source(each).tuple_bytes for each in read),
+        )
 
     def _passed_on(self, stream: str, *trains: Train) -> None:
         self._arrived(self._network.stream_number(stream), *trains)

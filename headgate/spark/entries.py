@@ -74,8 +74,8 @@ class Entries:
 
     def drop(self, before: int, stands: Mapping[str, Stand]) -> None:
         """Forgets trains below a number, but not how far the timeline had come, by stream."""
-        self._journal.drop_trains(self._timeline, before)
         with self._journal.transaction() as db:
+            self._journal.drop_lines(db, self._timeline, before)
             db.execute(
                 "DELETE FROM entries WHERE timeline = ? AND number < ?", (self._timeline, before)
             )

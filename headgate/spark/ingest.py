@@ -1,5 +1,6 @@
 """Ingest by Structured Streaming: a query per stream that appends every batch to the log."""
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,10 @@ from headgate.spark.kafka_options import subscription_of
 from headgate.spark.refusals import SPARK_ERRORS, reason_of
 from headgate.spark.stream_log import StreamLog
 from headgate.workloads.forest import SCHEMA
+
+
+class IngestEnded(Exception):
+    """A batch was waiting for room in the log when ingest ended."""
 
 
 def source_of(session: SparkSession, stream: Stream) -> DataFrame:
@@ -85,9 +90,14 @@ def start_ingest(
     state: Path,
     arrived: Callable[[Train], None],
     pause_s: Callable[[], float],
+    ended: threading.Event,
     now_s: Callable[[], float] = time.time,
 ) -> StreamingQuery:
-    """Starts to fill the log; `arrived` is called for every new train, from a thread of Spark."""
+    """Starts to fill the log; `arrived` is called for every new train, from a thread of Spark.
+
+    Args:
+        ended: a batch that waits for room in the log is given up then; it comes again.
+    """
     source = _opened(session, stream)
     checkpoint = state / "checkpoints" / stream.name
     if log.next_number and not (checkpoint / "metadata").exists():
@@ -103,7 +113,8 @@ def start_ingest(
 
     def append(batch: DataFrame, source_batch: int) -> None:
         while (waits_s := pause_s()) > 0:  # the next trigger waits for this one
-            time.sleep(min(waits_s, 0.1) if waits_s >= 1 else waits_s)
+            if ended.wait(min(waits_s, 0.1) if waits_s >= 1 else waits_s):
+                raise IngestEnded
             if waits_s < 1:
                 break
         train = log.append(batch, source_batch, now_s())

@@ -1,5 +1,6 @@
 """The intake: brings every stream from its source to its log, by the driver or by Spark."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path as File
@@ -44,7 +45,7 @@ class Intake:
         self._session, self._own = session, own_session(session)
         self._journal, self._state, self._rows = journal, state, rows
         self._arrived, self._pause_s, self._now_s = arrived, pause_s, now_s
-        self._ingests: dict[str, StreamingQuery] = {}
+        self._ingests: dict[str, tuple[StreamingQuery, threading.Event]] = {}
         letters = state / "dead-letters"
         self._poller = Poller([], journal, letters, arrived, pause_s, now_s, importance)
         self._polls = self._ended = False
@@ -91,15 +92,18 @@ class Intake:
         self._polls = True
 
     def _ingest(self, number: int, stream: Stream, log: StreamLog) -> None:
-        self._ingests[stream.name] = start_ingest(
+        ended = threading.Event()
+        ingest = start_ingest(
             own_session(self._session),
             stream,
             log,
             self._state,
             partial(self._arrived, number),
             self._pause_s,
+            ended,
             self._now_s,
         )
+        self._ingests[stream.name] = ingest, ended
 
     def _polled(self, stream: Stream, log: StreamLog) -> Source | None:
         """Gives the source that the driver asks; None where Structured Streaming must."""
@@ -112,13 +116,18 @@ class Intake:
     def drop(self, stream: str) -> None:
         """Asks a stream's source no more."""
         self._poller.remove(stream)
-        if (ingest := self._ingests.pop(stream, None)) is not None:
+        if (found := self._ingests.pop(stream, None)) is not None:
+            ingest, ended = found
+            ended.set()
             ingest.stop()
 
     def stop(self) -> None:
         """Asks nobody any more; what was asked for is in the log when this returns."""
         self._ended = True  # before a source stops: that it has is no failure then
-        for ingest in list(self._ingests.values()):
+        ingests = list(self._ingests.values())
+        for _, ended in ingests:
+            ended.set()
+        for ingest, _ in ingests:
             ingest.stop()
         self._poller.stop()
 
@@ -132,7 +141,7 @@ class Intake:
             self._polls = False
             names = ", ".join(line.stream.name for line in self._poller.lines)
             found.append(StreamFailed(stream=names, cause=cause_of(self._poller.broken)))
-        for name, ingest in list(self._ingests.items()):
+        for name, (ingest, _) in list(self._ingests.items()):
             if not ingest.isActive and not self._ended:
                 found.append(StreamFailed(stream=name, cause=cause_of(ingest.exception())))
                 del self._ingests[name]

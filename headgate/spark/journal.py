@@ -102,9 +102,19 @@ class Journal:
         self._steps = 0
         self._db = sqlite3.connect(state / "journal.db", check_same_thread=False)
         self._db.isolation_level = None
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.executescript(TABLES)
-        self._check_version(state)
+        try:
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.executescript(TABLES)
+            self._check_version(state)
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise RecoveryRefused(
+                subject=f"state directory {state}",
+                expected="a journal.db that SQLite can read and write",
+                found=str(error),
+                fix="where its disk is full, make room; else restore the log and journal.db from"
+                " one and the same copy, or begin with a new state directory",
+            ) from error
 
     def close(self) -> None:
         with self._lock:
@@ -133,13 +143,7 @@ class Journal:
             ).fetchone()
             if row is not None:
                 if (row[0], row[1]) != (sql, stream):
-                    raise RecoveryRefused(
-                        subject=f"query '{query}'",
-                        expected=f"the text of the last run, {row[0]!r}",
-                        found=repr(sql),
-                        fix="restore the text, or give the new one a new name:"
-                        " its results would mix with the old ones",
-                    )
+                    raise _other_text(query, row[0], sql)
                 return self._after_gap(db, query, stream, int(row[2]))
             first, first_tuple = self._beginning(db, stream)
             db.execute(
@@ -147,6 +151,12 @@ class Journal:
                 " VALUES (?, ?, ?, ?, ?, ?)", (query, sql, stream, first, first, first_tuple)
             )  # fmt: skip
             return Cursor(first)
+
+    def refuse_other_text(self, query: str, sql: str) -> None:
+        """Refuses another text under the name of a query that has been here."""
+        rows = self.read("SELECT sql FROM cursors WHERE query = ?", (query,))
+        if rows and rows[0][0] != sql:
+            raise _other_text(query, rows[0][0], sql)
 
     def knows_query(self, query: str) -> bool:
         """Tells whether a query has been here, and was not dropped since."""
@@ -251,18 +261,20 @@ class Journal:
         return dict(self.read("SELECT key, value FROM positions WHERE stream = ?", (stream,)))
 
     def drop_trains(self, stream: str, before: int) -> None:
-        """Notes that trains are gone, before their files are.
+        """Notes that trains are gone, before their files are."""
+        with self.transaction() as db:
+            self.drop_lines(db, stream, before)
+
+    def drop_lines(self, db: sqlite3.Connection, stream: str, before: int) -> None:
+        """Notes that trains are gone, within a transaction.
 
         The newest keeps its line: it says which batch of the source was the last.
         """
-        with self.transaction() as db:
-            db.execute(
-                "UPDATE trains SET kept = 0 WHERE stream = ? AND number < ?", (stream, before)
-            )
-            db.execute(
-                "DELETE FROM trains WHERE stream = ?1 AND NOT kept AND number <"
-                " (SELECT MAX(number) FROM trains WHERE stream = ?1)", (stream,)
-            )  # fmt: skip
+        db.execute("UPDATE trains SET kept = 0 WHERE stream = ? AND number < ?", (stream, before))
+        db.execute(
+            "DELETE FROM trains WHERE stream = ?1 AND NOT kept AND number <"
+            " (SELECT MAX(number) FROM trains WHERE stream = ?1)", (stream,)
+        )  # fmt: skip
 
     def intend(self, results: Sequence[Result]) -> int:
         """Makes a step's results certain: cursors move, and recovery will finish the renames."""
@@ -371,3 +383,13 @@ class Journal:
                 found=f"one of version {found}",
                 fix="run the Headgate that wrote it, or begin with a new state directory",
             )
+
+
+def _other_text(query: str, old: str, new: str) -> RecoveryRefused:
+    return RecoveryRefused(
+        subject=f"query '{query}'",
+        expected=f"the text of the last run, {old!r}",
+        found=repr(new),
+        fix="restore the text, or give the new one a new name: its results would mix with the old"
+        " ones",
+    )

@@ -70,10 +70,10 @@ class Outbox(FileSink):
                 self._changed.wait_for(lambda: self._late or not self._waiting, PATIENCE_S)
                 self._late = bool(self._waiting)
 
-    def close(self) -> None:
+    def close(self, patience_s: float = LAST_S) -> None:
         with self._changed:
             self._closing = True
-            self._give_up_at_s = time.monotonic() + LAST_S
+            self._give_up_at_s = time.monotonic() + patience_s
             self._changed.notify_all()
 
     def join(self) -> None:

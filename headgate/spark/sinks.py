@@ -70,8 +70,8 @@ class FileSink:
     def settle(self) -> None:
         """Waits a little for what was handed over to arrive."""
 
-    def close(self) -> None:
-        """Takes no more."""
+    def close(self, patience_s: float = 0.0) -> None:
+        """Takes no more; what is on its way has so long to arrive."""
 
     def join(self) -> None:
         """Waits for the end, not for long; what has not arrived stays for the next start."""

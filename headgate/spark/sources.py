@@ -3,9 +3,9 @@
 import fnmatch
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ from headgate.model.stream import Rows, Stream
 from headgate.spark.clock import Clock
 from headgate.spark.dead_letters import Letter
 from headgate.spark.passage import ZONE
+from headgate.spark.row_reader import RowReader
 from headgate.spark.small_parquet import read_parquet
 from headgate.spark.text_reader import CORRUPT, TextReader
 from headgate.workloads.forest import arrivals_of, sensor_readings
@@ -275,7 +276,7 @@ class RowSource(Source):
         self._stream, self._rows = stream, rows
         self._schema = to_arrow_schema(schema, timezone=ZONE)
         self._next = 0
-        self._iterator: Iterator[Mapping[str, Any]] | None = None
+        self._reader: RowReader | None = None
         self._last: Polled | None = None
 
     def resume(self, position: Mapping[str, str]) -> None:
@@ -284,12 +285,12 @@ class RowSource(Source):
     def poll(self) -> Polled | None:
         if self._last is not None:
             return self._last
-        if self._iterator is None:
-            self._iterator = iter(self._rows(self._next))
+        if self._reader is None:
+            self._reader = RowReader(partial(self._rows, self._next), self._batch)
         try:
-            rows = list(islice(self._iterator, self._batch))
+            rows = self._reader.take()
         except BaseException:
-            self._iterator = None  # those that came before are asked for again
+            self._reader = None  # another is asked for those that follow
             raise
         if not rows:
             return None
@@ -304,6 +305,10 @@ class RowSource(Source):
     def taken(self, polled: Polled) -> None:
         self._next = int(polled.position["row"])
         self._last = None
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
 
     @property
     def _batch(self) -> int:

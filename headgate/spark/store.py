@@ -68,6 +68,12 @@ class Store:
         else:
             self.logs[stream.name] = self.log_of(stream)
 
+    def close(self, stream: str) -> None:
+        """Forgets a queue or a timeline that nobody has read yet."""
+        self._streams.pop(stream, None)
+        self.timelines.pop(stream, None)
+        self.queues.pop(stream, None)
+
     def timelines_of(self, stream: str) -> list[Timeline]:
         """Gives the timelines that have a stream's trains."""
         return [each for each in list(self.timelines.values()) if stream in each.streams]

@@ -85,14 +85,19 @@ class StreamLog:
         kept = journal.trains(stream)
         self.bytes, self._counting = sum(train.bytes for train in kept), threading.Lock()
         self.tuple_bytes = 0.0
+        """What a tuple takes in memory, about; 0 before the first."""
         # Nothing is known of the first batch, so it must not pass through the driver.
         self._expected_tuples = DRIVER_TUPLES + 1
+        numbers = {train.number for train in kept}
         for path in self._folder.iterdir():
-            # Of a batch that a crash has kept out of the journal; its source will bring it again.
+            # Of a batch that a crash has kept out of the journal: its source will bring it again.
+            # Or of a train that was dropped, but for its file.
             number = path.name.split(".")[0]
-            if not number or (number.isdigit() and int(number) >= self.next_number):
+            if not number or (number.isdigit() and int(number) not in numbers):
                 remove(path)
         self._check(kept)
+        if kept:
+            self.tuple_bytes = _tuple_bytes(self.path(kept[-1].number))
 
     def path(self, number: int) -> Path:
         return train_file(self._folder, number)
@@ -139,6 +144,7 @@ class StreamLog:
                 return None
             new = self._named(arrived, temporary, source_batch)
             flush(self._folder)
+            self.tuple_bytes = self.tuple_bytes or _tuple_bytes(self.path(new.train.number))
         self._journal.add_trains([new])
         self.added(new)
         return new.train
@@ -172,10 +178,10 @@ class StreamLog:
         if gone:
             self._journal.drop_trains(self.stream, before)
             self._cache.drop(self.stream, before)
-            for train in gone:
-                remove(self.path(train.number))
             with self._counting:
                 self.bytes -= sum(train.bytes for train in gone)
+            for train in gone:
+                remove(self.path(train.number))
 
     def _temporary(self) -> Path:
         return self._folder / f".{self.next_number:012d}.parquet"
@@ -227,6 +233,20 @@ class StreamLog:
             mean_arrived_at_s=float(np.mean(arrived_s)),
         )
         return NewTrain(self.stream, train, source_batch)
+
+
+def _tuple_bytes(path: Path) -> float:
+    """Gives what a tuple of a train takes in memory, by the first that lie together in its file."""
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    for file in files:
+        try:
+            with pq.ParquetFile(file) as parquet:
+                if parquet.metadata.num_rows:
+                    rows = parquet.read_row_group(0)
+                    return rows.nbytes / rows.num_rows
+        except (pa.ArrowException, OSError):
+            break  # whoever needs the train tells what is wrong with it
+    return 0.0
 
 
 def _with_arrival(table: pa.Table, now_s: float) -> pa.Table:

@@ -1,5 +1,7 @@
 """The time of streams: their trains in the order they came in, with the watermark behind each."""
 
+import logging
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
@@ -18,6 +20,8 @@ from headgate.spark.open_sessions import OpenSessions
 from headgate.spark.quiet import passed_in_quiet
 from headgate.spark.stream_log import StreamLog, TimelineTrains
 from headgate.spark.train_times import Rows, TrainTimes
+
+log = logging.getLogger("headgate.spark")
 
 SetAside = Callable[[str, int, int, NDArray[np.bool_], Times], bool]
 
@@ -38,8 +42,6 @@ class Timeline:
             whether it has.
     """
 
-    tuple_bytes = 0.0
-
     def __init__(
         self,
         name: str,
@@ -55,6 +57,7 @@ class Timeline:
         self._first = self._entries[0].number if self._entries else journal.next_train(name)
         self._times = {name: TrainTimes(*source) for name, source in sources.items()}
         self.open_sessions = OpenSessions()
+        self._readers: dict[str, Stateful] = {}
         self._sizes: dict[Axis, int] = {}
         self._slides: set[Window] = set()
         nothing = dict.fromkeys(sources, Stand(0, NEVER, NEVER))
@@ -82,14 +85,27 @@ class Timeline:
 
     def reads(self, query: str, how: Stateful) -> None:
         """Keeps tuples as long as a query needs them, and has time pass where it waits for it."""
-        axis = how.inputs[0].window.axis
         with self._lock:
             if how.mode == "sessions":
                 self.open_sessions.add(query, how)
             else:
-                self._sizes[axis] = max(self._sizes.get(axis, 0), how.reach)
-                self._slides.add(how.closes)
+                self._readers[query] = how
+                self._measure()
             self._needed = self._first  # it may begin with the oldest
+
+    def forget(self, query: str) -> None:
+        """Keeps nothing for a query that was dropped."""
+        with self._lock:
+            self.open_sessions.forget(query)
+            self._readers.pop(query, None)
+            self._measure()
+
+    def _measure(self) -> None:
+        """Says how far windows reach, and where they end."""
+        self._sizes, self._slides = {}, {how.closes for how in self._readers.values()}
+        for how in self._readers.values():
+            axis = how.inputs[0].window.axis
+            self._sizes[axis] = max(self._sizes.get(axis, 0), how.reach)
 
     def catch_up(self) -> None:
         """Takes in what the logs of its streams have and it does not, in the order of arrival."""
@@ -125,7 +141,9 @@ class Timeline:
                     self._held_up = not (kept.all() or self._set_aside(stream, *late))
                     if self._held_up:
                         break  # it comes again with the next, or soon
-                    self._append(entry, durable=not kept.all())
+                    if not self._append(entry, durable=not kept.all()):
+                        self._held_up = True
+                        break
 
     def _entry_of(self, stream: str, train: Train) -> Entry:
         """Gives a train as it is the next of the timeline."""
@@ -156,7 +174,8 @@ class Timeline:
                         number=self.next_number, stream=name, train=-1, tuples=0, first_tuple=0,
                         before=tops[name], top=top, arrived_at_s=now_s,
                     )  # fmt: skip
-                    self._append(beat)
+                    if not self._append(beat):
+                        break  # the clock beats again
 
     def _closes(self, tops: Mapping[str, int], passed: Mapping[str, int]) -> bool:
         """Tells whether a window that has tuples closes once streams' times have come so far."""
@@ -179,14 +198,21 @@ class Timeline:
             for gap in self.open_sessions.gaps
         )
 
-    def _append(self, entry: Entry, durable: bool = False) -> None:
-        self._kept.add(entry, durable)
+    def _append(self, entry: Entry, durable: bool = False) -> bool:
+        """Takes a train in; False where the journal cannot be written now."""
+        try:
+            self._kept.add(entry, durable)
+        except sqlite3.Error as error:
+            if not self._held_up:
+                log.warning("queries over '%s' wait: the journal refuses: %s", self.name, error)
+            return False
         self._entries.append(entry)
         self._now = _after(self._now, [entry])
         if entry.train >= 0:
             self._heard_at_s.pop(entry.stream, None)
         if self._speaks:
             self._put(_train_of(entry))
+        return True
 
     def trains(self, first: int, end: int, tuples: int) -> "TimelineTrains":
         """Gives the trains first, ..., end − 1."""
@@ -268,7 +294,7 @@ class Timeline:
     def _rows(
         self, stream: str, entries: Sequence[Entry], first: int, axis: Axis, low: int
     ) -> Rows | None:
-        log, tables = self._sources[stream][1], []
+        source, tables = self._sources[stream][1], []
         places: list[Times] = []
         news: list[NDArray[np.bool_]] = []
         for entry in entries:
@@ -279,7 +305,7 @@ class Timeline:
                 kept, place = self._times[entry.stream].not_late(entry)
                 kept &= place >= low
             if kept.any():
-                table = log.table(entry.train, entry.train + 1)
+                table = source.table(entry.train, entry.train + 1)
                 tables.append(table if kept.all() else table.filter(pa.array(kept)))
                 places.append(place[kept])
                 news.append(np.full(int(kept.sum()), entry.number >= first))

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -42,7 +43,8 @@ class WindowedQueries:
         self._timelines, self._logs, self._sinks = timelines, logs, sinks
         self._lane, self._share = lane, share
         self._queries: dict[str, Windowed | Sessions] = {}
-        self._texts: dict[tuple[object, ...], SmallQuery] = {}
+        # Compiled code lives as long as a query has it.
+        self._texts: WeakValueDictionary[tuple[object, ...], SmallQuery] = WeakValueDictionary()
         self._panes: dict[tuple[str, ...], Panes] = {}
         self._pane_keys: dict[str, tuple[str, ...]] = {}
         self._passed: dict[tuple[str, ...], Passed] = {}
@@ -114,11 +116,12 @@ class WindowedQueries:
         def query_of(sql: str) -> SmallQuery:
             apply = path.query.apply
             key = (sql, apply, path.columns, text, tuple(streams.items()), *own)
-            if key not in self._texts:
-                self._texts[key] = SmallQuery(
+            found = self._texts.get(key)
+            if found is None:
+                found = self._texts[key] = SmallQuery(
                     sql, path.columns, text, fields.__getitem__, self._lane, apply
                 )
-            return self._texts[key]
+            return found
 
         timeline = self._timelines[path.stream]
         if how.mode == "sessions":

@@ -1,13 +1,22 @@
 """Two budgets hold: sources wait, what is passed goes, and tuples are shed where allowed."""
 
+import threading
+import time
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
 from sources import balanced, consume, gate_over, until, write_readings
 
-from headgate import Headgate, Query
+from headgate import Headgate, Query, Stream
+from headgate.model.events import Event, StepStarted
+from headgate.model.plan import BoxCall
+from headgate.spark.budget import Limits
+from headgate.workloads.forest import SCHEMA, sensor_readings
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -50,6 +59,76 @@ def test_a_small_log_makes_the_source_wait_and_loses_nothing(
         assert committed == expected_rows(sql, tmp_path / "source")
 
 
+def test_tuples_from_the_future_do_not_fill_the_log_for_ever(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(20):
+        batch = sensor_readings(1, number * 100, np.arange(100) * 0.001 + 4e9 + number)
+        pq.write_table(pa.Table.from_batches([batch]), source / f"{number:04d}.parquet")
+    gate = Headgate(
+        spark, state=tmp_path / "state", classes={"H": 1}, rehearsal_s=0, log_bytes=12_000
+    )
+    gate.add_stream(Stream(
+        name="sensors", format="parquet", schema=SCHEMA, arrival_time="ts", trigger_s=0,
+        options={"path": str(source), "maxFilesPerTrigger": "1"},
+    ))  # fmt: skip
+    gate.add_query(Query(name="all", sql=ALL, query_class="H"))
+    gate.start()
+    consume(gate, 2000)
+    gate.stop()
+    assert committed_rows(tmp_path / "state/results/all") == expected_rows(ALL, source)
+
+
+def test_memory_is_given_back_also_while_the_log_is_full(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=2, rows=100)
+    commits, goes_on = threading.Event(), threading.Event()
+
+    def hold(point: str) -> None:
+        if point == "results written":
+            commits.set()
+            assert goes_on.wait(60)
+
+    gate = gate_over(spark, tmp_path, {"all": ("N", ALL)}, reached=hold)
+    gate.start()
+    until(commits.is_set, gate)
+    cache, budget = gate._engine._store._cache, gate._engine.budget
+    budget.limits = Limits(memory_bytes=cache.bytes, log_bytes=1)
+    until(lambda: cache.bytes == 0, gate, 20)
+    assert gate.used["log"] > 1
+    budget.limits = Limits()
+    goes_on.set()
+    consume(gate, offered)
+    gate.stop()
+
+
+def test_a_run_ends_though_a_batch_of_structured_streaming_waits_for_room(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def doze(value: int) -> int:
+        time.sleep(3600)
+        return value
+
+    spark.udf.register("doze", doze, "int")
+    write_readings(tmp_path / "source", files=3, rows=20)
+    gate = Headgate(spark, state=tmp_path / "state", classes={"H": 1}, rehearsal_s=0, log_bytes=100)
+    options = {"path": str(tmp_path / "source"), "maxFilesPerTrigger": "1"}
+    gate.add_stream(
+        Stream(name="sensors", format="parquet", options=options, schema=SCHEMA, ingest="spark")
+    )
+    slow = "SELECT doze(temperature) AS d FROM sensors"
+    gate.add_query(Query(name="slow", sql=slow, query_class="H"))
+    gate.start()
+    until(lambda: gate.used["log"] > 1 and gate.query("slow").state == "RUNNING", gate)
+    began_s = time.monotonic()
+    gate.stop()
+    assert time.monotonic() - began_s < 15
+    assert gate.accounts()["slow"].queued == 20
+
+
 def test_tuples_are_shed_only_where_it_is_allowed_and_all_are_accounted_for(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -72,6 +151,38 @@ def test_tuples_are_shed_only_where_it_is_allowed_and_all_are_accounted_for(
     assert consumed.total() == slow.delivered
     hot_rows = committed_rows(tmp_path / "state/results/hot")
     assert hot_rows == expected_rows(HOT, tmp_path / "source")
+
+
+@pytest.mark.parametrize("ingest", ["auto", "spark"])
+def test_a_call_after_a_restart_takes_no_more_than_memory_allows(
+    spark: SparkSession, tmp_path: Path, ingest: str
+) -> None:
+    offered = write_readings(tmp_path / "source", files=6, rows=2000)
+    counts = "SELECT count(*) AS n FROM sensors [RANGE 1 SECOND SLIDE 1 SECOND]"
+    calls: list[BoxCall] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, StepStarted):
+            calls.append(event.call)
+
+    for queries in ({"hot": HOT}, {"hot": HOT, "all": ALL, "counts": counts}):
+        # An eighth of the memory for two workers is less than what two trains take.
+        gate = Headgate(
+            spark, state=tmp_path / "state", classes={"H": 1}, rehearsal_s=0, memory_bytes=2 << 20
+        )
+        options = {"path": str(tmp_path / "source"), "maxFilesPerTrigger": "1"}
+        gate.add_stream(Stream(
+            name="sensors", format="parquet", options=options, schema=SCHEMA, event_time="ts",
+            quiet_s=None, ingest=ingest,  # type: ignore[arg-type]
+        ))  # fmt: skip
+        for name, sql in queries.items():
+            gate.add_query(Query(name=name, sql=sql, query_class="H"))
+        calls.clear()
+        gate.start(listeners=[hear])
+        consume(gate, offered)
+        gate.stop()
+    assert sum(call.tuples for call in calls) == 2 * offered
+    assert {call.tuples for call in calls} == {2000}
 
 
 def test_what_waits_between_segments_goes_to_the_disk_where_memory_is_short(

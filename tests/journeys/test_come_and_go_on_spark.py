@@ -1,13 +1,15 @@
 """Queries and streams come and go while others run, and so does the policy."""
 
 import shutil
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
-from sources import consume, gate_over, write_readings
+from sources import balanced, consume, gate_over, until, write_readings
 
 from headgate import Headgate, Query, Sink, Stream
 from headgate.errors import ConfigRefused, QueryRefused, RecoveryRefused, UnknownName
@@ -49,6 +51,50 @@ def test_a_query_that_comes_later_sees_all_that_is_kept(
     same(gate, tmp_path / "source", "dry", DRY)
 
 
+def test_a_query_comes_when_the_others_have_passed_a_thousand_trains(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    gate = Headgate(spark, state=tmp_path / "state", classes={"H": 1}, rehearsal_s=0)
+    stream = Stream(
+        name="s", format="python", schema="a INT", trigger_s=0, options={"rowsPerPoll": "1"}
+    )
+    gate.add_stream(stream, rows=lambda first: [{"a": n} for n in range(first, 1400)])
+    gate.add_query(Query(name="first", sql="SELECT a FROM s WHERE a >= 0", query_class="H"))
+    gate.start()
+    consume(gate, 1400)
+    gate.add_query(Query(name="late", sql="SELECT a FROM s WHERE a < 9", query_class="H"))
+    consume(gate, 1400)
+    gate.stop()
+    balanced(gate)
+    assert gate.accounts()["late"].arrived == 1400
+    assert committed_rows(tmp_path / "state/results/late") == Counter((n,) for n in range(9))
+
+
+def test_the_trains_that_a_query_begins_with_stay_until_it_is_planned(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=3, rows=50)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)}, retention_s=3600)
+    gate.start()
+    consume(gate, offered)
+    engine = gate._engine
+    arrange = engine._executor.arrange
+
+    def arrange_while_retention_ends(*told: Any) -> None:
+        engine._retention_s = 0.0
+        engine.forget(0, 3)  # as the loop does, which has not heard of the query
+        arrange(*told)
+
+    engine._executor.arrange = arrange_while_retention_ends
+    late = gate.add_query(Query(name="late", sql=ALL, query_class="N"))
+    until(lambda: late.exception() is not None or gate.totals()["late"][0] == offered, gate)
+    assert late.exception() is None
+    engine.forget(0, 3)
+    assert not list((tmp_path / "state/log/sensors").glob("*.parquet"))
+    gate.stop()
+    same(gate, tmp_path / "source", "late", ALL)
+
+
 def test_a_query_that_is_refused_while_others_run_changes_nothing(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -63,6 +109,68 @@ def test_a_query_that_is_refused_while_others_run_changes_nothing(
     gate.stop()
     assert [query.name for query in gate.queries] == ["hot"]
     same(gate, tmp_path / "source", "hot", HOT)
+
+
+def test_a_stream_that_cannot_begin_leaves_the_next_one_its_place(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=1, rows=50)
+    write_readings(tmp_path / "other", files=1, rows=50, seed=2)
+
+    def other(name: str) -> Stream:
+        options = {"path": str(tmp_path / "other")}
+        return Stream(name=name, format="parquet", options=options, schema=SCHEMA, ingest="spark")
+
+    first = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
+    first.add_stream(other("others"))
+    first.add_query(Query(name="old", sql="SELECT * FROM others", query_class="H"))
+    first.start()
+    consume(first, offered)
+    first.stop()
+    shutil.rmtree(tmp_path / "state/checkpoints/others")
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
+    gate.start()
+    with pytest.raises(RecoveryRefused, match="stream 'others': expected the source's position"):
+        gate.add_stream(other("others"))
+    assert gate.status()["streams"] == ["sensors"]
+    with pytest.raises(RecoveryRefused, match="stream 'others': expected the source's position"):
+        gate.add_stream(other("others"))
+    gate.add_stream(other("more"))
+    gate.add_query(Query(name="new", sql="SELECT * FROM more", query_class="H"))
+    consume(gate, offered)
+    gate.stop()
+    found = committed_rows(tmp_path / "state/results/new")
+    assert found == expected_rows("SELECT * FROM sensors", tmp_path / "other")
+
+
+def test_a_query_that_comes_with_another_text_is_refused_and_the_next_one_runs(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    counts = "SELECT count(*) AS n FROM sensors [RANGE 1 SECOND SLIDE 1 SECOND]"
+    tops = "SELECT max(temperature) AS t FROM sensors [RANGE 1 SECOND SLIDE 1 SECOND]"
+    offered = write_readings(tmp_path / "source", files=2, rows=50)
+    first = gate_over(spark, tmp_path, {"hot": ("H", HOT), "counts": ("H", counts)})
+    first.start()
+    consume(first, offered)
+    first.stop()
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
+    gate.start()
+    other = {"queries": {"new": {"class": "H", "sql": ALL}, "counts": {"class": "H", "sql": tops}}}
+    with pytest.raises(RecoveryRefused, match="query 'counts': expected the text of the last run"):
+        gate.add(other)
+    with pytest.raises(RecoveryRefused, match="query 'counts': expected the text of the last run"):
+        gate.add_query(Query(name="counts", sql=tops, query_class="H"))
+    assert [query.name for query in gate.queries] == ["hot"]
+    assert not gate._engine._store.timelines
+    gate.add_query(Query(name="tops", sql=tops, query_class="H"))
+    offered += write_readings(tmp_path / "source", files=2, rows=50, first_file=2)
+    consume(gate, offered, but=("counts",))
+    gate.stop()
+    found = committed_rows(tmp_path / "state/results/tops")
+    closed = (
+        "SELECT max(temperature) FROM sensors WHERE ts < to_timestamp(3) GROUP BY epoch(ts)::INT"
+    )
+    assert found == expected_rows(closed, tmp_path / "source")
 
 
 def test_a_dropped_query_runs_no_more_and_its_name_is_free(

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from sources import balanced, consume, gate_over, until, write_readings
 
 from headgate import Headgate, Query, Sink
+from headgate.model.events import ClockTicked
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -106,6 +107,31 @@ def test_a_full_disk_under_the_state_loses_nothing(
     second.stop()
     balanced(second)
     same(second, tmp_path / "source", hot=HOT, all=ALL)
+
+
+def test_a_journal_that_cannot_be_written_for_a_while_ends_no_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=3, rows=50)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT), "all": ("N", ALL)}, retention_s=0)
+    gate.start()
+    consume(gate, offered)
+    engine = gate._engine
+    engine._journal._db.execute("PRAGMA query_only = ON")
+    dropping = threading.Thread(target=gate.drop_query, args=("hot",))
+    dropping.start()
+    engine._events.put(ClockTicked(engine.now_s() + 10))  # the loop drops what all have passed
+    lines = engine._intake._poller.lines
+    offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=3)
+    until(lambda: lines[0].failing, gate)
+    engine._journal._db.execute("PRAGMA query_only = OFF")
+    consume(gate, offered, but=("hot",))
+    dropping.join(30)
+    gate.stop()
+    assert [query.name for query in gate.queries] == ["all"]
+    assert set(gate.totals()) == {"all"}
+    assert not list((tmp_path / "state/log/sensors").glob("*.parquet"))
+    same(gate, tmp_path / "source", all=ALL)
 
 
 def test_a_sink_directory_that_is_removed_is_made_again(

@@ -84,6 +84,19 @@ def test_a_log_that_does_not_match_its_journal_is_refused(
     same(again, tmp_path / "source", hot=HOT)
 
 
+@pytest.mark.parametrize("damage", [b"no database", b"SQLite format 3\0" + bytes(4080)])
+def test_a_journal_that_is_damaged_is_refused_with_what_to_do(
+    spark: SparkSession, tmp_path: Path, damage: bytes
+) -> None:
+    write_readings(tmp_path / "source", files=1, rows=20)
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state/journal.db").write_bytes(damage)
+    for _ in range(2):  # the first has given the directory free
+        gate = gate_over(spark, tmp_path, {"all": ("H", ALL)})
+        with pytest.raises(RecoveryRefused, match=r"expected a journal\.db that SQLite can read"):
+            gate.start()
+
+
 @pytest.mark.parametrize("jump_s", [-7200.0, 7200.0])
 def test_a_clock_that_is_set_delays_nothing(
     spark: SparkSession, tmp_path: Path, jump_s: float

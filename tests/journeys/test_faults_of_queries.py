@@ -1,5 +1,6 @@
 """Queries that never end, fail or make too much: others go on."""
 
+import threading
 import time
 from pathlib import Path
 
@@ -9,8 +10,8 @@ from independent import committed_rows
 from pyspark.sql import SparkSession
 from sources import balanced, consume, gate_over, until, write_readings
 
-from headgate import Headgate, Query
-from headgate.errors import ConfigRefused
+from headgate import Headgate, Query, Sink
+from headgate.errors import ConfigRefused, StreamFailed
 from headgate.spark import calls as calls_module
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -78,6 +79,51 @@ def test_an_expression_that_never_ends_fails_alone_and_commits_nothing_later(
     assert not list((tmp_path / "state/results/endless").glob("*.parquet"))
     balanced(gate)
     same(gate, tmp_path / "source", hot=HOT, all=ALL)
+
+
+def test_a_run_that_drains_ends_though_a_source_dies_meanwhile(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_readings(tmp_path / "source", files=1, rows=20)
+    commits, goes_on = threading.Event(), threading.Event()
+
+    def hold(point: str) -> None:
+        if point == "results written":
+            commits.set()
+            assert goes_on.wait(60)
+
+    gate = gate_over(spark, tmp_path, {"all": ("H", ALL)}, reached=hold)
+    gate.start()
+    until(commits.is_set, gate)
+    gate._engine.drain()
+    died = gate._engine._intake._poller.failed
+    died.append(StreamFailed(stream="sensors", cause="records are gone"))
+    until(lambda: not died, gate)
+    goes_on.set()
+    assert gate.wait(30)
+    gate.stop()
+    same(gate, tmp_path / "source", all=ALL)
+
+
+def test_a_stop_takes_no_ten_seconds_though_a_call_and_a_receiver_never_end(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered, released = write_readings(tmp_path / "source", files=1, rows=20), threading.Event()
+    gate = gate_over(spark, tmp_path, {}, lane="driver")
+    gate.add_query(
+        Query(name="all", sql=ALL, query_class="H", sink=Sink(format="callback")),
+        deliver=lambda table, key: released.wait(60),
+    )
+    gate.add_query(Query(name="endless", sql=ENDLESS, query_class="H"))
+    gate.start()
+    until(lambda: gate.query("endless").state == "RUNNING", gate)
+    consume(gate, offered, but=("endless",))
+    began_s = time.monotonic()
+    gate.stop()
+    assert time.monotonic() - began_s < 10
+    released.set()
+    assert gate.totals()["endless"] == (0, 0)
+    balanced(gate)
 
 
 # Half a minute over the tuples of a rehearsal, and no more: nobody waits for it.

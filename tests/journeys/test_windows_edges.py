@@ -1,5 +1,6 @@
 """Windows at the edges: names that clash, times without a zone, sinks of text, coming and going."""
 
+import gc
 import json
 from collections import Counter
 from datetime import timedelta
@@ -153,6 +154,10 @@ def test_queries_come_and_go_while_others_run(spark: SparkSession, tmp_path: Pat
     for name in ("one", "two", "three"):
         gate.drop_query(name)
     gate.drop_stream("s")
+    gc.collect()
+    engine = gate._engine
+    assert not engine._executor.windowed._texts  # compiled code, and what the JVM holds of it
+    assert not any(each._readers for each in engine._store.timelines.values())
     report = gate.stop()
     assert report is not None
     assert not report.errors

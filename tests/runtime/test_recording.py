@@ -24,8 +24,11 @@ from headgate.model.operator import Operator
 from headgate.model.plan import ALL, BoxCall
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import QueryClass, QueryStatistics
+from headgate.model.unit_table import unit_table
+from headgate.model.units import units_of
 from headgate.policies import policy_named
 from headgate.runtime.call_costs import beside, fitted_costs
+from headgate.runtime.recorder import Recorder
 from headgate.runtime.recording import (
     POINTS,
     Settings,
@@ -37,6 +40,7 @@ from headgate.runtime.recording import (
     read_recording,
 )
 from headgate.runtime.spelling import Spelled
+from headgate.scheduler.scheduler import Scheduler
 
 KNOWN = {"a": QueryStatistics(cost_s=1 / 3, selectivity=0.1, overhead_s=0.7)}
 CALL = BoxCall(0, (0, 1), 0, 4, 6, 30)
@@ -58,6 +62,7 @@ def network(*names: str) -> Network:
 
 SETTINGS = Settings("cqc(inner=hnr)", 2, ALL, 16, 1e6, (4,), (4, 5), KNOWN)
 RESPONSES = (np.array([0.1, 0.1, 1 / 3]), np.zeros(0))
+OLD = TrainArrived(1.8, 0, np.array([20, 7]), np.array([1.05, 1.6]), np.array([1.07, 1.7]))
 EVENTS: list[Event] = [
     TrainArrived(1.1, 0, np.array([10, 20]), np.array([1.0, 1.05]), np.array([1.02, 1.07])),
     StepFinished(1.2, CALL, 0.1 + 0.2, (3, 0), RESPONSES, failed=(1,), lane="job"),
@@ -66,7 +71,7 @@ EVENTS: list[Event] = [
     QueryStopped(1.5, 1),
     Overloaded(1.6, 2.6),
     PolicyChanged(1.7, policy_named("bsd", search="log")),
-    NetworkChanged(1.8, network("a", "b", "c"), {2: 5}, {}, KNOWN),
+    NetworkChanged(1.8, network("a", "b", "c"), {2: 5}, {}, KNOWN, kept={0: OLD}),
     ClockTicked(1.9),
 ]
 
@@ -103,6 +108,10 @@ def test_what_is_written_is_read_back_to_the_bit(tmp_path: File) -> None:
     assert isinstance(changed, PolicyChanged)
     assert changed.policy == "bsd(search=log)"
     assert [each.query.name for each in recording.last_network.paths] == ["a", "b", "c"]
+    network_event = recording.turns[7].event
+    assert isinstance(network_event, NetworkChanged)
+    kept = network_event.kept[0]
+    assert (kept.tuples.tolist(), kept.mean_arrived_at_s.tolist()) == ([20, 7], [1.07, 1.7])
 
 
 @pytest.mark.parametrize("kept", [0.01, 0.5, 0.99])
@@ -182,3 +191,28 @@ def test_costs_are_found_again_in_steps_that_follow_the_model(tmp_path: File) ->
 def test_steps_beside_each_other_are_counted() -> None:
     begin_s, end_s = np.array([0.0, 0.0, 1.0, 5.0]), np.array([4.0, 1.0, 2.0, 6.0])
     assert beside(begin_s, end_s).tolist() == [0.5, 1.0, 1.0, 0.0]
+
+
+class Silent:
+    """An engine on which nothing happens."""
+
+    def now_s(self) -> float:
+        return 0.0
+
+    def start(self, call: BoxCall) -> None:
+        raise AssertionError(call)
+
+    def next_event(self, wake_at_s: float) -> None:
+        return None
+
+
+def test_a_new_recording_replaces_none_though_older_ones_were_removed(tmp_path: File) -> None:
+    write(tmp_path / "recording" / "0001.jsonl")
+    before = (tmp_path / "recording" / "0001.jsonl").read_text()
+    made = network("a")
+    table = unit_table(units_of(made), KNOWN)
+    scheduler = Scheduler(made, table, policy_named("rr"))
+    recorder = Recorder(Silent(), tmp_path, scheduler, KNOWN)
+    recorder.close({})
+    assert recorder.file.name == "0002.jsonl"
+    assert (tmp_path / "recording" / "0001.jsonl").read_text() == before

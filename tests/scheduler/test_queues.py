@@ -54,6 +54,24 @@ def test_the_mean_arrival_is_right_to_a_millisecond_after_a_billion_tuples_of_ou
     assert buffer.mean_arrived_at_s(np.array([1])) == pytest.approx([now_s + 60.5], abs=1e-3, rel=0)
 
 
+def test_trains_that_were_forgotten_are_known_again() -> None:
+    model = [(1 + number % 3, float(number), number + 0.5) for number in range(2000)]
+    buffer = buffer_of(*model, first_train=5)
+    buffer.drop(5 + 1500)
+    buffer.recall(5 + 700, arrived(model[700:]))
+    whole = buffer_of(*model, first_train=5)
+    cursors = np.array([705, 1000, 1504, 1505, 1506, 2005])
+    assert buffer.pending(cursors).tolist() == whole.pending(cursors).tolist()
+    assert buffer.mean_arrived_at_s(cursors) == pytest.approx(whole.mean_arrived_at_s(cursors))
+    heads_s = whole.head_arrived_at_s(cursors).tolist()
+    assert buffer.head_arrived_at_s(cursors).tolist() == heads_s
+    assert [buffer.train_after(each, 100) for each in cursors[:-1]] == [
+        whole.train_after(each, 100) for each in cursors[:-1]
+    ]
+    buffer.append(arrived([(4, 9.0, 9.0)]))
+    assert buffer.tuples(705, 2006) == whole.tuples(705, 2005) + 4
+
+
 trains = st.tuples(st.integers(1, 9), st.floats(0.0, 1e3), st.floats(0.0, 1e3))
 appends = st.tuples(st.sampled_from([1, 2, 3, 700, 1025]), trains, trains)
 drops = st.floats(0.0, 1.0)

@@ -1,12 +1,15 @@
 """Who runs next, who never runs again, and what a policy may not ask for."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from headgate.errors import PlanRejected
 from headgate.model.events import (
+    NetworkChanged,
+    Overloaded,
     QueryStopped,
     StepFinished,
     StepStarted,
@@ -164,6 +167,47 @@ def test_a_delayed_unit_is_tried_again_when_its_time_has_come() -> None:
     assert scheduler.wake_at_s == 2.0
     again = only(scheduler.plan(2.0))
     assert (again.units, again.first_train) == ((0,), 0)
+
+
+def test_a_query_that_comes_back_does_not_run_twice_when_the_pause_of_the_old_one_ends() -> None:
+    scheduler = scheduler_of(1, workers=2)
+    arrive(scheduler, 5)
+    call = only(scheduler.plan(0.0))
+    scheduler.hear(UnitDelayed(0.0, 0, 2.0, RuntimeError("the sink is away")))
+    finish(scheduler, call, failed=(0,))
+    scheduler.hear(QueryStopped(0.1, 0))
+    scheduler.hear(NetworkChanged(0.2, network_of(1), {0: 0}, {}, {}))
+    assert only(scheduler.plan(0.3)).units == (0,)
+    assert scheduler.plan(2.0) == []
+
+
+@pytest.mark.parametrize(("certain", "cursor"), [(True, 2), (False, 0)])
+def test_only_what_was_made_certain_is_shed(certain: bool, cursor: int) -> None:
+    network = network_of(1)
+    (path,) = network.paths
+    lenient = replace(path, query=replace(path.query, allows_shedding=True))
+    network = replace(network, paths=(lenient,))
+    scheduler = Scheduler(
+        network, unit_table(units_of(network), overhead_s=1.0), policy_named("rr"), workers=0,
+        shed=lambda events: events if certain else [],
+    )  # fmt: skip
+    arrive(scheduler, 5, 5, 5)
+    scheduler.hear(Overloaded(0.0, 1.0))
+    scheduler.plan(0.0)
+    assert scheduler.cursors.tolist() == [cursor]
+
+
+def test_a_query_that_comes_late_is_given_what_others_have_long_passed() -> None:
+    scheduler = scheduler_of(1, train_tuples=5)
+    for _ in range(3000):
+        arrive(scheduler, 2)
+        finish(scheduler, only(scheduler.plan(0.0)))
+    times_s, tuples = np.zeros(3000 - 7), np.full(3000 - 7, 2)
+    kept = {0: TrainArrived(0.0, 0, tuples, times_s, times_s)}
+    scheduler.hear(NetworkChanged(0.0, network_of(2), {1: 7}, {}, {}, kept=kept))
+    assert scheduler.table["pending"].tolist() == [0, 2 * (3000 - 7)]
+    call = only(scheduler.plan(0.0))
+    assert (call.units, call.first_train, call.end_train, call.tuples) == ((1,), 7, 9, 4)
 
 
 def test_a_failed_call_frees_its_worker() -> None:

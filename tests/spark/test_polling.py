@@ -1,6 +1,7 @@
 """Sources that fail, come back and go on: nothing is lost, nothing comes twice."""
 
 import json
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -148,7 +149,7 @@ def test_the_generator_goes_on_with_the_next_tuple(own: SparkSession, tmp_path: 
     assert [{k: v for k, v in row.items() if k != "ts"} for row in seen] == parts
 
 
-def test_rows_of_an_iterator_that_fails_are_asked_for_again(own: SparkSession) -> None:
+def test_an_iterator_that_fails_is_asked_for_the_rows_that_follow(own: SparkSession) -> None:
     asked: list[int] = []
 
     def rows(first: int) -> Iterator[dict[str, Any]]:
@@ -161,16 +162,54 @@ def test_rows_of_an_iterator_that_fails_are_asked_for_again(own: SparkSession) -
     stream = Stream(name="s", format="python", options={"rowsPerPoll": "3"}, schema="i INT")
     source = RowSource(stream, schema_of(own, "i INT"), rows)
     source.resume({})
-    first = polled_of(source)
-    assert source.poll() is first
-    assert first.table.to_pylist() == [{"i": 0}, {"i": 1}]
-    assert first.letters[0].place == "row 2"
-    source.taken(first)
-    with pytest.raises(OSError, match="the line is down"):
-        source.poll()
-    second = polled_of(source)
-    assert second.table.to_pylist() == [{"i": 3}, {"i": 4}, {"i": 5}]
-    assert asked == [0, 3]
+    seen: list[dict[str, Any]] = []
+    letters: list[str] = []
+    failures: list[str] = []
+    while len(seen) < 5:
+        try:
+            polled = polled_of(source)
+        except OSError as error:
+            failures.append(str(error))
+            continue
+        assert source.poll() is polled
+        seen += polled.table.to_pylist()
+        letters += [each.place for each in polled.letters]
+        source.taken(polled)
+    assert seen == [{"i": number} for number in (0, 1, 3, 4, 5)]
+    assert (letters, failures) == (["row 2"], ["the line is down"])
+    assert asked == [0, 4]
+
+
+def test_nobody_waits_for_an_iterator_that_waits(own: SparkSession, tmp_path: Path) -> None:
+    goes_on = threading.Event()
+
+    def rows(first: int) -> Iterator[dict[str, Any]]:
+        yield {"i": first}
+        assert goes_on.wait(60)
+        yield {"i": first + 1}
+
+    stream = Stream(name="s", format="python", schema="i INT")
+    rig = Rig(own, tmp_path, RowSource(stream, schema_of(own, "i INT"), rows), "i INT")
+    rig.until(lambda: len(rig.trains) == 1)
+    goes_on.set()
+    rig.until(lambda: len(rig.trains) == 2)
+    assert rig.rows() == [{"i": 0}, {"i": 1}]
+    rig.close()
+
+
+def test_a_poller_stops_though_an_iterator_waits(own: SparkSession, tmp_path: Path) -> None:
+    goes_on = threading.Event()
+
+    def rows(first: int) -> Iterator[dict[str, Any]]:
+        goes_on.wait(60)
+        yield {"i": first}
+
+    stream = Stream(name="s", format="python", schema="i INT")
+    rig = Rig(own, tmp_path, RowSource(stream, schema_of(own, "i INT"), rows), "i INT")
+    began_s = time.monotonic()
+    rig.close()
+    assert time.monotonic() - began_s < 10
+    goes_on.set()
 
 
 def test_trains_of_important_streams_are_told_of_before_others_are_asked(

@@ -5,9 +5,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql.types import StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
-from headgate.spark.stream_log import ARRIVED, Trains
+from headgate.spark.journal import Journal
+from headgate.spark.stream_log import ARRIVED, StreamLog, Trains
+from headgate.spark.train_cache import TrainCache
 
 
 @pytest.mark.parametrize("nullable", [[False, True], [True, False]])
@@ -23,3 +25,32 @@ def test_the_mean_arrival_over_trains_of_spark_and_of_the_driver(
         )
     trains = Trains(StructType([ARRIVED]), files, 3, lambda: pa.table({}))
     assert trains.mean_arrived_at_s() == pytest.approx(5 / 3)
+
+
+def log_of(journal: Journal, state: Path) -> StreamLog:
+    schema = StructType([StructField("i", LongType())])
+    return StreamLog(state, "s", journal, schema, TrainCache(1 << 20))
+
+
+def add(log: StreamLog, journal: Journal, rows: int) -> None:
+    table = pa.table({"i": list(range(rows)), ARRIVED.name: [1.0] * rows})
+    new = log.stage(table, log.next_number)
+    journal.add_trains([new])
+    log.added(new)
+
+
+def test_files_of_trains_that_were_dropped_before_a_crash_are_cleared_away(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    log = log_of(journal, tmp_path)
+    for _ in range(4):
+        add(log, journal, 3)
+    journal.drop_trains("s", 2)  # then the process died, and the files stayed
+    again = log_of(journal, tmp_path)
+    assert sorted(file.name[:12] for file in (tmp_path / "log/s").iterdir()) == [
+        "000000000002", "000000000003",
+    ]  # fmt: skip
+    assert again.table(2, 4)["i"].to_pylist() == [0, 1, 2] * 2
+    journal.drop_trains("s", 4)
+    log_of(journal, tmp_path)
+    assert not list((tmp_path / "log/s").iterdir())
+    journal.close()

@@ -1,5 +1,6 @@
 """Timelines: which windows a tuple is in, the watermark, and what is kept."""
 
+import sqlite3
 from typing import Any
 
 import numpy as np
@@ -176,3 +177,46 @@ def test_what_is_kept_for_queries_to_come_is_not_needed(make: Make) -> None:
     assert world.timeline.reaching("a", world.end, "time", 95) == [95, 96, 97, 98, 99]
     world.reads(over(50, 5))  # may begin with the oldest
     assert world.timeline.needed_from == 0
+
+
+def test_a_journal_that_cannot_be_written_holds_trains_and_beats_up(make: Make) -> None:
+    world = make(stream("a"))
+    world.reads(over(10, 5))
+    world.take("a", 1)
+    second, third = world.logs["a"].add(2), world.logs["a"].add(3)
+    world.journal._db.execute("PRAGMA query_only = ON")
+    world.timeline.take("a", second)
+    world.timeline.beat(0)
+    world.timeline.beat(90)
+    assert world.end == 1
+    world.journal._db.execute("PRAGMA query_only = OFF")
+    world.timeline.take("a", third)
+    assert [each.train for each in Entries(world.journal, "t")()] == [0, 1, 2]
+
+
+def test_a_crash_while_trains_are_dropped_leaves_all_or_nothing(make: Make) -> None:
+    world = make(stream("a"))
+    world.reads(over(2, 1))
+    for number in range(10):
+        world.take("a", number * 10)
+    crash = "BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'a crash'); END"
+    world.journal._db.execute(f"CREATE TEMP TRIGGER crash {crash}")
+    with pytest.raises(sqlite3.IntegrityError, match="a crash"):
+        world.timeline.drop(world.end)
+    world.begin()
+    world.timeline.speak()
+    told = [each.number for each in world.heard]
+    assert told == [each.number for each in world.journal.trains("t")] == list(range(10))
+
+
+def test_nothing_is_kept_for_the_windows_of_a_query_that_was_dropped(make: Make) -> None:
+    world = make(stream("a"))
+    world.reads(over(1000, 1000))
+    world.reads(over(2, 1))
+    for number in range(10):
+        world.take("a", number * 10)
+    world.timeline.drop(world.end)
+    assert world.timeline.held("a") == 0
+    world.timeline.forget("q0")
+    world.timeline.drop(world.end)
+    assert world.timeline.held("a") == 9
