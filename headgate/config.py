@@ -169,8 +169,8 @@ class Pipeline(_Strict):
     log_bytes: int = Field(
         10 << 30,
         gt=0,
-        description="what the log may take on disk before sources wait and tuples are shed where"
-        " queries allow it",
+        description="what the log may take on disk, with all that waits there, before sources wait"
+        " and tuples are shed where queries allow it",
     )
     share: Share = Field(
         "class", description="between which queries equal parts run once: one class, all, none"

@@ -188,6 +188,19 @@ class SinkUnwritable(HeadgateError):
         return f"its results cannot be written to {self.folder}: {self.cause}"
 
 
+class SinkBehind(HeadgateError):
+    """A sink that does not take results, and so many wait for it that no more can."""
+
+    fix = "bring back what takes the results: those that wait arrive by themselves;"
+
+    def __init__(self, *, format: str, waiting_bytes: int) -> None:
+        super().__init__(format, waiting_bytes)
+        self.format, self.waiting_bytes = format, waiting_bytes
+
+    def __str__(self) -> str:
+        return f"its {self.format} sink takes nothing, and {self.waiting_bytes:,} bytes wait for it"
+
+
 class ResultsHidden(HeadgateError):
     """Results that are certain but could not be given their names yet."""
 

@@ -12,7 +12,7 @@ from the third on, tuples are shed where queries allow it and no source is asked
 
 @dataclass(frozen=True)
 class Limits:
-    """What may be used, in bytes: trains and results in memory, trains on disk."""
+    """What may be used, in bytes: of memory, and of the disk of the state directory."""
 
     memory_bytes: int = 512 << 20
     log_bytes: int = 10 << 30
@@ -22,19 +22,29 @@ class Limits:
         """Half of the memory is for trains that may be read again, the rest for what runs."""
         return self.memory_bytes // 2
 
+    @property
+    def outbox_bytes(self) -> int:
+        """What results may take on disk, all together, that wait for sinks outside."""
+        return self.log_bytes // 10
+
 
 class Budget:
     """Counts what calls hold in memory, asks for the rest; safe to use from any thread.
 
     Args:
-        cached: gives the bytes of trains in memory.
-        logged: gives the bytes of trains on disk.
+        cached: gives the bytes of trains in memory, which give way by themselves.
+        kept: gives the bytes of what else waits in memory: queues between segments, panes.
+        logged: gives the bytes of what waits on disk: trains, queues, results to be delivered.
     """
 
     def __init__(
-        self, limits: Limits, cached: Callable[[], int], logged: Callable[[], int]
+        self,
+        limits: Limits,
+        cached: Callable[[], int] = lambda: 0,
+        kept: Callable[[], int] = lambda: 0,
+        logged: Callable[[], int] = lambda: 0,
     ) -> None:
-        self.limits, self._cached, self._logged = limits, cached, logged
+        self.limits, self._cached, self._kept, self._logged = limits, cached, kept, logged
         self._lock = threading.Lock()
         self._in_flight = 0
         self.most_memory_bytes = 0
@@ -51,7 +61,7 @@ class Budget:
     @property
     def memory(self) -> float:
         """The share of the memory's budget that is in use."""
-        return (self._in_flight + self._cached()) / self.limits.memory_bytes
+        return (self._held_bytes + self._cached()) / self.limits.memory_bytes
 
     @property
     def log(self) -> float:
@@ -59,23 +69,45 @@ class Budget:
         return self._logged() / self.limits.log_bytes
 
     @property
+    def held(self) -> float:
+        """The share in use of the memory that trains leave to all else.
+
+        >>> round(Budget(Limits(memory_bytes=100), kept=lambda: 40).held, 3)
+        0.8
+        """
+        return self._held_bytes / (self.limits.memory_bytes - self.limits.cache_bytes)
+
+    @property
     def pressure(self) -> float:
-        # The cache fills its half and gives way by itself: only what runs can press.
-        running = self._in_flight / (self.limits.memory_bytes - self.limits.cache_bytes)
-        return max(running, self.log)
+        return max(self.held, self.log)
+
+    def train_room_bytes(self) -> int:
+        """What trains may take in memory: their half, or what all else leaves of nine tenths.
+
+        >>> Budget(Limits(memory_bytes=100), kept=lambda: 60).train_room_bytes()
+        30
+        >>> Budget(Limits(memory_bytes=100), kept=lambda: 95).train_room_bytes()
+        0
+        """
+        left = int(SPARE * self.limits.memory_bytes) - self._held_bytes
+        return max(0, min(self.limits.cache_bytes, left))
 
     def pause_s(self) -> float:
         """How long a source waits before it is asked again: none, up to a second, or until later.
 
-        >>> budget = Budget(Limits(log_bytes=100), lambda: 0, lambda: 85)
+        >>> budget = Budget(Limits(log_bytes=100), logged=lambda: 85)
         >>> round(budget.pause_s(), 3)
         0.5
         """
         above = (self.pressure - SLOW_DOWN) / (FULL - SLOW_DOWN)
         return 0.0 if above <= 0 else min(1.0, above)
 
+    @property
+    def _held_bytes(self) -> int:
+        return self._in_flight + self._kept()
+
     def _add(self, count: int) -> None:
         with self._lock:
             self._in_flight += count
-            used = self._in_flight + self._cached()
-            self.most_memory_bytes = max(self.most_memory_bytes, used)
+        used = self._held_bytes + self._cached()
+        self.most_memory_bytes = max(self.most_memory_bytes, used)

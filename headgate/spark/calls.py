@@ -1,6 +1,7 @@
 """Calls under way: workers run them, those that fail are tried again, all are told of."""
 
 import logging
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from uuid import uuid4
 import numpy as np
 from pyspark.sql import SparkSession
 
-from headgate.errors import CallTimedOut, ResultsHidden, SinkUnwritable, StepFailed
+from headgate.errors import CallTimedOut, ResultsHidden, SinkBehind, SinkUnwritable, StepFailed
 from headgate.model.events import (
     ClockTicked,
     Event,
@@ -193,9 +194,11 @@ class Calls:
             trains=(call.first_train, call.end_train - 1),
             attempts=attempts,
             cause=cause_of(error),
-            **({"fix": error.fix} if isinstance(error, SinkUnwritable) else {}),
+            **({"fix": error.fix} if isinstance(error, SinkBehind | SinkUnwritable) else {}),
         )
-        waits = isinstance(error, ResultsHidden) and not self.draining
+        # A journal that cannot be written, on a full disk say, is nobody's own failure.
+        of_all = isinstance(error, ResultsHidden | sqlite3.Error)
+        waits = of_all and not self.draining
         if waits or (attempts < ATTEMPTS and not isinstance(error, CallTimedOut)):
             log.info("%s", failure)
             until_s = self._now_s() + PAUSE_S * 2 ** min(attempts - 1, ATTEMPTS)

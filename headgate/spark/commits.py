@@ -6,7 +6,7 @@ from pathlib import Path as File
 
 import pyarrow as pa
 
-from headgate.errors import ResultsHidden, SinkUnwritable
+from headgate.errors import ResultsHidden, SinkBehind, SinkUnwritable
 from headgate.model.network import Path
 from headgate.spark.files import flush_all
 from headgate.spark.group import Output
@@ -70,7 +70,7 @@ class Commits:
                         folder=str(sink.folder), cause=error.strerror or str(error)
                     )
                     continue
-                except (pa.ArrowException, ResultsHidden) as error:
+                except (pa.ArrowException, ResultsHidden, SinkBehind) as error:
                     unwritten[path.query.name] = error
                     continue
                 self._reached("result written")

@@ -103,8 +103,17 @@ class SparkEngine:
         self._clock, self._reached = Clock(), reached
         self._journal = Journal(state)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        self._store = store = Store(state, self._journal, schemas, limits.cache_bytes, reached)
-        self.budget = Budget(limits, self._cached_bytes, lambda: store.log_bytes)
+        self.sinks: dict[str, FileSink] = {}
+        self._windows_bytes: Callable[[], int] = lambda: 0
+        self.budget = Budget(
+            limits,
+            cached=lambda: self._store.cached_bytes,
+            kept=lambda: self._store.queued_bytes + self._windows_bytes(),
+            logged=lambda: self._store.disk_bytes + self._waiting_bytes(),
+        )
+        self._store = store = Store(
+            state, self._journal, schemas, self.budget.train_room_bytes, reached
+        )
         try:
             for stream in network.streams:
                 store.open(stream, partial(self._passed_on, stream.name))
@@ -114,7 +123,7 @@ class SparkEngine:
             self._deliver = {} if deliver is None else deliver  # it may grow while we run
             ends = [path for path in network.paths if path.into is None]
             refuse_old_results(self._journal, ends)
-            self.sinks = {path.query.name: self._sink_of(path) for path in ends}
+            self.sinks |= {path.query.name: self._sink_of(path) for path in ends}
             self.recovered = recover(self._journal, self.sinks.values())
             cursors = [self._remember(path) for path in network.paths]
             self.cursors = np.array(cursors, dtype=np.int64)
@@ -125,6 +134,7 @@ class SparkEngine:
             self._own, self._journal, store.logs, self.sinks, reached, lane, self.budget,
             store.queues, store.timelines, self._passed_on, share=share,
         )  # fmt: skip
+        self._windows_bytes = lambda: self._executor.windowed.memory_bytes
         self.rehearsal = Rehearsal(self._own, self._executor, state / "rehearsal", call_timeout_s)
         self._executor.arrange(network.paths, self.rehearsal.is_costly)
         self._intake = Intake(
@@ -170,8 +180,9 @@ class SparkEngine:
             )  # fmt: skip
         return cursor.train
 
-    def _cached_bytes(self) -> int:
-        return self._store.memory_bytes + self._executor.windowed.memory_bytes
+    def _waiting_bytes(self) -> int:
+        """What results that wait for their sinks take on disk."""
+        return sum(each.waiting_bytes for each in list(self.sinks.values()))
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -372,7 +383,10 @@ class SparkEngine:
 
     def _sink_of(self, path: Path) -> FileSink:
         taker = self._deliver.get(path.query.name)
-        return sink_of(path, self._own, self._state, taker, self._reached)
+        return sink_of(
+            path, self._own, self._state, taker, self._reached,
+            lambda: self._waiting_bytes() <= self.budget.limits.outbox_bytes,
+        )  # fmt: skip
 
     def _read_windows(self, path: Path) -> None:
         """Has tuples kept as long as a query's windows need them."""
@@ -525,7 +539,7 @@ class SparkEngine:
                     timeline.beat(self.now_s())
                 self._calls.look_after()
                 self._executor.commits.promises.try_again()
-                if self.budget.memory >= SPARE:
+                if max(self.budget.memory, self.budget.held) >= SPARE:
                     self._store.spare_memory()
                     self._executor.windowed.spare_memory()
                 if self.budget.pressure >= FULL:

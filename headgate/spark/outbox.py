@@ -4,13 +4,15 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headgate.errors import SinkBehind
 from headgate.model.query import Deliver, Sink
+from headgate.spark.files import size_of
 from headgate.spark.refusals import cause_of
 from headgate.spark.sinks import FileSink
 
@@ -39,6 +41,7 @@ class Outbox(FileSink):
         folder: where its results wait.
         deliver: takes a table and its key; raises as long as it cannot.
         reached: called at every point where a crash must lose nothing; a test raises there.
+        may_wait: tells whether there is room for more results that wait.
     """
 
     def __init__(
@@ -48,15 +51,26 @@ class Outbox(FileSink):
         folder: Path,
         deliver: Deliver,
         reached: Callable[[str], None],
+        may_wait: Callable[[], bool] = lambda: True,
     ) -> None:
         super().__init__(Sink(path=str(folder)))
         self.deliver = deliver
         self._query, self._format, self._reached = query, format, reached
-        self._waiting: deque[Path] = deque()
+        self._waiting: deque[tuple[Path, int]] = deque()
+        self._waiting_bytes, self._may_wait = 0, may_wait
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._late = self._closing = False
         self._give_up_at_s = 0.0
+
+    @property
+    def waiting_bytes(self) -> int:
+        return self._waiting_bytes
+
+    def write(self, table: pa.Table, file: Path) -> None:
+        if self._late and not self._may_wait():
+            raise SinkBehind(format=self._format, waiting_bytes=self.waiting_bytes)
+        super().write(table, file)
 
     def resume(self) -> None:
         self._take(sorted(self.folder.glob("*.parquet")))
@@ -85,9 +99,11 @@ class Outbox(FileSink):
                 self._query, len(self._waiting),
             )  # fmt: skip
 
-    def _take(self, files: Iterable[Path]) -> None:
+    def _take(self, files: Sequence[Path]) -> None:
+        sizes = [size_of(file) for file in files]
         with self._changed:
-            self._waiting.extend(files)
+            self._waiting.extend(zip(files, sizes, strict=True))
+            self._waiting_bytes += sum(sizes)
             self._changed.notify_all()
             if self._waiting and self._thread is None and not self._closing:
                 name = f"headgate-outbox-{self._query}"
@@ -114,7 +130,7 @@ class Outbox(FileSink):
                 log.warning("query '%s': its results arrive again", self._query)
                 failures = 0
             with self._changed:
-                self._waiting.popleft()
+                self._waiting_bytes -= self._waiting.popleft()[1]
                 self._late = self._late and bool(self._waiting)
                 self._changed.notify_all()
 
@@ -123,7 +139,7 @@ class Outbox(FileSink):
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closing)
             late = self._closing and time.monotonic() > self._give_up_at_s
-            return self._waiting[0] if self._waiting and not late else None
+            return self._waiting[0][0] if self._waiting and not late else None
 
     def _pause(self, seconds: float) -> bool:
         """Waits before another attempt; False when we were closing and this was the last."""

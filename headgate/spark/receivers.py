@@ -76,12 +76,14 @@ def sink_of(
     state: File,
     deliver: Deliver | None,
     reached: Callable[[str], None],
+    may_wait: Callable[[], bool] = lambda: True,
 ) -> FileSink:
     """Gives the sink of a query.
 
     Args:
         state: the directory in which results wait that are to be delivered.
         deliver: the user's own, for format `callback`.
+        may_wait: tells whether there is room for more results that are to be delivered.
     """
     name, sink = path.query.name, path.query.sink
     if sink.has_files:
@@ -101,4 +103,4 @@ def sink_of(
         case _:
             assert deliver is not None
             receiver = deliver
-    return Outbox(name, sink.format, state / "outbox" / name, receiver, reached)
+    return Outbox(name, sink.format, state / "outbox" / name, receiver, reached, may_wait)

@@ -34,11 +34,12 @@ class SourceRange:
 
 @dataclass
 class Queued:
-    """A train of the queue; `table` is None while it lies on disk."""
+    """A train of the queue; `table` is None while it lies on disk, where it takes so much."""
 
     train: Train
     source: SourceRange
     table: pa.Table | None
+    disk_bytes: int = 0
 
 
 class QueuedTrains(Trains):
@@ -78,6 +79,12 @@ class SegmentQueue:
         """What the trains take in memory."""
         with self._lock:
             return sum(each.table.nbytes for each in self._queued if each.table is not None)
+
+    @property
+    def spilled_bytes(self) -> int:
+        """What the trains take on disk."""
+        with self._lock:
+            return sum(each.disk_bytes for each in self._queued)
 
     @property
     def held_from(self) -> int | None:
@@ -148,8 +155,9 @@ class SegmentQueue:
             for each in list(self._queued)[1:]:
                 if each.table is not None:
                     self._folder.mkdir(parents=True, exist_ok=True)
-                    pq.write_table(each.table, self._file(each.train.number), compression="zstd")
-                    each.table = None
+                    file = self._file(each.train.number)
+                    pq.write_table(each.table, file, compression="zstd")
+                    each.table, each.disk_bytes = None, file.stat().st_size
 
     def drop(self, before: int) -> None:
         """Does nothing: what is passed goes when it is certain."""

@@ -61,6 +61,11 @@ class FileSink:
             file.parent.mkdir(parents=True, exist_ok=True)
             _create(file, data)
 
+    @property
+    def waiting_bytes(self) -> int:
+        """What results that are to be delivered take on disk."""
+        return 0
+
     def resume(self) -> None:
         """Goes on with what the last run has left."""
 

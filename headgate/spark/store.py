@@ -20,7 +20,7 @@ class Store:
 
     Args:
         schemas: what Spark says each stream's tuples look like.
-        cache_bytes: what trains of the logs may take in memory.
+        train_room_bytes: gives what trains of the logs may take in memory.
         reached: called at every point where a crash must lose nothing.
     """
 
@@ -29,11 +29,11 @@ class Store:
         state: Path,
         journal: Journal,
         schemas: Mapping[str, StructType],
-        cache_bytes: int,
+        train_room_bytes: Callable[[], int],
         reached: Callable[[str], None],
     ) -> None:
         self._state, self._journal, self._reached = state, journal, reached
-        self._cache = TrainCache(cache_bytes)
+        self._cache = TrainCache(train_room_bytes)
         self.schemas = dict(schemas)
         self.logs: dict[str, StreamLog] = {}
         self.queues: dict[str, SegmentQueue] = {}
@@ -42,12 +42,20 @@ class Store:
         self._late: dict[str, LateTuples] = {}
 
     @property
-    def memory_bytes(self) -> int:
-        return self._cache.bytes + sum(each.bytes for each in list(self.queues.values()))
+    def cached_bytes(self) -> int:
+        """What trains of the logs take in memory."""
+        return self._cache.bytes
 
     @property
-    def log_bytes(self) -> int:
-        return sum(each.bytes for each in list(self.logs.values()))
+    def queued_bytes(self) -> int:
+        """What waits between segments, in memory."""
+        return sum(each.bytes for each in list(self.queues.values()))
+
+    @property
+    def disk_bytes(self) -> int:
+        """What trains of the logs take on disk, and what was spilled."""
+        spilled = sum(each.spilled_bytes for each in list(self.queues.values()))
+        return sum(each.bytes for each in list(self.logs.values())) + spilled
 
     def open(self, stream: Stream, put: Callable[..., None]) -> None:
         """Makes a stream's log or, where a segment or other streams fill it, what it needs.

@@ -8,10 +8,14 @@ import pyarrow as pa
 
 
 class TrainCache:
-    """Safe to use from any thread. A train above the whole budget is never kept."""
+    """Safe to use from any thread. A train above the whole budget is never kept.
 
-    def __init__(self, budget_bytes: int) -> None:
-        self._budget = budget_bytes
+    Args:
+        budget_bytes: gives what trains may take; less while others need the memory.
+    """
+
+    def __init__(self, budget_bytes: Callable[[], int]) -> None:
+        self._budget_bytes = budget_bytes
         self._tables: OrderedDict[tuple[str, int], pa.Table] = OrderedDict()
         self._lock = threading.Lock()
         self.bytes = 0
@@ -23,16 +27,15 @@ class TrainCache:
             self.bytes = 0
 
     def put(self, stream: str, number: int, table: pa.Table) -> None:
-        size = table.nbytes
+        size, budget_bytes = table.nbytes, self._budget_bytes()
         with self._lock:
             # A train that could not be journalled comes again under its number, perhaps longer.
             if (old := self._tables.pop((stream, number), None)) is not None:
                 self.bytes -= old.nbytes
-            if size > self._budget:
-                return
-            self._tables[stream, number] = table
-            self.bytes += size
-            while self.bytes > self._budget:
+            if size <= budget_bytes:
+                self._tables[stream, number] = table
+                self.bytes += size
+            while self.bytes > budget_bytes:
                 self.bytes -= self._tables.popitem(last=False)[1].nbytes
 
     def get(self, stream: str, number: int, read: Callable[[], pa.Table]) -> pa.Table:

@@ -66,7 +66,7 @@ def test_shares_of_fused_members_agree_with_solo_runs(spark: SparkSession, tmp_p
     )
     journal = Journal(tmp_path / "state")
     schema = spark.createDataFrame([], SCHEMA).schema
-    log = StreamLog(tmp_path / "state", "s", journal, schema, TrainCache(1 << 20))
+    log = StreamLog(tmp_path / "state", "s", journal, schema, TrainCache(lambda: 1 << 20))
     sinks = {path.query.name: FileSink(path.query.sink) for path in paths}
     executor = Executor(spark, journal, {"s": log}, sinks, lambda point: None, "driver")
     executor.arrange(paths, lambda path: False)

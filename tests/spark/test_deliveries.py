@@ -13,7 +13,7 @@ from derby import Database
 from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
 from sinks_run import HOT, Receiver, gate_with, run
-from sources import consume, write_readings
+from sources import consume, until, write_readings
 
 from headgate import Sink
 
@@ -137,6 +137,32 @@ def test_a_receiver_that_hangs_holds_nobody_up(spark: SparkSession, tmp_path: Pa
     gate.stop()
     expected = expected_rows(HOT, tmp_path / "source")
     assert committed_rows(tmp_path / "state/results/files") == receiver.all() == expected
+
+
+def test_a_receiver_that_stays_away_stops_its_query_before_the_disk_is_full(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=12, rows=50)
+    sinks = {"hot": Sink(format="callback"), "files": Sink()}
+
+    def away(table: pa.Table, key: str) -> None:
+        raise ConnectionError("the database is away")
+
+    sql = "SELECT md5(location) AS place, temperature FROM sensors"
+    few = {"train_tuples": 1, "log_bytes": 100_000}  # a tenth of it may wait for receivers
+    gate = gate_with(spark, tmp_path, sinks, deliver=away, sql=sql, **few)
+    gate.start()
+    consume(gate, offered, but=("hot",))
+    until(lambda: gate.query("hot").exception() is not None, gate)
+    gate.stop()
+    expected = expected_rows(sql, tmp_path / "source")
+    assert committed_rows(tmp_path / "state/results/files") == expected
+    message = str(gate.query("hot").exception())
+    assert "its callback sink takes nothing, and " in message
+    assert "Fix: bring back what takes the results" in message
+    receiver = Receiver()
+    run(gate_with(spark, tmp_path, sinks, deliver=receiver, sql=sql), offered)
+    assert receiver.all() == expected
 
 
 def test_what_has_not_arrived_at_the_end_is_delivered_by_the_next_start(

@@ -42,7 +42,7 @@ class Rig:
         self.session, self.lane = own_session(spark), lane
         self.folder, self.journal = folder, Journal(folder)
         schema = self.session.createDataFrame([], DDL).schema
-        cache = TrainCache(1 << 20)
+        cache = TrainCache(lambda: 1 << 20)
         self.log = StreamLog(folder, "readings", self.journal, schema, cache)
         self.analyst = Analyst(own_session(spark))
         self.analyst.add_stream("readings", schema)
@@ -221,7 +221,7 @@ def test_a_large_train_of_arrays_of_nothing_can_be_read_by_either_lane(
 ) -> None:
     session, journal = own_session(spark), Journal(tmp_path)
     schema = session.createDataFrame([], "i INT, many ARRAY<INT>").schema
-    log = StreamLog(tmp_path, "readings", journal, schema, TrainCache(1 << 20))
+    log = StreamLog(tmp_path, "readings", journal, schema, TrainCache(lambda: 1 << 20))
     count = 2500
     rows = {"i": range(count), "many": [[None, None]] * count, "_arrived_at_s": [0.0] * count}
     new = log.stage(pa.table(rows, schema=log.arrow_schema), 0)

@@ -31,7 +31,7 @@ def state_of(spark: SparkSession, state: Path, trains: int) -> None:
     schema = own.sql(ROWS.format(0, 1)).drop("_arrived_at_s").schema
     journal.remember_stream("s", schema.simpleString())
     journal.remember_stream("other", "a INT")
-    log = StreamLog(state, "s", journal, schema, TrainCache(1 << 20))
+    log = StreamLog(state, "s", journal, schema, TrainCache(lambda: 1 << 20))
     rows: pa.Table = own.sql(ROWS.format(0, 3 * trains)).toArrow()
     for number in range(trains):
         new = log.stage(rows.slice(3 * number, 3), number)

@@ -25,7 +25,7 @@ SCHEMA = StructType([StructField("v", IntegerType()), StructField("ts", Timestam
 
 
 def log_of(state: Path, journal: Journal, schema: StructType = SCHEMA) -> StreamLog:
-    return StreamLog(state, "s", journal, schema, TrainCache(1 << 20))
+    return StreamLog(state, "s", journal, schema, TrainCache(lambda: 1 << 20))
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ class Rig:
 
     def __init__(self, own: SparkSession, state: Path, source: Source, ddl: str) -> None:
         self.journal = Journal(state)
-        cache = TrainCache(Limits().cache_bytes)
+        cache = TrainCache(lambda: Limits().cache_bytes)
         self.log = StreamLog(state, "s", self.journal, schema_of(own, ddl), cache)
         stream = Stream(name="s", format="parquet", schema=ddl, trigger_s=0.01)
         self.line = Line(0, stream, self.log, source)
@@ -224,7 +224,7 @@ def test_trains_of_important_streams_are_told_of_before_others_are_asked(
 
         return rows
 
-    journal, cache = Journal(tmp_path), TrainCache(Limits().cache_bytes)
+    journal, cache = Journal(tmp_path), TrainCache(lambda: Limits().cache_bytes)
     lines = []
     for number, name in enumerate("abc"):
         log = StreamLog(tmp_path, name, journal, schema_of(spark, "n INT"), cache)
@@ -249,7 +249,7 @@ def test_trains_of_important_streams_are_told_of_before_others_are_asked(
 def test_nobody_waits_long_for_a_stream_that_always_has_more(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    journal, cache = Journal(tmp_path), TrainCache(Limits().cache_bytes)
+    journal, cache = Journal(tmp_path), TrainCache(lambda: Limits().cache_bytes)
     schema, lines = schema_of(spark, "n INT"), []
     for number, name in enumerate("ab"):
         log = StreamLog(tmp_path, name, journal, schema, cache)

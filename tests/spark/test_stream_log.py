@@ -29,7 +29,7 @@ def test_the_mean_arrival_over_trains_of_spark_and_of_the_driver(
 
 def log_of(journal: Journal, state: Path) -> StreamLog:
     schema = StructType([StructField("i", LongType())])
-    return StreamLog(state, "s", journal, schema, TrainCache(1 << 20))
+    return StreamLog(state, "s", journal, schema, TrainCache(lambda: 1 << 20))
 
 
 def add(log: StreamLog, journal: Journal, rows: int) -> None:
