@@ -200,9 +200,12 @@ def _confirmed(
     """Gives the first way that Spark accepts, with its reading."""
     for how in ways[:-1]:
         try:
-            return analyst.over_windows(query, how), how
+            analysis = analyst.over_windows(query, how)
         except QueryRefused:
             continue
+        # A stored row without a tuple is one for every window, and would be one for all of them.
+        if not analysis.keeps_stored:
+            return analysis, how
     return analyst.over_windows(query, ways[-1]), ways[-1]
 
 

@@ -22,8 +22,9 @@ from headgate.spark.refusals import SPARK_ERRORS, reason_of
 class Analysis:
     """Classes of the plan's nodes and of everything in them, and the names of what comes out.
 
-    `shape` is the plan without what two readings of the same query may differ in. `joins_tables`
-    tells that each tuple of the one stream is joined with stored rows, whatever other tuples come.
+    `shape` is the plan without what two readings of the same query may differ in. `joins` are those
+    of streams. `joins_tables` tells that tuples are joined with stored rows, each whatever others
+    come; `keeps_stored`, that stored rows come out because there is no tuple for them.
     """
 
     nodes: tuple[str, ...]
@@ -34,6 +35,7 @@ class Analysis:
     shape: str
     joins: tuple[str, ...] = ()
     joins_tables: bool = False
+    keeps_stored: bool = False
 
 
 class Analyst:
@@ -147,6 +149,12 @@ class Analyst:
         luck = [kind for kind in classes if kind in _RANDOM]
         streams = [name for name in _views(tree) if name.lower() in self._known]
         random = None if plan.deterministic() and not luck else (luck or ["an expression"])[0]
+        joins = list(_joins(tree, self._known))
+        keeps_stored = any(
+            (left and not right and how not in _KEEPS_LEFT)
+            or (right and not left and how not in _KEEPS_RIGHT)
+            for how, left, right in joins
+        )
         return Analysis(
             nodes=tuple(_nodes(tree)),
             expressions=frozenset(classes),
@@ -154,8 +162,9 @@ class Analyst:
             columns=tuple(frame.columns),
             random=random,
             shape=_shape(tree),
-            joins=tuple(_joins(tree)),
-            joins_tables=len(streams) == 1 and _joins_tables(tree, self._known),
+            joins=tuple(how for how, left, right in joins if left and right),
+            joins_tables=len(streams) == 1 and bool(joins) and not keeps_stored,
+            keeps_stored=keeps_stored,
         )
 
 
@@ -230,7 +239,8 @@ def _window_of(kind: str) -> str:
 
 _OF_QUERIES = frozenset(
     {
-        *("Project", "Filter", "Aggregate", "Sort", "GlobalLimit", "LocalLimit", "Offset", "Tail"),
+        *("Project", "Filter", "Aggregate", "Sort", "GlobalLimit", "LocalLimit", "LimitAll"),
+        *("Offset", "Tail"),
         *("Distinct", "Union", "Except", "Intersect", "Join", "LateralJoin", "Sample", "Pivot"),
         *("Unpivot", "Generate", "Repartition", "RepartitionByExpression", "SubqueryAlias"),
         *("UnresolvedWith", "UnresolvedHaving", "UnresolvedHint", "UnresolvedRelation"),
@@ -299,40 +309,33 @@ _KEEPS_LEFT = ("Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti")
 _KEEPS_RIGHT = ("Inner", "Cross", "RightOuter")
 
 
-def _joins_tables(tree: list[dict[str, Any]], streams: frozenset[str]) -> bool:
-    """Tells whether a stream is joined with tables such that each tuple has its results at once."""
+def _joins(tree: list[dict[str, Any]], streams: frozenset[str]) -> Iterator[tuple[str, bool, bool]]:
+    """Gives how relations are joined, Inner, LeftOuter and so on, and which sides have a stream."""
     position = 0
-    fine, some = True, False
+    found: list[tuple[str, bool, bool]] = []
+    of_ctes: dict[Any, bool] = {}
 
     def reads_stream() -> bool:
         """Walks over the next node and all below it."""
-        nonlocal position, fine, some
+        nonlocal position
         node = tree[position]
         above = tree[position - 1] if position else node
         kind = node["class"].rsplit(".", 1)[-1]
         position += 1
-        found = kind == "View" and above["class"].endswith(".SubqueryAlias") and (
+        reads: bool = kind == "View" and above["class"].endswith(".SubqueryAlias") and (
             str(above["identifier"]["name"]).lower() in streams
         )  # fmt: skip
         children = [reads_stream() for _ in range(int(node["num-children"]))]
+        reads |= any(children) or (kind == "CTERelationRef" and of_ctes.get(node["cteId"], False))
+        if kind == "CTERelationDef":
+            of_ctes[node["id"]] = reads
         if kind == "Join":
-            some = True
             how = str(node["joinType"]["object"]).rsplit(".", 1)[-1].rstrip("$")
-            fine &= not (
-                (children[0] and how not in _KEEPS_LEFT)
-                or (children[1] and how not in _KEEPS_RIGHT)
-            )
-        return found or any(children)
+            found.append((how, children[0], children[1]))
+        return reads
 
     reads_stream()
-    return some and fine
-
-
-def _joins(tree: list[dict[str, Any]]) -> Iterator[str]:
-    """Gives how relations are joined: Inner, LeftOuter and so on."""
-    for node in tree:
-        if node["class"].endswith(".Join"):
-            yield str(node["joinType"]["object"]).rsplit(".", 1)[-1].rstrip("$")
+    yield from found
 
 
 def _not_a_query(query: Query, kind: str) -> QueryRefused:
