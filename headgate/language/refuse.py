@@ -40,6 +40,8 @@ _NO_WINDOW = "cannot run continuously without a window: it needs tuples that hav
 _WINDOW = "write a window behind the stream, as in FROM s [RANGE 60 SECONDS SLIDE 10 SECONDS]"
 _BOTH = "write a window behind each stream, as in FROM a [RANGE 9 SECONDS] JOIN b [RANGE 5 SECONDS]"
 
+WHOLE = "give all windows the same SLIDE: the query is computed whole, whenever they close"
+
 NODES = {
     "Aggregate": Refusal("GROUP BY or an aggregate", _NO_WINDOW, _WINDOW, TokenType.GROUP_BY),
     "Sort": Refusal(
@@ -133,15 +135,21 @@ def refuse_clocks(query: str, expressions: Iterable[str]) -> None:
         )
 
 
-def refuse_in_pairs(query: str, nodes: Iterable[str]) -> None:
-    """Raises QueryRefused unless tuples that are joined as they come give final results."""
-    fix = "give all windows the same SLIDE: the query is computed whole, whenever they close"
+def refuse_in_pairs(query: str, nodes: Iterable[str], keeps_stored: bool = False) -> None:
+    """Raises QueryRefused unless tuples that are joined as they come give final results.
+
+    Args:
+        keeps_stored: whether stored rows come out because there is no tuple for them.
+    """
+    if keeps_stored:
+        reason = "keeps rows of a table that no tuple is joined with, which is never known"
+        raise QueryRefused(query=query, clause="JOIN", reason=reason, fix=WHOLE)
     for node in nodes:
-        if node not in (*STATELESS, "Join", "LocalLimit"):
+        if node not in (*STATELESS, *WITH_TABLES, "LocalLimit"):
             refusal = NODES.get(node)
             clause = refusal.clause if refusal else node
             reason = "over tuples that are joined as they come has no final answer"
-            raise QueryRefused(query=query, clause=clause, reason=reason, fix=fix)
+            raise QueryRefused(query=query, clause=clause, reason=reason, fix=WHOLE)
 
 
 def refuse_in_sessions(query: str, nodes: Iterable[str]) -> None:

@@ -7,10 +7,15 @@ import pyarrow.parquet as pq
 import pytest
 from independent import committed_rows
 from pyspark.sql import SparkSession
-from sources import consume
+from sources import balanced, consume
 from two_streams import answer, gate_over, in_time, rows_of, windows, write
 
+from headgate import Query
+from headgate.errors import QueryRefused
+
 pytestmark = pytest.mark.spark
+
+NEAR = "a.ts >= b.ts - INTERVAL 1 SECOND AND b.ts >= a.ts - INTERVAL 2 SECOND"
 
 
 def names(folder: Path) -> Path:
@@ -55,3 +60,47 @@ def test_stored_rows_without_a_tuple_come_out_for_every_window(
         found = committed_rows(tmp_path / "state" / "results" / name)
         assert found == answer(sql, lefts=kept), name
         assert found, name
+
+
+def test_tuples_that_are_joined_as_they_come_are_joined_with_stored_rows(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lefts, rights = rows_of(42, 80), rows_of(43, 60)
+    write(tmp_path / "left", lefts, 4)
+    write(tmp_path / "right", rights, 3)
+    path = names(tmp_path)
+    table, a, b = f"parquet.`{path}` t", "lefts [RANGE 1 SECOND] a", "rights [RANGE 2 SECONDS] b"
+    texts = {
+        "left": f"SELECT a.v AS x, b.v AS y, t.label FROM {a}, {b} LEFT JOIN {table} ON b.k = t.k"
+        " WHERE a.v < b.v",
+        "outer": f"SELECT a.v AS x, b.v AS y, t.label FROM {a} JOIN {table} ON a.k = t.k"
+        f" LEFT JOIN {b} ON a.v = b.v",
+        "union": f"SELECT k, label FROM lefts JOIN {table} USING (k)"
+        " UNION ALL SELECT k, 'none' FROM rights",
+    }
+    gate = gate_over(spark, tmp_path, texts, train_tuples=40)
+    kept = (
+        f"SELECT a.v AS x, t.label FROM {a} JOIN {b} ON a.k = b.k RIGHT JOIN {table} ON a.k = t.k"
+    )
+    with pytest.raises(QueryRefused, match="JOIN keeps rows of a table that no tuple"):
+        gate.add_query(Query(name="kept", sql=kept, query_class="N"))
+    gate.start()
+    consume(gate, len(lefts) + len(rights))
+    report = gate.stop()
+    assert report is not None
+    assert not report.errors
+    (left, left_upto), (right, right_upto) = in_time(lefts), in_time(rights)
+    upto = f"TIMESTAMPTZ '{min(left_upto, right_upto).isoformat()}'"
+    for name, sql in {
+        "left": f"SELECT a.v, b.v, t.label FROM lefts a JOIN rights b ON a.v < b.v AND {NEAR}"
+        f" LEFT JOIN '{path}' t ON b.k = t.k",
+        "outer": f"SELECT a.v, b.v, t.label FROM lefts a JOIN '{path}' t ON a.k = t.k LEFT JOIN"
+        f" rights b ON a.v = b.v AND {NEAR}"
+        f" WHERE b.ts IS NOT NULL OR a.ts + INTERVAL 1 SECOND < {upto}",
+        "union": f"SELECT k, label FROM (SELECT ts, a.k, label FROM lefts a JOIN '{path}' t"
+        f" ON a.k = t.k UNION ALL SELECT ts, k, 'none' FROM rights) WHERE ts < {upto}",
+    }.items():
+        found = committed_rows(tmp_path / "state" / "results" / name)
+        assert found == answer(sql, lefts=left, rights=right), name
+        assert found, name
+    balanced(gate)
