@@ -21,6 +21,8 @@ from headgate.model.window import (
     Stateful,
     arrival_column,
     has_column,
+    place_columns,
+    seen_column,
     time_column,
 )
 
@@ -44,6 +46,11 @@ def pairs_of(query: Query, named: Sequence[Named], joins: Sequence[str]) -> Stat
             query=query.name, clause=f"{outer[0]} join", reason="is possible of two streams only",
             fix=WHOLE,
         )  # fmt: skip
+    if outer and named[0].window.axis == "rows":
+        raise QueryRefused(
+            query=query.name, clause=f"{outer[0]} join", reason="is not possible of ROWS windows",
+            fix="use RANGE: time tells when no partner can come any more",
+        )  # fmt: skip
     join = cast(Join, outer[0] if outer else "Inner")
     text = over_views(query.sql, named)
     if join != "Inner":
@@ -52,18 +59,20 @@ def pairs_of(query: Query, named: Sequence[Named], joins: Sequence[str]) -> Stat
     refuse_all_columns(query, tokens)
     places = places_of(tokens)
     times = [time_column(number) for number in range(len(named))]
+    by_number = named[0].window.axis == "rows"
     conditions = " AND ".join(
-        f"{time} >= {other} - {each.window.size}L"
-        for time, each in zip(times, named, strict=True)
-        for other in times
-        if other != time
+        f"{time} >= {seen_column(other, number) if by_number else times[other]}"
+        f" - {each.window.size}L"
+        for number, (time, each) in enumerate(zip(times, named, strict=True))
+        for other in range(len(named))
+        if other != number
     )
     seen = range(1 if join in ("LeftSemi", "LeftAnti") else len(named))
     arrivals = [arrival_column(number) for number in seen]
     arrived = f"greatest({', '.join(arrivals)})" if len(arrivals) > 1 else arrivals[0]
     hidden = [f"{arrived} AS {ARRIVED}", *(f"{times[n]} AS {has_column(n)}" for n in seen)]
     inserted = {places["FROM"]: f", {', '.join(hidden)} "}
-    inserted |= carried(tokens, _hidden(tokens, len(named)))
+    inserted |= carried(tokens, _hidden(tokens, named))
     where, end = places.get("WHERE"), len(tokens)
     if join != "Inner":
         on, behind = _condition(query, tokens)
@@ -78,9 +87,12 @@ def pairs_of(query: Query, named: Sequence[Named], joins: Sequence[str]) -> Stat
     return Stateful(mode="pairs", text=text, inputs=inputs_of(named), join=join)
 
 
-def _hidden(tokens: Sequence[Token], views: int) -> dict[int, tuple[str, ...]]:
+def _hidden(tokens: Sequence[Token], named: Sequence[Named]) -> dict[int, tuple[str, ...]]:
     """Gives the columns of views that no user sees, by where the view stands."""
-    columns = {f"{HIDDEN}v{n}": (time_column(n), arrival_column(n)) for n in range(views)}
+    windows = [each.window for each in named]
+    columns = {
+        f"{HIDDEN}v{n}": (*place_columns(n, windows), arrival_column(n)) for n in range(len(named))
+    }
     return {n: columns[each.text] for n, each in enumerate(tokens) if each.text in columns}
 
 

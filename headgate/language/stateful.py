@@ -1,6 +1,6 @@
 """Makes of a text with windows what can be computed: its SQL over views, and their windows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 from sqlglot.tokenizer_core import TokenType
@@ -84,12 +84,8 @@ def stateful_of(
         window = named[0].window
         window = window if window.slide else replace(window, slide=window.size)
         return _over_windows(without_windows(query.sql), named[0].stream, window)
-    if any(each.window.axis == "rows" for each in named):
-        raise QueryRefused(
-            query=query.name, clause="ROWS", reason="is for a query over one stream",
-            fix="use RANGE: the rows of two streams have no common numbers",
-        )  # fmt: skip
     slides = {each.window.slide for each in named}
+    _refuse_mixed(query, named, slides)
     if slides == {None}:
         return [pairs_of(query, named, joins)]
     if len(slides) > 1:
@@ -222,6 +218,22 @@ def is_union(sql: str) -> bool:
         depth == 0 and token.token_type == TokenType.UNION
         for token, depth in depths_of(tokens_of(sql))
     )
+
+
+def _refuse_mixed(query: Query, named: Sequence[Named], slides: Set[int | None]) -> None:
+    """Refuses windows by number beside windows by time, or that would have to end together."""
+    axes = {each.window.axis for each in named}
+    if len(axes) > 1:
+        raise QueryRefused(
+            query=query.name, clause="ROWS", reason="stands beside RANGE",
+            fix="use ROWS for all streams of the query, or RANGE for all",
+        )  # fmt: skip
+    if axes == {"rows"} and slides != {None} and len({each.stream for each in named}) > 1:
+        raise QueryRefused(
+            query=query.name, clause="SLIDE",
+            reason="of ROWS is for one stream: the tuples of two have no common numbers",
+            fix="leave SLIDE out, and tuples are joined as they come, or use RANGE",
+        )  # fmt: skip
 
 
 def _refuse_no_time(query: Query, each: Named, times: Mapping[str, str | None]) -> None:

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from headgate.errors import QueryRefused
 from headgate.model.network import Path
 from headgate.model.query import Query
-from headgate.model.window import Stateful, arrival_column, time_column
+from headgate.model.window import Stateful, arrival_column, place_columns, time_column
 from headgate.spark.group import quoted
 from headgate.spark.refusals import SPARK_ERRORS, reason_of
 
@@ -105,8 +105,11 @@ class Analyst:
                 if how.mode == "union":
                     frame = frame.selectExpr("*", f"0L AS {time_column(0)}")
                 elif how.mode == "pairs":
+                    places = place_columns(number, how.windows)
                     frame = frame.selectExpr(
-                        "*", f"0D AS {arrival_column(number)}", f"0L AS {time_column(number)}"
+                        "*",
+                        f"0D AS {arrival_column(number)}",
+                        *(f"0L AS {column}" for column in places),
                     )
                 elif how.shows_window:
                     _refuse_own_window(query, each.stream, self._schemas[each.stream])

@@ -224,6 +224,12 @@ def test_joins_of_tuples_as_they_come(sql: str, joins: tuple[str, ...]) -> None:
     assert [each.window.size for each in how.inputs] == [2 * S, S]
 
 
+def test_by_number_a_tuple_meets_the_last_so_many_of_the_others() -> None:
+    (how,) = ways("SELECT a.k FROM s [ROWS 5] a, r [ROWS 3] b", ("s", "r"), ("Inner",))
+    assert (how.mode, how.reach) == ("pairs", 5)
+    assert how.text.endswith(" WHERE __hg_t0 >= __hg_s1_0 - 5L AND __hg_t1 >= __hg_s0_1 - 3L")
+
+
 def test_windows_with_a_slide_are_joined_whole() -> None:
     sql = "SELECT a.k FROM s [RANGE 2 SECONDS SLIDE 1 SECOND] a, s [RANGE 3 SECONDS SLIDE 1 SECOND]"
     (how,) = ways(sql)
@@ -281,7 +287,9 @@ REFUSED = {
     "SELECT k FROM s GROUP BY window(v, '3 seconds')": "event_time of stream 's', which is ts",
     "SELECT k FROM s WHERE window(ts, '3 seconds') = window(ts, '4 seconds')": "second window",
     "SELECT k FROM s [ROWS 3] GROUP BY window(ts, '3 seconds')": "is for a query over one stream",
-    "SELECT k FROM s [ROWS 3] a, r [ROWS 3] b": "ROWS is for a query over one stream",
+    "SELECT k FROM s [ROWS 3] a, r [RANGE 1 SECOND] b": "ROWS stands beside RANGE",
+    "SELECT k FROM s [ROWS 3 SLIDE 1] a, r [ROWS 3 SLIDE 1] b": "SLIDE of ROWS is for one stream",
+    "SELECT k FROM s [ROWS 3] a LEFT JOIN r [ROWS 3] b ON true": "not possible of ROWS windows",
     "SELECT k FROM s [RANGE 1 SECOND SLIDE 1 SECOND] a, r [RANGE 1 SECOND] b": "SLIDE differs",
     f"SELECT k FROM {TWO.format('NATURAL LEFT', '')}": "JOIN has no ON",
     f"SELECT k FROM {TWO.format('LEFT', 'ON true')}, s [RANGE 1 SECOND] c": "of two streams only",

@@ -91,8 +91,9 @@ def _refusal(headgate: Headgate, sql: str) -> str:
             ["FROM sensors has no window", "FROM sensors [RANGE 10 SECONDS]"],
         ),
         (
-            "SELECT a.location FROM sensors [ROWS 5] a, sensors [ROWS 5] b",
-            ["ROWS is for a query over one stream", "use RANGE"],
+            "SELECT a.location FROM sensors [ROWS 5] a LEFT JOIN sensors [ROWS 5] b"
+            " ON a.location = b.location",
+            ["LeftOuter join is not possible of ROWS windows", "use RANGE"],
         ),
         ("SELECT tempo FROM sensors [ROWS 5]", ["column `tempo` does not exist in the stream"]),
         ("SELECT rand() AS r FROM sensors [ROWS 5]", ["Rand has no fixed answer"]),
