@@ -110,8 +110,9 @@ def refuse_stateful(
     classes = set(expressions)
     if found := sorted(classes & SUBQUERIES):
         raise QueryRefused(
-            query=query, clause=f"a subquery ({found[0]})", reason=_NO_WINDOW, fix=_WINDOW
-        )
+            query=query, clause=f"a subquery ({found[0]})", reason=_NO_WINDOW,
+            fix=f"join stored rows, as in LEFT SEMI JOIN t ON s.k = t.k, or {_WINDOW}",
+        )  # fmt: skip
     for node in nodes:
         if node in allowed:
             continue

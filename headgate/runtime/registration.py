@@ -85,7 +85,8 @@ def registered(query: Query, analyst: "Analyst", columns: Mapping[str, Sequence[
     allowed = WITH_TABLES if analysis.joins_tables else frozenset()
     if query.apply is not None:
         allowed |= OF_FRAMES
-    refuse_stateful(query.name, query.sql, analysis.nodes, analysis.expressions, allowed)
+    if analysis.streams:
+        refuse_stateful(query.name, query.sql, analysis.nodes, analysis.expressions, allowed)
     if analysis.random is not None:
         refuse_luck(query.name, analysis.random)
     if len(analysis.streams) != 1:

@@ -20,7 +20,7 @@ from headgate.spark.refusals import SPARK_ERRORS, reason_of
 
 @dataclass(frozen=True)
 class Analysis:
-    """Classes of the plan's nodes and of everything in them, and the names of what comes out.
+    """Classes of nodes that read streams and of everything in the plan; names of what comes out.
 
     `shape` is the plan without what two readings of the same query may differ in. `joins` are those
     of streams. `joins_tables` tells that tuples are joined with stored rows, each whatever others
@@ -152,14 +152,18 @@ class Analyst:
         luck = [kind for kind in classes if kind in _RANDOM]
         streams = [name for name in _views(tree) if name.lower() in self._known]
         random = None if plan.deterministic() and not luck else (luck or ["an expression"])[0]
-        joins = list(_joins(tree, self._known))
+        reads, joins = _reading(tree, self._known)
         keeps_stored = any(
             (left and not right and how not in _KEEPS_LEFT)
             or (right and not left and how not in _KEEPS_RIGHT)
             for how, left, right in joins
         )
         return Analysis(
-            nodes=tuple(_nodes(tree)),
+            nodes=tuple(
+                node
+                for node, has_stream in zip(_nodes(tree), reads, strict=True)
+                if has_stream or node in _NOT_FIXED or not streams
+            ),
             expressions=frozenset(classes),
             streams=tuple(streams),
             columns=tuple(frame.columns),
@@ -312,33 +316,42 @@ _KEEPS_LEFT = ("Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti")
 _KEEPS_RIGHT = ("Inner", "Cross", "RightOuter")
 
 
-def _joins(tree: list[dict[str, Any]], streams: frozenset[str]) -> Iterator[tuple[str, bool, bool]]:
-    """Gives how relations are joined, Inner, LeftOuter and so on, and which sides have a stream."""
-    position = 0
-    found: list[tuple[str, bool, bool]] = []
+_NOT_FIXED = frozenset({"Sample", "GlobalLimit", "LocalLimit"})
+"""Nodes that matter over stored rows, too: which rows they leave may be different each time."""
+
+
+def _reading(
+    tree: list[dict[str, Any]], streams: frozenset[str]
+) -> tuple[list[bool], list[tuple[str, bool, bool]]]:
+    """Tells of every node whether it or one below reads a stream, and how relations are joined:
+    Inner, LeftOuter and so on, and whether left and right have a stream.
+    """
+    reads = [False] * len(tree)
+    joins: list[tuple[str, bool, bool]] = []
     of_ctes: dict[Any, bool] = {}
 
-    def reads_stream() -> bool:
-        """Walks over the next node and all below it."""
-        nonlocal position
-        node = tree[position]
-        above = tree[position - 1] if position else node
+    def walk(place: int) -> int:
+        """Walks over a node and all below it, and gives the place behind."""
+        node, above, after = tree[place], tree[max(0, place - 1)], place + 1
         kind = node["class"].rsplit(".", 1)[-1]
-        position += 1
-        reads: bool = kind == "View" and above["class"].endswith(".SubqueryAlias") and (
-            str(above["identifier"]["name"]).lower() in streams
-        )  # fmt: skip
-        children = [reads_stream() for _ in range(int(node["num-children"]))]
-        reads |= any(children) or (kind == "CTERelationRef" and of_ctes.get(node["cteId"], False))
+        if kind == "View" and above["class"].endswith(".SubqueryAlias"):
+            reads[place] = str(above["identifier"]["name"]).lower() in streams
+        elif kind == "CTERelationRef":
+            reads[place] = of_ctes.get(node["cteId"], False)
+        sides: list[bool] = []
+        for _ in range(int(node["num-children"])):
+            child, after = after, walk(after)
+            sides.append(reads[child])
+        reads[place] |= any(sides)
         if kind == "CTERelationDef":
-            of_ctes[node["id"]] = reads
+            of_ctes[node["id"]] = reads[place]
         if kind == "Join":
             how = str(node["joinType"]["object"]).rsplit(".", 1)[-1].rstrip("$")
-            found.append((how, children[0], children[1]))
-        return reads
+            joins.append((how, sides[0], sides[1]))
+        return after
 
-    reads_stream()
-    yield from found
+    walk(0)
+    return reads, joins
 
 
 def _not_a_query(query: Query, kind: str) -> QueryRefused:

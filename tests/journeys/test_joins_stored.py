@@ -104,3 +104,28 @@ def test_tuples_that_are_joined_as_they_come_are_joined_with_stored_rows(
         assert found == answer(sql, lefts=left, rights=right), name
         assert found, name
     balanced(gate)
+
+
+def test_stored_rows_may_be_aggregated_before_a_tuple_is_joined_with_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = rows_of(44, 60)
+    write(tmp_path / "left", rows, 3)
+    path = names(tmp_path)
+    texts = {
+        "tuples": "SELECT s.v, t.n FROM lefts s LEFT JOIN (SELECT k, count(*) AS n FROM {}"
+        " GROUP BY k ORDER BY n) t ON s.k = t.k",
+        "cte": "WITH t AS (SELECT DISTINCT k FROM {}) SELECT s.v FROM lefts s JOIN t ON s.k = t.k",
+    }
+    texts = {name: sql.format(f"parquet.`{path}`") for name, sql in texts.items()}
+    gate = gate_over(spark, tmp_path, texts)
+    some = f"SELECT s.v FROM lefts s JOIN (SELECT k FROM parquet.`{path}` LIMIT 1) t ON s.k = t.k"
+    with pytest.raises(QueryRefused, match="LIMIT cannot run continuously"):
+        gate.add_query(Query(name="some", sql=some, query_class="N"))
+    gate.start()
+    consume(gate, len(rows))
+    gate.stop()
+    for name, sql in texts.items():
+        found = committed_rows(tmp_path / "state" / "results" / name)
+        assert found == answer(sql.replace(f"parquet.`{path}`", f"'{path}'"), lefts=rows), name
+        assert found, name

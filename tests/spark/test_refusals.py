@@ -52,6 +52,7 @@ def _refusal(headgate: Headgate, sql: str) -> str:
         ("SELEC location FROM sensors", ["cannot be parsed: Syntax error at or near 'SELEC'"]),
         ("SELECT location FROM senors", ["stream `senors` does not exist", "a stream of the pipe"]),
         ("SELECT 1", ["FROM names 0 streams"]),
+        ("SELECT count(*) AS n FROM range(3)", ["FROM names 0 streams", "exactly one stream"]),
         (
             "SELECT location FROM sensors\nORDER BY location",
             ["query 'late', line 2: ORDER BY cannot run continuously", "no last row"],
