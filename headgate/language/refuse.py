@@ -7,6 +7,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from headgate.errors import QueryRefused
 from headgate.language.tokens import tokens_of
+from headgate.model.query import Query
+from headgate.model.window import HIDDEN
 
 STATELESS = frozenset(
     {
@@ -134,6 +136,16 @@ def refuse_clocks(query: str, expressions: Iterable[str]) -> None:
             reason="has no fixed answer: it would depend on when the tuple is processed",
             fix="use the tuple's own time column",
         )
+
+
+def refuse_hidden(query: Query) -> None:
+    """Refuses names that begin as those of columns that no user sees: they would not come out."""
+    for token in tokens_of(query.sql):
+        if token.token_type != TokenType.STRING and token.text.lower().startswith(HIDDEN):
+            raise QueryRefused(
+                query=query.name, clause=token.text, fix="give it another name", line=token.line,
+                reason=f"begins with {HIDDEN}, as columns do that no user sees",
+            )  # fmt: skip
 
 
 def refuse_in_pairs(query: str, nodes: Iterable[str], keeps_stored: bool = False) -> None:

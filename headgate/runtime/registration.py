@@ -14,6 +14,7 @@ from headgate.language.refuse import (
     WHOLE,
     WITH_TABLES,
     refuse_clocks,
+    refuse_hidden,
     refuse_in_pairs,
     refuse_in_sessions,
     refuse_luck,
@@ -52,6 +53,7 @@ def segments_of(
         QueryRefused: as `registered`, or it cannot be cut although it says so.
     """
     if has_windows(query.sql) or is_union(query.sql):
+        refuse_hidden(query)
         if query.cut:
             raise QueryRefused(
                 query=query.name, clause="cut", reason="is for queries without windows or unions",
