@@ -7,6 +7,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from headgate.errors import QueryRefused
 from headgate.language.tokens import tokens_of
+from headgate.model.query import Query
+from headgate.model.window import HIDDEN
 
 STATELESS = frozenset(
     {
@@ -39,6 +41,8 @@ class Refusal:
 _NO_WINDOW = "cannot run continuously without a window: it needs tuples that have not arrived"
 _WINDOW = "write a window behind the stream, as in FROM s [RANGE 60 SECONDS SLIDE 10 SECONDS]"
 _BOTH = "write a window behind each stream, as in FROM a [RANGE 9 SECONDS] JOIN b [RANGE 5 SECONDS]"
+
+WHOLE = "give all windows the same SLIDE: the query is computed whole, whenever they close"
 
 NODES = {
     "Aggregate": Refusal("GROUP BY or an aggregate", _NO_WINDOW, _WINDOW, TokenType.GROUP_BY),
@@ -108,8 +112,9 @@ def refuse_stateful(
     classes = set(expressions)
     if found := sorted(classes & SUBQUERIES):
         raise QueryRefused(
-            query=query, clause=f"a subquery ({found[0]})", reason=_NO_WINDOW, fix=_WINDOW
-        )
+            query=query, clause=f"a subquery ({found[0]})", reason=_NO_WINDOW,
+            fix=f"join stored rows, as in LEFT SEMI JOIN t ON s.k = t.k, or {_WINDOW}",
+        )  # fmt: skip
     for node in nodes:
         if node in allowed:
             continue
@@ -133,15 +138,31 @@ def refuse_clocks(query: str, expressions: Iterable[str]) -> None:
         )
 
 
-def refuse_in_pairs(query: str, nodes: Iterable[str]) -> None:
-    """Raises QueryRefused unless tuples that are joined as they come give final results."""
-    fix = "give all windows the same SLIDE: the query is computed whole, whenever they close"
+def refuse_hidden(query: Query) -> None:
+    """Refuses names that begin as those of columns that no user sees: they would not come out."""
+    for token in tokens_of(query.sql):
+        if token.token_type != TokenType.STRING and token.text.lower().startswith(HIDDEN):
+            raise QueryRefused(
+                query=query.name, clause=token.text, fix="give it another name", line=token.line,
+                reason=f"begins with {HIDDEN}, as columns do that no user sees",
+            )  # fmt: skip
+
+
+def refuse_in_pairs(query: str, nodes: Iterable[str], keeps_stored: bool = False) -> None:
+    """Raises QueryRefused unless tuples that are joined as they come give final results.
+
+    Args:
+        keeps_stored: whether stored rows come out because there is no tuple for them.
+    """
+    if keeps_stored:
+        reason = "keeps rows of a table that no tuple is joined with, which is never known"
+        raise QueryRefused(query=query, clause="JOIN", reason=reason, fix=WHOLE)
     for node in nodes:
-        if node not in (*STATELESS, "Join", "LocalLimit"):
+        if node not in (*STATELESS, *WITH_TABLES, "LocalLimit"):
             refusal = NODES.get(node)
             clause = refusal.clause if refusal else node
             reason = "over tuples that are joined as they come has no final answer"
-            raise QueryRefused(query=query, clause=clause, reason=reason, fix=fix)
+            raise QueryRefused(query=query, clause=clause, reason=reason, fix=WHOLE)
 
 
 def refuse_in_sessions(query: str, nodes: Iterable[str]) -> None:

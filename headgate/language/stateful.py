@@ -1,13 +1,21 @@
 """Makes of a text with windows what can be computed: its SQL over views, and their windows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import cast
 
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from headgate.errors import QueryRefused, UnknownName
-from headgate.language.clauses import compares, depths_of, insert, places_of
+from headgate.language.carried import carried, without
+from headgate.language.clauses import (
+    all_columns,
+    compares,
+    depths_of,
+    insert,
+    places_of,
+    refuse_all_columns,
+)
+from headgate.language.pairs import inputs_of, over_views, pairs_of
 from headgate.language.sessions import sessions_of
 from headgate.language.tokens import tokens_of
 from headgate.language.windows import (
@@ -19,15 +27,10 @@ from headgate.language.windows import (
 )
 from headgate.model.query import Query
 from headgate.model.window import (
-    ARRIVED,
     END,
-    HIDDEN,
     Input,
-    Join,
     Stateful,
     Window,
-    arrival_column,
-    has_column,
     time_column,
 )
 
@@ -35,6 +38,8 @@ _NOT_AT_ONCE = frozenset({"ORDER BY", "SORT BY", "LIMIT", "OFFSET", "UNION", "IN
                           "WITH", "ROLLUP", "CUBE", "GROUPING SETS", "OVER", "TABLESAMPLE",
                           "|>"})  # fmt: skip
 """Words of texts that mean something else over several windows than over one."""
+
+_BEFORE_STREAMS = (TokenType.FROM, TokenType.JOIN, TokenType.COMMA)
 
 
 def stateful_of(
@@ -79,21 +84,17 @@ def stateful_of(
         window = named[0].window
         window = window if window.slide else replace(window, slide=window.size)
         return _over_windows(without_windows(query.sql), named[0].stream, window)
-    if any(each.window.axis == "rows" for each in named):
-        raise QueryRefused(
-            query=query.name, clause="ROWS", reason="is for a query over one stream",
-            fix="use RANGE: the rows of two streams have no common numbers",
-        )  # fmt: skip
     slides = {each.window.slide for each in named}
+    _refuse_mixed(query, named, slides)
     if slides == {None}:
-        return [_pairs(query, named, joins)]
+        return [pairs_of(query, named, joins)]
     if len(slides) > 1:
         raise QueryRefused(
             query=query.name, clause="SLIDE", reason="differs between the streams",
             fix="give all windows the same SLIDE, or none where tuples are joined as they come",
         )  # fmt: skip
-    text, shows = _over_views(query.sql, named), _shows_window(query.sql)
-    return [Stateful(mode="each", text=text, inputs=_inputs(named), shows_window=shows)]
+    text, shows = over_views(query.sql, named), _shows_window(query.sql)
+    return [Stateful(mode="each", text=text, inputs=inputs_of(named), shows_window=shows)]
 
 
 def refuse_bare(query: Query, how: Stateful, read: Sequence[str], known: Sequence[str]) -> None:
@@ -150,7 +151,7 @@ def _at_once(text: str, shows: bool) -> Iterator[tuple[str, bool]]:
         return
     places = places_of(tokens)
     from_, grouped = places.get("FROM"), places.get("GROUP BY")
-    if from_ is None or _all_columns(tokens) or (grouped and words[grouped + 1] == "ALL"):
+    if from_ is None or all_columns(tokens) or (grouped and words[grouped + 1] == "ALL"):
         return
     shown = {from_: f", window.end AS {END} "}
     end = places.get("HAVING", len(tokens))
@@ -160,75 +161,6 @@ def _at_once(text: str, shows: bool) -> Iterator[tuple[str, bool]]:
         yield insert(text, tokens, shown), False
         if shows or "HAVING" not in places:
             yield insert(text, tokens, {**shown, end: " GROUP BY window "}), True
-
-
-def _all_columns(tokens: Sequence[Token]) -> list[int]:
-    """Gives where * stands for all columns: neither in count(*) nor between factors."""
-    before = {TokenType.SELECT, TokenType.DISTINCT, TokenType.ALL, TokenType.COMMA, TokenType.DOT,
-              TokenType.L_PAREN}  # fmt: skip
-    return [
-        place
-        for place, token in enumerate(tokens)
-        if token.token_type == TokenType.STAR
-        and tokens[place - 1].token_type in before
-        and [each.text.lower() for each in tokens[place - 2 : place]] != ["count", "("]
-    ]
-
-
-def _refuse_all_columns(query: Query, tokens: Sequence[Token]) -> None:
-    """Refuses struct(*) and the like, where it would have columns that no user sees."""
-    depths = depths_of(tokens)
-    for place in _all_columns(tokens):
-        # In a subquery * is a list of columns, in a function an argument.
-        inside = [each for each, depth in depths[:place] if depth == depths[place][1]]
-        if depths[place][1] and not any(each.token_type == TokenType.SELECT for each in inside):
-            raise QueryRefused(
-                query=query.name, clause="*", reason="cannot be inside a function here",
-                fix="name the columns, as in struct(k, v)", line=tokens[place].line,
-            )  # fmt: skip
-
-
-def _pairs(query: Query, named: Sequence[Named], joins: Sequence[str]) -> Stateful:
-    """Gives a join of tuples as they come: those that are in each other's windows."""
-    outer = [each for each in joins if each not in ("Inner", "Cross")]
-    if outer and len(named) > 2:
-        raise QueryRefused(
-            query=query.name, clause=f"{outer[0]} join", reason="is possible of two streams only",
-            fix="give all windows the same SLIDE: the query is computed whole, whenever they close",
-        )  # fmt: skip
-    join = cast(Join, outer[0] if outer else "Inner")
-    text = _over_views(query.sql, named)
-    tokens = [token for token in tokens_of(text) if token.token_type != TokenType.SEMICOLON]
-    _refuse_all_columns(query, tokens)
-    places = places_of(tokens)
-    times = [time_column(number) for number in range(len(named))]
-    conditions = " AND ".join(
-        f"{time} >= {other} - {each.window.size}L"
-        for time, each in zip(times, named, strict=True)
-        for other in times
-        if other != time
-    )
-    seen = range(1 if join in ("LeftSemi", "LeftAnti") else len(named))
-    arrivals = [arrival_column(number) for number in seen]
-    arrived = f"greatest({', '.join(arrivals)})" if len(arrivals) > 1 else arrivals[0]
-    hidden = [f"{arrived} AS {ARRIVED}", *(f"{times[n]} AS {has_column(n)}" for n in seen)]
-    inserted = {places["FROM"]: f", {', '.join(hidden)} "}
-    where, on, end = places.get("WHERE"), places.get("ON"), len(tokens)
-    if join != "Inner":
-        if on is None:
-            raise QueryRefused(
-                query=query.name, clause="JOIN", reason="has no ON",
-                fix="write ON a.k = b.k instead of USING (k)",
-            )  # fmt: skip
-        inserted[on + 1] = "("
-        inserted[end if where is None else where] = f") AND {conditions} "
-    elif where is None:
-        inserted[end] = f" WHERE {conditions}"
-    else:
-        inserted[where + 1] = "("
-        inserted[end] = f") AND {conditions}"
-    text = insert(text, tokens, inserted)
-    return Stateful(mode="pairs", text=text, inputs=_inputs(named), join=join)
 
 
 def union_of(query: Query, streams: Sequence[str], times: Mapping[str, str | None]) -> Stateful:
@@ -247,7 +179,7 @@ def union_of(query: Query, streams: Sequence[str], times: Mapping[str, str | Non
                 fix=f"name the column with the time, event_time: ts, in stream '{name}'",
             )  # fmt: skip
     tokens = [token for token in tokens_of(query.sql) if token.token_type != TokenType.SEMICOLON]
-    _refuse_all_columns(query, tokens)
+    refuse_all_columns(query, tokens)
     depths = depths_of(tokens)
     inserted = {
         place: f", {time_column(0)} AS {END} "
@@ -255,16 +187,25 @@ def union_of(query: Query, streams: Sequence[str], times: Mapping[str, str | Non
         if depth == 0 and token.token_type == TokenType.FROM and not compares(tokens, place)
     }
     parts = 1 + sum(not depth and token.token_type == TokenType.UNION for token, depth in depths)
-    if parts != len(inserted) or any(
-        token.token_type == TokenType.L_PAREN
-        for place in inserted
-        for token in tokens[place + 1 :][:1]
-    ):
+    if parts != len(inserted):
         raise QueryRefused(
             query=query.name, clause="UNION",
             reason="has a part that is not SELECT ... FROM a stream",
             fix="write SELECT ... FROM a UNION ALL SELECT ... FROM b, without other brackets",
         )  # fmt: skip
+    names = {name.lower() for name in found}
+    inserted |= carried(
+        tokens,
+        {
+            place: [time_column(0)]
+            for place, token in enumerate(tokens)
+            if token.text.lower() in names and tokens[place - 1].token_type in _BEFORE_STREAMS
+        },
+    )
+    for star in all_columns(tokens):
+        if not depths[star][1]:
+            place, text = without(tokens, star, time_column(0))
+            inserted[place] = text + inserted.get(place, "")
     inputs = tuple(
         Input(stream=name, view=name, window=Window(axis="time", size=0)) for name in found
     )
@@ -279,19 +220,20 @@ def is_union(sql: str) -> bool:
     )
 
 
-def _over_views(sql: str, named: Sequence[Named]) -> str:
-    """Gives a text with a view for every stream that it names."""
-    text, at = "", 0
-    for number, each in enumerate(named):
-        text, at = f"{text}{sql[at : each.start]}{HIDDEN}v{number} AS `{each.alias}`", each.end
-    return text + sql[at:]
-
-
-def _inputs(named: Sequence[Named]) -> tuple[Input, ...]:
-    return tuple(
-        Input(stream=each.stream, view=f"{HIDDEN}v{number}", window=each.window)
-        for number, each in enumerate(named)
-    )
+def _refuse_mixed(query: Query, named: Sequence[Named], slides: Set[int | None]) -> None:
+    """Refuses windows by number beside windows by time, or that would have to end together."""
+    axes = {each.window.axis for each in named}
+    if len(axes) > 1:
+        raise QueryRefused(
+            query=query.name, clause="ROWS", reason="stands beside RANGE",
+            fix="use ROWS for all streams of the query, or RANGE for all",
+        )  # fmt: skip
+    if axes == {"rows"} and slides != {None} and len({each.stream for each in named}) > 1:
+        raise QueryRefused(
+            query=query.name, clause="SLIDE",
+            reason="of ROWS is for one stream: the tuples of two have no common numbers",
+            fix="leave SLIDE out, and tuples are joined as they come, or use RANGE",
+        )  # fmt: skip
 
 
 def _refuse_no_time(query: Query, each: Named, times: Mapping[str, str | None]) -> None:

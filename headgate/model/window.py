@@ -1,5 +1,6 @@
 """Windows, and queries that need more than one tuple at a time."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -77,10 +78,17 @@ class Stateful:
         window = self.inputs[0].window
         if self.mode in ("windows", "each"):
             return window
+        if window.axis == "rows":
+            return window  # of a join of tuples as they come: time changes nothing
         if self.mode == "pairs" and self.join == "Inner":
             # Nothing comes out, but what no tuple can be joined with any more is forgotten.
             return Window(axis="time", size=self.reach, slide=max(self.reach, 1_000_000))
         return Window(axis="time", size=self.reach + 1, slide=1)
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """The windows of its views."""
+        return tuple(each.window for each in self.inputs)
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -96,6 +104,23 @@ def has_column(number: int) -> str:
 def time_column(number: int) -> str:
     """Names the time of the tuples of a view."""
     return f"{HIDDEN}t{number}"
+
+
+def place_columns(number: int, windows: Sequence[Window]) -> tuple[str, ...]:
+    """Names what tells where the tuples of a view lie that are joined as they come.
+
+    By time that is their own; by number also how many of each other view's stream had come.
+
+    >>> place_columns(1, [Window(axis="rows", size=5)] * 2)
+    ('__hg_t1', '__hg_s1_0')
+    """
+    others = [n for n in range(len(windows)) if n != number and windows[0].axis == "rows"]
+    return (time_column(number), *(seen_column(number, other) for other in others))
+
+
+def seen_column(number: int, other: int) -> str:
+    """Names how many tuples of another view's stream had come when one of a view did."""
+    return f"{HIDDEN}s{number}_{other}"
 
 
 def arrival_column(number: int) -> str:

@@ -11,8 +11,10 @@ from headgate.language.parse import path_of, whole
 from headgate.language.refuse import (
     OF_FRAMES,
     SUBQUERIES,
+    WHOLE,
     WITH_TABLES,
     refuse_clocks,
+    refuse_hidden,
     refuse_in_pairs,
     refuse_in_sessions,
     refuse_luck,
@@ -51,6 +53,7 @@ def segments_of(
         QueryRefused: as `registered`, or it cannot be cut although it says so.
     """
     if has_windows(query.sql) or is_union(query.sql):
+        refuse_hidden(query)
         if query.cut:
             raise QueryRefused(
                 query=query.name, clause="cut", reason="is for queries without windows or unions",
@@ -84,7 +87,8 @@ def registered(query: Query, analyst: "Analyst", columns: Mapping[str, Sequence[
     allowed = WITH_TABLES if analysis.joins_tables else frozenset()
     if query.apply is not None:
         allowed |= OF_FRAMES
-    refuse_stateful(query.name, query.sql, analysis.nodes, analysis.expressions, allowed)
+    if analysis.streams:
+        refuse_stateful(query.name, query.sql, analysis.nodes, analysis.expressions, allowed)
     if analysis.random is not None:
         refuse_luck(query.name, analysis.random)
     if len(analysis.streams) != 1:
@@ -146,7 +150,9 @@ def windowed(query: Query, analyst: "Analyst", streams: Sequence[Stream]) -> Pat
                 " not", fix="give all windows the same SLIDE",
             )  # fmt: skip
     if ways[0].mode == "pairs":
-        refuse_in_pairs(query.name, (*reading.nodes, *reading.expressions & SUBQUERIES))
+        refuse_in_pairs(
+            query.name, (*reading.nodes, *reading.expressions & SUBQUERIES), reading.keeps_stored
+        )
     if ways[0].mode == "sessions":
         refuse_in_sessions(query.name, (*reading.nodes, *reading.expressions & SUBQUERIES))
     analysis, how = _confirmed(query, analyst, ways)
@@ -171,13 +177,24 @@ def united(query: Query, analyst: "Analyst", streams: Sequence[Stream]) -> Path:
             fix="write one query for each stream",
         )  # fmt: skip
     analysis = analyst.analyse(query)
-    nodes = [node for node in analysis.nodes if node != "Union"]
-    refuse_stateful(query.name, query.sql, nodes, analysis.expressions)
+    with_tables = not analysis.joins and not analysis.keeps_stored
+    allowed = WITH_TABLES if with_tables else frozenset()
+    refuse_stateful(
+        query.name, query.sql, analysis.nodes, analysis.expressions, allowed | {"Union"}
+    )
     if analysis.random is not None:
         refuse_luck(query.name, analysis.random)
     times = {each.name: each.event_time for each in streams if not each.is_derived}
     how = union_of(query, analysis.streams, times)
-    return _stateful_path(query, how, analyst.over_windows(query, how))
+    try:
+        analysis = analyst.over_windows(query, how)
+    except QueryRefused as error:  # Spark has accepted the text as it was written
+        raise QueryRefused(
+            query=query.name, clause="UNION",
+            reason="has a part that is not SELECT ... FROM a stream",
+            fix="write SELECT ... FROM a UNION ALL SELECT ... FROM b",
+        ) from error  # fmt: skip
+    return _stateful_path(query, how, analysis)
 
 
 def _stateful_path(query: Query, how: Stateful, analysis: "Analysis") -> Path:
@@ -200,10 +217,22 @@ def _confirmed(
     """Gives the first way that Spark accepts, with its reading."""
     for how in ways[:-1]:
         try:
-            return analyst.over_windows(query, how), how
+            analysis = analyst.over_windows(query, how)
         except QueryRefused:
             continue
-    return analyst.over_windows(query, ways[-1]), ways[-1]
+        # A stored row without a tuple is one for every window, and would be one for all of them.
+        if not analysis.keeps_stored:
+            return analysis, how
+    try:
+        return analyst.over_windows(query, ways[-1]), ways[-1]
+    except QueryRefused as error:
+        if ways[-1].mode != "pairs":
+            raise
+        # Spark has accepted the text as it was written.
+        raise QueryRefused(
+            query=query.name, clause="FROM",
+            reason="has streams where their tuples cannot be joined as they come", fix=WHOLE,
+        ) from error  # fmt: skip
 
 
 def _refuse_twin_columns(query: Query, columns: Sequence[str]) -> None:

@@ -13,17 +13,18 @@ from pyspark.sql.types import StructType
 from headgate.errors import QueryRefused
 from headgate.model.network import Path
 from headgate.model.query import Query
-from headgate.model.window import Stateful, arrival_column, time_column
+from headgate.model.window import Stateful, arrival_column, place_columns, time_column
 from headgate.spark.group import quoted
 from headgate.spark.refusals import SPARK_ERRORS, reason_of
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """Classes of the plan's nodes and of everything in them, and the names of what comes out.
+    """Classes of nodes that read streams and of everything in the plan; names of what comes out.
 
-    `shape` is the plan without what two readings of the same query may differ in. `joins_tables`
-    tells that each tuple of the one stream is joined with stored rows, whatever other tuples come.
+    `shape` is the plan without what two readings of the same query may differ in. `joins` are those
+    of streams. `joins_tables` tells that tuples are joined with stored rows, each whatever others
+    come; `keeps_stored`, that stored rows come out because there is no tuple for them.
     """
 
     nodes: tuple[str, ...]
@@ -34,6 +35,7 @@ class Analysis:
     shape: str
     joins: tuple[str, ...] = ()
     joins_tables: bool = False
+    keeps_stored: bool = False
 
 
 class Analyst:
@@ -103,8 +105,11 @@ class Analyst:
                 if how.mode == "union":
                     frame = frame.selectExpr("*", f"0L AS {time_column(0)}")
                 elif how.mode == "pairs":
+                    places = place_columns(number, how.windows)
                     frame = frame.selectExpr(
-                        "*", f"0D AS {arrival_column(number)}", f"0L AS {time_column(number)}"
+                        "*",
+                        f"0D AS {arrival_column(number)}",
+                        *(f"0L AS {column}" for column in places),
                     )
                 elif how.shows_window:
                     _refuse_own_window(query, each.stream, self._schemas[each.stream])
@@ -147,15 +152,26 @@ class Analyst:
         luck = [kind for kind in classes if kind in _RANDOM]
         streams = [name for name in _views(tree) if name.lower() in self._known]
         random = None if plan.deterministic() and not luck else (luck or ["an expression"])[0]
+        reads, joins = _reading(tree, self._known)
+        keeps_stored = any(
+            (left and not right and how not in _KEEPS_LEFT)
+            or (right and not left and how not in _KEEPS_RIGHT)
+            for how, left, right in joins
+        )
         return Analysis(
-            nodes=tuple(_nodes(tree)),
+            nodes=tuple(
+                node
+                for node, has_stream in zip(_nodes(tree), reads, strict=True)
+                if has_stream or node in _NOT_FIXED or not streams
+            ),
             expressions=frozenset(classes),
             streams=tuple(streams),
             columns=tuple(frame.columns),
             random=random,
             shape=_shape(tree),
-            joins=tuple(_joins(tree)),
-            joins_tables=len(streams) == 1 and _joins_tables(tree, self._known),
+            joins=tuple(how for how, left, right in joins if left and right),
+            joins_tables=len(streams) == 1 and bool(joins) and not keeps_stored,
+            keeps_stored=keeps_stored,
         )
 
 
@@ -230,7 +246,8 @@ def _window_of(kind: str) -> str:
 
 _OF_QUERIES = frozenset(
     {
-        *("Project", "Filter", "Aggregate", "Sort", "GlobalLimit", "LocalLimit", "Offset", "Tail"),
+        *("Project", "Filter", "Aggregate", "Sort", "GlobalLimit", "LocalLimit", "LimitAll"),
+        *("Offset", "Tail"),
         *("Distinct", "Union", "Except", "Intersect", "Join", "LateralJoin", "Sample", "Pivot"),
         *("Unpivot", "Generate", "Repartition", "RepartitionByExpression", "SubqueryAlias"),
         *("UnresolvedWith", "UnresolvedHaving", "UnresolvedHint", "UnresolvedRelation"),
@@ -299,40 +316,42 @@ _KEEPS_LEFT = ("Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti")
 _KEEPS_RIGHT = ("Inner", "Cross", "RightOuter")
 
 
-def _joins_tables(tree: list[dict[str, Any]], streams: frozenset[str]) -> bool:
-    """Tells whether a stream is joined with tables such that each tuple has its results at once."""
-    position = 0
-    fine, some = True, False
+_NOT_FIXED = frozenset({"Sample", "GlobalLimit", "LocalLimit"})
+"""Nodes that matter over stored rows, too: which rows they leave may be different each time."""
 
-    def reads_stream() -> bool:
-        """Walks over the next node and all below it."""
-        nonlocal position, fine, some
-        node = tree[position]
-        above = tree[position - 1] if position else node
+
+def _reading(
+    tree: list[dict[str, Any]], streams: frozenset[str]
+) -> tuple[list[bool], list[tuple[str, bool, bool]]]:
+    """Tells of every node whether it or one below reads a stream, and how relations are joined:
+    Inner, LeftOuter and so on, and whether left and right have a stream.
+    """
+    reads = [False] * len(tree)
+    joins: list[tuple[str, bool, bool]] = []
+    of_ctes: dict[Any, bool] = {}
+
+    def walk(place: int) -> int:
+        """Walks over a node and all below it, and gives the place behind."""
+        node, above, after = tree[place], tree[max(0, place - 1)], place + 1
         kind = node["class"].rsplit(".", 1)[-1]
-        position += 1
-        found = kind == "View" and above["class"].endswith(".SubqueryAlias") and (
-            str(above["identifier"]["name"]).lower() in streams
-        )  # fmt: skip
-        children = [reads_stream() for _ in range(int(node["num-children"]))]
+        if kind == "View" and above["class"].endswith(".SubqueryAlias"):
+            reads[place] = str(above["identifier"]["name"]).lower() in streams
+        elif kind == "CTERelationRef":
+            reads[place] = of_ctes.get(node["cteId"], False)
+        sides: list[bool] = []
+        for _ in range(int(node["num-children"])):
+            child, after = after, walk(after)
+            sides.append(reads[child])
+        reads[place] |= any(sides)
+        if kind == "CTERelationDef":
+            of_ctes[node["id"]] = reads[place]
         if kind == "Join":
-            some = True
             how = str(node["joinType"]["object"]).rsplit(".", 1)[-1].rstrip("$")
-            fine &= not (
-                (children[0] and how not in _KEEPS_LEFT)
-                or (children[1] and how not in _KEEPS_RIGHT)
-            )
-        return found or any(children)
+            joins.append((how, sides[0], sides[1]))
+        return after
 
-    reads_stream()
-    return some and fine
-
-
-def _joins(tree: list[dict[str, Any]]) -> Iterator[str]:
-    """Gives how relations are joined: Inner, LeftOuter and so on."""
-    for node in tree:
-        if node["class"].endswith(".Join"):
-            yield str(node["joinType"]["object"]).rsplit(".", 1)[-1].rstrip("$")
+    walk(0)
+    return reads, joins
 
 
 def _not_a_query(query: Query, kind: str) -> QueryRefused:

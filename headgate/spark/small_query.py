@@ -96,6 +96,8 @@ class SmallQuery:
 
     def _by_job(self, session: SparkSession, views: Mapping[str, pa.Table]) -> pa.Table:
         for name, table in views.items():
+            if not table.num_rows:
+                table = table.schema.empty_table()  # pyspark cannot take maps without any chunk
             frame = session.createDataFrame(table, self._schema(name, table))
             frame.coalesce(1).createOrReplaceTempView(name)
         frame = session.sql(self._text)

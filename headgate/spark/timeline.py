@@ -236,6 +236,33 @@ class Timeline:
             later = (each.first_tuple for each in self._onwards(end))
             return next(later, NEVER)
 
+    def came(self, stream: str, end: int) -> int:
+        """Counts the tuples of a stream that came before train `end`."""
+        with self._lock:
+            for each in self._backwards(end):
+                if each.stream == stream and each.train >= 0:
+                    return each.first_tuple + each.tuples
+            later = (
+                e.first_tuple for e in self._onwards(end) if e.stream == stream and e.train >= 0
+            )
+            return next(later, 0)
+
+    def seen(self, stream: str, numbers: Times, other: str) -> Times:
+        """Counts for tuples of a stream, by number, those of another that had come by then."""
+        if other == stream:
+            return numbers + 1
+        with self._lock:
+            came, firsts, counts = self.came(other, self._first), [0], [0]
+            for each in self._entries:
+                if each.train >= 0 and each.stream == other:
+                    came = each.first_tuple + each.tuples
+                elif each.train >= 0 and each.stream == stream:
+                    firsts.append(each.first_tuple)
+                    counts.append(came)
+        at = np.searchsorted(np.array(firsts), numbers, side="right") - 1
+        found: Times = np.array(counts, dtype=np.int64)[at]
+        return found
+
     def closing(self, first: int, end: int, axis: Axis) -> tuple[Times, NDArray[np.float64]]:
         """Gives the watermark behind each of some trains, and when they arrived."""
         entries = self._between(first, end)
@@ -344,7 +371,9 @@ class Timeline:
         with self._lock:
             lows = self._lows(passed)
             for entry in self._between(self._needed, passed):
-                if entry.train >= 0 and any(self._reaches(entry, *low) for low in lows):
+                if entry.train >= 0 and any(
+                    self._reaches(entry, axis, low[entry.stream]) for axis, low in lows
+                ):
                     break
                 self._times[entry.stream].forget(entry.train)
                 self._needed = entry.number + 1
@@ -360,14 +389,20 @@ class Timeline:
                 del self._entries[: before - self._first]
                 self._first = before
 
-    def _lows(self, passed: int) -> list[tuple[Axis, int]]:
-        """Gives the places from which on windows need tuples, once all have passed a train."""
-        lows: list[tuple[Axis, int]] = []
+    def _lows(self, passed: int) -> list[tuple[Axis, dict[str, int]]]:
+        """Gives the places from which on windows need tuples of streams, once all have passed a
+        train.
+        """
+        lows: list[tuple[Axis, dict[str, int]]] = []
         for axis, size in self._sizes.items():
-            mark = self.watermark(passed, axis)
-            lows.append((axis, NEVER if mark == NEVER else mark - size))
+            if axis == "rows":
+                low = {stream: self.came(stream, passed) - size for stream in self._sources}
+            else:
+                mark = self.watermark(passed)
+                low = dict.fromkeys(self._sources, NEVER if mark == NEVER else mark - size)
+            lows.append((axis, low))
         since = self.open_sessions.kept_since(passed)
-        return lows if since is None else [*lows, ("time", since)]
+        return lows if since is None else [*lows, ("time", dict.fromkeys(self._sources, since))]
 
     def _between(self, first: int, end: int) -> list[Entry]:
         with self._lock:

@@ -21,6 +21,7 @@ from headgate.model.window import (
     Stateful,
     arrival_column,
     has_column,
+    place_columns,
     time_column,
 )
 from headgate.model.window_ends import NEVER, Times, windows_of
@@ -196,15 +197,16 @@ class Windowed:
         A tuple that comes out because it has no partner, or has one, does when the watermark says
         that none can come any more.
         """
-        inputs = self._how.inputs
+        inputs, axis = self._how.inputs, self._axis
         before, after = self._timeline.watermark(first), self._timeline.watermark(end)
-        low = NEVER if before == NEVER else before - self._how.reach
         rows = []
         for each in inputs:
-            if (each.stream, low) not in known:
-                found = self._timeline.rows(each.stream, first, end, "time", low)
-                known[each.stream, low] = found or self._no_tuples(each)
-            rows.append(known[each.stream, low])
+            mark = self._timeline.came(each.stream, first) if axis == "rows" else before
+            low = NEVER if mark == NEVER else mark - self._how.reach
+            if (each.stream, axis, low) not in known:
+                found = self._timeline.rows(each.stream, first, end, axis, low)
+                known[each.stream, axis, low] = found or self._no_tuples(each)
+            rows.append(known[each.stream, axis, low])
         made: list[pa.Table] = []
         for turn, each in enumerate(rows):
             if self._how.join in ("LeftSemi", "LeftAnti") or not each.new.any():
@@ -244,12 +246,27 @@ class Windowed:
             zip(self._how.inputs, rows, chosen, strict=True)
         ):
             # The same table for every query that has these rows: what is found over it is known.
-            key = number, id(found), which
+            key = number, id(found), which, self._others(number)
             if key not in known:
-                table = found.table.append_column(time_column(number), pa.array(found.place))
+                table = self._placed(found.table, number, found.place)
                 known[key] = _renamed(table, arrival_column(number)).filter(pa.array(wanted))
             views[each.view] = known[key]
         return self._query(session, views, known)
+
+    def _others(self, number: int) -> tuple[str, ...]:
+        """Gives the streams of whose tuples is told, beside those of a view, how many had come."""
+        if self._axis == "time":
+            return ()
+        return tuple(each.stream for n, each in enumerate(self._how.inputs) if n != number)
+
+    def _placed(self, table: pa.Table, number: int, place: Times) -> pa.Table:
+        """Adds where the tuples of a view lie."""
+        stream = self._how.inputs[number].stream
+        seen = [self._timeline.seen(stream, place, other) for other in self._others(number)]
+        columns = place_columns(number, self._how.windows)
+        for name, values in zip(columns, (place, *seen), strict=True):
+            table = table.append_column(name, pa.array(values))
+        return table
 
     def _with(self, made: pa.Table, sides: Iterable[int]) -> pa.Table:
         """Gives the rows of a join that have a tuple of these sides, and of no other."""
@@ -290,9 +307,7 @@ class Windowed:
             elif self._how.mode == "pairs":
                 views = {
                     each.view: _renamed(
-                        self._nothing(each.stream).append_column(
-                            time_column(number), pa.array([], pa.int64())
-                        ),
+                        self._placed(self._nothing(each.stream), number, np.zeros(0, np.int64)),
                         arrival_column(number),
                     )
                     for number, each in enumerate(self._how.inputs)

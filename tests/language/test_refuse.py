@@ -8,9 +8,11 @@ from headgate.language.refuse import (
     NODES,
     STATELESS,
     SUBQUERIES,
+    refuse_hidden,
     refuse_luck,
     refuse_stateful,
 )
+from headgate.model.query import Query
 
 
 @pytest.mark.parametrize("node", sorted(NODES))
@@ -47,3 +49,11 @@ def test_a_text_that_sqlglot_cannot_read_is_refused_without_a_line() -> None:
 def test_luck_is_refused_with_its_name() -> None:
     with pytest.raises(QueryRefused, match="query 'q': Rand has no fixed answer"):
         refuse_luck("q", "Rand")
+
+
+def test_a_column_that_would_not_come_out_is_refused() -> None:
+    """Behind a window, columns that begin like ours are taken away."""
+    refuse_hidden(Query(name="q", sql="SELECT '__hg_x' AS x FROM s [ROWS 5]", query_class="H"))
+    hidden = Query(name="q", sql="SELECT k AS `__HG_x` FROM s [ROWS 5]", query_class="H")
+    with pytest.raises(QueryRefused, match="__HG_x begins with __hg_"):
+        refuse_hidden(hidden)

@@ -52,6 +52,7 @@ def _refusal(headgate: Headgate, sql: str) -> str:
         ("SELEC location FROM sensors", ["cannot be parsed: Syntax error at or near 'SELEC'"]),
         ("SELECT location FROM senors", ["stream `senors` does not exist", "a stream of the pipe"]),
         ("SELECT 1", ["FROM names 0 streams"]),
+        ("SELECT count(*) AS n FROM range(3)", ["FROM names 0 streams", "exactly one stream"]),
         (
             "SELECT location FROM sensors\nORDER BY location",
             ["query 'late', line 2: ORDER BY cannot run continuously", "no last row"],
@@ -91,8 +92,9 @@ def _refusal(headgate: Headgate, sql: str) -> str:
             ["FROM sensors has no window", "FROM sensors [RANGE 10 SECONDS]"],
         ),
         (
-            "SELECT a.location FROM sensors [ROWS 5] a, sensors [ROWS 5] b",
-            ["ROWS is for a query over one stream", "use RANGE"],
+            "SELECT a.location FROM sensors [ROWS 5] a LEFT JOIN sensors [ROWS 5] b"
+            " ON a.location = b.location",
+            ["LeftOuter join is not possible of ROWS windows", "use RANGE"],
         ),
         ("SELECT tempo FROM sensors [ROWS 5]", ["column `tempo` does not exist in the stream"]),
         ("SELECT rand() AS r FROM sensors [ROWS 5]", ["Rand has no fixed answer"]),

@@ -53,6 +53,40 @@ def test_a_tuple_is_late_below_the_watermark_before_it(make: Make) -> None:
     assert [timeline.watermark(end, "rows") for end in (0, 1, 2)] == [0, 6, 9]
 
 
+def test_a_tuple_knows_how_many_of_another_stream_had_come(make: Make) -> None:
+    world = make(stream("a"), stream("b"))
+    world.reads(over(2, axis="rows", mode="pairs", streams=("a", "b")))
+    world.take("a", 1, 2, 3)
+    world.take("b", 5, None)
+    world.take("a", 2)
+    world.take("b", 6)
+    for _ in range(2):
+        timeline = world.timeline
+        assert [timeline.came("b", end) for end in range(5)] == [0, 0, 2, 2, 3]
+        assert timeline.seen("a", np.arange(4), "b").tolist() == [0, 0, 0, 2]
+        assert timeline.seen("b", np.arange(3), "a").tolist() == [3, 3, 4]
+        assert timeline.seen("a", np.arange(4), "a").tolist() == [1, 2, 3, 4]
+        world.begin()
+
+
+def test_the_last_tuples_of_every_stream_are_kept(make: Make) -> None:
+    world = make(stream("a"), stream("b"))
+    world.reads(over(2, axis="rows", mode="pairs", streams=("a", "b")))
+    for time in range(4):
+        world.take("a", time)
+        world.take("b", time)
+    world.timeline.drop(world.end)
+    assert (world.timeline.held("a"), world.timeline.held("b")) == (2, 2)
+    for time in range(4):
+        world.take("a", time)
+    world.timeline.drop(world.end)
+    # What is left begins with the oldest tuple that is in a window.
+    assert (world.timeline.held("a"), world.timeline.held("b")) == (3, 2)
+    world.begin()
+    assert world.timeline.came("b", world.end) == 4
+    assert world.timeline.seen("a", np.array([3, 7]), "b").tolist() == [3, 4]
+
+
 def test_the_watermark_is_the_least(make: Make) -> None:
     world = make(stream("a"), stream("b", lateness_s=5e-6))
     world.take("a", 100)

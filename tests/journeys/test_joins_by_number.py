@@ -1,0 +1,155 @@
+"""Joins of windows by number: a tuple meets the last so many of the other stream as it comes."""
+
+from collections import Counter
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crash import CrashAt
+from independent import committed_rows
+from pyspark.sql import SparkSession
+from sources import balanced, consume, until
+from two_streams import Row, gate_over, rows_of, write
+
+from headgate import Headgate, Query
+from headgate.errors import QueryRefused
+
+pytestmark = pytest.mark.spark
+
+TEXTS = {
+    "two": "SELECT a.v AS x, b.v AS y FROM lefts [ROWS 7] a JOIN rights [ROWS 4] b ON a.k = b.k",
+    "where": "SELECT a.v AS x, b.v AS y FROM lefts [ROWS 7] a, (SELECT k, v + 1 AS v"
+    " FROM rights [ROWS 4]) b WHERE a.k <=> b.k AND a.v < b.v",
+    "three": "SELECT a.v AS x, b.v AS y, c.v AS z FROM lefts [ROWS 3] a JOIN rights [ROWS 4] b"
+    " ON a.k = b.k JOIN lefts [ROWS 2] c ON b.k = c.k",
+}
+
+
+def came(gate: Headgate, streams: dict[str, list[Row]]) -> list[tuple[str, int, Row]]:
+    """Gives all tuples in the order of the timeline, with their numbers."""
+    entries = gate._engine._store.timelines["lefts__rights__time"]._entries
+    return [
+        (each.stream, number, streams[each.stream][number])
+        for each in entries
+        for number in range(each.first_tuple, each.first_tuple + each.tuples)
+    ]
+
+
+def met(order: list[tuple[str, int, Row]], *windows: tuple[str, int]) -> list[tuple[Row, ...]]:
+    """Gives the tuples that meet: those in all windows when the last of them comes."""
+    found: list[tuple[Row, ...]] = []
+    lasts: dict[str, list[Row]] = {"lefts": [], "rights": []}
+    for stream, _, row in order:
+        lasts[stream].append(row)
+        for turn in [n for n, window in enumerate(windows) if window[0] == stream]:
+            combinations: list[tuple[Row, ...]] = [()]
+            for number, (name, size) in enumerate(windows):
+                rows = lasts[name][-size:]
+                if number == turn:
+                    rows = rows[-1:]
+                elif name == stream and number < turn:
+                    rows = rows[:-1]
+                combinations = [(*each, one) for each in combinations for one in rows]
+            found += combinations
+    return found
+
+
+def check(folder: Path, order: list[tuple[str, int, Row]]) -> None:
+    pairs = met(order, ("lefts", 7), ("rights", 4))
+    triples = met(order, ("lefts", 3), ("rights", 4), ("lefts", 2))
+    expected: dict[str, Counter[Any]] = {
+        "two": Counter((a[1], b[1]) for a, b in pairs if a[0] == b[0] is not None),
+        "where": Counter((a[1], b[1] + 1) for a, b in pairs if a[0] == b[0] and a[1] < b[1] + 1),
+        "three": Counter(
+            (a[1], b[1], c[1]) for a, b, c in triples if a[0] == b[0] == c[0] is not None
+        ),
+    }
+    for name, rows in expected.items():
+        assert committed_rows(folder / "state" / "results" / name) == rows, name
+        assert rows, name
+
+
+@pytest.mark.parametrize(("train_tuples", "lane"), [(1, "driver"), (30, "job")])
+def test_a_tuple_meets_the_last_so_many_of_the_other_stream(
+    spark: SparkSession, tmp_path: Path, train_tuples: int, lane: str
+) -> None:
+    """Tuples that are late or have no time are among them."""
+    lefts, rights = rows_of(21, 80), rows_of(22, 60)
+    write(tmp_path / "left", lefts, 8)
+    write(tmp_path / "right", rights, 5)
+    gate = gate_over(spark, tmp_path, TEXTS, train_tuples=train_tuples, lane=lane)
+    gate.start()
+    consume(gate, len(lefts) + len(rights))
+    report = gate.stop()
+    assert report is not None
+    assert not report.errors
+    check(tmp_path, came(gate, {"lefts": lefts, "rights": rights}))
+    balanced(gate)
+
+
+def test_a_crash_changes_no_join_by_number(spark: SparkSession, tmp_path: Path) -> None:
+    lefts, rights = rows_of(23, 60), rows_of(24, 60)
+    write(tmp_path / "left", lefts, 6)
+    write(tmp_path / "right", rights, 6)
+    crash = CrashAt("step journalled", 4)
+    first = gate_over(spark, tmp_path, TEXTS, reached=crash, workers=1, train_tuples=15)
+    first.start()
+    until(crash.dead.is_set, first)
+    first.stop()
+    second = gate_over(spark, tmp_path, TEXTS, workers=1, train_tuples=15)
+    second.start()
+    consume(second, len(lefts) + len(rights))
+    second.stop()
+    check(tmp_path, came(second, {"lefts": lefts, "rights": rights}))
+    balanced(second)
+
+
+def test_the_log_keeps_no_more_than_the_last_tuples(spark: SparkSession, tmp_path: Path) -> None:
+    lefts, rights = rows_of(25, 90), rows_of(26, 90)
+    write(tmp_path / "left", lefts, 30)
+    write(tmp_path / "right", rights, 30)
+    gate = gate_over(spark, tmp_path, {"two": TEXTS["two"]}, train_tuples=6, retention_s=0)
+    gate.start()
+    consume(gate, len(lefts) + len(rights))
+    timeline = gate._engine._store.timelines["lefts__rights__time"]
+    gate.stop()
+    assert timeline.held("lefts") > 15
+    assert timeline.held("rights") > 15
+
+
+def test_windows_by_number_of_one_stream_are_joined_whole(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = rows_of(27, 60)
+    write(tmp_path / "left", rows, 4)
+    sql = "SELECT count(*) AS n FROM lefts [ROWS 10 SLIDE 5] a JOIN lefts [ROWS 5 SLIDE 5] b" \
+        " ON a.k = b.k"  # fmt: skip
+    gate = gate_over(spark, tmp_path, {"q": sql})
+    gate.start()
+    consume(gate, len(rows))
+    gate.stop()
+    expected: Counter[tuple[int]] = Counter()
+    for end in range(5, len(rows) + 1, 5):
+        both = product(rows[max(0, end - 10) : end], rows[end - 5 : end])
+        expected[(sum(a[0] == b[0] is not None for a, b in both),)] += 1
+    assert committed_rows(tmp_path / "state" / "results" / "q") == expected
+
+
+REFUSED = {
+    "SELECT a.v AS x FROM lefts [ROWS 5] a JOIN rights [RANGE 5 SECONDS] b ON a.k = b.k":
+        "ROWS stands beside RANGE",
+    "SELECT a.v AS x FROM lefts [ROWS 5 SLIDE 5] a JOIN rights [ROWS 5 SLIDE 5] b ON a.k = b.k":
+        "SLIDE of ROWS is for one stream",
+    "SELECT a.v AS x FROM lefts [ROWS 5] a LEFT JOIN rights [ROWS 5] b ON a.k = b.k":
+        "LeftOuter join is not possible of ROWS windows",
+}  # fmt: skip
+
+
+def test_refusals_say_what_windows_by_number_cannot_do(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path / "left", rows_of(1, 5), 1)
+    write(tmp_path / "right", rows_of(2, 5), 1)
+    gate = gate_over(spark, tmp_path, {})
+    for sql, said in REFUSED.items():
+        with pytest.raises(QueryRefused, match=said):
+            gate.add_query(Query(name="q", sql=sql, query_class="N"))
