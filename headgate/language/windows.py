@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from headgate.errors import QueryRefused
 from headgate.language.tokens import tokens_of
 from headgate.model.query import Query
-from headgate.model.window import Window
+from headgate.model.window import WRITTEN, Window
 
 MICROSECONDS = {
     "microsecond": 1,
@@ -23,8 +23,6 @@ MICROSECONDS = {
 }
 LONGEST = 2**60
 """Microseconds that can be added to any time, and more tuples than there are."""
-
-FIX = "write [RANGE 60 SECONDS SLIDE 10 SECONDS], [RANGE 10 SECONDS] or [ROWS 100 SLIDE 10]"
 
 _CLAUSES = (TokenType.L_BRACKET, TokenType.RANGE, TokenType.ROWS)
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
@@ -249,5 +247,7 @@ def _call(query: Query, call: str, token: Token, arguments: Sequence[str]) -> Wi
     return Window(axis="time", size=size, slide=slide, offset=(start + size) % slide)
 
 
-def _refused(query: Query, clause: str, token: Token, reason: str, fix: str = FIX) -> QueryRefused:
+def _refused(
+    query: Query, clause: str, token: Token, reason: str, fix: str = f"write {WRITTEN}"
+) -> QueryRefused:
     return QueryRefused(query=query.name, clause=clause, reason=reason, fix=fix, line=token.line)

@@ -9,6 +9,9 @@ Axis = Literal["time", "rows"]
 HIDDEN = "__hg_"
 """How columns and views begin that no user sees."""
 
+WRITTEN = "[RANGE 60 SECONDS SLIDE 10 SECONDS], [RANGE 10 SECONDS] or [ROWS 100 SLIDE 10]"
+"""How windows are written behind the name of a stream."""
+
 START, END, ARRIVED = f"{HIDDEN}start", f"{HIDDEN}end", f"{HIDDEN}arrived"
 """Where a result's window begins and ends, and when the last of the tuples that make it arrived."""
 

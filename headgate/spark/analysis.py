@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from headgate.errors import QueryRefused
 from headgate.model.network import Path
 from headgate.model.query import Query
-from headgate.model.window import Stateful, arrival_column, place_columns, time_column
+from headgate.model.window import WRITTEN, Stateful, arrival_column, place_columns, time_column
 from headgate.spark.group import quoted
 from headgate.spark.refusals import SPARK_ERRORS, reason_of
 
@@ -371,12 +371,11 @@ def _unparsed(query: Query, error: ParseException) -> QueryRefused:
         first, _, second = place.partition(", pos ")
         line, column = int(first), int(second) + 1
     reason = reason_of(error)
-    several = ";" in query.sql.rstrip().rstrip(";")
-    fix = (
-        "write one statement; register the others as queries of their own"
-        if several
-        else "correct the text"
-    )
+    fix = "correct the text"
+    if ";" in query.sql.rstrip().rstrip(";"):
+        fix = "write one statement; register the others as queries of their own"
+    elif "near '['" in reason:
+        fix = f"write a window behind a stream as {WRITTEN}"
     return QueryRefused(
         query=query.name, clause="the text", reason=f"cannot be parsed: {reason}", fix=fix,
         line=line, column=column,

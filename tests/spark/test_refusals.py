@@ -50,6 +50,7 @@ def _refusal(headgate: Headgate, sql: str) -> str:
         ("CREATE VIEW v AS SELECT * FROM sensors", ["is not a SELECT"]),
         ("SET spark.sql.ansi.enabled = false", ["is not a SELECT"]),
         ("SELEC location FROM sensors", ["cannot be parsed: Syntax error at or near 'SELEC'"]),
+        ("SELECT * FROM sensors [NOW]", ["or near '['", "Fix: write a window behind a stream as"]),
         ("SELECT location FROM senors", ["stream `senors` does not exist", "a stream of the pipe"]),
         ("SELECT 1", ["FROM names 0 streams"]),
         ("SELECT count(*) AS n FROM range(3)", ["FROM names 0 streams", "exactly one stream"]),
