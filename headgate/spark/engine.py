@@ -50,6 +50,9 @@ log = logging.getLogger("headgate.spark")
 
 NO_MORE = Limits()
 
+QUIET_S = 5.0
+"""After so long without an event the clock is told of: trains get too old also while none comes."""
+
 STOP_S, LEAST_S = 8.5, 0.5
 """What a stop takes at the most, but for Spark's own: so that it is over in ten seconds. Results on
 their way have so long to arrive in any case."""
@@ -522,6 +525,7 @@ class SparkEngine:
         self._journal.close()
 
     def _wait(self, wake_at_s: float) -> Event | None:
+        since_s = time.monotonic()
         while True:
             idle = not self._calls.running and self._events.empty()
             tried_again = set(self._calls.attempts) - self._unplanned
@@ -547,7 +551,8 @@ class SparkEngine:
             try:
                 return self._events.get(timeout=min(left_s, 0.5))
             except queue.Empty:
-                continue
+                if time.monotonic() - since_s >= QUIET_S:
+                    return ClockTicked(self.now_s())
 
     def _look_after_sources(self) -> None:
         """Notices a source that died; the run ends once the last has and all is processed."""

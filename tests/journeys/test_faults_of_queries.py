@@ -37,6 +37,26 @@ def test_a_query_that_makes_ten_rows_of_one_does_not_stop_the_others(
     assert committed_rows(tmp_path / "state/results/many").total() == 10 * offered
 
 
+def test_a_query_that_failed_and_resumes_after_retention_tells_of_the_gap(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log does not wait for it: with no retention, what the other has passed is gone."""
+    offered = write_readings(tmp_path / "source", files=3, rows=50)
+    queries = {"all": ("H", ALL), "bad": ("H", "SELECT CAST(location AS INT) AS n FROM sensors")}
+    gate = gate_over(spark, tmp_path, queries, retention_s=0)
+    gate.start()
+    until(lambda: gate.query("bad").exception() is not None, gate)
+    consume(gate, offered, but=("bad",))
+    until(lambda: not list((tmp_path / "state/log/sensors").glob("*.parquet")), gate)
+    gate.stop()
+    again = gate_over(spark, tmp_path, queries, retention_s=0)
+    again.start()
+    again.stop()
+    assert f"'bad' was away too long: retention has dropped {offered} tuples" in caplog.text
+    assert again.accounts()["bad"].missed == offered
+    balanced(again)
+
+
 def test_a_job_that_never_ends_fails_alone(spark: SparkSession, tmp_path: Path) -> None:
     def doze(value: int) -> int:
         time.sleep(3600)
