@@ -13,6 +13,7 @@ from headgate.errors import (
     RecoveryRefused,
     RequestRefused,
     ResultsHidden,
+    SinkBehind,
     SinkUnwritable,
     StatisticsMissing,
     StepFailed,
@@ -92,6 +93,10 @@ SENTENCES = [
     (
         SinkUnwritable(folder="results/q", cause="Read-only file system"),
         "its results cannot be written to results/q: Read-only file system",
+    ),
+    (
+        SinkBehind(format="jdbc", waiting_bytes=1_200_000),
+        "its jdbc sink takes nothing, and 1,200,000 bytes wait for it",
     ),
     (
         ResultsHidden(folder="state/results/q"),
