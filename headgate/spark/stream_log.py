@@ -17,6 +17,7 @@ from pyspark.sql.types import DoubleType, StructField, StructType
 
 from headgate.errors import RecoveryRefused, TrainUnreadable
 from headgate.model.stream import ARRIVED_AT
+from headgate.spark.dead_letters import LetterFile
 from headgate.spark.files import flush, flush_all, put, remove, size_of
 from headgate.spark.journal import Journal, NewTrain, Train
 from headgate.spark.passage import ZONE
@@ -81,6 +82,7 @@ class StreamLog:
         self._journal = journal
         self._folder = state / "log" / stream
         self._folder.mkdir(parents=True, exist_ok=True)
+        self.letters = LetterFile(state, stream, journal, reached)
         self.next_number = journal.next_train(stream)
         kept = journal.trains(stream)
         self.bytes, self._counting = sum(train.bytes for train in kept), threading.Lock()
