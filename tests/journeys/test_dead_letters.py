@@ -78,7 +78,7 @@ def each_once(state: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "ingest"),
-    [("json", "driver"), ("csv", "driver"), ("python", "driver")],
+    [("json", "driver"), ("python", "driver"), ("json", "spark"), ("csv", "spark")],
 )
 def test_a_bad_record_is_a_letter_once_however_often_the_run_dies(
     spark: SparkSession, tmp_path: Path, kind: str, ingest: str
@@ -106,7 +106,7 @@ def test_a_bad_record_is_a_letter_once_however_often_the_run_dies(
     assert sorted(row.i for row in results.collect()) == [n for n in GOOD if n % 2 == 0]
 
 
-@pytest.mark.parametrize("ingest", ["driver"])
+@pytest.mark.parametrize("ingest", [pytest.param("driver", marks=pytest.mark.long), "spark"])
 def test_kill_between_letters_and_journal_leaves_no_letter_twice(
     tmp_path: Path, ingest: str
 ) -> None:
