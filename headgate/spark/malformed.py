@@ -65,7 +65,7 @@ def letters_of(tables: Iterable[pa.Table], source_batch: int) -> Iterator[Letter
         dead = table.filter(table[RECORD].is_valid())
         record: Any
         for record, file in zip(dead[RECORD].to_pylist(), dead[FILE].to_pylist(), strict=True):
-            if left and last == (record, file):
+            if left > 0 and last == (record, file):
                 left -= 1
                 continue
             rows = len(elements_of(record)) if record else inf
