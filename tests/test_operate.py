@@ -129,6 +129,19 @@ def test_status_is_a_table_with_a_line_for_each_query(run: Run) -> None:
     assert [each["query"] for each in listed["queries"]] == ["hot", "all"]
 
 
+def test_status_tells_how_many_dead_letters_a_stream_has(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "words").mkdir()
+    (tmp_path / "words" / "a.json").write_text('{"word": "a"}\nnonsense\nand more\n')
+    words = {"format": "json", "schema": "word STRING", "options": {"path": f"{tmp_path}/words"}}
+    file = tmp_path / "more.yaml"
+    file.write_text(yaml.safe_dump({"streams": {"words": words}}))
+    assert "dead letters" not in headgate("status", "--state", run.state).stdout
+    assert headgate("add", str(file), "--state", run.state).returncode == 0
+    run.until(lambda: Client(Path(run.state)).status()["dead_letters"] == {"words": 2})
+    assert "dead letters of words: 2\n" in headgate("status", "--state", run.state).stdout
+    assert headgate("drop", "words", "--state", run.state).returncode == 0
+
+
 def test_explain_shows_how_a_query_runs(run: Run) -> None:
     done = headgate("explain", "hot", "--state", run.state)
     assert done.returncode == 0, done.stderr

@@ -113,6 +113,8 @@ def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False
     for each in found["queries"]:
         if each["cause"]:
             out.print(each["cause"], highlight=False, markup=False)
+    for stream, letters in found["dead_letters"].items():
+        out.print(f"dead letters of {stream}: {letters:,}", highlight=False, markup=False)
 
 
 def explain(

@@ -58,7 +58,10 @@ def status_of(roster: Roster, run: Running, policy: str) -> dict[str, Any]:
             "account": None if account is None else asdict(account),
             "statistics": _figures(handle),
         })  # fmt: skip
-    return {"policy": policy, "streams": roster.catalogue.sources, "queries": rows}
+    return {
+        "policy": policy, "streams": roster.catalogue.sources,
+        "dead_letters": roster.engine.dead_letters(), "queries": rows,
+    }  # fmt: skip
 
 
 def starting(roster: Roster, policy: str, rehearsed_of: tuple[int, int]) -> dict[str, Any]:
@@ -72,8 +75,8 @@ def starting(roster: Roster, policy: str, rehearsed_of: tuple[int, int]) -> dict
     ]  # fmt: skip
     done, of = rehearsed_of
     return {
-        "policy": policy, "streams": roster.catalogue.sources, "queries": rows,
-        "starting": {"rehearsed": done, "of": of},
+        "policy": policy, "streams": roster.catalogue.sources, "dead_letters": {},
+        "queries": rows, "starting": {"rehearsed": done, "of": of},
     }  # fmt: skip
 
 

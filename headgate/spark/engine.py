@@ -160,6 +160,7 @@ class SparkEngine:
         self._returned_at_s: float | None = None
         self._totals: dict[str, tuple[int, int]] | None = None
         self._accounts: dict[str, Account] | None = None
+        self._letters: dict[str, int] | None = None
         self.loop_s = 0.0
         self.failures: list[HeadgateError] = []
 
@@ -174,7 +175,9 @@ class SparkEngine:
         query = path.query
         if path.into is not None:
             query = next(each.query for each in self._network.paths if each.stream == path.into)
-        cursor = self._journal.remember_query(query.name, query.sql, path.stream)
+        timeline = self._store.timelines.get(path.stream)
+        sources = (path.stream,) if timeline is None else timeline.streams
+        cursor = self._journal.remember_query(query.name, query.sql, path.stream, sources)
         if cursor.missed:
             log.warning(
                 "query '%s' was away too long: retention has dropped %s tuples of stream '%s' that"
@@ -467,6 +470,10 @@ class SparkEngine:
         """Gives what has become of every tuple, by query, over all runs."""
         return self._journal.accounts() if self._accounts is None else self._accounts
 
+    def dead_letters(self) -> dict[str, int]:
+        """Gives how many dead letters each stream has that has any, over all runs."""
+        return self._journal.letters() if self._letters is None else self._letters
+
     def shed(self, events: Sequence[TuplesShed]) -> list[TuplesShed]:
         """Makes it certain that queries pass over trains, and tells of it; gives which do."""
         certain: list[TuplesShed] = []
@@ -521,6 +528,7 @@ class SparkEngine:
             sink.close(max(LEAST_S, min(LAST_S, left_s)))
         for sink in self.sinks.values():
             sink.join()
+        self._letters = self._journal.letters()
         self._totals, self._accounts = self._journal.counts(), self._journal.accounts()
         self._journal.close()
 

@@ -63,7 +63,7 @@ class Entries:
         arrived_s = entry.arrived_at_s
         with self._journal.transaction(durable) as db:
             db.execute(
-                "INSERT INTO trains VALUES (?, ?, ?, ?, 0, ?, ?, ?, 1)",
+                "INSERT INTO trains VALUES (?, ?, ?, ?, 0, ?, ?, ?, 1, 0)",
                 (self._timeline, entry.number, entry.number, entry.tuples, arrived_s, arrived_s,
                  self._journal.end(db, self._timeline)[1]),
             )  # fmt: skip

@@ -14,6 +14,7 @@ from headgate.errors import ConfigRefused, RecoveryRefused
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.spark.journal import Train
 from headgate.spark.kafka_options import subscription_of
+from headgate.spark.malformed import tells_of_malformed, with_malformed
 from headgate.spark.refusals import SPARK_ERRORS, reason_of
 from headgate.spark.stream_log import StreamLog
 from headgate.workloads.forest import SCHEMA
@@ -99,6 +100,8 @@ def start_ingest(
         ended: a batch that waits for room in the log is given up then; it comes again.
     """
     source = _opened(session, stream)
+    if tells_of_malformed(session, stream, log.stream_schema):
+        source = with_malformed(session, stream, log.stream_schema)
     checkpoint = state / "checkpoints" / stream.name
     if log.next_number and not (checkpoint / "metadata").exists():
         raise RecoveryRefused(

@@ -46,8 +46,7 @@ class Intake:
         self._journal, self._state, self._rows = journal, state, rows
         self._arrived, self._pause_s, self._now_s = arrived, pause_s, now_s
         self._ingests: dict[str, tuple[StreamingQuery, threading.Event]] = {}
-        letters = state / "dead-letters"
-        self._poller = Poller([], journal, letters, arrived, pause_s, now_s, importance)
+        self._poller = Poller([], journal, arrived, pause_s, now_s, importance)
         self._polls = self._ended = False
 
     def begin(self, streams: Sequence[Stream], logs: Mapping[str, StreamLog]) -> None:

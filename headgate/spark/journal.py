@@ -5,7 +5,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ CREATE TABLE IF NOT EXISTS streams (name TEXT PRIMARY KEY, schema TEXT NOT NULL)
 CREATE TABLE IF NOT EXISTS trains (
   stream TEXT, number INTEGER, source_batch INTEGER, tuples INTEGER, bytes INTEGER,
   head_arrived_at_s REAL, mean_arrived_at_s REAL, first_tuple INTEGER, kept INTEGER DEFAULT 1,
+  first_letter INTEGER DEFAULT 0,
   PRIMARY KEY (stream, number), UNIQUE (stream, source_batch));
 CREATE TABLE IF NOT EXISTS cursors (
   query TEXT PRIMARY KEY, sql TEXT, stream TEXT, first_train INTEGER, next_train INTEGER,
@@ -30,6 +31,10 @@ CREATE TABLE IF NOT EXISTS entries (
   before INTEGER, top INTEGER, arrived_at_s REAL, PRIMARY KEY (timeline, number)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS positions (
   stream TEXT, key TEXT, value TEXT, PRIMARY KEY (stream, key)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS letters (
+  stream TEXT PRIMARY KEY, records INTEGER DEFAULT 0, bytes INTEGER, source_batch INTEGER);
+CREATE TABLE IF NOT EXISTS beginnings (
+  query TEXT, stream TEXT, first_letter INTEGER, PRIMARY KEY (query, stream)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS intents (step INTEGER, query TEXT, temporary TEXT, final TEXT);
 """
 
@@ -52,6 +57,20 @@ class NewTrain:
     stream: str
     train: Train
     source_batch: int
+
+
+@dataclass(frozen=True)
+class NewLetters:
+    """Dead letters that are about to count: how many, and how far their file then goes.
+
+    Args:
+        source_batch: which batch of its source they were in, where Structured Streaming counts.
+    """
+
+    stream: str
+    records: int
+    end_bytes: int
+    source_batch: int | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +124,7 @@ class Journal:
         try:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.executescript(TABLES)
+            self._add_columns()
             self._check_version(state)
         except sqlite3.DatabaseError as error:
             self.close()
@@ -135,8 +155,14 @@ class Journal:
                     fix="restore the schema, or use a new stream name or state directory",
                 )
 
-    def remember_query(self, query: str, sql: str, stream: str) -> Cursor:
-        """Gives where a query goes on; a new one begins with the oldest train that is kept."""
+    def remember_query(
+        self, query: str, sql: str, stream: str, sources: Sequence[str] = ()
+    ) -> Cursor:
+        """Gives where a query goes on; a new one begins with the oldest train that is kept.
+
+        Args:
+            sources: of a timeline, the streams whose trains it has.
+        """
         with self.transaction() as db:
             row = db.execute(
                 "SELECT sql, stream, next_train FROM cursors WHERE query = ?", (query,)
@@ -144,12 +170,15 @@ class Journal:
             if row is not None:
                 if (row[0], row[1]) != (sql, stream):
                     raise _other_text(query, row[0], sql)
+                self._count_letters(db, query, dict.fromkeys(sources or (stream,), 0))
                 return self._after_gap(db, query, stream, int(row[2]))
             first, first_tuple = self._beginning(db, stream)
             db.execute(
                 "INSERT INTO cursors (query, sql, stream, first_train, next_train, first_tuple)"
                 " VALUES (?, ?, ?, ?, ?, ?)", (query, sql, stream, first, first, first_tuple)
             )  # fmt: skip
+            before = {each: self._first_letter(db, each) for each in sources or (stream,)}
+            self._count_letters(db, query, before)
             return Cursor(first)
 
     def refuse_other_text(self, query: str, sql: str) -> None:
@@ -167,6 +196,7 @@ class Journal:
         with self.transaction() as db:
             db.execute("DELETE FROM cursors WHERE query = ?", (query,))
             db.execute("DELETE FROM intents WHERE query = ?", (query,))
+            db.execute("DELETE FROM beginnings WHERE query = ?", (query,))
 
     def _beginning(self, db: sqlite3.Connection, stream: str) -> tuple[int, int]:
         """Gives the oldest train that is kept, and its first tuple; else the next to come."""
@@ -175,6 +205,28 @@ class Journal:
             " ORDER BY number LIMIT 1", (stream,)
         ).fetchone()  # fmt: skip
         return (int(row[0]), int(row[1])) if row else self.end(db, stream)
+
+    def _first_letter(self, db: sqlite3.Connection, stream: str) -> int:
+        """Gives how many dead letters came before the oldest train that is kept."""
+        row = db.execute(
+            "SELECT first_letter FROM trains WHERE stream = ? AND kept ORDER BY number LIMIT 1",
+            (stream,),
+        ).fetchone()
+        return int(row[0]) if row else self._letters_of(db, stream)
+
+    def _letters_of(self, db: sqlite3.Connection, stream: str) -> int:
+        row = db.execute("SELECT records FROM letters WHERE stream = ?", (stream,)).fetchone()
+        return int(row[0]) if row else 0
+
+    def _count_letters(self, db: sqlite3.Connection, query: str, before: dict[str, int]) -> None:
+        """Notes how many letters streams had before a query began, unless that is known.
+
+        One that began before letters were counted has none before it.
+        """
+        db.executemany(
+            "INSERT OR IGNORE INTO beginnings VALUES (?, ?, ?)",
+            [(query, stream, letters) for stream, letters in before.items()],
+        )
 
     def end(self, db: sqlite3.Connection, stream: str) -> tuple[int, int]:
         """Gives the numbers of the next train and its first tuple, within a transaction."""
@@ -227,26 +279,36 @@ class Journal:
     def has_batch(self, stream: str, source_batch: int) -> bool:
         """Tells whether a source's batch is in the log already, so that a replay adds nothing."""
         return bool(self.read(
-            "SELECT 1 FROM trains WHERE stream = ? AND source_batch = ?", (stream, source_batch)
+            "SELECT 1 FROM trains WHERE stream = ?1 AND source_batch = ?2 UNION ALL"
+            " SELECT 1 FROM letters WHERE stream = ?1 AND source_batch = ?2", (stream, source_batch)
         ))  # fmt: skip
 
     def add_trains(
-        self, new: Sequence[NewTrain], positions: Sequence[tuple[str, str, str]] = ()
+        self,
+        new: Sequence[NewTrain],
+        positions: Sequence[tuple[str, str, str]] = (),
+        letters: Sequence[NewLetters] = (),
     ) -> None:
         """Puts trains into the log and, with them, where their sources stand.
 
         Args:
             positions: stream, key and value; a source reads them again after a restart.
+            letters: what could not be read of the same polls or batches.
         """
         with self.transaction() as db:
             for each in new:
                 train = each.train
                 db.execute(
-                    "INSERT INTO trains VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)",
+                    "INSERT INTO trains VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?)",
                     (each.stream, train.number, each.source_batch, train.tuples, train.bytes,
                      train.head_arrived_at_s, train.mean_arrived_at_s,
-                     self.end(db, each.stream)[1]),
+                     self.end(db, each.stream)[1], self._letters_of(db, each.stream)),
                 )  # fmt: skip
+            db.executemany(
+                "INSERT INTO letters VALUES (?, ?, ?, ?) ON CONFLICT (stream) DO UPDATE SET"
+                " records = records + excluded.records, bytes = excluded.bytes,"
+                " source_batch = excluded.source_batch", [astuple(each) for each in letters]
+            )  # fmt: skip
             db.executemany("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", positions)
 
     def first_tuple(self, stream: str, train: int) -> int:
@@ -259,6 +321,23 @@ class Journal:
     def positions(self, stream: str) -> dict[str, str]:
         """Gives where a stream's source stands: everything that it has told."""
         return dict(self.read("SELECT key, value FROM positions WHERE stream = ?", (stream,)))
+
+    def letter_bytes(self, stream: str) -> int | None:
+        """Gives how far a stream's file of dead letters counts; None if it never had one."""
+        rows = self.read("SELECT bytes FROM letters WHERE stream = ?", (stream,))
+        return int(rows[0][0]) if rows else None
+
+    def letters_end(self, stream: str, end_bytes: int) -> None:
+        """Notes how far a stream's file of dead letters goes, whoever has written or cut it."""
+        with self.transaction() as db:
+            db.execute(
+                "INSERT INTO letters (stream, bytes) VALUES (?, ?)"
+                " ON CONFLICT (stream) DO UPDATE SET bytes = excluded.bytes", (stream, end_bytes)
+            )  # fmt: skip
+
+    def letters(self) -> dict[str, int]:
+        """Gives how many dead letters every stream has, over all runs."""
+        return dict(self.read("SELECT stream, records FROM letters WHERE records", ()))
 
     def drop_trains(self, stream: str, before: int) -> None:
         """Notes that trains are gone, before their files are."""
@@ -344,12 +423,16 @@ class Journal:
             " (SELECT COALESCE(MAX(t.first_tuple + t.tuples), 0) FROM trains t"
             "   WHERE t.stream = c.stream),"
             " (SELECT COALESCE(SUM(t.tuples), 0) FROM trains t"
-            "   WHERE t.stream = c.stream AND t.number >= c.next_train)"
+            "   WHERE t.stream = c.stream AND t.number >= c.next_train),"
+            " (SELECT COALESCE(SUM(l.records - b.first_letter), 0) FROM beginnings b"
+            "   JOIN letters l ON l.stream = b.stream WHERE b.query = c.query)"
             " FROM cursors c", ()
         )  # fmt: skip
         return {
-            query: Account(end - first, delivered, filtered, queued, shed, missed, late)
-            for query, first, delivered, filtered, shed, missed, late, end, queued in rows
+            query: Account(
+                end - first + dead, delivered, filtered, queued, shed, missed, late, dead
+            )
+            for query, first, delivered, filtered, shed, missed, late, end, queued, dead in rows
         }
 
     def read(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
@@ -370,6 +453,12 @@ class Journal:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
+
+    def _add_columns(self) -> None:
+        """Gives a journal that was begun before letters were counted what it needs for them."""
+        columns = {row[1] for row in self._db.execute("PRAGMA table_info(trains)")}
+        if "first_letter" not in columns:
+            self._db.execute("ALTER TABLE trains ADD COLUMN first_letter INTEGER DEFAULT 0")
 
     def _check_version(self, state: Path) -> None:
         with self.transaction() as db:

@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +14,8 @@ import pyarrow.compute as pc
 
 from headgate.errors import StreamFailed
 from headgate.model.stream import ARRIVED_AT, Stream
-from headgate.spark.dead_letters import Letter, letter_line
-from headgate.spark.files import flush, flush_all
-from headgate.spark.journal import Journal, NewTrain, Train
+from headgate.spark.files import flush_all
+from headgate.spark.journal import Journal, NewLetters, NewTrain, Train
 from headgate.spark.sources import Polled, Source
 from headgate.spark.stream_log import StreamLog
 
@@ -40,8 +38,16 @@ class Line:
     source: Source
     due_at_s: float = 0.0
     failing: bool = False
-    kept: Polled | None = None
-    """The last whose dead letters are written down."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What was polled for a line, and what it has become; the journal does not have it yet."""
+
+    line: Line
+    polled: Polled
+    train: NewTrain | None
+    letters: NewLetters | None
 
 
 class Poller:
@@ -62,13 +68,12 @@ class Poller:
         self,
         lines: Sequence[Line],
         journal: Journal,
-        letters: Path,
         arrived: Callable[[int, Train], None],
         pause_s: Callable[[], float] = lambda: 0.0,
         now_s: Callable[[], float] = time.time,
         importance: Callable[[str], float] = lambda stream: 0.0,
     ) -> None:
-        self.lines, self._journal, self._letters = list(lines), journal, letters
+        self.lines, self._journal = list(lines), journal
         self._arrived, self._pause_s, self._now_s = arrived, pause_s, now_s
         self._importance = importance
         self._ended = threading.Event()
@@ -76,7 +81,6 @@ class Poller:
         self.broken: Exception | None = None
         self.failed: deque[StreamFailed] = deque()
         self._left: list[Line] = []
-        self.dead: dict[str, int] = {}
         self._thread = threading.Thread(target=self._work, name="headgate-poller", daemon=True)
 
     def start(self) -> None:
@@ -144,13 +148,14 @@ class Poller:
         return -self._importance(line.stream.name)
 
     def _round(self, lines: Sequence[Line]) -> None:
-        taken: list[tuple[Line, Polled, NewTrain | None]] = []
+        taken: list[Taken] = []
         for line in lines:
             line.due_at_s = time.monotonic() + line.stream.asked_every_s
             try:
                 polled = line.source.poll()
                 if polled is not None:
-                    taken.append((line, polled, self._staged(line, polled)))
+                    letters = line.log.letters.write(polled.letters)
+                    taken.append(Taken(line, polled, self._staged(line, polled), letters))
                 if line.failing:
                     line.failing = False
                     log.warning("stream '%s' is back", line.stream.name)
@@ -160,34 +165,35 @@ class Poller:
             except Exception as error:  # whatever a source or a disk may raise
                 self._fail(line, error)
         with self._lock:
-            self._take([each for each in taken if each[0] in self.lines])
+            self._take([each for each in taken if each.line in self.lines])
 
-    def _take(self, taken: Sequence[tuple[Line, Polled, NewTrain | None]]) -> None:
+    def _take(self, taken: Sequence[Taken]) -> None:
         if not taken:
             return
         positions = [
-            (line.stream.name, key, value)
-            for line, polled, _ in taken
-            for key, value in polled.position.items()
+            (each.line.stream.name, key, value)
+            for each in taken
+            for key, value in each.polled.position.items()
         ]
+        trains = [(each.line, each.train) for each in taken if each.train is not None]
+        letters = [each.letters for each in taken if each.letters is not None]
         try:
-            flush_all([each for line, _, new in taken if new for each in line.log.staged(new)])
-            self._journal.add_trains([new for *_, new in taken if new is not None], positions)
+            flush_all([path for line, new in trains for path in line.log.staged(new)])
+            self._journal.add_trains([new for _, new in trains], positions, letters)
         except (sqlite3.Error, OSError) as error:
-            for line, *_ in taken:
-                self._fail(line, error)
+            for each in taken:
+                self._fail(each.line, error)
             return
-        for line, polled, new in taken:
-            line.source.taken(polled)
-            line.kept = None
-            if new is not None:
-                line.log.added(new)
-                self._arrived(line.number, new.train)
+        for each in taken:
+            line = each.line
+            line.source.taken(each.polled)
+            if each.letters is not None:
+                line.log.letters.added(each.letters)
+            if each.train is not None:
+                line.log.added(each.train)
+                self._arrived(line.number, each.train.train)
 
     def _staged(self, line: Line, polled: Polled) -> NewTrain | None:
-        if polled.letters and line.kept is not polled:
-            self._keep(line.stream.name, polled.letters)
-            line.kept = polled  # asked again, after a full disk say, it keeps them no second time
         if not polled.table.num_rows:
             return None
         arrived_s = np.full(polled.table.num_rows, self._now_s())
@@ -197,16 +203,6 @@ class Poller:
             arrived_s = np.where(np.isnan(seconds), arrived_s, seconds)
         table = polled.table.append_column(ARRIVED_AT, pa.array(arrived_s))
         return line.log.stage(table, line.log.next_number)
-
-    def _keep(self, stream: str, letters: Sequence[Letter]) -> None:
-        """Writes dead letters down, before the position that passes them is journalled."""
-        self._letters.mkdir(parents=True, exist_ok=True)
-        file = self._letters / f"{stream}.jsonl"
-        with file.open("a", encoding="utf-8") as out:
-            out.writelines(f"{letter_line(letter)}\n" for letter in letters)
-        flush(file)
-        self.dead[stream] = self.dead.get(stream, 0) + len(letters)
-        log.warning("stream '%s': %s dead letters more in %s", stream, len(letters), file)
 
     def _fail(self, line: Line, error: Exception) -> None:
         line.due_at_s = time.monotonic() + PAUSE_S

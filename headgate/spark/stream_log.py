@@ -17,8 +17,10 @@ from pyspark.sql.types import DoubleType, StructField, StructType
 
 from headgate.errors import RecoveryRefused, TrainUnreadable
 from headgate.model.stream import ARRIVED_AT
+from headgate.spark.dead_letters import LetterFile
 from headgate.spark.files import flush, flush_all, put, remove, size_of
-from headgate.spark.journal import Journal, NewTrain, Train
+from headgate.spark.journal import Journal, NewLetters, NewTrain, Train
+from headgate.spark.malformed import FILE, RECORD, letters_of, malformed_in, readable
 from headgate.spark.passage import ZONE
 from headgate.spark.refusals import SPARK_ERRORS
 from headgate.spark.small_parquet import parquet_of
@@ -81,6 +83,7 @@ class StreamLog:
         self._journal = journal
         self._folder = state / "log" / stream
         self._folder.mkdir(parents=True, exist_ok=True)
+        self.letters = LetterFile(state, stream, journal, reached)
         self.next_number = journal.next_train(stream)
         kept = journal.trains(stream)
         self.bytes, self._counting = sum(train.bytes for train in kept), threading.Lock()
@@ -119,35 +122,61 @@ class StreamLog:
         """Makes a train of a source's batch, once; None when it was empty or is there already.
 
         A small one passes through the driver, a large one never does; the last train tells which
-        is to be expected.
+        is to be expected. Records that Spark could not read become dead letters.
         """
         if self._journal.has_batch(self.stream, source_batch):
             return None
         table = self._collected(batch)
-        if table is not None:
-            self._expected_tuples = table.num_rows
-            if not table.num_rows:
-                return None
-            new = self.stage(_with_arrival(table, now_s), source_batch)
-            flush_all(self.staged(new))
+        if table is None:
+            new, letters = self._written(batch, source_batch, now_s)
         else:
-            temporary = self._temporary()
-            arrived_s = F.col(ARRIVED_AT) if ARRIVED_AT in batch.columns else F.lit(None)
-            batch = batch.withColumn(ARRIVED_AT, F.coalesce(arrived_s, F.lit(now_s)))
-            batch.write.mode("overwrite").parquet(str(temporary))
-            for file in temporary.iterdir():
-                flush(file)
-            arrived = pq.read_table(temporary, columns=[ARRIVED_AT])
-            self._expected_tuples = arrived.num_rows
-            if not arrived.num_rows:
-                remove(temporary)
-                return None
-            new = self._named(arrived, temporary, source_batch)
-            flush(self._folder)
-            self.tuple_bytes = self.tuple_bytes or _tuple_bytes(self.path(new.train.number))
-        self._journal.add_trains([new])
+            self._expected_tuples = table.num_rows
+            letters = self.letters.write(letters_of([table], source_batch), source_batch)
+            table = readable(table)
+            new = self.stage(_with_arrival(table, now_s), source_batch) if table.num_rows else None
+            flush_all([] if new is None else self.staged(new))
+        if new is None and letters is None:
+            return None
+        self._journal.add_trains(
+            [] if new is None else [new], letters=[] if letters is None else [letters]
+        )
+        if letters is not None:
+            self.letters.added(letters)
+        if new is None:
+            return None
         self.added(new)
         return new.train
+
+    def _written(
+        self, batch: DataFrame, source_batch: int, now_s: float
+    ) -> tuple[NewTrain | None, NewLetters | None]:
+        """Has Spark write a batch; a second time where it has records that could not be read."""
+        temporary, letters = self._temporary(), None
+        arrived_s = F.col(ARRIVED_AT) if ARRIVED_AT in batch.columns else F.lit(None)
+        batch = batch.withColumn(ARRIVED_AT, F.coalesce(arrived_s, F.lit(now_s)))
+        batch.write.mode("overwrite").parquet(str(temporary))
+        if RECORD in batch.columns:
+            found = letters_of(malformed_in(temporary), source_batch)
+            letters = self.letters.write(found, source_batch)
+        if letters is not None:
+            # From what was written, and not from the source: both see the same records so.
+            mixed = self._folder / f"{self.next_number:012d}.mixed"
+            put(temporary, mixed)
+            rows = batch.sparkSession.read.schema(batch.schema).parquet(str(mixed))
+            rows = rows.where(F.col(RECORD).isNull()).drop(RECORD, FILE)
+            rows.write.mode("overwrite").parquet(str(temporary))
+            remove(mixed)
+        for file in temporary.iterdir():
+            flush(file)
+        arrived = pq.read_table(temporary, columns=[ARRIVED_AT])
+        self._expected_tuples = arrived.num_rows + (letters.records if letters else 0)
+        if not arrived.num_rows:
+            remove(temporary)
+            return None, letters
+        new = self._named(arrived, temporary, source_batch)
+        flush(self._folder)
+        self.tuple_bytes = self.tuple_bytes or _tuple_bytes(self.path(new.train.number))
+        return new, letters
 
     def stage(self, table: pa.Table, source_batch: int) -> NewTrain:
         """Writes a train; it counts once it is on the disk (`staged`), the journal has it and

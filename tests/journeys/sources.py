@@ -72,4 +72,4 @@ def balanced(gate: Headgate) -> None:
     """Holds the accounts of all queries against what arrived."""
     for name, each in gate.accounts().items():
         parts = each.delivered + each.filtered + each.queued + each.shed + each.missed + each.late
-        assert each.arrived == parts, (name, each)
+        assert each.arrived == parts + each.dead_lettered, (name, each)

@@ -96,7 +96,7 @@ def test_queries_are_listed_with_state_account_and_statistics(client: Client) ->
     assert hot["class"] == "H"
     assert hot["state"] in ("RUNNING", "WAITING")
     account = hot["account"]
-    parts = ("delivered", "filtered", "queued", "shed", "missed")
+    parts = ("delivered", "filtered", "queued", "shed", "missed", "late", "dead_lettered")
     assert account["arrived"] == sum(account[part] for part in parts)
     assert set(hot["statistics"]) == {"selectivity", "tuple_cost_s", "overhead_s", "ideal_s"}
     assert until(lambda: row(client, "hot")["mean_response_s"]) > 0

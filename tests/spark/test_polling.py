@@ -40,7 +40,6 @@ class Rig:
         self.poller = Poller(
             [self.line],
             self.journal,
-            self.letters.parent,
             lambda _, train: self.trains.append(train),
         )
         self.poller.start()
@@ -233,7 +232,7 @@ def test_trains_of_important_streams_are_told_of_before_others_are_asked(
         lines.append(Line(number, stream, log, RowSource(stream, schema, rows_of(name))))
     importance = {"a": 1.0, "b": 6.0, "c": 1.0}
     poller = Poller(
-        lines, journal, tmp_path, lambda number, train: happened.append(f"{'abc'[number]} told"),
+        lines, journal, lambda number, train: happened.append(f"{'abc'[number]} told"),
         importance=importance.__getitem__,
     )  # fmt: skip
     poller.start()
@@ -258,7 +257,7 @@ def test_nobody_waits_long_for_a_stream_that_always_has_more(
         lines.append(Line(number, stream, log, rows))
     arrived: Counter[int] = Counter()
     poller = Poller(
-        lines, journal, tmp_path, lambda number, train: arrived.update([number]),
+        lines, journal, lambda number, train: arrived.update([number]),
         importance={"a": 1.0, "b": 6.0}.__getitem__,
     )  # fmt: skip
     poller.start()

@@ -1,0 +1,140 @@
+"""Records that nobody can read: each a dead letter once; every account adds up, crash or not."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from crash import CrashAt
+from pyspark.sql import SparkSession
+from sources import balanced, consume, until
+
+from headgate import Headgate, Query, Stream
+from headgate.spark.journal import Journal
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+FILES, LINES = 10, 8
+POINTS = ["letters written", "train named", "letters journalled", "train journalled"]
+QUERIES = {
+    "even": "SELECT i FROM s WHERE i % 2 = 0",
+    "tens": "SELECT count(*) AS n, max(i) AS top FROM s [ROWS 10]",
+}
+
+
+def is_bad(number: int) -> bool:
+    """Every fifth record, and all of one file."""
+    return number % 5 == 3 or number // LINES == 4
+
+
+BAD = [number for number in range(FILES * LINES) if is_bad(number)]
+GOOD = [number for number in range(FILES * LINES) if not is_bad(number)]
+
+
+def write(folder: Path, kind: str) -> None:
+    folder.mkdir()
+    for file in range(FILES):
+        numbers = range(file * LINES, (file + 1) * LINES)
+        good = '{{"i": {}}}\n' if kind == "json" else "{}\n"
+        lines = [f"bad {number}\n" if is_bad(number) else good.format(number) for number in numbers]
+        (folder / f"{file:03d}").write_text("".join(lines))
+
+
+def rows(first: int) -> Iterator[dict[str, Any]]:
+    for number in range(first, FILES * LINES):
+        yield {"i": f"bad {number}" if is_bad(number) else number}
+
+
+def gate_over(
+    spark: SparkSession, folder: Path, kind: str, ingest: str, reached: Callable[[str], None]
+) -> Headgate:
+    gate = Headgate(spark, state=folder / "state", classes={"H": 1}, rehearsal_s=0, reached=reached)
+    options = {"rowsPerPoll": str(LINES)}
+    if kind != "python":
+        options = {"path": str(folder / "source"), "maxFilesPerTrigger": "1"}
+    stream = Stream(
+        name="s", format=kind, options=options, schema="i INT", trigger_s=0,
+        ingest=ingest,  # type: ignore[arg-type]
+    )  # fmt: skip
+    gate.add_stream(stream, rows=rows if kind == "python" else None)
+    for name, sql in QUERIES.items():
+        gate.add_query(Query(name=name, sql=sql, query_class="H"))
+    return gate
+
+
+def each_once(state: Path) -> None:
+    """Holds the letters against the bad records."""
+    lines = (state / "dead-letters" / "s.jsonl").read_text().splitlines()
+    told = [json.loads(line) for line in lines]
+    found = [int(each["record"].split("bad ")[1].rstrip("'}")) for each in told]
+    assert sorted(found) == BAD
+    assert all(each["place"] and each["reason"] for each in told)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ingest"),
+    [("json", "driver"), ("python", "driver"), ("json", "spark"), ("csv", "spark")],
+)
+def test_a_bad_record_is_a_letter_once_however_often_the_run_dies(
+    spark: SparkSession, tmp_path: Path, kind: str, ingest: str
+) -> None:
+    if kind != "python":
+        write(tmp_path / "source", kind)
+    for point in POINTS:
+        crash = CrashAt(point, 1)
+        gate = gate_over(spark, tmp_path, kind, ingest, crash)
+        gate.start()
+        until(crash.dead.is_set, gate)
+        gate.stop()
+        balanced(gate)
+    gate = gate_over(spark, tmp_path, kind, ingest, lambda point: None)
+    gate.start()
+    consume(gate, len(GOOD))
+    until(lambda: gate.accounts()["even"].dead_lettered >= len(BAD), gate)
+    gate.stop()
+    balanced(gate)
+    for name, account in gate.accounts().items():
+        assert account.dead_lettered == len(BAD), name
+        assert account.arrived == len(GOOD) + len(BAD), name
+    each_once(tmp_path / "state")
+    results = spark.read.parquet(str(tmp_path / "state" / "results" / "even"))
+    assert sorted(row.i for row in results.collect()) == [n for n in GOOD if n % 2 == 0]
+
+
+@pytest.mark.parametrize("ingest", [pytest.param("driver", marks=pytest.mark.long), "spark"])
+def test_kill_between_letters_and_journal_leaves_no_letter_twice(
+    tmp_path: Path, ingest: str
+) -> None:
+    write(tmp_path / "source", "json")
+    options = {"path": str(tmp_path / "source"), "maxFilesPerTrigger": 1}
+    stream = {
+        "format": "json", "schema": "i INT", "options": options, "trigger_s": 0, "ingest": ingest,
+    }  # fmt: skip
+    pipeline = {
+        "state": str(tmp_path / "state"), "rehearsal_s": 0, "spark": {"master": "local[2]"},
+        "classes": {"H": 1}, "streams": {"s": stream},
+        "queries": {name: {"class": "H", "sql": sql} for name, sql in QUERIES.items()},
+    }  # fmt: skip
+    (tmp_path / "pipeline.yaml").write_text(yaml.safe_dump(pipeline))
+    script = str(Path(__file__).with_name("consumer.py"))
+    command = [sys.executable, script, str(tmp_path / "pipeline.yaml"), str(len(GOOD))]
+    for more, code in ((["letters written", "3"], -signal.SIGKILL), ([], 0)):
+        done = subprocess.run(
+            [*command, *more], capture_output=True, text=True, check=False, timeout=300,
+            start_new_session=True,
+        )  # fmt: skip
+        assert done.returncode == code, done.stderr
+        journal = Journal(tmp_path / "state")
+        for name, each in journal.accounts().items():
+            account = vars(each)
+            parts = ("delivered", "filtered", "queued", "shed", "missed", "late", "dead_lettered")
+            assert account["arrived"] == sum(account[part] for part in parts), (name, account)
+        assert journal.letters()["s"] == account["dead_lettered"]
+        journal.close()
+    assert account["dead_lettered"] == len(BAD)
+    each_once(tmp_path / "state")
