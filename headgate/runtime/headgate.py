@@ -295,7 +295,7 @@ class Headgate:
     def accounts(self) -> dict[str, Account]:
         """Gives what has become of every tuple, by query, over all runs.
 
-        Of every query, arrived = delivered + filtered + queued + shed + missed.
+        Of every query, arrived = delivered + filtered + queued + shed + missed + late.
         """
         accounts: dict[str, Account] = self._engine.accounts()
         return accounts

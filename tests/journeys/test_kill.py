@@ -114,9 +114,9 @@ def test_runs_killed_at_any_instant_end_like_one_that_was_not(
     tmp_path: Path, seed: int, ingest: str
 ) -> None:
     luck = random.Random(seed)
-    file, deaths = write_pipeline(tmp_path, ingest), 6
-    offered = offer(tmp_path, 0, 24)
-    for _ in range(deaths):
+    file, deaths, files = write_pipeline(tmp_path, ingest), 6, 8
+    for number in range(deaths):
+        offered = offer(tmp_path, number * files, files)
         process = _start(file, offered)
         assert process.stdout is not None
         assert process.stdout.readline() == "started\n", process.communicate()[1]
