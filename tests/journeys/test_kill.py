@@ -28,6 +28,9 @@ WINDOWS = {
 }
 """Every point that the engine tells of, by what a crash there must not break."""
 
+IN_RECOVERY = [("result visible", 2), ("result recovered", 1), ("result recovered", 1)]
+"""A death that leaves something to recover, and those of the runs that would."""
+
 POINT = re.compile(r'reached\("([^"]+)"\)')
 
 
@@ -82,7 +85,8 @@ def _kill_at(folder: Path, ingest: str, points: list[tuple[str, int]]) -> None:
 def test_every_point_of_the_engine_is_in_a_window() -> None:
     sources = Path(inspect.getfile(Journal)).parents[1].rglob("*.py")
     told = {point for file in sources for point in POINT.findall(file.read_text())}
-    assert told == {point for points in WINDOWS.values() for point in points}
+    in_windows = {point for points in WINDOWS.values() for point in points}
+    assert told == in_windows | {point for point, _ in IN_RECOVERY}
 
 
 def test_runs_that_die_at_points_end_like_one_that_did_not(tmp_path: Path) -> None:
@@ -105,6 +109,12 @@ def test_twenty_deaths_in_every_window(tmp_path: Path, window: str, ingest: str)
     points = [(luck.choice(WINDOWS[window]), luck.randint(1, 3)) for _ in range(20)]
     print(points)
     _kill_at(tmp_path, ingest, points)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("ingest", ["auto", "spark"])
+def test_runs_that_die_while_they_recover_leave_it_to_the_next(tmp_path: Path, ingest: str) -> None:
+    _kill_at(tmp_path, ingest, IN_RECOVERY)
 
 
 @pytest.mark.long
