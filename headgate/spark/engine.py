@@ -127,7 +127,7 @@ class SparkEngine:
             ends = [path for path in network.paths if path.into is None]
             refuse_old_results(self._journal, ends)
             self.sinks |= {path.query.name: self._sink_of(path) for path in ends}
-            self.recovered = recover(self._journal, self.sinks.values())
+            self.recovered = recover(self._journal, self.sinks.values(), reached)
             cursors = [self._remember(path) for path in network.paths]
             self.cursors = np.array(cursors, dtype=np.int64)
         except BaseException:

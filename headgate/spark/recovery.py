@@ -1,6 +1,6 @@
 """After a crash: finish exactly the steps that were begun, clear away what never was."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path as File
 
@@ -11,8 +11,16 @@ from headgate.spark.journal import Journal
 from headgate.spark.sinks import HIDDEN, FileSink
 
 
-def recover(journal: Journal, sinks: Iterable[FileSink]) -> int:
-    """Gives every result of a journalled step its final name; gives how many were left undone."""
+def recover(
+    journal: Journal,
+    sinks: Iterable[FileSink],
+    reached: Callable[[str], None] = lambda point: None,
+) -> int:
+    """Gives every result of a journalled step its final name; gives how many were left undone.
+
+    Args:
+        reached: called at every point where a crash must lose nothing; a test raises there.
+    """
     undone = 0
     for temporary, final in journal.unconfirmed():
         if temporary.exists():
@@ -25,6 +33,7 @@ def recover(journal: Journal, sinks: Iterable[FileSink]) -> int:
                 found="neither",
                 fix="restore the results folder from a copy, or begin with a new state directory",
             )
+        reached("result recovered")
     journal.confirm_all()
     for sink in sinks:
         for path in (sink.folder / HIDDEN).iterdir():

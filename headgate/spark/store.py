@@ -97,7 +97,11 @@ class Store:
         return log
 
     def _set_aside(self, stream: str, *late: Any) -> bool:
-        return stream not in self._late or self._late[stream].put(*late)
+        if stream not in self._late:
+            return True
+        done = self._late[stream].put(*late)
+        self._reached("late tuples put aside")
+        return done
 
     def first_train(self, stream: str) -> int:
         """Gives where a stream's kept log begins."""

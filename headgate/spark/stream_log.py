@@ -210,6 +210,7 @@ class StreamLog:
             with self._counting:
                 self.bytes -= sum(train.bytes for train in gone)
             for train in gone:
+                self._reached("train dropped")
                 remove(self.path(train.number))
 
     def _temporary(self) -> Path:

@@ -17,7 +17,7 @@ def expected_rows(sql: str, source: Path, stream: str = "sensors") -> Rows:
     with duckdb.connect() as db:
         db.execute("SET TimeZone = 'UTC'")
         db.execute(f"CREATE VIEW {stream} AS SELECT * FROM read_parquet('{source}/*.parquet')")
-        return _counted(_rows(db, sql))
+        return rows_of(db, sql)
 
 
 def committed_rows(folder: Path) -> Rows:
@@ -30,12 +30,13 @@ def committed_rows(folder: Path) -> Rows:
         return Counter()
     with duckdb.connect() as db:
         db.execute("SET TimeZone = 'UTC'")
-        return _counted(_rows(db, f"SELECT * FROM read_parquet('{folder}/*.parquet')"))
+        return rows_of(db, f"SELECT * FROM read_parquet('{folder}/*.parquet')")
 
 
-def _rows(db: duckdb.DuckDBPyConnection, sql: str) -> Iterable[tuple[Any, ...]]:
+def rows_of(db: duckdb.DuckDBPyConnection, sql: str) -> Rows:
+    """What DuckDB answers, in any order."""
     table = db.sql(sql).to_arrow_table()
-    return zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return _counted(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
 def _counted(rows: Iterable[tuple[Any, ...]]) -> Rows:

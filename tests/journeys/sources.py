@@ -13,11 +13,24 @@ from headgate import Headgate, Query, Sink, Stream
 from headgate.workloads.forest import SCHEMA, sensor_readings
 
 
-def write_readings(folder: Path, files: int, rows: int, seed: int = 1, first_file: int = 0) -> int:
-    """Writes files of readings; gives how many readings."""
+def write_readings(
+    folder: Path,
+    files: int,
+    rows: int,
+    seed: int = 1,
+    first_file: int = 0,
+    late_s: float = 0.0,
+) -> int:
+    """Writes files of readings; gives how many readings.
+
+    Args:
+        late_s: how far a tenth of them lie behind; another tenth lies a fifth of it behind.
+    """
     folder.mkdir(exist_ok=True)
     for number in range(first_file, first_file + files):
-        batch = sensor_readings(seed, number * rows, np.arange(rows) * 0.001 + number)
+        shares = np.random.default_rng((seed, number)).choice([0, 0.2, 1], rows, p=[0.8, 0.1, 0.1])
+        times_s = np.arange(rows) * 0.001 + number - late_s * shares
+        batch = sensor_readings(seed, number * rows, times_s)
         with pq.ParquetWriter(folder / f"{number:04d}.parquet", batch.schema) as writer:
             writer.write_batch(batch)
     return files * rows
