@@ -123,7 +123,7 @@ def ingested(
     own: SparkSession, state: Path, stream: Stream, journal: Journal, batches: int, *, large: bool
 ) -> StreamLog:
     """Gives the log once Structured Streaming has taken in so many files, one at a time."""
-    log = StreamLog(state, "s", journal, schema_of(own, stream.schema), TrainCache(1 << 20))
+    log = StreamLog(state, "s", journal, schema_of(own, stream.schema), TrainCache(lambda: 1 << 20))
     log._expected_tuples = DRIVER_TUPLES + 1 if large else 0
     query = start_ingest(own, stream, log, state, lambda _: None, lambda: 0.0, threading.Event())
     ends_at_s = time.monotonic() + 60
