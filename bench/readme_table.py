@@ -45,15 +45,16 @@ def markdown() -> str:
         ratio = " / ".join(f"{each:.1f}" for each in ratios)
         lines.append(f"| {name} | {' | '.join(cells)} | {ratio} |")
     lines += ["", BARS]
-    for row in [*answer["rows"], *json.loads(LANGUAGE.read_text())["rows"]]:
+    rows = [*answer["rows"], *json.loads(LANGUAGE.read_text())["rows"]]
+    for row in rows:
         bar = "" if row["bar"] is None else f"{row['bar_is']} {row['bar']:g}"
         missed = " **missed**" if row["verdict"] == "miss" else ""
         measured = row["measured"]
         value = f"{measured:,.0f}" if measured >= 1000 else f"{measured:.3g}"
         lines.append(f"| {row['what']} | {value} {row['unit']}{missed} | {bar} |")
-    machine = answer["machine"]
+    machine, dates = answer["machine"], sorted({row["at"][:10] for row in rows})
     lines.append(
-        f"\n{machine['date'][:10]}, {machine['cores']} cores, {machine['memory_gb']} GB, PySpark"
+        f"\n{' and '.join(dates)}, {machine['cores']} cores, {machine['memory_gb']} GB, PySpark"
         f" {machine['pyspark']}, one run of each part. The first table has seconds, mean / p95;"
         " a share in brackets is the part of the due results that a side had committed when its"
         " time was up, where that is below 0.99: it has failed, and its times are those of its"
