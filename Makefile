@@ -16,8 +16,8 @@ demo: .venv/ready  ## run the forest-fire example for about a minute under two p
 nexmark: .venv/ready  ## run Nexmark's queries over generated streams and check every result against Spark
 	@.venv/bin/python examples/nexmark/run.py
 
-# Those that start Spark or whole commands run beside the others, on the second core.
-WHOLE := tests/journeys tests/spark tests/test_operate.py tests/test_docs.py
+# Those that start Spark run beside the others, on the second core.
+WHOLE := tests/journeys tests/spark
 
 test: .venv/ready check  ## all tests, in two processes
 	@log=$$(mktemp); .venv/bin/python -m pytest -q $(WHOLE) > $$log 2>&1 & whole=$$!; \

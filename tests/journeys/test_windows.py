@@ -114,8 +114,8 @@ def test_windows_of_many_sizes_share_their_panes(
     gate.start(listeners=[hear])
     consume(gate, len(rows))
     # Once each was probed alone, those of a class go on together, whatever their windows.
-    assert calls[frozenset({"w20_5", "w30_10"})] > 0, calls
-    assert calls[frozenset({"w10_10", "w6_4"})] > 0, calls
+    for pair in ({"w20_5", "w30_10"}, {"w10_10", "w6_4"}):
+        assert any(pair <= members for members in calls), calls
     windowed = gate._engine._executor.windowed
     panes = windowed._panes
     of_panes = [table for each in panes.values() for table in each._made.values() if table]
