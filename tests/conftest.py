@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from headgate.spark.session import local_session
 
 # Every JVM of a test lives for seconds or minutes: the compiler that takes long to make code quick
-# only gets in the way. A run that is killed twice and ended took 135 s with it, 46 without.
+# only gets in the way. On a busy machine a run that is killed twice took 135 s with it, 46 without.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 _UNHURRIED = {"deadline": None, "print_blob": True}
