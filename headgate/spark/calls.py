@@ -197,10 +197,11 @@ class Calls:
             **({"fix": error.fix} if isinstance(error, SinkBehind | SinkUnwritable) else {}),
         )
         # A journal that cannot be written, on a full disk say, is nobody's own failure.
-        of_all = isinstance(error, ResultsHidden | sqlite3.Error)
-        waits = of_all and not self.draining
+        of_journal = isinstance(error, sqlite3.OperationalError)
+        waits = (of_journal or isinstance(error, ResultsHidden)) and not self.draining
         if waits or (attempts < ATTEMPTS and not isinstance(error, CallTimedOut)):
-            log.info("%s", failure)
+            level = logging.WARNING if of_journal and attempts == 1 else logging.INFO
+            log.log(level, "%s", failure)
             until_s = self._now_s() + PAUSE_S * 2 ** min(attempts - 1, ATTEMPTS)
             self._tell(UnitDelayed(self._now_s(), unit, until_s, failure))
         else:
