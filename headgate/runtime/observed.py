@@ -1,12 +1,31 @@
 """An engine with listeners: metrics, handles and users hear every event."""
 
+import logging
 from collections.abc import Callable, Sequence
 
 from headgate.model.events import Event, StepStarted
 from headgate.model.plan import BoxCall
 from headgate.scheduler.engine import Engine
 
+log = logging.getLogger("headgate")
+
 Listener = Callable[[Event], None]
+
+
+class Guarded:
+    """A user's listener: once it raises it hears no more, and the run goes on."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener: Listener | None = listener
+
+    def __call__(self, event: Event) -> None:
+        if self._listener is None:
+            return
+        try:
+            self._listener(event)
+        except Exception:  # whatever a user's code may raise
+            log.exception("listener %r has raised and hears no more", self._listener)
+            self._listener = None
 
 
 class Observed:

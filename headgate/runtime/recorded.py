@@ -1,7 +1,7 @@
 """What runs have measured, kept as a file in the state directory."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path as File
 
@@ -20,9 +20,16 @@ def recorded_statistics(state: File) -> dict[str, QueryStatistics]:
         return {}  # none yet, or not whole after a power failure: they are measured again
 
 
-def record_statistics(state: File, known: Mapping[str, QueryStatistics]) -> None:
-    """Keeps what has been measured, for the next run and for simulations; whole or not at all."""
-    figures = {name: asdict(each) for name, each in {**recorded_statistics(state), **known}.items()}
+def record_statistics(
+    state: File, known: Mapping[str, QueryStatistics], dropped: Collection[str] = ()
+) -> None:
+    """Keeps what has been measured, for the next run and for simulations; whole or not at all.
+
+    Args:
+        dropped: names of queries of which nothing is kept.
+    """
+    all_known = {**recorded_statistics(state), **known}
+    figures = {name: asdict(each) for name, each in all_known.items() if name not in dropped}
     temporary = state / f".{FILE}"
     temporary.write_text(json.dumps({"queries": figures}, indent=1))
     temporary.replace(state / FILE)

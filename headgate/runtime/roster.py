@@ -56,6 +56,10 @@ class Roster:
         """The run, from the end of the start on."""
 
     def add_stream(self, stream: Stream, rows: Rows | None = None) -> None:
+        with self._changes:
+            self._add_stream(stream, rows)
+
+    def _add_stream(self, stream: Stream, rows: Rows | None) -> None:
         number, streams = self.catalogue.with_stream(stream)
         if (rows is None) == (stream.format == "python"):
             raise ConfigRefused(
@@ -69,9 +73,9 @@ class Roster:
         if self.engine is not None:
             network = catalogue.network_of(streams, catalogue.paths)
             try:
-                self.engine.add_stream(network, number, schema)
+                self.engine.changes.add_stream(network, number, schema)
             except BaseException:
-                if self.engine.has_stream(number):  # its source did not begin: it keeps its number
+                if self.engine.changes.has_stream(number):  # but its source did not begin
                     catalogue.streams = streams
                     catalogue.gone.add(stream.name)
                 raise
@@ -80,38 +84,42 @@ class Roster:
         catalogue.gone.discard(stream.name)
 
     def drop_stream(self, name: str) -> None:
-        catalogue = self.catalogue
-        catalogue.refuse_to_drop(name)
-        if self.engine is not None:
-            self.engine.drop_stream(name)
-            catalogue.gone.add(name)  # others are known by their number, so it keeps its own
-        else:
-            catalogue.streams = [each for each in catalogue.streams if each.name != name]
-        self._analyst.drop_stream(name)
-        del catalogue.schemas[name]
+        with self._changes:
+            catalogue = self.catalogue
+            catalogue.refuse_to_drop(name)
+            if self.engine is not None:
+                self.engine.changes.drop_stream(name)
+                catalogue.gone.add(name)  # others are known by their number, so it keeps its own
+            else:
+                catalogue.streams = [each for each in catalogue.streams if each.name != name]
+            self._analyst.drop_stream(name)
+            del catalogue.schemas[name]
 
     def add_query(self, query: Query, deliver: Deliver | None = None) -> QueryHandle:
+        with self._changes:
+            return self._add_query(query, deliver)
+
+    def _add_query(self, query: Query, deliver: Deliver | None) -> QueryHandle:
         catalogue = self.catalogue
         query = placed(query, self._state, catalogue.alive, deliver)
         self._room.refuse_sink(self._session, query)
         queues, new = segments_of(
             query, self._analyst, catalogue.columns, catalogue.streams, self._cuts
         )
-        with self._changes:
-            units, streams, paths = catalogue.with_query(queues, new)
-            network = catalogue.network_of(streams, paths)
-            if deliver is not None:
-                self.deliver[query.name] = deliver
-            handle = QueryHandle(new[-1], self._explanation)
-            if self.engine is not None:
-                self.engine.add_query(network, units, self._rehearsal_s)
-            if self.run is not None:
-                self.run.bind(units[-1], handle)
-            for queue in (each for each in queues if not each.of):
-                catalogue.schemas[queue.name] = catalogue.schemas[new[0].stream]
-            catalogue.streams, catalogue.paths = streams, paths
-            catalogue.dropped -= {path.query.name for path in new}
-            self.handles[query.name] = handle
+        units, streams, paths = catalogue.with_query(queues, new)
+        network = catalogue.network_of(streams, paths)
+        if deliver is not None:
+            self.deliver[query.name] = deliver
+        handle = QueryHandle(new[-1], self._explanation)
+        if self.engine is not None:
+            self.engine.changes.add_query(network, units, self._rehearsal_s)
+        if self.run is not None:
+            self.run.bind(units[-1], handle)
+        for queue in (each for each in queues if not each.of):
+            catalogue.schemas[queue.name] = catalogue.schemas[new[0].stream]
+        catalogue.streams, catalogue.paths = streams, paths
+        catalogue.dropped -= {path.query.name for path in new}
+        self.handles[query.name] = handle
         return handle
 
     def drop_query(self, name: str) -> None:
@@ -121,7 +129,7 @@ class Roster:
             if self.engine is None:
                 self.catalogue.forget(units)
             else:
-                gone = self.engine.drop_query(units[-1])
+                gone = self.engine.changes.drop_query(units[-1])
                 while not gone.wait(0.2) and self.run is not None and self.run.is_alive:
                     pass
                 paths = self.catalogue.paths
@@ -174,4 +182,4 @@ class Roster:
         old = [each for each in catalogue.streams if each.name not in here]
         catalogue.network_of((*old, *streams, *queues), (*alive, *paths))
         if self.engine is not None:
-            self.engine.refuse_old_results([path for path in paths if path.into is None])
+            self.engine.changes.refuse_old_results([path for path in paths if path.into is None])

@@ -16,7 +16,7 @@ from headgate.model.unit_table import unit_table
 from headgate.model.units import units_of
 from headgate.policies import Policy
 from headgate.runtime.handle import QueryHandle
-from headgate.runtime.observed import Listener, Observed
+from headgate.runtime.observed import Guarded, Listener, Observed
 from headgate.runtime.recorded import record_statistics
 from headgate.runtime.recorder import Recorder
 from headgate.runtime.timed import Timed
@@ -72,13 +72,13 @@ class Running:
     def bind(self, unit: int, handle: QueryHandle) -> None:
         """Tells a handle what happens to its query."""
         engine = self._engine
-        handle.bind(unit, self.scheduler, engine.stop_query, engine.sinks[handle.name])
+        handle.bind(unit, self.scheduler, engine.changes.stop_query, engine.sinks[handle.name])
         self._bound[unit] = handle
 
     def start(self, listeners: Sequence[Listener], *, record: bool) -> None:
         """Starts ingest and the loop."""
         self._engine.begin()
-        observed: Engine = Observed(self._engine, [self._hear, *listeners])
+        observed: Engine = Observed(self._engine, [self._hear, *map(Guarded, listeners)])
         if record:
             observed = self._recorder = Recorder(observed, self._state, self.scheduler, self._known)
         self._loop = threading.Thread(
@@ -169,7 +169,7 @@ class Running:
     def _save_statistics(self) -> None:
         """Writes what has been measured, for the next run and for simulations."""
         try:
-            record_statistics(self._state, self._known_now())
+            record_statistics(self._state, self._known_now(), self._engine.members.dropped_names)
         except OSError as error:
             log.warning("statistics are not kept: %s", error)
 

@@ -3,7 +3,6 @@
 import logging
 import queue
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -20,7 +19,6 @@ from headgate.model.account import Account
 from headgate.model.events import (
     ClockTicked,
     Event,
-    NetworkChanged,
     Overloaded,
     PolicyChanged,
     QueryStopped,
@@ -34,13 +32,16 @@ from headgate.model.query import Deliver, QueryStatistics
 from headgate.model.stream import Rows
 from headgate.spark.budget import FULL, SLOW_DOWN, SPARE, Budget, Limits
 from headgate.spark.calls import Calls
+from headgate.spark.changes import Changes
 from headgate.spark.clock import Clock
+from headgate.spark.cursors import Cursors
 from headgate.spark.executor import Executor
 from headgate.spark.intake import Intake
 from headgate.spark.journal import Journal, Train
+from headgate.spark.members import Members
 from headgate.spark.outbox import LAST_S
 from headgate.spark.receivers import sink_of
-from headgate.spark.recovery import recover, refuse_old_results
+from headgate.spark.recovery import recover, refuse_old_results, resumed
 from headgate.spark.rehearsal import Rehearsal
 from headgate.spark.session import own_session
 from headgate.spark.sinks import FileSink
@@ -101,10 +102,11 @@ class SparkEngine:
         patience_s: float = 5.0,
         reached: Callable[[str], None] = lambda point: None,
     ) -> None:
-        self._session, self._network, self._state = session, network, state
+        self._session, self._state = session, state
         self._retention_s, self._patience_s = retention_s, patience_s
         self._clock, self._reached = Clock(), reached
         self._journal = Journal(state)
+        self._cursors = Cursors(self._journal)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self.sinks: dict[str, FileSink] = {}
         self._windows_bytes: Callable[[], int] = lambda: 0
@@ -117,18 +119,19 @@ class SparkEngine:
         self._store = store = Store(
             state, self._journal, schemas, self.budget.train_room_bytes, reached
         )
+        self.members = Members(network, store.queues)
         try:
             for stream in network.streams:
                 store.open(stream, partial(self._passed_on, stream.name))
             for path in network.paths:
-                self._read_windows(path)
+                store.keep_for(path)
             self._own = own_session(session)
             self._deliver = {} if deliver is None else deliver  # it may grow while we run
             ends = [path for path in network.paths if path.into is None]
             refuse_old_results(self._journal, ends)
             self.sinks |= {path.query.name: self._sink_of(path) for path in ends}
             self.recovered = recover(self._journal, self.sinks.values(), reached)
-            cursors = [self._remember(path) for path in network.paths]
+            cursors = [resumed(path, network, self._journal, store) for path in network.paths]
             self.cursors = np.array(cursors, dtype=np.int64)
         except BaseException:
             self._journal.close()
@@ -143,17 +146,17 @@ class SparkEngine:
         self._intake = Intake(
             session, self._journal, state, rows={} if rows is None else rows, arrived=self._arrived,
             pause_s=self.budget.pause_s, now_s=self.now_s,
-            importance=lambda stream: self._network.importance.get(stream, 0.0),
+            importance=lambda stream: self.members.network.importance.get(stream, 0.0),
         )  # fmt: skip
-        self._forgetting, self._coming = threading.Lock(), 0
-        """Queries that have a place in the log of which the scheduler has not heard yet."""
-        self._heard: Event | None = None
-        self._unplanned: set[int] = set()
-        self._dropping: dict[int, threading.Event] = {}
-        self._dropped: set[int] = set()
         self._calls = Calls(
-            session, self._executor, self, workers=workers, now_s=self.now_s,
+            session, self._executor, self.members, workers=workers, now_s=self.now_s,
             tell=self._events.put, call_timeout_s=call_timeout_s,
+        )  # fmt: skip
+        self.changes = Changes(
+            self.members, self._journal, store, self._executor, self.rehearsal, self._intake,
+            self._calls, self.sinks, sink_of=self._sink_of, arrival_of=self._arrival_of,
+            arrived=self._arrived, passed_on=self._passed_on, tell=self._events.put,
+            now_s=self.now_s,
         )  # fmt: skip
         self._look_at_s = self._warn_at_s = 0.0
         self._give_up_at_s = self._end_at_s = 0.0
@@ -164,28 +167,6 @@ class SparkEngine:
         self.loop_s = 0.0
         self.failures: list[HeadgateError] = []
 
-    def _remember(self, path: Path) -> int:
-        """Gives the train a query goes on at, and tells of what it has missed.
-
-        A query that is cut goes on where the last of its segments has committed: what waited
-        between them is made again.
-        """
-        if path.stream in self._store.queues:
-            return self._store.queues[path.stream].next_number
-        query = path.query
-        if path.into is not None:
-            query = next(each.query for each in self._network.paths if each.stream == path.into)
-        timeline = self._store.timelines.get(path.stream)
-        sources = (path.stream,) if timeline is None else timeline.streams
-        cursor = self._journal.remember_query(query.name, query.sql, path.stream, sources)
-        if cursor.missed:
-            log.warning(
-                "query '%s' was away too long: retention has dropped %s tuples of stream '%s' that"
-                " it has not seen; it goes on with train %s",
-                query.name, cursor.missed, path.stream, cursor.train,
-            )  # fmt: skip
-        return cursor.train
-
     def _waiting_bytes(self) -> int:
         """What results that wait for their sinks take on disk."""
         return sum(each.waiting_bytes for each in list(self.sinks.values()))
@@ -193,12 +174,12 @@ class SparkEngine:
     @property
     def groups(self) -> tuple[int, ...]:
         """A number for every unit, the same for those that share their code."""
-        return tuple(self._executor.group_numbers(self._network.paths))
+        return tuple(self._executor.group_numbers(self.members.paths))
 
     @property
     def first_trains(self) -> list[int]:
         """Where each stream's kept log begins."""
-        return [self._store.first_train(stream.name) for stream in self._network.streams]
+        return [self._store.first_train(stream.name) for stream in self.members.streams]
 
     def rehearse(
         self,
@@ -207,106 +188,25 @@ class SparkEngine:
         progress: Callable[[int, int], None],
     ) -> dict[str, QueryStatistics]:
         """Measures what earlier runs have not, and warms up; gives what is known of all queries."""
-        return self.rehearsal.of_all(self._network.paths, recorded, budget_s, progress)
+        return self.rehearsal.of_all(self.members.paths, recorded, budget_s, progress)
 
     def begin(self) -> None:
         """Tells of the trains that are there already, then starts ingest."""
         for sink in self.sinks.values():
             sink.resume()
-        for number, stream in enumerate(self._network.streams):
+        for number, stream in enumerate(self.members.streams):
             # All at once: a cursor may stand anywhere among them, but never beyond the last.
             if stream.of:
                 self._store.timelines[stream.name].speak()
             elif trains := self._journal.trains(stream.name):
                 self._arrived(number, *trains)
-        self._intake.begin(self._network.streams, self._store.logs)
-
-    def add_stream(self, network: Network, number: int, schema: StructType) -> None:
-        """Takes in a stream of a network: one more, or one that was dropped and comes back."""
-        stream = network.streams[number]
-        self._journal.remember_stream(stream.name, schema.simpleString())
-        store = self._store
-        store.schemas[stream.name] = schema
-        new = number == len(self._network.streams)
-        stream_log = store.log_of(stream) if new else store.logs[stream.name]
-        begin = self._intake.opened(number, stream, stream_log)
-        store.logs[stream.name] = stream_log
-        trains = self._journal.trains(stream.name) if new else []
-        first = trains[0].number if trains else stream_log.next_number
-        self._change(network, {}, {number: first} if new else {}, {})
-        if trains:
-            self._arrived(number, *trains)
-        begin()
-
-    def has_stream(self, number: int) -> bool:
-        """Tells whether a stream has a number here, even one whose source could not begin."""
-        return number < len(self._network.streams)
-
-    def drop_stream(self, name: str) -> None:
-        """Asks a stream's source no more; its log stays, as long as retention says."""
-        self._intake.drop(name)
-
-    def add_query(self, network: Network, units: Sequence[int], budget_s: float) -> None:
-        """Takes in a query, the units of a network that has it; measures it alone first."""
-        paths = [network.paths[unit] for unit in units]
-        self.refuse_old_results(paths[-1:])
-        before = self._network
-        new = {
-            number: 0
-            for number in range(len(before.streams), len(network.streams))
-            if network.streams[number].is_derived
-        }
-        try:
-            for number in list(new):
-                stream, schemas = network.streams[number], self._store.schemas
-                if not stream.of:
-                    schemas[stream.name] = schemas[paths[0].stream]
-                self._store.open(stream, partial(self._passed_on, stream.name))
-                new[number] = self._store.first_train(stream.name)
-            sink = self._sink_of(paths[-1])
-            self.sinks[paths[-1].query.name] = sink
-            known: dict[str, QueryStatistics] = {}
-            for path in paths if budget_s else ():
-                known |= self.rehearsal.of_one(path, budget_s / len(paths))
-            self._network = network
-            with self._forgetting:
-                named = zip(units, paths, strict=True)
-                cursors = {unit: self._remember(path) for unit, path in named}
-                self._coming += 1
-        except BaseException:
-            # The scheduler has not heard of it: the next that comes gets the same numbers.
-            self._network = before
-            for number in new:
-                self._store.close(network.streams[number].name)
-            raise
-        sink.resume()
-        self._read_windows(paths[-1])
-        self._change(network, cursors, new, known)
-        for number in new:
-            name = network.streams[number].name
-            if name in self._store.timelines:
-                self._store.timelines[name].speak()
-
-    def refuse_old_results(self, paths: Sequence[Path]) -> None:
-        """Refuses queries whose results would mix with those of one that was dropped, or is away
-        and had another text.
-        """
-        refuse_old_results(self._journal, paths)
-        for path in paths:
-            self._journal.refuse_other_text(path.query.name, path.query.sql)
-
-    def drop_query(self, unit: int) -> threading.Event:
-        """Forgets a query once its last call has ended; gives what tells when that is."""
-        gone = threading.Event()
-        self._dropping[unit] = gone
-        self.stop_query(unit)
-        return gone
+        self._intake.begin(self.members.streams, self._store.logs)
 
     def way_of(self, unit: int, tuples: int) -> tuple[list[str], str, str, str]:
         """Gives who shares a query's code and how, the SQL of all, and which lane tuples take."""
-        path = self._network.paths[unit]
+        path = self.members.paths[unit]
         if path.runs_whole:
-            members, shape = self._executor.shared_whole(path, self._alive)
+            members, shape = self._executor.shared_whole(path, self.members.alive)
             if path.stateful is None:
                 return members, shape, path.query.sql, "job: it runs as it is written"
             lane = f"{self._executor.windowed.lane(path)}: {WAYS[path.stateful.mode]}"
@@ -319,73 +219,11 @@ class SparkEngine:
 
     def order_of(self, unit: int) -> str | None:
         """Says in which order a query's conditions run and why, where that was measured."""
-        return self._executor.orders.why(self._network.paths[unit])
+        return self._executor.orders.why(self.members.paths[unit])
 
     def change_policy(self, policy: Any) -> None:
         """Lets another policy decide from now on."""
         self._events.put(PolicyChanged(self.now_s(), policy))
-
-    def _change(
-        self,
-        network: Network,
-        cursors: Mapping[int, int],
-        first_trains: Mapping[int, int],
-        known: Mapping[str, QueryStatistics],
-    ) -> None:
-        self._network = network
-        self._dropped -= set(cursors)
-        self._unplanned -= set(cursors)
-        self._executor.arrange(self._alive, self.rehearsal.is_costly)
-        self._events.put(
-            NetworkChanged(
-                self.now_s(), network, cursors, first_trains, known, self.groups,
-                self._kept_from(cursors),
-            )
-        )  # fmt: skip
-
-    def _kept_from(self, cursors: Mapping[int, int]) -> dict[int, TrainArrived]:
-        """Gives, by stream, the trains in the log from where the first of some units begins."""
-        begins: dict[str, int] = {}
-        for unit, train in cursors.items():
-            stream = self._network.paths[unit].stream
-            if stream not in self._store.queues:
-                begins[stream] = min(train, begins.get(stream, train))
-        kept = {
-            stream: [each for each in self._journal.trains(stream) if each.number >= first]
-            for stream, first in begins.items()
-        }
-        numbers = {stream: self._network.stream_number(stream) for stream in kept}
-        return {numbers[s]: self._arrival_of(numbers[s], kept[s]) for s in kept if kept[s]}
-
-    @property
-    def _alive(self) -> list[Path]:
-        """The paths that were not dropped."""
-        return [p for unit, p in enumerate(self._network.paths) if unit not in self._dropped]
-
-    def _settle_drops(self) -> None:
-        """Forgets dropped queries that the scheduler has heard of and no call runs."""
-        for unit in self._unplanned & self._dropping.keys():
-            segments = set(self.segments_of(unit))
-            if not self._calls.runs_any(segments):
-                path = self._network.paths[unit]
-                name = path.query.name
-                self._executor.commits.promises.forget(name)
-                try:
-                    self._journal.forget_query(name)
-                except sqlite3.Error as error:
-                    self._warn_of_journal(error)
-                    return
-                self._executor.forget(name)
-                self.sinks[name].close()
-                if path.stateful is not None:
-                    self._store.timelines[path.stream].forget(name)
-                self._dropped |= segments
-                if (waiting := self._store.queues.get(path.stream)) is not None:
-                    waiting.clear()
-                for each in segments:
-                    self._calls.attempts.pop(each, None)
-                self._unplanned.discard(unit)
-                self._dropping.pop(unit).set()
 
     def _sink_of(self, path: Path) -> FileSink:
         taker = self._deliver.get(path.query.name)
@@ -393,11 +231,6 @@ class SparkEngine:
             path, self._own, self._state, taker, self._reached,
             lambda: self._waiting_bytes() <= self.budget.limits.outbox_bytes,
         )  # fmt: skip
-
-    def _read_windows(self, path: Path) -> None:
-        """Has tuples kept as long as a query's windows need them."""
-        if path.stateful is not None:
-            self._store.timelines[path.stream].reads(path.query.name, path.stateful)
 
     def _keep_no_sessions(self, path: Path) -> None:
         """Has the log not wait for a query that runs no more."""
@@ -414,16 +247,15 @@ class SparkEngine:
         """Waits on the queue; what passes outside this method is the loop's own time."""
         if self._returned_at_s is not None:
             self.loop_s += time.perf_counter() - self._returned_at_s
-        if isinstance(self._heard, NetworkChanged) and self._heard.cursors:
-            with self._forgetting:
-                self._coming -= 1
-        self._settle_drops()
-        event = self._heard = self._wait(wake_at_s)
+        try:
+            self.changes.settle_drops()
+        except sqlite3.Error as error:
+            self._warn_of_journal(error)
+        event = self._wait(wake_at_s)
         self._calls.heard(event)
-        if isinstance(event, QueryStopped):
-            self._unplanned.add(event.unit)
+        self.changes.heard(event)
         if isinstance(event, QueryStopped | UnitFailed):
-            self._keep_no_sessions(self._network.paths[event.unit])
+            self._keep_no_sessions(self.members.paths[event.unit])
         self._returned_at_s = time.perf_counter()
         return event
 
@@ -443,32 +275,13 @@ class SparkEngine:
         self._end_at_s = time.monotonic() + STOP_S
         self._events.put(ClockTicked(self.now_s()))
 
-    def stop_query(self, unit: int) -> None:
-        for each in self.segments_of(unit):
-            self._events.put(QueryStopped(self.now_s(), each))
-
-    def path_of(self, unit: int) -> Path:
-        return self._network.paths[unit]
-
-    def segments_of(self, unit: int) -> list[int]:
-        """Gives all units of a unit's query, in the order of the way of a tuple."""
-        path = self._network.paths[unit]
-        queue = path.into or path.stream
-        if queue not in self._store.queues:
-            return [unit]
-        return [
-            number
-            for number, each in enumerate(self._network.paths)
-            if queue in (each.into, each.stream)
-        ]
-
     def totals(self) -> dict[str, tuple[int, int]]:
         """Gives the tuples that every query has consumed and produced, over all runs."""
-        return self._journal.counts() if self._totals is None else self._totals
+        return self._cursors.counts() if self._totals is None else self._totals
 
     def accounts(self) -> dict[str, Account]:
         """Gives what has become of every tuple, by query, over all runs."""
-        return self._journal.accounts() if self._accounts is None else self._accounts
+        return self._cursors.accounts() if self._accounts is None else self._accounts
 
     def dead_letters(self) -> dict[str, int]:
         """Gives how many dead letters each stream has that has any, over all runs."""
@@ -478,12 +291,12 @@ class SparkEngine:
         """Makes it certain that queries pass over trains, and tells of it; gives which do."""
         certain: list[TuplesShed] = []
         for event in events:
-            path, tuples = self._network.paths[event.unit], event.tuples
+            path, tuples = self.members.paths[event.unit], event.tuples
             name, timeline = path.query.name, self._store.timelines.get(path.stream)
             if timeline is not None:  # the scheduler counts beats of the clock, too
                 tuples = timeline.tuples(event.first_train, event.end_train)
             try:
-                self._journal.shed(name, event.first_train, event.end_train, tuples)
+                self._cursors.shed(name, event.first_train, event.end_train, tuples)
             except sqlite3.Error as error:
                 self._warn_of_journal(error)
                 break
@@ -496,13 +309,13 @@ class SparkEngine:
 
         When the log fills up, what is passed goes at once.
         """
-        name = self._network.streams[stream].name
+        name = self.members.streams[stream].name
         # At once: a train may say that it is from the future, where clocks were set back.
         fills_up = self.budget.log >= SLOW_DOWN
         before_s = inf if fills_up else self.now_s() - self._retention_s
-        into = [path.into for path in self._network.paths if path.stream == name]
-        with self._forgetting:
-            if self._coming:
+        into = [path.into for path in self.members.paths if path.stream == name]
+        with self.changes.forgetting:
+            if self.changes.query_is_coming:
                 return  # it begins with the oldest train, which `passed` knows nothing of
             try:
                 self._store.drop(name, passed, before_s, into)
@@ -519,24 +332,24 @@ class SparkEngine:
         """Ends ingest, lets calls under way finish, closes the journal."""
         if self._totals is not None:
             return
-        self._intake.stop()
-        patience_s = max(0.1, self._give_up_at_s - time.monotonic())
-        self._calls.close(patience_s)
+        end_at_s = self._end_at_s or time.monotonic() + STOP_S
+        self._intake.stop(max(LEAST_S, self._give_up_at_s - time.monotonic()))
+        self._calls.close(max(0.1, self._give_up_at_s - time.monotonic()))
         self._executor.commits.promises.try_again()
-        left_s = (self._end_at_s or time.monotonic() + STOP_S) - time.monotonic()
+        left_s = end_at_s - time.monotonic()
         for sink in self.sinks.values():
             sink.close(max(LEAST_S, min(LAST_S, left_s)))
         for sink in self.sinks.values():
             sink.join()
         self._letters = self._journal.letters()
-        self._totals, self._accounts = self._journal.counts(), self._journal.accounts()
+        self._totals, self._accounts = self._cursors.counts(), self._cursors.accounts()
         self._journal.close()
 
     def _wait(self, wake_at_s: float) -> Event | None:
         since_s = time.monotonic()
         while True:
             idle = not self._calls.running and self._events.empty()
-            tried_again = set(self._calls.attempts) - self._unplanned
+            tried_again = set(self._calls.attempts) - self.changes.unplanned
             if idle and (self._calls.stopping or (self._calls.draining and not tried_again)):
                 return None
             if self._calls.stopping and time.monotonic() > self._give_up_at_s:
@@ -570,14 +383,14 @@ class SparkEngine:
             self._calls.draining |= self._intake.over
 
     def _arrived(self, stream: int, *trains: Train) -> None:
-        name = self._network.streams[stream].name
+        name = self.members.streams[stream].name
         self._events.put(self._arrival_of(stream, trains))
         for timeline in self._store.timelines_of(name):
             for train in trains:
                 timeline.take(name, train)
 
     def _arrival_of(self, stream: int, trains: Sequence[Train]) -> TrainArrived:
-        name = self._network.streams[stream].name
+        name = self.members.streams[stream].name
         timeline = self._store.timelines.get(name)
         read = (name,) if timeline is None else timeline.streams
         return TrainArrived(
@@ -591,4 +404,4 @@ class SparkEngine:
         )
 
     def _passed_on(self, stream: str, *trains: Train) -> None:
-        self._arrived(self._network.stream_number(stream), *trains)
+        self._arrived(self.members.network.stream_number(stream), *trains)

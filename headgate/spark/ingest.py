@@ -1,5 +1,6 @@
 """Ingest by Structured Streaming: a query per stream that appends every batch to the log."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -18,6 +19,11 @@ from headgate.spark.malformed import tells_of_malformed, with_malformed
 from headgate.spark.refusals import SPARK_ERRORS, reason_of
 from headgate.spark.stream_log import StreamLog
 from headgate.workloads.forest import SCHEMA
+
+log = logging.getLogger("headgate.spark")
+
+STOP_S = 4
+"""How long Spark may take to stop one source."""
 
 
 class IngestEnded(Exception):
@@ -99,6 +105,7 @@ def start_ingest(
     Args:
         ended: a batch that waits for room in the log is given up then; it comes again.
     """
+    session.conf.set("spark.sql.streaming.stopTimeout", f"{STOP_S}s")
     source = _opened(session, stream)
     if tells_of_malformed(session, stream, log.stream_schema):
         source = with_malformed(session, stream, log.stream_schema)
@@ -137,6 +144,14 @@ def start_ingest(
             path=f"stream '{stream.name}'", key="source", value=stream.format,
             expected=reason_of(error),
         ) from error  # fmt: skip
+
+
+def end_ingest(ingest: StreamingQuery) -> None:
+    """Ends ingest; a source that does not let go in time is left: what it still has comes again."""
+    try:
+        ingest.stop()
+    except SPARK_ERRORS as error:
+        log.warning("%s does not end, and is left: %s", ingest.name, reason_of(error))
 
 
 def _check_time(where: str, key: str, column: str, schema: StructType) -> None:

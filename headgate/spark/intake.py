@@ -10,7 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import ConfigRefused, RecoveryRefused, StreamFailed
 from headgate.model.stream import Rows, Stream
-from headgate.spark.ingest import start_ingest
+from headgate.spark.ingest import end_ingest, start_ingest
 from headgate.spark.journal import Journal, Train
 from headgate.spark.kafka_options import subscription_of
 from headgate.spark.kafka_source import KafkaSource
@@ -118,17 +118,22 @@ class Intake:
         if (found := self._ingests.pop(stream, None)) is not None:
             ingest, ended = found
             ended.set()
-            ingest.stop()
+            end_ingest(ingest)
 
-    def stop(self) -> None:
-        """Asks nobody any more; what was asked for is in the log when this returns."""
+    def stop(self, patience_s: float | None = None) -> None:
+        """Asks nobody any more; what was asked for is in the log when this returns.
+
+        Args:
+            patience_s: how long to wait for a source that does not answer; without it, as long as
+                it takes.
+        """
         self._ended = True  # before a source stops: that it has is no failure then
         ingests = list(self._ingests.values())
         for _, ended in ingests:
             ended.set()
         for ingest, _ in ingests:
-            ingest.stop()
-        self._poller.stop()
+            end_ingest(ingest)
+        self._poller.stop(patience_s)
 
     def failures(self) -> list[StreamFailed]:
         """Gives the sources that have died since the last time."""

@@ -3,14 +3,13 @@
 import fcntl
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
 from headgate.errors import RecoveryRefused
-from headgate.model.account import Account
 
 VERSION = 3
 TABLES = """
@@ -71,14 +70,6 @@ class NewLetters:
     records: int
     end_bytes: int
     source_batch: int | None = None
-
-
-@dataclass(frozen=True)
-class Cursor:
-    """Where a query goes on, and how many tuples it has missed because retention dropped them."""
-
-    train: int
-    missed: int = 0
 
 
 @dataclass(frozen=True)
@@ -155,78 +146,21 @@ class Journal:
                     fix="restore the schema, or use a new stream name or state directory",
                 )
 
-    def remember_query(
-        self, query: str, sql: str, stream: str, sources: Sequence[str] = ()
-    ) -> Cursor:
-        """Gives where a query goes on; a new one begins with the oldest train that is kept.
+    def beginning(self, db: sqlite3.Connection, stream: str) -> tuple[int, int]:
+        """Gives the oldest train that is kept, and its first tuple; else the next to come.
 
-        Args:
-            sources: of a timeline, the streams whose trains it has.
+        Within a transaction.
         """
-        with self.transaction() as db:
-            row = db.execute(
-                "SELECT sql, stream, next_train FROM cursors WHERE query = ?", (query,)
-            ).fetchone()
-            if row is not None:
-                if (row[0], row[1]) != (sql, stream):
-                    raise _other_text(query, row[0], sql)
-                self._count_letters(db, query, dict.fromkeys(sources or (stream,), 0))
-                return self._after_gap(db, query, stream, int(row[2]))
-            first, first_tuple = self._beginning(db, stream)
-            db.execute(
-                "INSERT INTO cursors (query, sql, stream, first_train, next_train, first_tuple)"
-                " VALUES (?, ?, ?, ?, ?, ?)", (query, sql, stream, first, first, first_tuple)
-            )  # fmt: skip
-            before = {each: self._first_letter(db, each) for each in sources or (stream,)}
-            self._count_letters(db, query, before)
-            return Cursor(first)
-
-    def refuse_other_text(self, query: str, sql: str) -> None:
-        """Refuses another text under the name of a query that has been here."""
-        rows = self.read("SELECT sql FROM cursors WHERE query = ?", (query,))
-        if rows and rows[0][0] != sql:
-            raise _other_text(query, rows[0][0], sql)
-
-    def knows_query(self, query: str) -> bool:
-        """Tells whether a query has been here, and was not dropped since."""
-        return bool(self.read("SELECT 1 FROM cursors WHERE query = ?", (query,)))
-
-    def forget_query(self, query: str) -> None:
-        """Forgets a query that was dropped; its results stay where they are."""
-        with self.transaction() as db:
-            db.execute("DELETE FROM cursors WHERE query = ?", (query,))
-            db.execute("DELETE FROM intents WHERE query = ?", (query,))
-            db.execute("DELETE FROM beginnings WHERE query = ?", (query,))
-
-    def _beginning(self, db: sqlite3.Connection, stream: str) -> tuple[int, int]:
-        """Gives the oldest train that is kept, and its first tuple; else the next to come."""
         row = db.execute(
             "SELECT number, first_tuple FROM trains WHERE stream = ? AND kept"
             " ORDER BY number LIMIT 1", (stream,)
         ).fetchone()  # fmt: skip
         return (int(row[0]), int(row[1])) if row else self.end(db, stream)
 
-    def _first_letter(self, db: sqlite3.Connection, stream: str) -> int:
-        """Gives how many dead letters came before the oldest train that is kept."""
-        row = db.execute(
-            "SELECT first_letter FROM trains WHERE stream = ? AND kept ORDER BY number LIMIT 1",
-            (stream,),
-        ).fetchone()
-        return int(row[0]) if row else self._letters_of(db, stream)
-
-    def _letters_of(self, db: sqlite3.Connection, stream: str) -> int:
+    def letters_of(self, db: sqlite3.Connection, stream: str) -> int:
+        """Gives how many dead letters a stream has, within a transaction."""
         row = db.execute("SELECT records FROM letters WHERE stream = ?", (stream,)).fetchone()
         return int(row[0]) if row else 0
-
-    def _count_letters(self, db: sqlite3.Connection, query: str, before: dict[str, int]) -> None:
-        """Notes how many letters streams had before a query began, unless that is known.
-
-        One that began before letters were counted has none before it.
-        """
-        db.executemany(
-            "INSERT OR IGNORE INTO beginnings VALUES (?, ?, ?)",
-            [(query, stream, letters) for stream, letters in before.items()],
-        )
 
     def end(self, db: sqlite3.Connection, stream: str) -> tuple[int, int]:
         """Gives the numbers of the next train and its first tuple, within a transaction."""
@@ -235,23 +169,6 @@ class Journal:
             " ORDER BY number DESC LIMIT 1", (stream,)
         ).fetchone()  # fmt: skip
         return (int(row[0]), int(row[1])) if row else (0, 0)
-
-    def _after_gap(
-        self, db: sqlite3.Connection, query: str, stream: str, next_train: int
-    ) -> Cursor:
-        """Gives where a query goes on; behind the trains that retention has dropped meanwhile."""
-        first, first_tuple = self._beginning(db, stream)
-        if next_train >= first:
-            return Cursor(next_train)
-        began, used = db.execute(
-            "SELECT first_tuple, tuples_in + shed + missed FROM cursors WHERE query = ?", (query,)
-        ).fetchone()
-        missed = first_tuple - began - used
-        db.execute(
-            "UPDATE cursors SET next_train = ?, missed = missed + ? WHERE query = ?",
-            (first, missed, query),
-        )
-        return Cursor(first, missed)
 
     def trains(self, stream: str, before: int | None = None) -> list[Train]:
         """Gives the trains that are kept, in order; only those below a number if one is given."""
@@ -302,7 +219,7 @@ class Journal:
                     "INSERT INTO trains VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?)",
                     (each.stream, train.number, each.source_batch, train.tuples, train.bytes,
                      train.head_arrived_at_s, train.mean_arrived_at_s,
-                     self.end(db, each.stream)[1], self._letters_of(db, each.stream)),
+                     self.end(db, each.stream)[1], self.letters_of(db, each.stream)),
                 )  # fmt: skip
             db.executemany(
                 "INSERT INTO letters VALUES (?, ?, ?, ?) ON CONFLICT (stream) DO UPDATE SET"
@@ -318,9 +235,9 @@ class Journal:
         )
         return int(rows[0][0])
 
-    def positions(self, stream: str) -> dict[str, str]:
+    def positions(self, stream: str) -> "Positions":
         """Gives where a stream's source stands: everything that it has told."""
-        return dict(self.read("SELECT key, value FROM positions WHERE stream = ?", (stream,)))
+        return Positions(self, stream)
 
     def letter_bytes(self, stream: str) -> int | None:
         """Gives how far a stream's file of dead letters counts; None if it never had one."""
@@ -399,42 +316,6 @@ class Journal:
         with self.transaction() as db:
             db.execute("DELETE FROM intents")
 
-    def counts(self) -> dict[str, tuple[int, int]]:
-        """Gives the tuples that every query has consumed and produced, over all runs."""
-        rows = self.read("SELECT query, tuples_in, tuples_out FROM cursors", ())
-        return {query: (tuples_in, tuples_out) for query, tuples_in, tuples_out in rows}
-
-    def shed(self, query: str, first_train: int, end_train: int, tuples: int) -> None:
-        """Lets a query pass over trains that it does not see."""
-        with self.transaction() as db:
-            db.execute(
-                "UPDATE cursors SET next_train = ?, shed = shed + ?"
-                " WHERE query = ? AND next_train = ?", (end_train, tuples, query, first_train)
-            )  # fmt: skip
-
-    def accounts(self) -> dict[str, Account]:
-        """Gives every query's account: what arrived is delivered, filtered, late, queued and so on.
-
-        Each term is counted by itself, so that a sum that is not right tells of a mistake.
-        """
-        rows = self.read(
-            "SELECT query, first_tuple, delivered, tuples_in - delivered - late, shed, missed,"
-            " late,"
-            " (SELECT COALESCE(MAX(t.first_tuple + t.tuples), 0) FROM trains t"
-            "   WHERE t.stream = c.stream),"
-            " (SELECT COALESCE(SUM(t.tuples), 0) FROM trains t"
-            "   WHERE t.stream = c.stream AND t.number >= c.next_train),"
-            " (SELECT COALESCE(SUM(l.records - b.first_letter), 0) FROM beginnings b"
-            "   JOIN letters l ON l.stream = b.stream WHERE b.query = c.query)"
-            " FROM cursors c", ()
-        )  # fmt: skip
-        return {
-            query: Account(
-                end - first + dead, delivered, filtered, queued, shed, missed, late, dead
-            )
-            for query, first, delivered, filtered, shed, missed, late, end, queued, dead in rows
-        }
-
     def read(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """Gives what a SELECT finds."""
         with self._lock:
@@ -474,11 +355,25 @@ class Journal:
             )
 
 
-def _other_text(query: str, old: str, new: str) -> RecoveryRefused:
-    return RecoveryRefused(
-        subject=f"query '{query}'",
-        expected=f"the text of the last run, {old!r}",
-        found=repr(new),
-        fix="restore the text, or give the new one a new name: its results would mix with the old"
-        " ones",
-    )
+@dataclass(frozen=True)
+class Positions(Mapping[str, str]):
+    """Where a source stands, asked of the journal: a directory may have had millions of files."""
+
+    journal: Journal
+    stream: str
+
+    def __getitem__(self, key: str) -> str:
+        rows = self.journal.read(
+            "SELECT value FROM positions WHERE stream = ? AND key = ?", (self.stream, key)
+        )
+        if not rows:
+            raise KeyError(key)
+        return str(rows[0][0])
+
+    def __iter__(self) -> Iterator[str]:
+        keys = self.journal.read("SELECT key FROM positions WHERE stream = ?", (self.stream,))
+        return iter([key for (key,) in keys])
+
+    def __len__(self) -> int:
+        rows = self.journal.read("SELECT COUNT(*) FROM positions WHERE stream = ?", (self.stream,))
+        return int(rows[0][0])

@@ -81,6 +81,7 @@ class Poller:
         self.broken: Exception | None = None
         self.failed: deque[StreamFailed] = deque()
         self._left: list[Line] = []
+        self._asked = ""
         self._thread = threading.Thread(target=self._work, name="headgate-poller", daemon=True)
 
     def start(self) -> None:
@@ -104,11 +105,18 @@ class Poller:
             self._left += [line for line in self.lines if line.stream.name == stream]
             self.lines = [line for line in self.lines if line.stream.name != stream]
 
-    def stop(self) -> None:
-        """Asks no more, and returns when the round under way is journalled."""
+    def stop(self, patience_s: float | None = None) -> None:
+        """Asks no more, and returns when the round under way is journalled, or patience ends.
+
+        What is polled after that is not journalled: the next start asks for it again.
+        """
         self._ended.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join()
+            self._thread.join(patience_s)
+            if self._thread.is_alive():
+                with self._lock:
+                    self.lines = []
+                log.warning("the source of stream '%s' does not answer, and is left", self._asked)
 
     def _work(self) -> None:
         try:
@@ -151,6 +159,7 @@ class Poller:
         taken: list[Taken] = []
         for line in lines:
             line.due_at_s = time.monotonic() + line.stream.asked_every_s
+            self._asked = line.stream.name
             try:
                 polled = line.source.poll()
                 if polled is not None:

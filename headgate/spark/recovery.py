@@ -1,14 +1,19 @@
-"""After a crash: finish exactly the steps that were begun, clear away what never was."""
+"""At a start: finish the steps that were begun, clear away what never was, go on from there."""
 
+import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path as File
 
 from headgate.errors import RecoveryRefused
-from headgate.model.network import Path
+from headgate.model.network import Network, Path
+from headgate.spark.cursors import Cursors
 from headgate.spark.files import put, remove
 from headgate.spark.journal import Journal
 from headgate.spark.sinks import HIDDEN, FileSink
+from headgate.spark.store import Store
+
+log = logging.getLogger("headgate.spark")
 
 
 def recover(
@@ -54,15 +59,39 @@ def _finish(temporary: File, final: File) -> None:
         ) from error
 
 
+def resumed(path: Path, network: Network, journal: Journal, store: Store) -> int:
+    """Gives the train a unit goes on at, and tells of what its query has missed.
+
+    A query that is cut goes on where the last of its segments has committed: what waited between
+    them is made again.
+    """
+    if path.stream in store.queues:
+        return store.queues[path.stream].next_number
+    query = path.query
+    if path.into is not None:
+        query = next(each.query for each in network.paths if each.stream == path.into)
+    timeline = store.timelines.get(path.stream)
+    sources = (path.stream,) if timeline is None else timeline.streams
+    cursor = Cursors(journal).remember(query.name, query.sql, path.stream, sources)
+    if cursor.missed:
+        log.warning(
+            "query '%s' was away too long: retention has dropped %s tuples of stream '%s' that"
+            " it has not seen; it goes on with train %s",
+            query.name, cursor.missed, path.stream, cursor.train,
+        )  # fmt: skip
+    return cursor.train
+
+
 def refuse_old_results(journal: Journal, paths: Iterable[Path]) -> None:
     """Refuses a query that is new, or was dropped, and whose results folder has files.
 
     It begins with the oldest train that is kept, so its results would stand beside others of the
     same tuples, and nobody could tell them apart.
     """
+    cursors = Cursors(journal)
     for path in paths:
         name, sink = path.query.name, path.query.sink
-        if not sink.has_files or journal.knows_query(name) or not File(sink.path).is_dir():
+        if not sink.has_files or cursors.knows(name) or not File(sink.path).is_dir():
             continue
         old = sorted(
             each.name for each in File(sink.path).iterdir() if not each.name.startswith((".", "_"))

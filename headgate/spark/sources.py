@@ -1,6 +1,7 @@
 """Sources that the driver asks itself: no trigger of Structured Streaming between tuple and log."""
 
 import fnmatch
+import logging
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -23,6 +24,8 @@ from headgate.spark.row_reader import RowReader
 from headgate.spark.small_parquet import read_parquet
 from headgate.spark.text_reader import CORRUPT, TextReader
 from headgate.workloads.forest import arrivals_of, sensor_readings
+
+log = logging.getLogger("headgate.spark")
 
 MOST_TUPLES = 100_000
 """Tuples of one poll, about; a file is never cut."""
@@ -105,6 +108,7 @@ Reader = Callable[[Path, pa.Schema, bool], tuple[pa.Table, tuple[Letter, ...]]]
 class DirectorySource(Source):
     """Files that appear in a directory, each once, in the order of their age.
 
+    Which have been read, the journal knows; in memory are the names of those that are still there.
     A file should appear whole, by a rename, as Structured Streaming asks too; one that cannot be
     read, or ends within a line, is left alone until it has not changed for some seconds, and is a
     dead letter if it cannot be read then. Names that begin with a dot or an underscore are passed
@@ -115,14 +119,16 @@ class DirectorySource(Source):
     folder: Path
     schema: pa.Schema
     read: Reader
+    _journalled: Mapping[str, str] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
     _unsettled: dict[str, tuple[tuple[int, int], float]] = field(default_factory=dict)
     _last: Polled | None = None
     _nothing_since_ns: int | None = None
     _list_at_ns: int = 0
+    _told: bool = False
 
     def resume(self, position: Mapping[str, str]) -> None:
-        self._seen = set(position)
+        self._journalled = position
 
     def poll(self) -> Polled | None:
         if self._last is not None:
@@ -177,29 +183,56 @@ class DirectorySource(Source):
             self._unsettled[name], since_s = (seen, now_s), now_s
         return now_s - since_s >= SETTLED_S
 
+    def _pass_over(self, name: str) -> None:
+        if not self._told:
+            self._told = True
+            log.warning(
+                "stream '%s' passes over files whose names are not UTF-8, such as %r; rename them",
+                self.stream.name, name,
+            )  # fmt: skip
+
     def _new(self) -> list[tuple[int, str]]:
         modified_ns, now_ns = self.folder.stat().st_mtime_ns, time.time_ns()
         if modified_ns == self._nothing_since_ns and now_ns < self._list_at_ns:
             return []  # a list of thousands of names takes milliseconds
         pattern = _lower(self.stream.options).get("pathglobfilter", "*")
-        found = []
+        found, seen = [], set()
         with os.scandir(self.folder) as entries:
             for entry in entries:
                 name = entry.name
-                if name in self._seen or name.startswith((".", "_")):
+                if name in self._seen:
+                    seen.add(name)
                     continue
-                if not fnmatch.fnmatchcase(name, pattern):
+                if name.startswith((".", "_")) or not fnmatch.fnmatchcase(name, pattern):
+                    continue
+                if not _is_text(name):
+                    self._pass_over(name)
                     continue
                 try:
-                    if entry.is_file():
+                    if not entry.is_file():
+                        continue
+                    if name in self._journalled:
+                        seen.add(name)
+                    else:
                         found.append((entry.stat().st_mtime_ns, name))
                 except FileNotFoundError:
                     continue
+        self._seen = seen
+        here = {name for _, name in found}
+        self._unsettled = {name: at for name, at in self._unsettled.items() if name in here}
         # Within the grain of its clock a directory may have changed once more, and tell the same.
         rests = not found and now_ns - modified_ns > GRAIN_NS
         self._nothing_since_ns = modified_ns if rests else None
         self._list_at_ns = now_ns + LIST_NS
         return sorted(found)
+
+
+def _is_text(name: str) -> bool:
+    """Tells whether a file's name is UTF-8, as the journal needs it."""
+    try:
+        return bool(name.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def _parquet(file: Path, schema: pa.Schema, whole: bool) -> tuple[pa.Table, tuple[Letter, ...]]:

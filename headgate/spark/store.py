@@ -1,11 +1,12 @@
 """Where tuples are kept: logs of streams, queues between segments, timelines of streams."""
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from pathlib import Path as File
 from typing import Any
 
 from pyspark.sql.types import StructType
 
+from headgate.model.network import Path
 from headgate.model.stream import Stream
 from headgate.spark.journal import Journal
 from headgate.spark.late_tuples import LateTuples
@@ -26,7 +27,7 @@ class Store:
 
     def __init__(
         self,
-        state: Path,
+        state: File,
         journal: Journal,
         schemas: Mapping[str, StructType],
         train_room_bytes: Callable[[], int],
@@ -81,6 +82,11 @@ class Store:
         self._streams.pop(stream, None)
         self.timelines.pop(stream, None)
         self.queues.pop(stream, None)
+
+    def keep_for(self, path: Path) -> None:
+        """Has tuples kept as long as a query's windows need them."""
+        if path.stateful is not None:
+            self.timelines[path.stream].reads(path.query.name, path.stateful)
 
     def timelines_of(self, stream: str) -> list[Timeline]:
         """Gives the timelines that have a stream's trains."""

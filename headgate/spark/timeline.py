@@ -3,7 +3,7 @@
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 
 import numpy as np
@@ -11,10 +11,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql.types import StructType
 
+from headgate.errors import TrainUnreadable
 from headgate.model.stream import Stream
 from headgate.model.window import Axis, Stateful, Window
 from headgate.model.window_ends import NEVER, Times, first_end
-from headgate.spark.entries import Entries, Entry, Stand
+from headgate.spark.course import Course
+from headgate.spark.entries import Entry
 from headgate.spark.journal import Journal, Train
 from headgate.spark.open_sessions import OpenSessions
 from headgate.spark.quiet import passed_in_quiet
@@ -52,18 +54,12 @@ class Timeline:
     ) -> None:
         self.name, self._journal, self._sources, self._put = name, journal, sources, put
         self._lock = threading.RLock()
-        self._kept = Entries(journal, name)
-        self._entries = self._kept()
-        self._first = self._entries[0].number if self._entries else journal.next_train(name)
+        self._course = course = Course(journal, name, tuple(sources))
         self._times = {name: TrainTimes(*source) for name, source in sources.items()}
         self.open_sessions = OpenSessions()
         self._readers: dict[str, Stateful] = {}
         self._sizes: dict[Axis, int] = {}
         self._slides: set[Window] = set()
-        nothing = dict.fromkeys(sources, Stand(0, NEVER, NEVER))
-        self._gone = {**nothing, **self._kept.stands()}
-        self._now = _after(self._gone, self._entries)
-        self._needed = self._first
         self._heard_at_s: dict[str, float] = {}
         self._speaks = self._held_up = False
         self._set_aside = set_aside
@@ -71,9 +67,21 @@ class Timeline:
         # While no query had windows, nobody kept the log from dropping trains.
         self._lost = {
             each.number
-            for each in self._entries
+            for each in course.entries
             if each.train >= 0 and each.train not in kept[each.stream]
         }
+        self._drop_lost()
+        self._needed = course.first
+
+    def _drop_lost(self) -> None:
+        """Drops what is lost at its beginning: queries that go on behind it have missed it."""
+        last = -1
+        for entry in self._course.entries:
+            if entry.number in self._lost:
+                last = entry.number
+            elif entry.train >= 0:
+                break
+        self._course.drop(last + 1)
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -81,7 +89,7 @@ class Timeline:
 
     @property
     def next_number(self) -> int:
-        return self._first + len(self._entries)
+        return self._course.next_number
 
     def reads(self, query: str, how: Stateful) -> None:
         """Keeps tuples as long as a query needs them, and has time pass where it waits for it."""
@@ -91,7 +99,7 @@ class Timeline:
             else:
                 self._readers[query] = how
                 self._measure()
-            self._needed = self._first  # it may begin with the oldest
+            self._needed = self._course.first  # it may begin with the oldest
 
     def forget(self, query: str) -> None:
         """Keeps nothing for a query that was dropped."""
@@ -113,7 +121,7 @@ class Timeline:
             (train.mean_arrived_at_s, name, train)
             for name in self._sources
             for train in self._journal.trains(name)
-            if train.number >= self._now[name].train
+            if train.number >= self._course.now[name].train
         ]
         for _, name, train in sorted(found, key=lambda each: (each[0], each[1], each[2].number)):
             self.take(name, train)
@@ -124,32 +132,43 @@ class Timeline:
         """Tells of all trains that there are, at once, and from now on of every new one."""
         with self._lock:
             self._speaks = True
-            if self._entries:
-                self._put(*map(_train_of, self._entries))
+            if self._course.entries:
+                self._put(*map(_train_of, self._course.entries))
 
     def take(self, stream: str, train: Train) -> None:
         """Takes in a train of one of its streams; nothing if it has it."""
         with self._lock:
-            if train.number < self._now[stream].train:
+            if train.number < self._course.now[stream].train:
                 return
-            missing = train.number > self._now[stream].train  # nobody has told of some yet
+            missing = train.number > self._course.now[stream].train  # nobody has told of some yet
             for each in (*(self._journal.trains(stream, train.number) if missing else ()), train):
-                if each.number >= self._now[stream].train:
-                    entry = self._entry_of(stream, each)
-                    kept, times = self._times[stream].not_late(entry)
-                    late = each.number, entry.first_tuple, ~kept, times
-                    self._held_up = not (kept.all() or self._set_aside(stream, *late))
+                if each.number >= self._course.now[stream].train:
+                    self._held_up = not self._taken_in(stream, each)
                     if self._held_up:
                         break  # it comes again with the next, or soon
-                    if not self._append(entry, durable=not kept.all()):
-                        self._held_up = True
-                        break
+
+    def _taken_in(self, stream: str, train: Train) -> bool:
+        """Takes in the next train of a stream; False where that is not possible now."""
+        try:
+            entry = self._entry_of(stream, train)
+            kept, times = self._times[stream].not_late(entry)
+        except TrainUnreadable as error:
+            self._tell(error)
+            return False
+        late = train.number, entry.first_tuple, ~kept, times
+        if not kept.all() and not self._set_aside(stream, *late):
+            return False
+        return self._append(entry, durable=not kept.all())
+
+    def _tell(self, error: Exception) -> None:
+        if not self._held_up:
+            log.warning("queries over '%s' wait: %s", self.name, error)
 
     def _entry_of(self, stream: str, train: Train) -> Entry:
         """Gives a train as it is the next of the timeline."""
         times = self._times[stream].of(train.number)
         known = times[times != NEVER]
-        before = self._now[stream].top
+        before = self._course.now[stream].top
         top = max(before, int(known.max())) if len(known) else before
         return Entry(
             number=self.next_number, stream=stream, train=train.number, tuples=train.tuples,
@@ -165,8 +184,8 @@ class Timeline:
             if self._held_up:
                 return
             streams = [stream for stream, _ in self._sources.values()]
-            passed = passed_in_quiet(streams, self._now, self._heard_at_s, now_s)
-            tops = {name: each.top for name, each in self._now.items()}
+            passed = passed_in_quiet(streams, self._course.now, self._heard_at_s, now_s)
+            tops = {name: each.top for name, each in self._course.now.items()}
             # All at once: two that are quiet would wait for each other.
             if passed and self._closes(tops, {**tops, **passed}):
                 for name, top in passed.items():
@@ -180,7 +199,7 @@ class Timeline:
     def _closes(self, tops: Mapping[str, int], passed: Mapping[str, int]) -> bool:
         """Tells whether a window that has tuples closes once streams' times have come so far."""
         before, after = self._least(tops), self._least(passed)
-        reach = max(each.heard for each in self._now.values())
+        reach = max(each.heard for each in self._course.now.values())
         if after == NEVER or reach == NEVER:
             return False
         if before == NEVER or self._ends_session(before, after):
@@ -201,13 +220,10 @@ class Timeline:
     def _append(self, entry: Entry, durable: bool = False) -> bool:
         """Takes a train in; False where the journal cannot be written now."""
         try:
-            self._kept.add(entry, durable)
+            self._course.append(entry, durable)
         except sqlite3.Error as error:
-            if not self._held_up:
-                log.warning("queries over '%s' wait: the journal refuses: %s", self.name, error)
+            self._tell(error)
             return False
-        self._entries.append(entry)
-        self._now = _after(self._now, [entry])
         if entry.train >= 0:
             self._heard_at_s.pop(entry.stream, None)
         if self._speaks:
@@ -229,39 +245,26 @@ class Timeline:
         """
         with self._lock:
             if axis == "time":
-                return self._least(self._tops(end))
-            for each in self._backwards(end):
+                return self._least(self._course.tops(end))
+            for each in self._course.backwards(end):
                 if each.train >= 0:
                     return each.first_tuple + each.tuples
-            later = (each.first_tuple for each in self._onwards(end))
+            later = (each.first_tuple for each in self._course.onwards(end))
             return next(later, NEVER)
 
     def came(self, stream: str, end: int) -> int:
         """Counts the tuples of a stream that came before train `end`."""
         with self._lock:
-            for each in self._backwards(end):
-                if each.stream == stream and each.train >= 0:
-                    return each.first_tuple + each.tuples
-            later = (
-                e.first_tuple for e in self._onwards(end) if e.stream == stream and e.train >= 0
-            )
-            return next(later, 0)
+            return self._course.came(stream, end)
 
     def seen(self, stream: str, numbers: Times, other: str) -> Times:
         """Counts for tuples of a stream, by number, those of another that had come by then."""
-        if other == stream:
-            return numbers + 1
         with self._lock:
-            came, firsts, counts = self.came(other, self._first), [0], [0]
-            for each in self._entries:
-                if each.train >= 0 and each.stream == other:
-                    came = each.first_tuple + each.tuples
-                elif each.train >= 0 and each.stream == stream:
-                    firsts.append(each.first_tuple)
-                    counts.append(came)
-        at = np.searchsorted(np.array(firsts), numbers, side="right") - 1
-        found: Times = np.array(counts, dtype=np.int64)[at]
-        return found
+            return self._course.seen(stream, numbers, other)
+
+    def _between(self, first: int, end: int) -> list[Entry]:
+        with self._lock:
+            return self._course.between(first, end)
 
     def closing(self, first: int, end: int, axis: Axis) -> tuple[Times, NDArray[np.float64]]:
         """Gives the watermark behind each of some trains, and when they arrived."""
@@ -282,7 +285,7 @@ class Timeline:
     def _reaching(self, stream: str, end: int, axis: Axis, low: int) -> list[Entry]:
         found: list[Entry] = []
         with self._lock:
-            for each in self._backwards(end):
+            for each in self._course.backwards(end):
                 if each.stream != stream or each.train < 0:
                     continue
                 if not self._reaches(each, axis, low):
@@ -359,8 +362,8 @@ class Timeline:
     def held(self, stream: str) -> int:
         """Gives the first train of a stream that is still needed."""
         with self._lock:
-            kept = (each.train for each in self._entries if each.stream == stream)
-            return next((train for train in kept if train >= 0), self._now[stream].train)
+            kept = (each.train for each in self._course.entries if each.stream == stream)
+            return next((train for train in kept if train >= 0), self._course.now[stream].train)
 
     def drop(self, passed: int, before_s: float = inf) -> None:
         """Forgets trains below a number that no window needs any more.
@@ -377,17 +380,12 @@ class Timeline:
                     break
                 self._times[entry.stream].forget(entry.train)
                 self._needed = entry.number + 1
-            before = self._first
-            for entry in self._entries:
+            before = self._course.first
+            for entry in self._course.entries:
                 if entry.number >= self._needed or entry.arrived_at_s > before_s:
                     break
                 before = entry.number + 1
-            if before > self._first:
-                gone = self._entries[: before - self._first]
-                self._gone = _after(self._gone, gone)
-                self._kept.drop(before, self._gone)
-                del self._entries[: before - self._first]
-                self._first = before
+            self._course.drop(before)
 
     def _lows(self, passed: int) -> list[tuple[Axis, dict[str, int]]]:
         """Gives the places from which on windows need tuples of streams, once all have passed a
@@ -404,58 +402,13 @@ class Timeline:
         since = self.open_sessions.kept_since(passed)
         return lows if since is None else [*lows, ("time", dict.fromkeys(self._sources, since))]
 
-    def _between(self, first: int, end: int) -> list[Entry]:
-        with self._lock:
-            return self._entries[max(0, first - self._first) : max(0, end - self._first)]
-
-    def _backwards(self, end: int) -> Iterator[Entry]:
-        """Gives the trains before one, the last first."""
-        for at in range(min(end, self.next_number) - self._first - 1, -1, -1):
-            yield self._entries[at]
-
-    def _onwards(self, first: int) -> Iterator[Entry]:
-        """Gives the trains from one on."""
-        for at in range(max(0, first - self._first), len(self._entries)):
-            yield self._entries[at]
-
     def _reaches(self, entry: Entry, axis: Axis, low: int) -> bool:
         if axis == "rows":
             return entry.first_tuple + entry.tuples > low
         return entry.top >= low or not self._times[entry.stream].known
 
-    def _tops(self, end: int) -> dict[str, int]:
-        """Gives the greatest time so far of every stream, before train `end`."""
-        if end >= self.next_number:
-            return {stream: each.top for stream, each in self._now.items()}
-        tops = {stream: self._gone[stream].top for stream in self._sources}
-        seen: set[str] = set()
-        for entry in self._backwards(end):
-            if entry.stream not in seen:
-                seen.add(entry.stream)
-                tops[entry.stream] = entry.top
-            if len(seen) == len(tops):
-                break
-        for entry in self._onwards(end):
-            if entry.stream not in seen:  # all of them came later: the first knows what was before
-                seen.add(entry.stream)
-                tops[entry.stream] = entry.before
-            if len(seen) == len(tops):
-                break
-        return tops
-
     def _least(self, tops: Mapping[str, int]) -> int:
         return min(self._times[name].mark(top) for name, top in tops.items())
-
-
-def _after(stands: Mapping[str, Stand], entries: Sequence[Entry]) -> dict[str, Stand]:
-    """Gives where streams stand behind some more trains."""
-    found = dict(stands)
-    for each in entries:
-        old, heard = found[each.stream], each.train >= 0
-        found[each.stream] = Stand(
-            each.train + 1 if heard else old.train, each.top, each.top if heard else old.heard
-        )
-    return found
 
 
 def _train_of(entry: Entry) -> Train:

@@ -14,6 +14,7 @@ from sources import balanced, consume, gate_over, until, write_readings
 from headgate import Headgate, Query, Sink, Stream
 from headgate.errors import ConfigRefused, QueryRefused, RecoveryRefused, UnknownName
 from headgate.policies import policies
+from headgate.runtime.recorded import recorded_statistics
 from headgate.workloads.forest import SCHEMA
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -213,6 +214,7 @@ def test_after_a_restart_a_dropped_query_does_not_write_into_its_old_results(
     consume(first, offered)
     first.drop_query("dry")
     first.stop()
+    assert recorded_statistics(tmp_path / "state").keys() == {"hot"}
     results = tmp_path / "state/results/dry"
     before = committed_rows(results)
     with pytest.raises(RecoveryRefused, match="query 'dry': expected an empty results folder"):

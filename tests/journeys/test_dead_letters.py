@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from sources import balanced, consume, until
 
 from headgate import Headgate, Query, Stream
+from headgate.spark.cursors import Cursors
 from headgate.spark.journal import Journal
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -130,7 +131,7 @@ def test_kill_between_letters_and_journal_leaves_no_letter_twice(
         )  # fmt: skip
         assert done.returncode == code, done.stderr
         journal = Journal(tmp_path / "state")
-        for name, each in journal.accounts().items():
+        for name, each in Cursors(journal).accounts().items():
             account = vars(each)
             parts = ("delivered", "filtered", "queued", "shed", "missed", "late", "dead_lettered")
             assert account["arrived"] == sum(account[part] for part in parts), (name, account)

@@ -28,7 +28,7 @@ TEXTS = {
 
 def came(gate: Headgate, streams: dict[str, list[Row]]) -> list[tuple[str, int, Row]]:
     """Gives all tuples in the order of the timeline, with their numbers."""
-    entries = gate._engine._store.timelines["lefts__rights__time"]._entries
+    entries = gate._engine._store.timelines["lefts__rights__time"]._course.entries
     return [
         (each.stream, number, streams[each.stream][number])
         for each in entries

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from killed_pipeline import QUERIES, check_results, offer, write_pipeline
 
+from headgate.spark.cursors import Cursors
 from headgate.spark.journal import Journal
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -66,7 +67,7 @@ def _check_accounts(accounts: dict[str, dict[str, int]]) -> None:
 def _check_journal(state: Path) -> None:
     """What a crash has left in the journal adds up as it lies there."""
     journal = Journal(state)
-    accounts = {name: vars(each) for name, each in journal.accounts().items()}
+    accounts = {name: vars(each) for name, each in Cursors(journal).accounts().items()}
     journal.close()
     if accounts:
         _check_accounts(accounts)

@@ -12,6 +12,7 @@ from headgate.model.network import Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query, Sink
 from headgate.spark.commits import Work
+from headgate.spark.cursors import Cursors
 from headgate.spark.executor import Executor
 from headgate.spark.group import Output
 from headgate.spark.journal import Journal
@@ -39,7 +40,7 @@ def test_no_result_is_delivered_before_an_earlier_one_that_a_failed_rename_hides
     journal, keys = Journal(tmp_path / "state"), list[str]()
     query = Query(name="told", sql="x", query_class="H", sink=Sink(format="callback"))
     path = Path(query=query, stream="s", operators=(Operator(kind="project", expressions=("a",)),))
-    journal.remember_query(query.name, query.sql, path.stream)
+    Cursors(journal).remember(query.name, query.sql, path.stream)
 
     def outbox() -> Outbox:
         folder = tmp_path / "outbox"
@@ -62,7 +63,7 @@ def test_no_result_is_delivered_before_an_earlier_one_that_a_failed_rename_hides
     second.close()
     second.join()
     assert keys == ["told/0-0"]
-    assert journal.counts() == {"told": (3, 3)}
+    assert Cursors(journal).counts() == {"told": (3, 3)}
     journal.close()
 
 
@@ -98,7 +99,7 @@ def test_a_rename_that_fails_after_the_promise_is_left_to_recovery(
     paths = _paths(tmp_path, "first", "second")
     sinks = {path.query.name: FileSink(path.query.sink) for path in paths}
     for path in paths:
-        journal.remember_query(path.query.name, path.query.sql, path.stream)
+        Cursors(journal).remember(path.query.name, path.query.sql, path.stream)
     table = pa.table({"a": [1, 2, 3]})
     output = Output(table, table["a"].to_numpy().astype(float))
     away = Away(tmp_path / "first")
@@ -108,7 +109,7 @@ def test_a_rename_that_fails_after_the_promise_is_left_to_recovery(
     # Only the one whose directory is away is hidden; both are certain.
     assert len(list((tmp_path / "second").glob("*.parquet"))) == 1
     assert [final.parent.name for _, final in journal.unconfirmed()] == ["first"]
-    assert journal.counts() == {"first": (3, 3), "second": (3, 3)}
+    assert Cursors(journal).counts() == {"first": (3, 3), "second": (3, 3)}
     away.back()
     assert recover(journal, sinks.values()) == 1
     assert journal.unconfirmed() == []
@@ -124,7 +125,7 @@ def test_a_rename_that_fails_is_tried_again_and_the_query_waits_for_it(
     journal = Journal(tmp_path / "state")
     (path,) = _paths(tmp_path, "first")
     sink = FileSink(path.query.sink)
-    journal.remember_query(path.query.name, path.query.sql, path.stream)
+    Cursors(journal).remember(path.query.name, path.query.sql, path.stream)
     shown: list[str] = []
     sink.hand_over = lambda file: shown.append(file.name)  # type: ignore[method-assign]
     away = Away(tmp_path / "first")
@@ -139,7 +140,7 @@ def test_a_rename_that_fails_is_tried_again_and_the_query_waits_for_it(
         executor.commits.promises.try_again()
     assert not (tmp_path / "first").exists()
     assert shown == []
-    assert journal.counts() == {"first": (3, 3)}
+    assert Cursors(journal).counts() == {"first": (3, 3)}
     away.back()
     executor.commits.promises.try_again()
     assert shown == ["000000000000-000000000000.parquet"]
@@ -147,7 +148,7 @@ def test_a_rename_that_fails_is_tried_again_and_the_query_waits_for_it(
     executor.commits._reached = lambda point: None
     assert executor.commits(Work((path,), 1, 2, 3), [(path, output)]) == {}
     assert len(shown) == 2
-    assert journal.counts() == {"first": (6, 6)}
+    assert Cursors(journal).counts() == {"first": (6, 6)}
     journal.close()
 
 
@@ -156,14 +157,14 @@ def test_a_dropped_query_leaves_no_promise(
 ) -> None:
     journal = Journal(tmp_path / "state")
     (path,) = _paths(tmp_path, "first")
-    journal.remember_query(path.query.name, path.query.sql, path.stream)
+    Cursors(journal).remember(path.query.name, path.query.sql, path.stream)
     sinks = {"first": FileSink(path.query.sink)}
     executor = Executor(spark, journal, {}, sinks, Away(tmp_path / "first"))
     table = pa.table({"a": [1]})
     output = Output(table, table["a"].to_numpy().astype(float))
     executor.commits(Work((path,), 0, 1, 1), [(path, output)])
     executor.commits.promises.forget("first")
-    journal.forget_query("first")
+    Cursors(journal).forget("first")
     assert "its last result never got its name" in caplog.text
     assert journal.unconfirmed() == []
     journal.close()

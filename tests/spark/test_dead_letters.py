@@ -13,6 +13,7 @@ from polled import schema_of
 from pyspark.sql import SparkSession
 
 from headgate import Stream
+from headgate.spark.cursors import Cursors
 from headgate.spark.dead_letters import Letter, LetterFile
 from headgate.spark.ingest import start_ingest
 from headgate.spark.journal import Journal, NewLetters, NewTrain, Train
@@ -77,7 +78,7 @@ def test_letters_of_a_run_that_did_not_count_them_stay(tmp_path: Path) -> None:
     (state / "dead-letters").mkdir(parents=True)
     (state / "dead-letters" / "s.jsonl").write_text('{"record": "old"}\n')
     journal = Journal(state)
-    journal.remember_query("q", "SELECT 1", "s")
+    Cursors(journal).remember("q", "SELECT 1", "s")
     journal.close()
     with sqlite3.connect(state / "journal.db") as db:  # as it was then
         db.execute("ALTER TABLE trains DROP COLUMN first_letter")
@@ -88,8 +89,8 @@ def test_letters_of_a_run_that_did_not_count_them_stay(tmp_path: Path) -> None:
     new = LetterFile(state, "s", journal).write(letters_of("new"))
     assert new is not None
     journal.add_trains([NewTrain("s", Train(0, 5, 10, 0.0, 0.0), 0)], letters=[new])
-    journal.remember_query("q", "SELECT 1", "s")
-    account = journal.accounts()["q"]
+    Cursors(journal).remember("q", "SELECT 1", "s")
+    account = Cursors(journal).accounts()["q"]
     assert kept(LetterFile(state, "s", journal)) == ["old", "new"]
     journal.close()
     assert (account.arrived, account.queued, account.dead_lettered) == (6, 5, 1)
@@ -99,19 +100,19 @@ def test_a_query_counts_the_letters_since_its_first_train(journal: Journal) -> N
     for number in range(3):
         train = NewTrain("s", Train(number, 10, 10, 0.0, 0.0), number)
         journal.add_trains([train], letters=[NewLetters("s", 2, 0)])
-        journal.remember_query(f"q{number}", "SELECT 1", "s")
+        Cursors(journal).remember(f"q{number}", "SELECT 1", "s")
         journal.add_trains([], letters=[NewLetters("s", 1, 0), NewLetters("t", 1, 0)])
         journal.drop_trains("s", number + 1)
-    journal.remember_query("last", "SELECT 1", "s")
-    journal.remember_query("both", "SELECT 2", "timeline", ("s", "t"))
+    Cursors(journal).remember("last", "SELECT 1", "s")
+    Cursors(journal).remember("both", "SELECT 2", "timeline", ("s", "t"))
     journal.add_trains([], letters=[NewLetters("s", 4, 0), NewLetters("t", 5, 0)])
-    accounts = journal.accounts()
+    accounts = Cursors(journal).accounts()
     dead = {query: each.dead_lettered for query, each in accounts.items()}
     assert dead == {"q0": 13, "q1": 10, "q2": 7, "last": 4, "both": 9}
     assert accounts["q1"].arrived == 20 + 10
-    journal.forget_query("q1")
-    journal.remember_query("q1", "SELECT 1", "s")
-    assert journal.accounts()["q1"].dead_lettered == 0
+    Cursors(journal).forget("q1")
+    Cursors(journal).remember("q1", "SELECT 1", "s")
+    assert Cursors(journal).accounts()["q1"].dead_lettered == 0
 
 
 JSON = ['{"i": 1, "t": "a"}', "nonsense", '{"i": "x", "t": "b"}', '{"t": "ü"}', '{"i": 5', "{}"]

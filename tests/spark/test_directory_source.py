@@ -127,3 +127,43 @@ def test_a_file_with_values_of_another_type_is_a_letter(
     pq.write_table(pa.table({"i": ["not a number"]}), tmp_path / "a.parquet")
     (letter,) = polled_of(source_over(own, "parquet", tmp_path, "i INT", {})).letters
     assert "not a number" in letter.reason
+
+
+def test_names_of_files_that_are_gone_are_forgotten_and_nothing_is_read_twice(
+    own: SparkSession, tmp_path: Path
+) -> None:
+    """What has been read, the journal knows: a directory that is cleaned up costs no memory."""
+    journalled: dict[str, str] = {}
+    source = source_over(own, "json", tmp_path, "i INT", {})
+    assert isinstance(source, sources.DirectorySource)
+    source.resume(journalled)
+    for number in range(20):
+        (tmp_path / f"{number}.json").write_text(f'{{"i": {number}}}\n')
+        polled = polled_of(source)
+        assert list(polled.position) == [f"{number}.json"]
+        journalled |= polled.position
+        source.taken(polled)
+        if number >= 2:
+            (tmp_path / f"{number - 2}.json").unlink()
+        assert source.poll() is None
+        assert len(source._seen) <= 3
+    (tmp_path / "4.json").write_text('{"i": 4}\n')  # it returns
+    assert source.poll() is None
+    again = source_over(own, "json", tmp_path, "i INT", {})
+    assert again is not None
+    again.resume(journalled)
+    assert again.poll() is None
+
+
+def test_a_file_whose_name_is_no_text_stops_nobody(
+    own: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9.json")).write_text('{"i": 1}\n')
+    (tmp_path / "b.json").write_text('{"i": 2}\n')
+    source = source_over(own, "json", tmp_path, "i INT", {})
+    polled = polled_of(source)
+    assert list(polled.position) == ["b.json"]
+    assert source is not None
+    source.taken(polled)
+    assert source.poll() is None
+    assert caplog.text.count("names are not UTF-8") == 1

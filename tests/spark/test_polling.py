@@ -18,7 +18,7 @@ from headgate import Stream
 from headgate.spark.budget import Limits
 from headgate.spark.journal import Journal, Train
 from headgate.spark.polling import Line, Poller
-from headgate.spark.sources import GeneratorSource, RowSource, Source
+from headgate.spark.sources import GeneratorSource, Polled, RowSource, Source
 from headgate.spark.stream_log import StreamLog
 from headgate.spark.train_cache import TrainCache
 from headgate.workloads.forest import SCHEMA
@@ -209,6 +209,28 @@ def test_a_poller_stops_though_an_iterator_waits(own: SparkSession, tmp_path: Pa
     rig.close()
     assert time.monotonic() - began_s < 10
     goes_on.set()
+
+
+def test_a_poller_leaves_a_source_that_does_not_answer_and_takes_nothing_more_of_it(
+    own: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked, goes_on = threading.Event(), threading.Event()
+
+    class Hanging(GeneratorSource):
+        def poll(self) -> Polled | None:
+            asked.set()
+            goes_on.wait(60)
+            return super().poll()
+
+    rig = Rig(own, tmp_path, Hanging({"rate_per_s": "1000"}), SCHEMA)
+    assert asked.wait(20)
+    rig.poller.stop(patience_s=0.1)
+    assert "the source of stream 's' does not answer" in caplog.text
+    goes_on.set()
+    rig.poller.stop()
+    assert not rig.trains
+    assert not rig.journal.trains("s")
+    rig.journal.close()
 
 
 def test_trains_of_important_streams_are_told_of_before_others_are_asked(

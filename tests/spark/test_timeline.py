@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from timelines import Make, World, over, stream
 
+from headgate.errors import TrainUnreadable
 from headgate.model.stream import Stream
 from headgate.model.window import Axis, Window
 from headgate.model.window_ends import NEVER, windows_of
+from headgate.spark.cursors import Cursors
 from headgate.spark.entries import Entries
 
 spans = st.integers(1, 40)
@@ -181,8 +183,24 @@ def test_trains_that_the_log_has_dropped_are_passed_over(make: Make) -> None:
         rows = world.timeline.rows("a", 0, world.end, axis, NEVER)
         assert rows is not None
         assert rows.place.tolist() == [2]
-    assert world.timeline.late(0, world.end) == (2, 0)
+    # What is lost at the beginning is no longer the timeline's, the rest counts as late.
+    assert [each.number for each in world.journal.trains("t")] == [1, 2, 3, 4, 5]
+    assert world.timeline.late(0, world.end) == (1, 0)
     assert world.timeline.watermark(world.end) == 2
+
+
+def test_what_retention_dropped_while_a_query_was_away_is_missed_not_late(make: Make) -> None:
+    world = make(stream("a"))
+    assert Cursors(world.journal).remember("w", "text", "t", ("a",)).train == 0
+    for number in range(5):
+        world.take("a", number, number)
+    world.journal.drop_trains("a", 3)  # nobody had windows then
+    world.begin()
+    cursor = Cursors(world.journal).remember("w", "text", "t", ("a",))
+    assert (cursor.train, cursor.missed) == (3, 6)
+    assert world.timeline.late(0, world.end) == (0, 0)
+    account = Cursors(world.journal).accounts()["w"]
+    assert (account.arrived, account.missed, account.queued) == (10, 6, 4)
 
 
 def test_trains_stay_as_long_as_retention_says(make: Make) -> None:
@@ -225,6 +243,30 @@ def test_a_journal_that_cannot_be_written_holds_trains_and_beats_up(make: Make) 
     assert world.end == 1
     world.journal._db.execute("PRAGMA query_only = OFF")
     world.timeline.take("a", third)
+    assert [each.train for each in Entries(world.journal, "t")()] == [0, 1, 2]
+
+
+def test_a_train_that_cannot_be_read_holds_up_its_timeline_alone(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = make(stream("a"))
+    world.reads(over(10, 5))
+    log, whole = world.logs["a"], world.logs["a"].table
+
+    def rotten(first: int, end: int) -> Any:
+        if first <= 1 < end:
+            raise TrainUnreadable(stream="a", train=1, file="1.parquet", cause="rot")
+        return whole(first, end)
+
+    log.table = rotten  # type: ignore[method-assign]
+    for time in range(3):
+        world.take("a", time)
+    world.begin()
+    world.timeline.beat(0)
+    assert world.end == 1
+    assert caplog.text.count("queries over 't' wait: train 1 of stream 'a' cannot be read") == 2
+    log.table = whole  # type: ignore[method-assign]
+    world.timeline.beat(1)
     assert [each.train for each in Entries(world.journal, "t")()] == [0, 1, 2]
 
 

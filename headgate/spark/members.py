@@ -1,0 +1,50 @@
+"""The network of an engine at present: its units by number, and which of them were dropped."""
+
+from collections.abc import Collection
+
+from headgate.model.network import Network, Path
+from headgate.model.stream import Stream
+
+
+class Members:
+    """Who is there; the engine's thread and those that add and drop all see the same.
+
+    Args:
+        queues: names of the streams between segments.
+    """
+
+    def __init__(self, network: Network, queues: Collection[str]) -> None:
+        self.network, self._queues = network, queues
+        self.dropped: set[int] = set()
+        """Units that were dropped; their numbers stay until the next start."""
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        return self.network.streams
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return self.network.paths
+
+    @property
+    def alive(self) -> list[Path]:
+        """The paths that were not dropped."""
+        return [path for unit, path in enumerate(self.paths) if unit not in self.dropped]
+
+    @property
+    def dropped_names(self) -> set[str]:
+        """What the statistics of queries that were dropped are known by."""
+        return {self.paths[unit].known_as for unit in list(self.dropped)}
+
+    def path_of(self, unit: int) -> Path:
+        return self.paths[unit]
+
+    def segments_of(self, unit: int) -> list[int]:
+        """Gives all units of a unit's query, in the order of the way of a tuple."""
+        path = self.paths[unit]
+        queue = path.into or path.stream
+        if queue not in self._queues:
+            return [unit]
+        return [
+            number for number, each in enumerate(self.paths) if queue in (each.into, each.stream)
+        ]
