@@ -1,7 +1,7 @@
 """The metrics of one run: response time and slowdown by query and class, queue size, overhead."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from math import nan
 
 import numpy as np
@@ -62,6 +62,18 @@ class PendingOverTime:
         self._next_s = self.rows[-1][0] + self._every_s
 
 
+@dataclass
+class Past:
+    """What queries of a class have left that are gone, and whose numbers others have now."""
+
+    responses: Tally = field(default_factory=Tally)
+    slowdowns: Tally = field(default_factory=Tally)
+    tuples_in: int = 0
+    shed: int = 0
+    busy_s: float = 0.0
+    pending_area: float = 0.0
+
+
 class RunMetrics:
     """Folds the events of a run; ask for `by_query`, `by_class` or `total` at any time.
 
@@ -81,6 +93,7 @@ class RunMetrics:
         self._class_max = np.zeros(len(network.classes), dtype=np.int64)
         self._total_max = 0
         self._pending_area = np.zeros(0)
+        self._past = [Past() for _ in network.classes]
         self._began_s: float | None = None
         self._last_s = 0.0
         self.calls = 0
@@ -90,9 +103,18 @@ class RunMetrics:
         self.errors: list[Exception] = []
         self.grow(network, table)
 
-    def grow(self, network: Network, table: UnitTable) -> None:
-        """Makes room for queries that have come; what waits for them already is in the table."""
+    def grow(self, network: Network, table: UnitTable, again: Collection[int] = ()) -> None:
+        """Makes room for queries that have come; what waits for them already is in the table.
+
+        Args:
+            again: units that have come, among them those that another query was before; what is
+                known of that stays with its class.
+        """
         new = len(table) - len(self._responses)
+        for unit in (unit for unit in again if unit < len(self._responses)):
+            if network.paths[unit].query.name != self._network.paths[unit].query.name:
+                self._retire(unit)
+            self._pending[unit] = table["pending"][unit]
         self._network, self._table = network, table
         self._responses += [Tally() for _ in range(new)]
         self._slowdowns += [Tally() for _ in range(new)]
@@ -103,6 +125,19 @@ class RunMetrics:
         self._pending = np.concatenate([self._pending, pending])
         self._pending_max = np.concatenate([self._pending_max, pending])
         self._pending_area = np.concatenate([self._pending_area, np.zeros(new)])
+
+    def _retire(self, unit: int) -> None:
+        """Leaves to its class what is known of a unit, which is another query from now on."""
+        past = self._past[int(self._table["query_class"][unit])]
+        past.responses.merge(self._responses[unit])
+        past.slowdowns.merge(self._slowdowns[unit])
+        past.tuples_in += int(self._tuples_in[unit])
+        past.shed += int(self._shed[unit])
+        past.busy_s += float(self._busy_s[unit])
+        past.pending_area += float(self._pending_area[unit])
+        self._responses[unit], self._slowdowns[unit] = Tally(), Tally()
+        self._tuples_in[unit] = self._shed[unit] = self._pending_max[unit] = 0
+        self._busy_s[unit] = self._pending_area[unit] = 0.0
 
     @property
     def table(self) -> UnitTable:
@@ -144,12 +179,13 @@ class RunMetrics:
                 each.name,
                 np.flatnonzero(self._table["query_class"] == number).tolist(),
                 int(self._class_max[number]),
+                self._past[number : number + 1],
             )
             for number, each in enumerate(self._network.classes)
         ]
 
     def total(self) -> Line:
-        return self._line("all", range(len(self._table)), self._total_max)
+        return self._line("all", range(len(self._table)), self._total_max, self._past)
 
     def _arrive(self, event: TrainArrived, passed_s: float) -> None:
         """Counts trains in; those told of together have waited since they came, one by one."""
@@ -196,21 +232,27 @@ class RunMetrics:
         self._last_s += passed_s
         return passed_s
 
-    def _line(self, name: str, units: Iterable[int], pending_max: int) -> Line:
+    def _line(
+        self, name: str, units: Iterable[int], pending_max: int, past: Sequence[Past] = ()
+    ) -> Line:
         chosen = list(units)
         response_s, slowdown = Tally(), Tally()
         for unit in chosen:
             response_s.merge(self._responses[unit])
             slowdown.merge(self._slowdowns[unit])
+        for each in past:
+            response_s.merge(each.responses)
+            slowdown.merge(each.slowdowns)
+        area = self._pending_area[chosen].sum() + sum(each.pending_area for each in past)
         return Line(
             name=name,
-            tuples_in=int(self._tuples_in[chosen].sum()),
+            tuples_in=int(self._tuples_in[chosen].sum()) + sum(each.tuples_in for each in past),
             response_s=response_s.summary(),
             slowdown=slowdown.summary(),
             pending=int(self._pending[chosen].sum()),
-            pending_mean=float(self._pending_area[chosen].sum() / (self.seconds or 1.0)),
+            pending_mean=float(area / (self.seconds or 1.0)),
             pending_max=pending_max,
-            busy_s=float(self._busy_s[chosen].sum()),
-            shed=int(self._shed[chosen].sum()),
+            busy_s=float(self._busy_s[chosen].sum()) + sum(each.busy_s for each in past),
+            shed=int(self._shed[chosen].sum()) + sum(each.shed for each in past),
             output_per_s=response_s.count / (self.seconds or nan),
         )

@@ -120,7 +120,7 @@ class QueryStopped:
 class NetworkChanged:
     """Streams or queries have come; those that were there keep their numbers.
 
-    A query that comes back under a name that was dropped has its old number again.
+    A query that comes may have the number of one that was dropped.
 
     Args:
         cursors: by unit that is new, the train it begins with.

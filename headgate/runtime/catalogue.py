@@ -10,10 +10,15 @@ from headgate.model.stream import Stream
 
 
 class Catalogue:
-    """What is there, in the order it came; what was dropped keeps its number and may come back."""
+    """What is there, in the order it came; what was dropped keeps its number and may come back.
 
-    def __init__(self, classes: Sequence[QueryClass]) -> None:
-        self.classes = tuple(classes)
+    Args:
+        gives_again: whether another query may get the number of one that was dropped. A recording
+            knows queries by their numbers, so none is given twice while one is made.
+    """
+
+    def __init__(self, classes: Sequence[QueryClass], gives_again: bool = True) -> None:
+        self.classes, self._gives_again = tuple(classes), gives_again
         self.streams: list[Stream] = []
         self.paths: list[Path] = []
         self.schemas: dict[str, Any] = {}
@@ -123,14 +128,36 @@ class Catalogue:
             if each.name not in queues and (not each.of or each.name in read)
         ]
 
+    def came(self, streams: list[Stream], paths: list[Path], new: Sequence[Path]) -> None:
+        """Takes in a query, with what `with_query` gave for it."""
+        self.streams, self.paths = streams, paths
+        here = {path.query.name for path in paths} - {path.query.name for path in new}
+        self.dropped &= here
+
+    def _free(self) -> int | None:
+        """Gives the number of a query that was dropped and is not cut, if there is one."""
+        if not self._gives_again:
+            return None
+        cut = {path.into for path in self.paths}
+        return next(
+            (
+                unit
+                for unit, path in enumerate(self.paths)
+                if path.query.name in self.dropped and path.into is None and path.stream not in cut
+            ),
+            None,
+        )
+
     def _places(self, new: Sequence[Path]) -> list[int]:
-        """Gives new numbers or, of a query that was dropped, those that it had.
+        """Gives a number that is free, or new ones; of a query that was dropped, those it had.
 
         Raises:
             ConfigRefused: it was cut then and is not now, or the other way round.
         """
         name = new[-1].query.name
         if name not in self.dropped:
+            if len(new) == 1 and (free := self._free()) is not None:
+                return [free]
             return list(range(len(self.paths), len(self.paths) + len(new)))
         old = self.units_of(name)
         if len(old) != len(new):

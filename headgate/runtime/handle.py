@@ -40,6 +40,11 @@ class QueryHandle:
         self._unit, self._scheduler, self._stop_query = unit, scheduler, stop_query
         self._sink = sink
 
+    def release(self) -> None:
+        """Ends with a query that was dropped: another may get its number."""
+        self._stopped, self._unit = True, -1
+        self._stop_query = lambda unit: None
+
     @property
     def isActive(self) -> bool:
         return self._scheduler is not None and self._error is None and not self._stopped

@@ -106,8 +106,9 @@ class Headgate:
         self._session = spark or room.local_session(self.state, master, spark_config or {})
         room.quiet_python()
         self._roster = Roster(
-            room, self._session, self.state, self.classes, rehearsal_s, self.explanation, self._cuts
-        )
+            room, self._session, self.state, self.classes, rehearsal_s, self.explanation,
+            self._cuts, record,
+        )  # fmt: skip
         self._engine: Any = None
         self._run: Running | None = None
         self._spelling: str | None = None

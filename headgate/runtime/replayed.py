@@ -160,8 +160,9 @@ def measured_report(recording: Recording) -> Report:
             old = [unit for unit in range(len(table)) if unit not in event.cursors]
             grown[old] = table[old]
             table = grown
-            statistics.grow(table)
-            metrics.grow(event.network, table)
+            again = [unit for unit in event.cursors if unit < len(metrics.table)]
+            statistics.grow(table, again)
+            metrics.grow(event.network, table, again)
         metrics.hear(event)
         if isinstance(event, StepFinished):
             statistics.learn(table, event)
@@ -181,9 +182,14 @@ def simulated_report(
     scheduler = _scheduler(recording, chosen)
     metrics = RunMetrics(recording.network, scheduler.table)
 
+    again: set[int] = set()
+
     def hear(event: Event) -> None:
         if metrics.table is not scheduler.table:
-            metrics.grow(scheduler.network, scheduler.table)
+            metrics.grow(scheduler.network, scheduler.table, again)
+            again.clear()
+        if isinstance(event, NetworkChanged):
+            again.update(event.cursors)
         metrics.hear(event)
 
     run(scheduler, Observed(engine, [hear]))

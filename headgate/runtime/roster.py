@@ -30,6 +30,7 @@ class Roster:
         rehearsal_s: how long a query that comes while others run may be measured.
         explanation: gives a query's, for its handle.
         cuts: tells whether the policy has a query cut.
+        records: whether what happens is recorded.
     """
 
     def __init__(
@@ -41,12 +42,13 @@ class Roster:
         rehearsal_s: float,
         explanation: Callable[[str], Explanation],
         cuts: Callable[[Query], bool],
+        records: bool,
     ) -> None:
         self._room, self._session, self._state = room, session, state
         self._rehearsal_s, self._explanation, self._cuts = rehearsal_s, explanation, cuts
         self._analyst = room.Analyst(room.own_session(session))
         self._changes = threading.RLock()
-        self.catalogue = Catalogue(classes)
+        self.catalogue = Catalogue(classes, gives_again=not records)
         self.rows: dict[str, Rows] = {}
         self.deliver: dict[str, Deliver] = {}
         self.handles: dict[str, QueryHandle] = {}
@@ -117,8 +119,7 @@ class Roster:
             self.run.bind(units[-1], handle)
         for queue in (each for each in queues if not each.of):
             catalogue.schemas[queue.name] = catalogue.schemas[new[0].stream]
-        catalogue.streams, catalogue.paths = streams, paths
-        catalogue.dropped -= {path.query.name for path in new}
+        catalogue.came(streams, paths, new)
         self.handles[query.name] = handle
         return handle
 
@@ -134,7 +135,8 @@ class Roster:
                     pass
                 paths = self.catalogue.paths
                 self.catalogue.dropped |= {paths[unit].query.name for unit in units}
-            del self.handles[name]
+            self.handles.pop(name).release()
+            self.deliver.pop(name, None)
 
     def add(self, streams: Sequence[Stream], queries: Sequence[Query]) -> list[str]:
         """Adds all of them, or none where one is refused; gives their names."""

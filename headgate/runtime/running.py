@@ -9,7 +9,7 @@ from typing import Any
 
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
-from headgate.model.events import Event, Overloaded, TuplesShed, units_in
+from headgate.model.events import Event, NetworkChanged, Overloaded, TuplesShed, units_in
 from headgate.model.network import Network
 from headgate.model.query import QueryStatistics
 from headgate.model.unit_table import unit_table
@@ -63,6 +63,8 @@ class Running:
         self._timed = Timed(self.scheduler)
         self._metrics, self._lock = RunMetrics(network, table), threading.Lock()
         self._bound: dict[int, QueryHandle] = {}
+        self._again: set[int] = set()
+        """Units that have come and that the metrics do not know yet."""
         self._wishes: deque[Callable[[], None]] = deque()
         self._recorder: Recorder | None = None
         self._loop: threading.Thread | None = None
@@ -140,7 +142,10 @@ class Running:
     def _hear(self, event: Event) -> None:
         with self._lock:
             if self._metrics.table is not self.scheduler.table:
-                self._metrics.grow(self.scheduler.network, self.scheduler.table)
+                self._metrics.grow(self.scheduler.network, self.scheduler.table, self._again)
+                self._again = set()
+            if isinstance(event, NetworkChanged):
+                self._again |= set(event.cursors)
             self._metrics.hear(event)
         for position, unit in enumerate(units_in(event)):
             if (handle := self._bound.get(unit)) is not None:
@@ -169,7 +174,7 @@ class Running:
     def _save_statistics(self) -> None:
         """Writes what has been measured, for the next run and for simulations."""
         try:
-            record_statistics(self._state, self._known_now(), self._engine.members.dropped_names)
+            record_statistics(self._state, self._known_now(), self._engine.members.left())
         except OSError as error:
             log.warning("statistics are not kept: %s", error)
 

@@ -96,10 +96,9 @@ class Changes:
         """Takes in a query, the units of a network that has it; measures it alone first."""
         paths = [network.paths[unit] for unit in units]
         self.refuse_old_results(paths[-1:])
-        before = self._members.network
         new = {
             number: 0
-            for number in range(len(before.streams), len(network.streams))
+            for number in range(len(self._members.streams), len(network.streams))
             if network.streams[number].is_derived
         }
         try:
@@ -114,7 +113,6 @@ class Changes:
             known: dict[str, QueryStatistics] = {}
             for path in paths if budget_s else ():
                 known |= self._rehearsal.of_one(path, budget_s / len(paths))
-            self._members.network = network
             with self.forgetting:
                 named = zip(units, paths, strict=True)
                 cursors = {
@@ -123,7 +121,6 @@ class Changes:
                 self._coming += 1
         except BaseException:
             # The scheduler has not heard of it: the next that comes gets the same numbers.
-            self._members.network = before
             for number in new:
                 self._store.close(network.streams[number].name)
             raise
@@ -164,6 +161,8 @@ class Changes:
         self._heard = event
         if isinstance(event, QueryStopped):
             self.unplanned.add(event.unit)
+        if isinstance(event, NetworkChanged):
+            self.unplanned -= set(event.cursors)  # who had the number was perhaps stopped twice
 
     def settle_drops(self) -> None:
         """Forgets dropped queries that the scheduler has heard of and no call runs."""
@@ -197,8 +196,7 @@ class Changes:
         known: Mapping[str, QueryStatistics],
     ) -> None:
         members = self._members
-        members.network = network
-        members.dropped -= set(cursors)
+        members.change(network, cursors)
         self.unplanned -= set(cursors)
         self._executor.arrange(members.alive, self._rehearsal.is_costly)
         groups = tuple(self._executor.group_numbers(members.paths))

@@ -27,7 +27,7 @@ def tells_of_malformed(session: SparkSession, stream: Stream, schema: StructType
     by_default = str(session.conf.get("spark.sql.columnNameOfCorruptRecord")).lower()
     asked = by_default in {name.lower() for name in schema.names}
     own_way = OWN_WAY & {key.lower() for key in stream.options}
-    return stream.format in ("json", "csv") and not asked and not own_way
+    return stream.format in ("json", "csv", "xml") and not asked and not own_way
 
 
 def with_malformed(session: SparkSession, stream: Stream, schema: StructType) -> DataFrame:
@@ -40,8 +40,8 @@ def with_malformed(session: SparkSession, stream: Stream, schema: StructType) ->
     )
     file = source.metadataColumn("_metadata").getField("file_path")
     source = source.withColumn(FILE, F.when(F.col(RECORD).isNotNull(), file))
-    if stream.format == "json" and _multi_line(stream):
-        # The record is the whole file, in every row that it has: its name will do.
+    if stream.format == "xml" or (stream.format == "json" and _multi_line(stream)):
+        # The record is the whole file, in every row that could not be read: its name will do.
         source = source.withColumn(RECORD, F.when(F.col(RECORD).isNotNull(), F.lit("")))
     return source
 

@@ -16,7 +16,8 @@ class Members:
     def __init__(self, network: Network, queues: Collection[str]) -> None:
         self.network, self._queues = network, queues
         self.dropped: set[int] = set()
-        """Units that were dropped; their numbers stay until the next start."""
+        """Units that were dropped, and whose numbers nobody else has yet."""
+        self._left: set[str] = set()
 
     @property
     def streams(self) -> tuple[Stream, ...]:
@@ -31,10 +32,20 @@ class Members:
         """The paths that were not dropped."""
         return [path for unit, path in enumerate(self.paths) if unit not in self.dropped]
 
-    @property
-    def dropped_names(self) -> set[str]:
-        """What the statistics of queries that were dropped are known by."""
-        return {self.paths[unit].known_as for unit in list(self.dropped)}
+    def change(self, network: Network, new: Collection[int]) -> None:
+        """Goes over to a network in which some units are new, or others than they were."""
+        before, self.network = self.paths, network
+        self._left |= {before[unit].known_as for unit in new if unit < len(before)}
+        self._left -= {network.paths[unit].known_as for unit in new}
+        self.dropped -= set(new)
+
+    def left(self) -> set[str]:
+        """Gives what the statistics of queries that were dropped are known by.
+
+        Where another has the number, it is told once.
+        """
+        names, self._left = self._left, set()
+        return names | {self.paths[unit].known_as for unit in list(self.dropped)}
 
     def path_of(self, unit: int) -> Path:
         return self.paths[unit]

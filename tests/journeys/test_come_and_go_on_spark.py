@@ -204,6 +204,55 @@ def test_a_dropped_query_runs_no_more_and_its_name_is_free(
     same(gate, tmp_path / "source", "dry", ALL)
 
 
+def test_a_query_that_comes_gets_the_number_of_one_that_went(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=2, rows=50)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT), "dry": ("N", DRY)})
+    gate.start()
+    consume(gate, offered)
+    shutil.copytree(tmp_path / "source", tmp_path / "before")
+    text = DRY.replace("20", "{}")
+    went = gate.query("dry")
+    for number in range(5):
+        gate.drop_query("dry" if number == 0 else f"q{number - 1}")
+        new = gate.add_query(Query(name=f"q{number}", sql=text.format(number), query_class="C"))
+        consume(gate, offered)
+        assert new.unit == 1
+    went.stop()  # is nobody's any more
+    offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=2)
+    consume(gate, offered)
+    assert not went.isActive
+    back = gate.add_query(Query(name="whole", sql=ALL, query_class="N"))
+    consume(gate, offered)
+    assert back.unit == 2
+    report = gate.stop()
+    assert report is not None
+    assert [line.name for line in report.queries] == ["hot", "q4", "whole"]
+    assert [line.tuples_in for line in report.queries] == [150, 150, 150]
+    assert [line.tuples_in for line in report.classes] == [150, 100 * 4 + 150, 100 + 150]
+    assert recorded_statistics(gate.state).keys() == {"hot", "q4", "whole"}
+    same(gate, tmp_path / "source", "hot", HOT)
+    same(gate, tmp_path / "source", "whole", ALL)
+    for number in range(4):
+        same(gate, tmp_path / "before", f"q{number}", text.format(number))
+    same(gate, tmp_path / "source", "q4", text.format(4))
+
+
+def test_no_number_is_given_again_while_a_recording_knows_queries_by_theirs(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=1, rows=50)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT), "dry": ("N", DRY)}, record=True)
+    gate.start()
+    consume(gate, offered)
+    gate.drop_query("dry")
+    assert gate.add_query(Query(name="whole", sql=ALL, query_class="N")).unit == 2
+    consume(gate, offered)
+    gate.stop()
+    same(gate, tmp_path / "source", "whole", ALL)
+
+
 def test_after_a_restart_a_dropped_query_does_not_write_into_its_old_results(
     spark: SparkSession, tmp_path: Path
 ) -> None:

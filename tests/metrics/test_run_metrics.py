@@ -13,12 +13,18 @@ from headgate.model.stream import Stream
 from headgate.model.unit_table import unit_table
 from headgate.model.units import units_of
 
+Queries = dict[str, tuple[str, str, float]]
 QUERIES = {"a": ("H", "s", 2.0), "b": ("H", "t", 4.0), "c": ("N", "s", 5.0)}
 """class, stream, ideal time in seconds, by query"""
 
 
-def metrics() -> RunMetrics:
-    network = Network(
+def metrics(queries: Queries = QUERIES) -> RunMetrics:
+    network = network_of(queries)
+    return RunMetrics(network, unit_table(units_of(network)))
+
+
+def network_of(queries: Queries) -> Network:
+    return Network(
         (Stream(name="s", format="rate"), Stream(name="t", format="rate")),
         (QueryClass(name="H", priority=6), QueryClass(name="N", priority=1)),
         tuple(
@@ -27,10 +33,9 @@ def metrics() -> RunMetrics:
                 stream=stream,
                 operators=(Operator(kind="select", cost_s=ideal_s, selectivity=1.0),),
             )
-            for name, (query_class, stream, ideal_s) in QUERIES.items()
+            for name, (query_class, stream, ideal_s) in queries.items()
         ),
     )
-    return RunMetrics(network, unit_table(units_of(network)))
 
 
 def arrival(at_s: float, stream: int, *tuples: int) -> TrainArrived:
@@ -139,3 +144,35 @@ def test_a_unit_that_failed_keeps_its_pending_tuples() -> None:
     a, _, c = run.by_query()
     assert (a.pending, a.tuples_in) == (4, 0)
     assert (c.pending, c.tuples_in) == (0, 4)
+
+
+def test_what_a_query_has_left_stays_with_its_class_when_another_gets_its_number() -> None:
+    run = metrics()
+    for event in (arrival(0, 0, 2), end(4, (0,), 2, [2.0, 4.0]), end(5, (2,), 2, [5.0])):
+        run.hear(event)
+    others = {"d": ("N", "t", 1.0), **{name: QUERIES[name] for name in ("b", "c")}}
+    network = network_of(others)
+    table = unit_table(units_of(network))
+    table["pending"][0] = 7
+    run.grow(network, table, again=[0])
+    d, _, _ = run.by_query()
+    assert (d.name, d.tuples_in, d.response_s.count, d.pending) == ("d", 0, 0, 7)
+    h, n = run.by_class()
+    assert (h.tuples_in, h.response_s.count, h.response_s.mean) == (2, 2, pytest.approx(3.0))
+    assert (n.tuples_in, n.response_s.count, n.pending) == (2, 1, 7)
+    run.hear(end(9, (0,), 7, [1.0]))
+    assert run.by_class()[1].tuples_in == 9
+    assert run.total().tuples_in == 11
+    assert run.total().response_s.count == 4
+    assert run.total().busy_s == pytest.approx(3.0)
+
+
+def test_a_query_that_comes_back_goes_on_with_what_it_had() -> None:
+    run = metrics()
+    for event in (arrival(0, 0, 2), end(4, (0,), 2, [2.0, 4.0])):
+        run.hear(event)
+    table = run.table.copy()
+    table["pending"][0] = 2
+    run.grow(network_of(QUERIES), table, again=[0])
+    a, _, _ = run.by_query()
+    assert (a.tuples_in, a.response_s.count, a.pending) == (2, 2, 2)

@@ -182,6 +182,25 @@ def test_what_structured_streaming_cannot_read_is_a_letter_and_no_row(
 
 @pytest.mark.spark
 @pytest.mark.parametrize("large", [False, True])
+def test_a_file_of_xml_with_malformed_records_is_a_letter_and_the_others_are_read(
+    own: SparkSession, journal: Journal, tmp_path: Path, large: bool
+) -> None:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    bad = "<row><i>two</i><t>b</t></row>"
+    rows = ["<row><i>1</i><t>a</t></row>", bad, "<row><i>3</i></row>", bad]
+    (folder / "a").write_text(f"<rows>{''.join(rows)}</rows>")
+    log = ingested(
+        own, tmp_path / "state", stream_over(folder, "xml", rowTag="row"), journal, 1, large=large
+    )
+    assert rows_of(log) == [(1, "a"), (3, None)]
+    (told,) = map(json.loads, log.letters.path.read_text().splitlines())
+    assert told == {"place": f"batch 0, file:{folder}/a", "record": "", "reason": "malformed"}
+    assert journal.letters() == {"s": 1}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("large", [False, True])
 def test_a_batch_of_letters_alone_that_comes_again_adds_none(
     own: SparkSession, journal: Journal, tmp_path: Path, large: bool
 ) -> None:
