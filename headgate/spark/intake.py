@@ -17,7 +17,8 @@ from headgate.spark.kafka_source import KafkaSource
 from headgate.spark.polling import Line, Poller
 from headgate.spark.refusals import cause_of
 from headgate.spark.session import own_session
-from headgate.spark.sources import Source, polled_source
+from headgate.spark.source import Source
+from headgate.spark.sources import polled_source
 from headgate.spark.stream_log import StreamLog
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from headgate.model.stream import Stream
-from headgate.spark.sources import MOST_TUPLES
+from headgate.spark.source import MOST_TUPLES
 
 COLUMNS = (
     "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP,"

@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 from headgate.errors import RecordsLost
 from headgate.spark.kafka_options import Subscription, reason_of
 from headgate.spark.passage import ZONE
-from headgate.spark.sources import Polled, Source
+from headgate.spark.source import Polled, Source
 
 log = logging.getLogger("headgate.spark")
 

@@ -16,7 +16,7 @@ from headgate.errors import StreamFailed
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.spark.files import flush_all
 from headgate.spark.journal import Journal, NewLetters, NewTrain, Train
-from headgate.spark.sources import Polled, Source
+from headgate.spark.source import Polled, Source
 from headgate.spark.stream_log import StreamLog
 
 log = logging.getLogger("headgate.spark")

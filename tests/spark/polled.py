@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from headgate import Stream
-from headgate.spark.sources import Polled, Source, polled_source
+from headgate.spark.source import Polled, Source
+from headgate.spark.sources import polled_source
 
 
 def schema_of(own: SparkSession, ddl: str) -> StructType:

@@ -11,7 +11,7 @@ import pytest
 from polled import polled_of, read_as_spark, source_over
 from pyspark.sql import SparkSession
 
-from headgate.spark import sources
+from headgate.spark import directory_source
 
 pytestmark = pytest.mark.spark
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file counts as settled at once."""
-    monkeypatch.setattr(sources, "SETTLED_S", 0.0)
+    monkeypatch.setattr(directory_source, "SETTLED_S", 0.0)
 
 
 def test_only_files_that_the_pattern_names(own: SparkSession, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_directory_that_rests_is_listed_now_and_then_and_when_it_changes(
     assert len(listed) == before + 11
     os.utime(tmp_path, (0, 0))
     assert source.poll() is None
-    monkeypatch.setattr(sources, "LIST_NS", 0)
+    monkeypatch.setattr(directory_source, "LIST_NS", 0)
     assert source.poll() is None
     (tmp_path / "c.json").write_text('{"i": 3}\n')
     os.utime(tmp_path, (0, 0))  # a clock that is wrong: the list tells nevertheless
@@ -114,7 +114,7 @@ def test_a_corrupt_file_is_a_letter_once_it_has_settled(own: SparkSession, tmp_p
     (tmp_path / "a.parquet").write_bytes(b"PAR1 this is none PAR1")
     began_s = time.monotonic()
     polled = polled_of(source_over(own, "parquet", tmp_path, "i INT", {}))
-    assert time.monotonic() - began_s >= sources.SETTLED_S
+    assert time.monotonic() - began_s >= directory_source.SETTLED_S
     assert polled.table.num_rows == 0
     (letter,) = polled.letters
     assert letter.place == str(tmp_path / "a.parquet")
@@ -135,7 +135,7 @@ def test_names_of_files_that_are_gone_are_forgotten_and_nothing_is_read_twice(
     """What has been read, the journal knows: a directory that is cleaned up costs no memory."""
     journalled: dict[str, str] = {}
     source = source_over(own, "json", tmp_path, "i INT", {})
-    assert isinstance(source, sources.DirectorySource)
+    assert isinstance(source, directory_source.DirectorySource)
     source.resume(journalled)
     for number in range(20):
         (tmp_path / f"{number}.json").write_text(f'{{"i": {number}}}\n')

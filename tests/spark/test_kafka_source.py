@@ -17,7 +17,7 @@ from headgate.spark import kafka_source
 from headgate.spark.ingest import source_of
 from headgate.spark.kafka_options import COLUMNS, HEADERS, Subscription, subscription_of
 from headgate.spark.kafka_source import KafkaSource
-from headgate.spark.sources import Polled
+from headgate.spark.source import Polled
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

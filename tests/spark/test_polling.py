@@ -18,7 +18,8 @@ from headgate import Stream
 from headgate.spark.budget import Limits
 from headgate.spark.journal import Journal, Train
 from headgate.spark.polling import Line, Poller
-from headgate.spark.sources import GeneratorSource, Polled, RowSource, Source
+from headgate.spark.source import Polled, Source
+from headgate.spark.sources import GeneratorSource, RowSource
 from headgate.spark.stream_log import StreamLog
 from headgate.spark.train_cache import TrainCache
 from headgate.workloads.forest import SCHEMA
