@@ -1,7 +1,7 @@
 """Plan and step: what a policy returns. Box call: what the engine is asked to do."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Lane = Literal["driver", "job"]
 """How the Spark engine runs a call: rows through the driver, or a job."""
@@ -13,8 +13,7 @@ ALL = 2**62
 """As many tuples as are pending."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One unit and how many of its pending tuples it should take, at the most.
 
     `continues` says that it belongs to the superbox of the step before: nothing new was decided for

@@ -228,7 +228,7 @@ class ChartPolicy(Policy):
         order, ready = self._present(state), state.ready
         heads_s = state.table["head_arrived_at_s"][ready]
         best_first = np.lexsort((order.place[ready], heads_s, order.turn[ready]))
-        return [Step(int(unit)) for unit in ready[best_first]]
+        return list(map(Step, ready[best_first].tolist()))
 
     def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
         if learns:

@@ -51,7 +51,7 @@ class FreshnessAware(Policy):
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
         values = np.empty(len(state.ready))
         fill_freshness(state.table, state.ready, self.beta, values)
-        return [Step(int(unit)) for unit in state.ready[np.argsort(-values, kind="stable")]]
+        return list(map(Step, state.ready[np.argsort(-values, kind="stable")].tolist()))
 
     def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
         words, levels = bit_sets(1, CLASSES)

@@ -105,7 +105,7 @@ class PriorityPolicy(Policy):
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
         values = self.values(state.table, state.ready, now_s)
-        return [Step(int(unit)) for unit in state.ready[np.argsort(-values, kind="stable")]]
+        return list(map(Step, state.ready[np.argsort(-values, kind="stable")].tolist()))
 
     def values(self, table: UnitTable, chosen: Any, now_s: float) -> Floats:
         """Gives the present priority of each of some units."""

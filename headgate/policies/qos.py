@@ -129,7 +129,7 @@ class Qos(Policy):
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
         utilities, due_at_s = self.p_tuples(state.table, state.ready, now_s)
-        return [Step(int(unit)) for unit in state.ready[np.lexsort((due_at_s, -utilities))]]
+        return list(map(Step, state.ready[np.lexsort((due_at_s, -utilities))].tolist()))
 
     def p_tuples(self, table: UnitTable, chosen: Ints, now_s: float) -> tuple[Floats, Floats]:
         """Gives the utility of each of some units, and the instant at which its slack ends."""

@@ -106,7 +106,7 @@ class QosBucketed(Policy):
         had_its_turn = state.ready <= self._served_last[buckets]
         order = np.lexsort((had_its_turn, buckets))
         self._planned = (int(state.ready[order[0]]), int(buckets[order[0]]))
-        return [Step(int(unit)) for unit in state.ready[order]]
+        return list(map(Step, state.ready[order].tolist()))
 
     def hear(self, event: StepStarted | StepFinished | Measured) -> None:
         """Moves the turn of the bucket on; a unit that nobody planned was not served in turn."""

@@ -39,7 +39,7 @@ class PathCapacity(Policy):
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
         rank = self._ranks(state.table)
-        return [Step(int(unit)) for unit in state.ready[np.argsort(rank[state.ready])]]
+        return list(map(Step, state.ready[np.argsort(rank[state.ready])].tolist()))
 
     def value(self, selectivity: float, cost_s: float, ideal_s: float) -> float:
         return 1.0 / cost_s
