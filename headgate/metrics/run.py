@@ -115,6 +115,7 @@ class RunMetrics:
             if network.paths[unit].query.name != self._network.paths[unit].query.name:
                 self._retire(unit)
             self._pending[unit] = table["pending"][unit]
+            self._pending_max[unit] = max(self._pending_max[unit], self._pending[unit])
         self._network, self._table = network, table
         self._responses += [Tally() for _ in range(new)]
         self._slowdowns += [Tally() for _ in range(new)]

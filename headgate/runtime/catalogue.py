@@ -107,11 +107,17 @@ class Catalogue:
         return units, [*self.streams, *more], paths
 
     def units_of(self, query: str) -> list[int]:
-        """Gives the numbers of a query's paths, in the order of the way of a tuple."""
-        last = next(path for path in self.paths if path.query.name == query)
-        return [
-            unit for unit, path in enumerate(self.paths) if path is last or path.into == last.stream
-        ]
+        """Gives the numbers of a query's paths, in the order of the way of a tuple.
+
+        Raises:
+            UnknownName: it was dropped, and another has its number.
+        """
+        paths = self.paths
+        last = next((path for path in paths if path.query.name == query), None)
+        if last is None:
+            names = [path.query.name for path in self.alive]
+            raise UnknownName(kind="query", name=query, known=names)
+        return [unit for unit, path in enumerate(paths) if path is last or path.into == last.stream]
 
     def segments_of(self, query: str) -> list[Path]:
         """Gives a query's paths, in the order of the way of a tuple."""

@@ -30,7 +30,7 @@ class QueryHandle:
         self._sink: Any = None
         self._progress: deque[_Progress] = deque(maxlen=100)
         self._steps = 0
-        self._runs = self._stopped = False
+        self._runs = self._stopped = self._released = False
         self._error: HeadgateError | Exception | None = None
 
     def bind(
@@ -42,7 +42,8 @@ class QueryHandle:
 
     def release(self) -> None:
         """Ends with a query that was dropped: another may get its number."""
-        self._stopped, self._unit = True, -1
+        self._released = self._stopped = True
+        self._unit = -1
         self._stop_query = lambda unit: None
 
     @property
@@ -143,6 +144,8 @@ class QueryHandle:
         Args:
             position: which of the event's units it is.
         """
+        if self._released:
+            return  # it was dropped, and another has its number
         match event:
             case StepStarted():
                 self._runs = True

@@ -227,7 +227,9 @@ class Headgate:
         """Rehearses the queries, then starts ingest and the scheduler and returns.
 
         Args:
-            listeners: called with every event, from the scheduler's thread.
+            listeners: called with every event, from the scheduler's thread, which they must not
+                keep waiting: queries are added and dropped from another one. One that raises hears
+                no more.
             progress: called with the number of queries rehearsed and to rehearse.
         """
         if self._engine is not None:

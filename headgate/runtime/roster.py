@@ -124,19 +124,22 @@ class Roster:
         return handle
 
     def drop_query(self, name: str) -> None:
+        catalogue = self.catalogue
         with self._changes:
             self.handle(name)
-            units = self.catalogue.units_of(name)
-            if self.engine is None:
-                self.catalogue.forget(units)
-            else:
-                gone = self.engine.changes.drop_query(units[-1])
-                while not gone.wait(0.2) and self.run is not None and self.run.is_alive:
-                    pass
-                paths = self.catalogue.paths
-                self.catalogue.dropped |= {paths[unit].query.name for unit in units}
-            self.handles.pop(name).release()
+            leaving, units = self.handles.pop(name), catalogue.units_of(name)
             self.deliver.pop(name, None)
+            if self.engine is None:
+                catalogue.forget(units)
+                return
+            gone = self.engine.changes.drop_query(units[-1])
+        # Without the lock: a call under way may take long.
+        while not gone.wait(0.2) and self.run is not None and self.run.is_alive:
+            pass
+        with self._changes:
+            leaving.release()
+            if gone.is_set():  # else nobody has forgotten it yet, and its number is not free
+                catalogue.dropped |= {catalogue.paths[unit].query.name for unit in units}
 
     def add(self, streams: Sequence[Stream], queries: Sequence[Query]) -> list[str]:
         """Adds all of them, or none where one is refused; gives their names."""

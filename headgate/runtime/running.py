@@ -141,9 +141,7 @@ class Running:
 
     def _hear(self, event: Event) -> None:
         with self._lock:
-            if self._metrics.table is not self.scheduler.table:
-                self._metrics.grow(self.scheduler.network, self.scheduler.table, self._again)
-                self._again = set()
+            self._grow()
             if isinstance(event, NetworkChanged):
                 self._again |= set(event.cursors)
             self._metrics.hear(event)
@@ -159,9 +157,16 @@ class Running:
             self._save_at_s = event.at_s + SAVE_EVERY_S
             self._save_statistics()
 
+    def _grow(self) -> None:
+        """Has the metrics know the units that the scheduler knows."""
+        if self._metrics.table is not self.scheduler.table:
+            self._metrics.grow(self.scheduler.network, self.scheduler.table, self._again)
+            self._again = set()
+
     def _shed(self, events: Sequence[TuplesShed]) -> Sequence[TuplesShed]:
         certain: Sequence[TuplesShed] = self._engine.shed(events)
         with self._lock:
+            self._grow()
             for event in certain:
                 self._metrics.hear(event)
         return certain
@@ -173,10 +178,14 @@ class Running:
 
     def _save_statistics(self) -> None:
         """Writes what has been measured, for the next run and for simulations."""
+        members = self._engine.members
+        left = members.left
         try:
-            record_statistics(self._state, self._known_now(), self._engine.members.left())
+            record_statistics(self._state, self._known_now(), left)
         except OSError as error:
             log.warning("statistics are not kept: %s", error)
+        else:
+            members.forget(left)
 
     def _known_now(self) -> dict[str, QueryStatistics]:
         """Gives what has been measured of the queries that have run."""

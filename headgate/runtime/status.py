@@ -1,13 +1,18 @@
 """What is told of queries while they run, as plain data."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, TypeVar
 
+from headgate.errors import UnknownName
 from headgate.runtime.drawing import Drawing
 from headgate.runtime.explanation import Explanation, number
 from headgate.runtime.handle import QueryHandle
 from headgate.runtime.roster import Roster
 from headgate.runtime.running import Running
+
+T = TypeVar("T")
 
 
 def explanation_of(handle: QueryHandle, roster: Roster, policy: str) -> Explanation:
@@ -17,6 +22,8 @@ def explanation_of(handle: QueryHandle, roster: Roster, policy: str) -> Explanat
     if run is None:
         return found
     units = catalogue.units_of(name)
+    if handle.unit < 0:
+        raise UnknownName(kind="query", name=name, known=roster.handles)
     members, shape, sql, lane = roster.engine.way_of(handle.unit, run.pending(units[-1:]))
     return replace(
         found,
@@ -37,7 +44,7 @@ def drawing_of(roster: Roster, policy: str) -> Drawing:
     """Draws all queries: what reads which stream, and what they share."""
     streams = {each.name: each.format for each in roster.catalogue.streams if not each.is_derived}
     here = {name: streams[name] for name in roster.catalogue.sources}
-    queries = [explanation_of(each, roster, policy) for each in tuple(roster.handles.values())]
+    queries = _of_each(roster, lambda handle: explanation_of(handle, roster, policy))
     return Drawing.of(queries, here, policy)
 
 
@@ -45,10 +52,10 @@ def status_of(roster: Roster, run: Running, policy: str) -> dict[str, Any]:
     """Gives the policy, the streams and every query's state and figures."""
     lines = {line.name: line for line in run.report(policy).queries}
     accounts = roster.engine.accounts()
-    rows = []
-    for handle in tuple(roster.handles.values()):
+
+    def row(handle: QueryHandle) -> dict[str, Any]:
         line, account = lines.get(handle.name), accounts.get(handle.name)
-        rows.append({
+        return {
             **_named(handle, roster),
             "state": handle.state,
             "cause": _cause(handle),
@@ -57,27 +64,37 @@ def status_of(roster: Roster, run: Running, policy: str) -> dict[str, Any]:
             "lane": handle.lane,
             "account": None if account is None else asdict(account),
             "statistics": _figures(handle),
-        })  # fmt: skip
+        }
+
     return {
         "policy": policy, "streams": roster.catalogue.sources,
-        "dead_letters": roster.engine.dead_letters(), "queries": rows,
+        "dead_letters": roster.engine.dead_letters(), "queries": _of_each(roster, row),
     }  # fmt: skip
 
 
 def starting(roster: Roster, policy: str, rehearsed_of: tuple[int, int]) -> dict[str, Any]:
     """Gives the same before the first tuple, and how many queries are rehearsed, of how many."""
-    rows = [
-        {
+
+    def row(handle: QueryHandle) -> dict[str, Any]:
+        return {
             **_named(handle, roster), "state": "STARTING", "cause": None, "waiting": 0,
             "mean_response_s": None, "lane": None, "account": None, "statistics": {},
-        }
-        for handle in tuple(roster.handles.values())
-    ]  # fmt: skip
+        }  # fmt: skip
+
     done, of = rehearsed_of
     return {
         "policy": policy, "streams": roster.catalogue.sources, "dead_letters": {},
-        "queries": rows, "starting": {"rehearsed": done, "of": of},
+        "queries": _of_each(roster, row), "starting": {"rehearsed": done, "of": of},
     }  # fmt: skip
+
+
+def _of_each(roster: Roster, tell: Callable[[QueryHandle], T]) -> list[T]:
+    """Gives what is told of every query, but not of one that is dropped in this moment."""
+    found = []
+    for handle in tuple(roster.handles.values()):
+        with suppress(UnknownName):
+            found.append(tell(handle))
+    return found
 
 
 def _named(handle: QueryHandle, roster: Roster) -> dict[str, Any]:

@@ -150,7 +150,7 @@ class Changes:
 
     def stop_query(self, unit: int) -> None:
         """Has a query run no more; the next start resumes it."""
-        for each in self._members.segments_of(unit):
+        for each in self._members.segments_of(unit) if unit >= 0 else ():
             self._tell(QueryStopped(self._now_s(), each))
 
     def heard(self, event: Event | None) -> None:
@@ -196,6 +196,9 @@ class Changes:
         known: Mapping[str, QueryStatistics],
     ) -> None:
         members = self._members
+        for path in members.replaced(network, cursors):
+            self._sinks.pop(path.query.name, None)
+            self._rehearsal.alone_s.pop(path.known_as, None)
         members.change(network, cursors)
         self.unplanned -= set(cursors)
         self._executor.arrange(members.alive, self._rehearsal.is_costly)

@@ -192,7 +192,7 @@ class SparkEngine:
 
     def begin(self) -> None:
         """Tells of the trains that are there already, then starts ingest."""
-        for sink in self.sinks.values():
+        for sink in list(self.sinks.values()):
             sink.resume()
         for number, stream in enumerate(self.members.streams):
             # All at once: a cursor may stand anywhere among them, but never beyond the last.
@@ -337,9 +337,9 @@ class SparkEngine:
         self._calls.close(max(0.1, self._give_up_at_s - time.monotonic()))
         self._executor.commits.promises.try_again()
         left_s = end_at_s - time.monotonic()
-        for sink in self.sinks.values():
+        for sink in list(self.sinks.values()):
             sink.close(max(LEAST_S, min(LAST_S, left_s)))
-        for sink in self.sinks.values():
+        for sink in list(self.sinks.values()):
             sink.join()
         self._letters = self._journal.letters()
         self._totals, self._accounts = self._cursors.counts(), self._cursors.accounts()

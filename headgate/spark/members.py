@@ -34,18 +34,25 @@ class Members:
 
     def change(self, network: Network, new: Collection[int]) -> None:
         """Goes over to a network in which some units are new, or others than they were."""
-        before, self.network = self.paths, network
-        self._left |= {before[unit].known_as for unit in new if unit < len(before)}
+        self._left |= {path.known_as for path in self.replaced(network, new)}
         self._left -= {network.paths[unit].known_as for unit in new}
+        self.network = network
         self.dropped -= set(new)
 
-    def left(self) -> set[str]:
-        """Gives what the statistics of queries that were dropped are known by.
+    def replaced(self, network: Network, new: Collection[int]) -> list[Path]:
+        """Gives the paths whose numbers others have in a network."""
+        here = {network.paths[unit].query.name for unit in new}
+        paths = [self.paths[unit] for unit in new if unit < len(self.paths)]
+        return [path for path in paths if path.query.name not in here]
 
-        Where another has the number, it is told once.
-        """
-        names, self._left = self._left, set()
-        return names | {self.paths[unit].known_as for unit in list(self.dropped)}
+    @property
+    def left(self) -> set[str]:
+        """What the statistics of queries that were dropped are known by."""
+        return self._left | {self.paths[unit].known_as for unit in list(self.dropped)}
+
+    def forget(self, names: set[str]) -> None:
+        """Hears that nothing is kept of queries whose numbers others have."""
+        self._left -= names
 
     def path_of(self, unit: int) -> Path:
         return self.paths[unit]

@@ -115,7 +115,7 @@ class Poller:
             self._thread.join(patience_s)
             if self._thread.is_alive():
                 with self._lock:
-                    self.lines = []
+                    self._left, self.lines = [*self._left, *self.lines], []
                 log.warning("the source of stream '%s' does not answer, and is left", self._asked)
 
     def _work(self) -> None:
@@ -162,9 +162,10 @@ class Poller:
             self._asked = line.stream.name
             try:
                 polled = line.source.poll()
-                if polled is not None:
-                    letters = line.log.letters.write(polled.letters)
-                    taken.append(Taken(line, polled, self._staged(line, polled), letters))
+                with self._lock:  # whoever stops us may have left meanwhile, and another be at work
+                    if polled is not None and line in self.lines:
+                        letters = line.log.letters.write(polled.letters)
+                        taken.append(Taken(line, polled, self._staged(line, polled), letters))
                 if line.failing:
                     line.failing = False
                     log.warning("stream '%s' is back", line.stream.name)

@@ -61,7 +61,10 @@ class Timeline:
         self._sizes: dict[Axis, int] = {}
         self._slides: set[Window] = set()
         self._heard_at_s: dict[str, float] = {}
-        self._speaks = self._held_up = False
+        self._speaks = False
+        self._held_up: set[str] = set()
+        """Streams whose next train cannot be taken in now."""
+        self._told: set[str] = set()
         self._set_aside = set_aside
         kept = {stream: {each.number for each in journal.trains(stream)} for stream in sources}
         # While no query had windows, nobody kept the log from dropping trains.
@@ -123,10 +126,11 @@ class Timeline:
             for train in self._journal.trains(name)
             if train.number >= self._course.now[name].train
         ]
+        waits: set[str] = set()
         for _, name, train in sorted(found, key=lambda each: (each[0], each[1], each[2].number)):
-            self.take(name, train)
-            if self._held_up:
-                break
+            if name not in waits:
+                self.take(name, train)
+                waits |= self._held_up & {name}
 
     def speak(self) -> None:
         """Tells of all trains that there are, at once, and from now on of every new one."""
@@ -143,9 +147,10 @@ class Timeline:
             missing = train.number > self._course.now[stream].train  # nobody has told of some yet
             for each in (*(self._journal.trains(stream, train.number) if missing else ()), train):
                 if each.number >= self._course.now[stream].train:
-                    self._held_up = not self._taken_in(stream, each)
-                    if self._held_up:
+                    if not self._taken_in(stream, each):
+                        self._held_up.add(stream)
                         break  # it comes again with the next, or soon
+                    self._held_up.discard(stream)
 
     def _taken_in(self, stream: str, train: Train) -> bool:
         """Takes in the next train of a stream; False where that is not possible now."""
@@ -153,15 +158,16 @@ class Timeline:
             entry = self._entry_of(stream, train)
             kept, times = self._times[stream].not_late(entry)
         except TrainUnreadable as error:
-            self._tell(error)
+            self._tell(stream, error)
             return False
         late = train.number, entry.first_tuple, ~kept, times
         if not kept.all() and not self._set_aside(stream, *late):
             return False
         return self._append(entry, durable=not kept.all())
 
-    def _tell(self, error: Exception) -> None:
-        if not self._held_up:
+    def _tell(self, stream: str, error: Exception) -> None:
+        if stream not in self._told:
+            self._told.add(stream)
             log.warning("queries over '%s' wait: %s", self.name, error)
 
     def _entry_of(self, stream: str, train: Train) -> Entry:
@@ -183,18 +189,24 @@ class Timeline:
                 self.catch_up()
             if self._held_up:
                 return
-            streams = [stream for stream, _ in self._sources.values()]
-            passed = passed_in_quiet(streams, self._course.now, self._heard_at_s, now_s)
-            tops = {name: each.top for name, each in self._course.now.items()}
-            # All at once: two that are quiet would wait for each other.
-            if passed and self._closes(tops, {**tops, **passed}):
-                for name, top in passed.items():
-                    beat = Entry(
-                        number=self.next_number, stream=name, train=-1, tuples=0, first_tuple=0,
-                        before=tops[name], top=top, arrived_at_s=now_s,
-                    )  # fmt: skip
-                    if not self._append(beat):
-                        break  # the clock beats again
+            try:
+                self._pass_time(now_s)
+            except TrainUnreadable as error:
+                self._tell(error.stream, error)
+
+    def _pass_time(self, now_s: float) -> None:
+        streams = [stream for stream, _ in self._sources.values()]
+        passed = passed_in_quiet(streams, self._course.now, self._heard_at_s, now_s)
+        tops = {name: each.top for name, each in self._course.now.items()}
+        # All at once: two that are quiet would wait for each other.
+        if passed and self._closes(tops, {**tops, **passed}):
+            for name, top in passed.items():
+                beat = Entry(
+                    number=self.next_number, stream=name, train=-1, tuples=0, first_tuple=0,
+                    before=tops[name], top=top, arrived_at_s=now_s,
+                )  # fmt: skip
+                if not self._append(beat):
+                    break  # the clock beats again
 
     def _closes(self, tops: Mapping[str, int], passed: Mapping[str, int]) -> bool:
         """Tells whether a window that has tuples closes once streams' times have come so far."""
@@ -222,8 +234,9 @@ class Timeline:
         try:
             self._course.append(entry, durable)
         except sqlite3.Error as error:
-            self._tell(error)
+            self._tell(entry.stream, error)
             return False
+        self._told.discard(entry.stream)
         if entry.train >= 0:
             self._heard_at_s.pop(entry.stream, None)
         if self._speaks:

@@ -1,6 +1,7 @@
 """Queries and streams come and go while others run, and so does the policy."""
 
 import shutil
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -237,6 +238,36 @@ def test_a_query_that_comes_gets_the_number_of_one_that_went(
     for number in range(4):
         same(gate, tmp_path / "before", f"q{number}", text.format(number))
     same(gate, tmp_path / "source", "q4", text.format(4))
+
+
+def test_others_come_while_a_query_that_leaves_waits_for_its_last_call(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    blocked, goes_on = threading.Event(), threading.Event()
+
+    def reached(point: str) -> None:
+        if point == "results written" and not blocked.is_set():
+            blocked.set()
+            goes_on.wait(60)
+
+    offered = write_readings(tmp_path / "source", files=1, rows=50)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)}, reached=reached)
+    gate.start()
+    assert blocked.wait(60)
+    leaving = threading.Thread(target=gate.drop_query, args=("hot",))
+    leaving.start()
+    until(lambda: not gate.queries, gate)
+    gate.add_query(Query(name="whole", sql=ALL, query_class="N"))
+    assert [each["query"] for each in gate.status()["queries"]] == ["whole"]
+    consume(gate, offered, but=("hot",))
+    assert leaving.is_alive()
+    with pytest.raises(UnknownName):
+        gate.drop_query("hot")
+    goes_on.set()
+    leaving.join(60)
+    assert not leaving.is_alive()
+    gate.stop()
+    same(gate, tmp_path / "source", "whole", ALL)
 
 
 def test_no_number_is_given_again_while_a_recording_knows_queries_by_theirs(

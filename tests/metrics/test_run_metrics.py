@@ -157,6 +157,7 @@ def test_what_a_query_has_left_stays_with_its_class_when_another_gets_its_number
     run.grow(network, table, again=[0])
     d, _, _ = run.by_query()
     assert (d.name, d.tuples_in, d.response_s.count, d.pending) == ("d", 0, 0, 7)
+    assert d.pending_max == 7
     h, n = run.by_class()
     assert (h.tuples_in, h.response_s.count, h.response_s.mean) == (2, 2, pytest.approx(3.0))
     assert (n.tuples_in, n.response_s.count, n.pending) == (2, 1, 7)

@@ -1,13 +1,14 @@
 """Timelines: which windows a tuple is in, the watermark, and what is kept."""
 
 import sqlite3
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from timelines import Make, World, over, stream
+from timelines import SECOND, Make, World, over, stream
 
 from headgate.errors import TrainUnreadable
 from headgate.model.stream import Stream
@@ -246,28 +247,78 @@ def test_a_journal_that_cannot_be_written_holds_trains_and_beats_up(make: Make) 
     assert [each.train for each in Entries(world.journal, "t")()] == [0, 1, 2]
 
 
+def rot(world: World, name: str, train: int) -> Callable[[], None]:
+    """Has a train not be readable; gives what mends it."""
+    log: Any = world.logs[name]
+    whole = log.table
+
+    def rotten(first: int, end: int) -> Any:
+        if first <= train < end:
+            raise TrainUnreadable(stream=name, train=train, file="x.parquet", cause="rot")
+        return whole(first, end)
+
+    def mend() -> None:
+        log.table = whole
+
+    log.table = rotten
+    return mend
+
+
 def test_a_train_that_cannot_be_read_holds_up_its_timeline_alone(
     make: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = make(stream("a"))
     world.reads(over(10, 5))
-    log, whole = world.logs["a"], world.logs["a"].table
-
-    def rotten(first: int, end: int) -> Any:
-        if first <= 1 < end:
-            raise TrainUnreadable(stream="a", train=1, file="1.parquet", cause="rot")
-        return whole(first, end)
-
-    log.table = rotten  # type: ignore[method-assign]
+    mend = rot(world, "a", 1)
     for time in range(3):
         world.take("a", time)
     world.begin()
     world.timeline.beat(0)
     assert world.end == 1
     assert caplog.text.count("queries over 't' wait: train 1 of stream 'a' cannot be read") == 2
-    log.table = whole  # type: ignore[method-assign]
+    mend()
     world.timeline.beat(1)
     assert [each.train for each in Entries(world.journal, "t")()] == [0, 1, 2]
+
+
+def test_no_time_passes_in_a_stream_whose_train_cannot_be_read(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = make(stream("a"), stream("b"))
+    world.reads(over(10 * SECOND, 5 * SECOND, streams=("a", "b")))
+    mend = rot(world, "a", 1)
+    for second in range(3):
+        world.take("a", second * SECOND)
+        world.take("b", second * SECOND)
+    for second in range(20):
+        world.timeline.beat(float(second))
+    entries = Entries(world.journal, "t")()
+    assert [(each.stream, each.train) for each in entries] == [
+        ("a", 0), ("b", 0), ("b", 1), ("b", 2),
+    ]  # fmt: skip
+    assert caplog.text.count("cannot be read") == 1
+    mend()
+    world.timeline.beat(20.0)
+    assert [each.train for each in Entries(world.journal, "t")() if each.stream == "a"] == [0, 1, 2]
+    assert world.timeline.late(0, world.end) == (0, 0)
+
+
+def test_a_rotten_train_under_open_sessions_stops_nobody(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = make(stream("a"))
+    world.reads(over(5 * SECOND, mode="sessions"))
+    world.take("a", 0)
+    world.take("a", SECOND)
+    mend = rot(world, "a", 0)
+    world.begin()
+    for second in range(20):
+        world.timeline.beat(float(second))
+    assert world.end == 2
+    assert caplog.text.count("cannot be read") == 1
+    mend()
+    world.timeline.beat(20.0)
+    assert world.end == 3  # a beat ends the session
 
 
 def test_a_crash_while_trains_are_dropped_leaves_all_or_nothing(make: Make) -> None:
