@@ -1,16 +1,21 @@
 """What the driver cannot read by itself comes by Structured Streaming, or is refused."""
 
+import threading
 import time
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from polled import sorted_rows, source_over
+from polled import schema_of, sorted_rows, source_over
 from pyspark.sql import SparkSession
 
 from headgate import Headgate, Query, Stream
 from headgate.errors import ConfigRefused
+from headgate.spark import ingest
+from headgate.spark.journal import Journal, Train
+from headgate.spark.stream_log import StreamLog
+from headgate.spark.train_cache import TrainCache
 
 pytestmark = pytest.mark.spark
 
@@ -73,3 +78,36 @@ def test_what_only_structured_streaming_can_do_is_refused_where_the_driver_must(
     with pytest.raises(ConfigRefused, match="stream 's': ingest is 'driver', but must be auto or"):
         gate.start()
     gate.stop()
+
+
+@pytest.mark.slow
+def test_ingest_that_does_not_end_is_left(
+    own: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A batch is in Python's hands, where Spark cannot interrupt it."""
+    monkeypatch.setattr(ingest, "STOP_S", 1)
+    folder, state = tmp_path / "source", tmp_path / "state"
+    folder.mkdir()
+    (folder / "a.json").write_text('{"i": 1}\n')
+    arrived, goes_on = threading.Event(), threading.Event()
+
+    def take(train: Train) -> None:
+        arrived.set()
+        goes_on.wait(60)
+
+    options = {"path": str(folder)}
+    stream = Stream(name="s", format="json", options=options, schema="i INT", ingest="spark")
+    journal = Journal(state)
+    log = StreamLog(state, "s", journal, schema_of(own, "i INT"), TrainCache(lambda: 1 << 20))
+    running = ingest.start_ingest(own, stream, log, state, take, lambda: 0.0, threading.Event())
+    assert arrived.wait(60)
+    ingest.end_ingest(running)
+    assert not goes_on.is_set()
+    assert "headgate-ingest-s does not end, and is left" in caplog.text
+    goes_on.set()
+    running.stop()
+    assert not running.isActive
+    journal.close()
