@@ -10,8 +10,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate import Headgate, HeadgateError, Stream, policy_named
 from headgate.runtime.handle import QueryHandle
-from headgate.spark.refusals import cause_of
-from headgate.spark.session import local_session
+from headgate.spark.jvm.errors import cause_of
+from headgate.spark.jvm.session import local_session
 from headgate.workloads.forest import SCHEMA
 from offered import READY, put_primer, put_text, source_of, wait_until
 from queries import CLASSES, Selection, streams_of

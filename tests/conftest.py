@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from kafka_broker import Broker
 from pyspark.sql import SparkSession
 
-from headgate.spark.session import local_session
+from headgate.spark.jvm.session import local_session
 
 # Every JVM of a test lives for seconds or minutes: the compiler that takes long to make code quick
 # only gets in the way. On a busy machine a run that is killed twice took 135 s with it, 46 without.

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from checked import PIPELINE, PLACE, Outcome, run
 from headgate.config import read_pipeline
-from headgate.spark.session import local_session
+from headgate.spark.jvm.session import local_session
 
 SLOWEST = 8
 

@@ -1,7 +1,6 @@
 """Takes a SELECT over one stream apart into a predicate and output expressions, by sqlglot."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import sqlglot
 from sqlglot import exp
@@ -9,7 +8,6 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from headgate.errors import QueryRefused, UnknownName
-from headgate.language.form import form_of
 from headgate.language.tokens import DIALECT, tokens_of
 from headgate.model.network import Path
 from headgate.model.operator import Operator
@@ -85,7 +83,7 @@ def path_of(query: Query, streams: Mapping[str, Sequence[str]]) -> Path:
     parts = _parts(query, tree, streams[stream]) if isinstance(tree, exp.Select) else None
     if parts is None:
         return whole(query, stream)
-    return replace(line_of(query, stream, *parts), longest_call=_longest_call(tree))
+    return line_of(query, stream, *parts)
 
 
 def line_of(query: Query, stream: str, predicate: str | None, outputs: tuple[str, ...]) -> Path:
@@ -93,10 +91,7 @@ def line_of(query: Query, stream: str, predicate: str | None, outputs: tuple[str
     operators = [Operator(kind="project", expressions=outputs)]
     if predicate is not None:
         operators.insert(0, Operator(kind="select", expressions=(predicate,)))
-    form, constants = (predicate and form_of(predicate)) or (None, ())
-    return Path(
-        query=query, stream=stream, operators=tuple(operators), form=form, constants=constants
-    )
+    return Path(query=query, stream=stream, operators=tuple(operators))
 
 
 def whole(query: Query, stream: str) -> Path:
@@ -149,14 +144,6 @@ def _parts(
             outputs.append(_words(query.sql, _unaliased(item, words), own_names))
     where = clauses.get(TokenType.WHERE)
     return (_words(query.sql, where, own_names) if where else None), tuple(outputs)
-
-
-def _longest_call(tree: exp.Expr) -> str:
-    """Gives the longest function call in a query, written in one way; nothing if there is none."""
-    calls = (
-        call.sql(DIALECT) for call in tree.find_all(exp.Func) if not isinstance(call, exp.Connector)
-    )
-    return max(calls, key=len, default="")
 
 
 def _has_inner_star(tree: exp.Select) -> bool:

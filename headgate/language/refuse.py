@@ -1,33 +1,46 @@
-"""What cannot run as a continuous query yet, by the class of the plan that Spark made of it."""
+"""What cannot run as a continuous query, by the operators of the plan that Spark made of it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlglot.tokenizer_core import Token, TokenType
-
 from headgate.errors import QueryRefused
-from headgate.language.tokens import tokens_of
 from headgate.model.query import Query
-from headgate.model.window import HIDDEN
+from headgate.model.reading import Node, NotPossible, Reading
 
 STATELESS = frozenset(
     {
         *("Project", "Filter", "Generate", "SubqueryAlias", "View", "PipeOperator", "ResolvedHint"),
         *("LogicalRDD", "LocalRelation", "OneRowRelation"),
-        *("WithCTE", "CTERelationDef", "CTERelationRef"),
     }
 )
-"""Nodes that take each tuple by itself."""
-
+"""Operators that take each tuple by itself."""
 
 WITH_TABLES = frozenset(
     {"Join", "LogicalRelation", "DataSourceV2Relation", "HiveTableRelation", "Range"}
 )
-"""Nodes that join a tuple with stored rows."""
-
+"""Operators that join a tuple with stored rows."""
 
 OF_FRAMES = frozenset({"MapInPandas", "MapInArrow"})
-"""Nodes of functions over frames, which have to take each tuple by itself."""
+"""Operators of functions over frames, which have to take each tuple by itself."""
+
+KEEPS_LEFT = ("Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti", "ExistenceJoin")
+KEEPS_RIGHT = ("Inner", "Cross", "RightOuter")
+"""Joins that keep no row of the other side for which there is no row of this side."""
+
+CLOCKS = frozenset(
+    {
+        *("CurrentTimestamp", "CurrentDate", "CurrentTime", "Now", "LocalTimestamp"),
+        *("CurrentBatchTimestamp", "CurrentTimestampLike"),
+    }
+)
+RANDOM = frozenset(
+    {
+        *("Rand", "Randn", "RandStr", "Uniform", "Uuid", "Shuffle", "AesEncrypt"),
+        *("MonotonicallyIncreasingID", "SparkPartitionID"),
+        *("InputFileName", "InputFileBlockStart", "InputFileBlockLength"),
+    }
+)
+"""Expressions without a fixed answer; some of them Spark takes for deterministic."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +48,6 @@ class Refusal:
     clause: str
     reason: str
     fix: str
-    keyword: TokenType | None = None
 
 
 _NO_WINDOW = "cannot run continuously without a window: it needs tuples that have not arrived"
@@ -45,159 +57,178 @@ _BOTH = "write a window behind each stream, as in FROM a [RANGE 9 SECONDS] JOIN 
 WHOLE = "give all windows the same SLIDE: the query is computed whole, whenever they close"
 
 NODES = {
-    "Aggregate": Refusal("GROUP BY or an aggregate", _NO_WINDOW, _WINDOW, TokenType.GROUP_BY),
+    "Aggregate": Refusal("GROUP BY or an aggregate", _NO_WINDOW, _WINDOW),
     "Sort": Refusal(
         "ORDER BY",
         "cannot run continuously: a stream has no last row, so the order is never known",
         f"drop it and order the results where you read them, or {_WINDOW}",
-        TokenType.ORDER_BY,
     ),
     "GlobalLimit": Refusal(
         "LIMIT",
         "cannot run continuously: which rows come first depends on the moment it runs",
         f"drop it and select the rows you want by a condition, or {_WINDOW}",
-        TokenType.LIMIT,
     ),
     "Distinct": Refusal(
         "DISTINCT",
         "cannot run continuously: it would have to remember every row for ever",
         f"drop it and make the results distinct where you read them, or {_WINDOW}",
-        TokenType.DISTINCT,
     ),
     "Deduplicate": Refusal("DISTINCT", _NO_WINDOW, _WINDOW),
-    "Join": Refusal("JOIN", _NO_WINDOW, _BOTH, TokenType.JOIN),
-    "LateralJoin": Refusal("LATERAL", _NO_WINDOW, _WINDOW, TokenType.LATERAL),
-    "AsOfJoin": Refusal("JOIN", _NO_WINDOW, _BOTH, TokenType.JOIN),
+    "Join": Refusal("JOIN", _NO_WINDOW, _BOTH),
+    "LateralJoin": Refusal("LATERAL", _NO_WINDOW, _WINDOW),
+    "AsOfJoin": Refusal("JOIN", _NO_WINDOW, _BOTH),
     "Union": Refusal(
         "UNION",
         "cannot be inside a query",
         "write SELECT ... UNION ALL SELECT ... outside all"
         " others, or register one query for each part",
-        TokenType.UNION,
     ),
-    "Intersect": Refusal("INTERSECT", _NO_WINDOW, _WINDOW, TokenType.INTERSECT),
-    "Except": Refusal("EXCEPT", _NO_WINDOW, _WINDOW, TokenType.EXCEPT),
-    "Window": Refusal("OVER", _NO_WINDOW, _WINDOW, TokenType.OVER),
+    "Intersect": Refusal("INTERSECT", _NO_WINDOW, _WINDOW),
+    "Except": Refusal("EXCEPT", _NO_WINDOW, _WINDOW),
+    "Window": Refusal("OVER", _NO_WINDOW, _WINDOW),
     "Sample": Refusal(
         "TABLESAMPLE",
         "has no fixed answer: the same tuple would be in one run's result and not in the next's",
         "sample by a hash of the tuple, as in  WHERE pmod(hash(location), 10) = 0",
-        TokenType.TABLE_SAMPLE,
     ),
 }
-
-SUBQUERIES = frozenset({"ScalarSubquery", "ListQuery", "Exists", "InSubquery", "LateralSubquery"})
-CLOCKS = frozenset(
-    {
-        *("CurrentTimestamp", "CurrentDate", "CurrentTime", "Now", "LocalTimestamp"),
-        *("CurrentBatchTimestamp", "CurrentTimestampLike"),
-    }
-)
+NODES["LocalLimit"] = NODES["GlobalLimit"]
+_NOT_FIXED = ("Sample", "GlobalLimit", "LocalLimit")
+"""Operators that matter over stored rows, too: which rows they leave may be different each time."""
 
 
-def refuse_stateful(
-    query: str,
-    sql: str,
-    nodes: Iterable[str],
-    expressions: Iterable[str],
-    allowed: frozenset[str] = frozenset(),
-) -> None:
-    """Raises QueryRefused unless every node of the plan takes each tuple by itself.
+def keeps_stored(reading: Reading) -> bool:
+    """Return True if stored rows come out because there is no tuple for them."""
+    return any(
+        (left and not right and node.detail not in KEEPS_LEFT)
+        or (right and not left and node.detail not in KEEPS_RIGHT)
+        for node, left, right in _joins(reading)
+    )
+
+
+def stream_joins(reading: Reading) -> list[Node]:
+    """Return the joins of streams with each other."""
+    return [node for node, left, right in _joins(reading) if left and right]
+
+
+def _joins(reading: Reading) -> list[tuple[Node, frozenset[str], frozenset[str]]]:
+    return [
+        (node, node.sides[0], node.sides[1])
+        for node in reading.nodes
+        if node.kind == "Join" and len(node.sides) == 2
+    ]
+
+
+def refuse_stateful(query: Query, reading: Reading, allowed: frozenset[str] = frozenset()) -> None:
+    """Raise QueryRefused unless every operator takes each tuple by itself.
 
     Args:
-        nodes: classes of the analysed plan's nodes, as Spark names them.
-        expressions: classes of everything inside them.
-        allowed: nodes that are known to do so in this query.
+        allowed: operators that are known to do so in this query.
     """
-    classes = set(expressions)
-    if found := sorted(classes & SUBQUERIES):
-        raise QueryRefused(
-            query=query, clause=f"a subquery ({found[0]})", reason=_NO_WINDOW,
-            fix=f"join stored rows, as in LEFT SEMI JOIN t ON s.k = t.k, or {_WINDOW}",
-        )  # fmt: skip
-    for node in nodes:
-        if node in allowed:
-            continue
-        if node in NODES:
-            raise _refused(query, sql, NODES[node])
-        if node not in STATELESS:
+    for node in reading.nodes:
+        if node.in_subquery and node.reads:
             raise QueryRefused(
-                query=query, clause=node, reason="cannot run continuously", fix=_WINDOW
-            )
-    refuse_clocks(query, classes)
+                query=query.name, clause="a subquery over a stream", reason=_NO_WINDOW,
+                fix=f"{_WINDOW}, and the same SLIDE behind every other", line=node.line,
+            )  # fmt: skip
+        if node.kind in allowed or not (node.reads or node.kind in _NOT_FIXED):
+            continue
+        if node.kind in NODES:
+            raise _refused(query, node)
+        if node.kind not in STATELESS:
+            raise QueryRefused(
+                query=query.name, clause=node.kind, reason="cannot run continuously", fix=_WINDOW,
+                line=node.line,
+            )  # fmt: skip
+    refuse_unfixed(query, reading)
 
 
-def refuse_clocks(query: str, expressions: Iterable[str]) -> None:
-    """Refuses an expression that depends on when it is computed."""
-    if found := sorted(CLOCKS.intersection(expressions)):
+def refuse_sample(query: Query, reading: Reading) -> None:
+    """Raise QueryRefused for TABLESAMPLE, which no window makes certain."""
+    for node in reading.nodes:
+        if node.kind == "Sample":
+            raise _refused(query, node)
+
+
+def refuse_unfixed(query: Query, reading: Reading) -> None:
+    """Raise QueryRefused for an expression that depends on when or how often it is computed."""
+    for name in sorted(CLOCKS.intersection(reading.expressions)):
         raise QueryRefused(
-            query=query,
-            clause=found[0],
+            query=query.name,
+            clause=name,
             reason="has no fixed answer: it would depend on when the tuple is processed",
             fix="use the tuple's own time column",
+            line=reading.expressions[name],
+        )
+    random = reading.random
+    for name in sorted(RANDOM.intersection(reading.expressions)):
+        random = name, reading.expressions[name]
+    if random is not None:
+        raise QueryRefused(
+            query=query.name,
+            clause=random[0],
+            reason="has no fixed answer: after a restart the same tuple could give another result",
+            fix="compute it from the tuple's columns, as in hash(location)",
+            line=random[1],
         )
 
 
-def refuse_hidden(query: Query) -> None:
-    """Refuses names that begin as those of columns that no user sees: they would not come out."""
-    for token in tokens_of(query.sql):
-        if token.token_type != TokenType.STRING and token.text.lower().startswith(HIDDEN):
-            raise QueryRefused(
-                query=query.name, clause=token.text, fix="give it another name", line=token.line,
-                reason=f"begins with {HIDDEN}, as columns do that no user sees",
-            )  # fmt: skip
-
-
-def refuse_in_pairs(query: str, nodes: Iterable[str], keeps_stored: bool = False) -> None:
-    """Raises QueryRefused unless tuples that are joined as they come give final results.
-
-    Args:
-        keeps_stored: whether stored rows come out because there is no tuple for them.
-    """
-    if keeps_stored:
+def refuse_in_pairs(query: Query, reading: Reading) -> None:
+    """Raise QueryRefused unless tuples that are joined as they come give final results."""
+    if keeps_stored(reading):
         reason = "keeps rows of a table that no tuple is joined with, which is never known"
-        raise QueryRefused(query=query, clause="JOIN", reason=reason, fix=WHOLE)
-    for node in nodes:
-        if node not in (*STATELESS, *WITH_TABLES, "LocalLimit"):
-            refusal = NODES.get(node)
-            clause = refusal.clause if refusal else node
-            reason = "over tuples that are joined as they come has no final answer"
-            raise QueryRefused(query=query, clause=clause, reason=reason, fix=WHOLE)
+        raise QueryRefused(query=query.name, clause="JOIN", reason=reason, fix=WHOLE)
+    allowed = (*STATELESS, *WITH_TABLES)
+    for node in reading.nodes:
+        if node.reads and (node.in_subquery or node.kind not in allowed):
+            raise not_over_pairs(query, NotPossible(node.kind, node.line))
 
 
-def refuse_in_sessions(query: str, nodes: Iterable[str]) -> None:
-    """Raises QueryRefused unless tuples are grouped by session, and that is all."""
-    found = list(nodes)
-    others = [node for node in found if node not in (*STATELESS, "Aggregate")]
-    if others or found.count("Aggregate") != 1:
-        refusal = NODES.get(others[0] if others else "Aggregate")
+def not_over_pairs(query: Query, error: NotPossible) -> QueryRefused:
+    """Return the refusal of an operator over tuples that are joined as they come."""
+    return QueryRefused(
+        query=query.name, clause=_clause(error.operator), line=error.line, fix=WHOLE,
+        reason="over tuples that are joined as they come has no final answer",
+    )  # fmt: skip
+
+
+def refuse_in_sessions(query: Query, reading: Reading) -> None:
+    """Raise QueryRefused unless tuples are grouped by session, and that is all."""
+    streamed = [node for node in reading.nodes if node.reads]
+    others = [node for node in streamed if node.kind not in (*STATELESS, "Aggregate")]
+    others += [node for node in streamed if node.in_subquery]
+    grouped = [node for node in streamed if node.kind == "Aggregate"]
+    if others or len(grouped) != 1:
+        node = (others or grouped)[0]
         raise QueryRefused(
-            query=query, clause=refusal.clause if refusal else others[0],
+            query=query.name, clause=_clause(node.kind), line=node.line,
             reason="cannot be used on sessions: these never are all there",
             fix="drop it, or write a window behind the stream, as in FROM s [RANGE 1 HOUR]",
         )  # fmt: skip
 
 
-def refuse_luck(query: str, found: str) -> None:
-    """Refuses an expression that gives another answer each time."""
-    raise QueryRefused(
-        query=query,
-        clause=found,
-        reason="has no fixed answer: after a restart the same tuple could give another result",
-        fix="compute it from the tuple's columns, as in hash(location)",
-    )
+def refuse_twin_columns(query: Query, columns: Iterable[str]) -> None:
+    """Raise QueryRefused where two columns have one name, whatever their case."""
+    names: set[str] = set()
+    for column in columns:
+        if column.lower() in names:
+            raise QueryRefused(
+                query=query.name, clause=f"column `{column}`", reason="comes out twice",
+                fix="give one of the two another name with AS",
+            )  # fmt: skip
+        names.add(column.lower())
 
 
-def _refused(query: str, sql: str, refusal: Refusal) -> QueryRefused:
-    token = _first(tokens_of(sql), refusal.keyword)
+def _clause(kind: str) -> str:
+    return NODES[kind].clause if kind in NODES else kind
+
+
+def _refused(query: Query, node: Node) -> QueryRefused:
+    refusal = NODES[node.kind]
     return QueryRefused(
-        query=query,
+        query=query.name,
         clause=refusal.clause,
         reason=refusal.reason,
         fix=refusal.fix,
-        line=token.line if token else None,
+        line=node.line,
     )
-
-
-def _first(tokens: list[Token], kind: TokenType | None) -> Token | None:
-    return next((token for token in tokens if token.token_type == kind), None)

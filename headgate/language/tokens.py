@@ -13,12 +13,3 @@ def tokens_of(sql: str) -> list[Token]:
         return sqlglot.tokenize(sql, read=DIALECT)
     except SqlglotError:
         return []
-
-
-def spaced(sql: str) -> str:
-    """Gives a text with one space between two words: texts that differ in no more are equal.
-
-    >>> spaced("SELECT  a\\n FROM s -- all of it")
-    'SELECT a FROM s'
-    """
-    return " ".join(sql[token.start : token.end + 1] for token in tokens_of(sql)) or sql

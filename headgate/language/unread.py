@@ -1,5 +1,6 @@
 """Paths of queries that Spark has not read: for what is said of a file, and for simulations."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -7,14 +8,17 @@ from itertools import pairwise
 from sqlglot.tokenizer_core import TokenType
 
 from headgate.errors import QueryRefused, UnknownName
+from headgate.language.durations import microseconds
 from headgate.language.parse import path_of, whole
-from headgate.language.stateful import is_union
 from headgate.language.tokens import tokens_of
-from headgate.language.windows import called_window, has_windows, named_streams
+from headgate.language.window_clause import clauses_in, marked
 from headgate.model.network import Path
 from headgate.model.query import Query
 from headgate.model.stream import DERIVED, Stream
 from headgate.model.window import timeline_of
+
+_CALL = re.compile(r"\b(window|session_window)\s*\(([^()]*)\)", re.IGNORECASE)
+_DURATION = re.compile(r"INTERVAL\s+[^,]*|'[^']*'", re.IGNORECASE)
 
 
 def unread_path(
@@ -29,16 +33,22 @@ def unread_path(
         QueryRefused: it cannot be read.
         UnknownName: there is no such stream.
     """
-    if not has_windows(query.sql) and not is_union(query.sql):
+    calls = _CALL.findall(query.sql)
+    has_windows = calls or any(True for _ in clauses_in(query.sql))
+    if not has_windows and not _is_union(query.sql):
         return _stateless(query, streams), ()
     read = _read(query, streams)
-    windows = [each.window for each in named_streams(query)]
-    if (called := called_window(query)) is not None:
-        windows.append(called[1])
-    if query.deadline_s is None and windows and windows[0].axis == "time":
-        first = windows[0]
-        slide = first.slide or (first.size if len(windows) == 1 else None)
-        query = replace(query, deadline_s=slide / 1e6 if slide else None)
+    windows = [clause.window for clause in marked(query)[1]]
+    slides = [
+        (each.slide or (each.size if len(windows) == 1 else None)) if each.axis == "time" else None
+        for each in windows
+    ]
+    for name, arguments in calls:
+        durations = _DURATION.findall(arguments)
+        if name.lower() == "window" and durations:
+            slides.append(microseconds(durations[-1]))
+    if query.deadline_s is None and slides and slides[0]:
+        query = replace(query, deadline_s=slides[0] / 1e6)
     timeline = Stream(name=timeline_of(read), format=DERIVED, of=read)
     return whole(query, timeline.name), (timeline,)
 
@@ -63,7 +73,7 @@ def _read(query: Query, streams: Mapping[str, Sequence[str]]) -> tuple[str, ...]
         if before.token_type in (TokenType.FROM, TokenType.JOIN)
     ]
     known, where = {name.lower(): name for name in streams}, f"query '{query.name}'"
-    named = [each.stream for each in named_streams(query)]
+    named = [clause.stream for clause in marked(query)[1]]
     found = [known[name.lower()] for name in (*behind, *named) if name.lower() in known]
     unknown = [name for name in named if name.lower() not in known] or (behind if not found else [])
     if unknown:
@@ -73,3 +83,14 @@ def _read(query: Query, streams: Mapping[str, Sequence[str]]) -> tuple[str, ...]
             query=query.name, clause="FROM", reason="names no stream", fix="read a stream"
         )
     return tuple(dict.fromkeys(found))
+
+
+def _is_union(sql: str) -> bool:
+    """Return True if a text is a union of SELECTs."""
+    depth = 0
+    for token in tokens_of(sql):
+        depth -= token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET)
+        if not depth and token.token_type == TokenType.UNION:
+            return True
+        depth += token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET)
+    return False

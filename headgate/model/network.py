@@ -1,12 +1,11 @@
 """The network: the operators of all queries, from the streams to the outputs."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 
 from headgate.errors import ConfigRefused, UnknownName
-from headgate.model.form import Constant, Form
 from headgate.model.operator import Operator
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
@@ -18,10 +17,16 @@ FIRST, REST = "__first", "__rest"
 
 @dataclass(frozen=True)
 class Condition:
-    """One of the conditions that a query joins by AND, and whether it has a value for every row."""
+    """One of the conditions that a query joins by AND.
+
+    Args:
+        never_fails: whether it has a value, be it NULL, for every row.
+        calls: whether it calls a function.
+    """
 
     text: str
     never_fails: bool
+    calls: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +50,12 @@ class Path:
     Args:
         stream, operators: a query that is a line of operators of its own.
         output: else, the name of the box whose tuples are the query's results.
-        form, constants: the predicate without its constants, and these, where it has such a form.
-        longest_call: the longest function call in it, by which costly queries find their like.
-        conditions: those that are joined by AND, where their order is worth a thought: there are
-            several, and one calls a function.
+        conditions: those that are joined by AND.
+        calls: whether what it puts out calls a function.
         into: the derived stream that it fills; it is the first segment of a query then, and the
             path over that stream is the rest.
-        words: its text, the same for texts that differ in spaces alone.
+        key: the same number for queries that give the same rows; names of columns may differ.
+        plan: what the engine computes it from; opaque to everybody else.
         stateful: how it is computed where it needs more than one tuple at a time; its stream is a
             timeline then.
     """
@@ -61,12 +65,11 @@ class Path:
     operators: tuple[Operator, ...] = ()
     columns: tuple[str, ...] = ()
     output: str | None = None
-    form: Form | None = None
-    constants: tuple[Constant, ...] = ()
-    longest_call: str = ""
     conditions: tuple[Condition, ...] = ()
+    calls: bool = False
     into: str | None = None
-    words: str = ""
+    key: int = 0
+    plan: object = field(default=None, compare=False, repr=False)
     stateful: Stateful | None = None
 
     @property

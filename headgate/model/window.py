@@ -1,7 +1,7 @@
 """Windows, and queries that need more than one tuple at a time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Axis = Literal["time", "rows"]
@@ -12,8 +12,11 @@ HIDDEN = "__hg_"
 WRITTEN = "[RANGE 60 SECONDS SLIDE 10 SECONDS], [RANGE 10 SECONDS] or [ROWS 100 SLIDE 10]"
 """How windows are written behind the name of a stream."""
 
-START, END, ARRIVED = f"{HIDDEN}start", f"{HIDDEN}end", f"{HIDDEN}arrived"
-"""Where a result's window begins and ends, and when the last of the tuples that make it arrived."""
+MARK, GIVEN = f"{HIDDEN}input", f"{HIDDEN}given"
+"""How the relations of inputs with a window, and of that window itself, begin."""
+
+TIME, ROW, WINDOW = f"{HIDDEN}time", f"{HIDDEN}row", f"{HIDDEN}window"
+"""Columns of a stream that no user sees: a tuple's time, its number in a call, its window."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,21 +56,16 @@ class Stateful:
         mode: `windows` computes all windows that have closed at once, `each` one after the other,
             `pairs` the combinations of tuples of which one is new, `union` the tuples that the
             watermark has passed, in the order of their time, `sessions` those that have ended.
-        text: the query's SQL over the views.
+        key: the same number for queries that compute the same, whatever their windows are.
         join: of `pairs`, which tuples come out that have no partner, or because they have one.
-        alone: of `windows`, the SQL over one window, where it has a result although WHERE has left
-            none of the window's rows.
-        opened: of `sessions` with HAVING, the SQL without it, of all sessions.
-        shows_window: whether views have the window's `start` and `end` in a column `window`.
+        plans: what the engine computes it from; opaque to everybody else.
     """
 
     mode: Mode
-    text: str
     inputs: tuple[Input, ...]
-    shows_window: bool = False
+    key: int = 0
     join: Join = "Inner"
-    alone: str | None = None
-    opened: str | None = None
+    plans: object = field(default=None, compare=False, repr=False)
 
     @property
     def reach(self) -> int:
@@ -97,11 +95,6 @@ class Stateful:
     def streams(self) -> tuple[str, ...]:
         """The streams it reads, each once."""
         return tuple(dict.fromkeys(each.stream for each in self.inputs))
-
-
-def has_column(number: int) -> str:
-    """Names what tells whether a joined tuple has one of a view."""
-    return f"{HIDDEN}h{number}"
 
 
 def time_column(number: int) -> str:

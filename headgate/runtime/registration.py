@@ -1,37 +1,37 @@
-"""A query on its way in: analysed by Spark, refused or taken apart."""
+"""A query on its way in: analyzed by Spark, refused, or made into paths."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from headgate.errors import HeadgateError, QueryRefused
-from headgate.language.cut import calls, cut
-from headgate.language.form import conditions_of
-from headgate.language.parse import path_of, whole
+from headgate.errors import QueryRefused
+from headgate.language.cut import cut
+from headgate.language.over_windows import call_of, called_input, clause_inputs
 from headgate.language.refuse import (
     OF_FRAMES,
-    SUBQUERIES,
     WHOLE,
     WITH_TABLES,
-    refuse_clocks,
-    refuse_hidden,
+    keeps_stored,
+    not_over_pairs,
     refuse_in_pairs,
     refuse_in_sessions,
-    refuse_luck,
+    refuse_sample,
     refuse_stateful,
+    refuse_twin_columns,
+    refuse_unfixed,
+    stream_joins,
 )
-from headgate.language.stateful import is_union, refuse_bare, stateful_of, union_of
-from headgate.language.tokens import spaced
-from headgate.language.windows import has_windows, named_streams, without_windows
-from headgate.model.network import Condition, Path
+from headgate.language.window_clause import Clause, marked
+from headgate.model.network import Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query
+from headgate.model.reading import NotPossible, Reading
 from headgate.model.stream import DERIVED, Stream
-from headgate.model.window import HIDDEN, Stateful, timeline_of
+from headgate.model.window import Input, Join, Stateful, Window, timeline_of
 from headgate.runtime.placement import refuse_keys
 
 if TYPE_CHECKING:
-    from headgate.spark.analysis import Analysis, Analyst
+    from headgate.spark.jvm.analysis import Analyst
 
 
 def segments_of(
@@ -41,7 +41,7 @@ def segments_of(
     streams: Sequence[Stream],
     cuts: Callable[[Query], bool] = lambda query: False,
 ) -> tuple[tuple[Stream, ...], tuple[Path, ...]]:
-    """Gives the paths of a query, one or, where it is to be cut, two with the queue between them.
+    """Return the paths of a query, one or, where it is to be cut, two with the queue between them.
 
     A query with windows reads a timeline, which comes with it.
 
@@ -50,19 +50,21 @@ def segments_of(
         cuts: tells whether a query that does not say so itself is to be cut, if it can be.
 
     Raises:
-        QueryRefused: as `registered`, or it cannot be cut although it says so.
+        QueryRefused: it cannot run continuously, or cannot be cut although it says so.
     """
-    if has_windows(query.sql) or is_union(query.sql):
-        refuse_hidden(query)
+    text, clauses = marked(query)
+    reading = analyst.read(query, text, [clause.window.axis for clause in clauses])
+    if clauses or reading.calls or _is_union(reading):
         if query.cut:
             raise QueryRefused(
                 query=query.name, clause="cut", reason="is for queries without windows or unions",
                 fix="leave cut out",
             )  # fmt: skip
-        path = (windowed if has_windows(query.sql) else united)(query, analyst, streams)
+        times = {each.name: each.event_time for each in streams if not each.is_derived}
+        path = stateful_path(query, analyst, reading, clauses, times)
         of = path.stateful.streams if path.stateful else ()
         return (Stream(name=path.stream, format=DERIVED, of=of),), (path,)
-    path = registered(query, analyst, columns)
+    path = stateless_path(query, analyst, reading, columns)
     if query.cut is False or (query.cut is None and not cuts(query)):
         return (), (path,)
     try:
@@ -71,11 +73,13 @@ def segments_of(
         if query.cut:
             raise
         return (), (path,)
-    return (queue,), (first, rest)
+    return (queue,), analyst.segments(path, first, rest)
 
 
-def registered(query: Query, analyst: "Analyst", columns: Mapping[str, Sequence[str]]) -> Path:
-    """Gives the path of a query, taken apart where Spark confirms that it stays the same query.
+def stateless_path(
+    query: Query, analyst: "Analyst", reading: Reading, columns: Mapping[str, Sequence[str]]
+) -> Path:
+    """Return the path of a query that takes each tuple by itself.
 
     Args:
         columns: the columns of every stream.
@@ -83,164 +87,168 @@ def registered(query: Query, analyst: "Analyst", columns: Mapping[str, Sequence[
     Raises:
         QueryRefused: it cannot run continuously; says which clause, why, and what to do.
     """
-    analysis = analyst.analyse(query)
-    allowed = WITH_TABLES if analysis.joins_tables else frozenset()
+    allowed = (
+        WITH_TABLES if not stream_joins(reading) and not keeps_stored(reading) else frozenset()
+    )
     if query.apply is not None:
         allowed |= OF_FRAMES
-    if analysis.streams:
-        refuse_stateful(query.name, query.sql, analysis.nodes, analysis.expressions, allowed)
-    if analysis.random is not None:
-        refuse_luck(query.name, analysis.random)
-    if len(analysis.streams) != 1:
+    if reading.relations:
+        refuse_stateful(query, reading, allowed)
+    refuse_unfixed(query, reading)
+    if len(reading.relations) != 1:
         raise QueryRefused(
-            query=query.name, clause="FROM", reason=f"names {len(analysis.streams)} streams",
+            query=query.name, clause="FROM", reason=f"names {len(reading.relations)} streams",
             fix="read exactly one stream",
         )  # fmt: skip
-    _refuse_twin_columns(query, analysis.columns)
-    refuse_keys(query, analysis.columns)
-    stream = next(name for name in columns if name.lower() == analysis.streams[0].lower())
-    try:
-        made = whole(query, stream) if query.apply is not None else path_of(query, columns)
-        path = replace(made, columns=analysis.columns)
-    except HeadgateError:
-        path = whole(query, stream)  # Spark reads what sqlglot does not
-    taken_apart = (
-        "Generate" not in analysis.nodes  # one row makes several: not a matter of flags
-        and len(path.outputs) == len(path.columns)
-        and analyst.same(path, analysis.shape)
-    )
-    if taken_apart:
-        return replace(path, conditions=_conditions(path, analyst))
-    return replace(whole(query, stream), columns=analysis.columns, words=spaced(query.sql))
+    refuse_twin_columns(query, reading.columns)
+    refuse_keys(query, reading.columns)
+    return analyst.path(query, reading)
 
 
-def _conditions(path: Path, analyst: "Analyst") -> tuple[Condition, ...]:
-    """Gives the conditions of a path, where their order is worth a thought."""
-    texts = conditions_of(path.predicate) if path.predicate else []
-    if len(texts) < 2 or not any(map(calls, texts)):
-        return ()
-    known = analyst.never_fail(path.stream, texts)
-    return tuple(Condition(text, certain) for text, certain in zip(texts, known, strict=True))
-
-
-def windowed(query: Query, analyst: "Analyst", streams: Sequence[Stream]) -> Path:
-    """Gives the path of a query with windows.
+def stateful_path(
+    query: Query,
+    analyst: "Analyst",
+    reading: Reading,
+    clauses: Sequence[Clause],
+    times: Mapping[str, str | None],
+) -> Path:
+    """Return the path of a query with windows, or of a union.
 
     Raises:
         QueryRefused: it cannot run continuously; says which clause, why, and what to do.
     """
-    times = {each.name: each.event_time for each in streams if not each.is_derived}
-    read: tuple[Sequence[str], Sequence[str]] = (), ()
-    named = named_streams(query)
-    if not named or (len(named) > 1 and any(each.window.slide is None for each in named)):
-        reading = analyst.analyse(replace(query, sql=without_windows(query.sql), apply=None))
-        read = reading.streams, reading.joins
-    ways = stateful_of(query, times, *read)
-    if query.apply is not None and ways[0].mode == "sessions":
+    call = call_of(query, reading)
+    if call is not None:
+        column = analyst.time_column(reading)
+        inputs: tuple[Input, ...] = (called_input(query, call, reading, column, times),)
+    elif clauses:
+        inputs = clause_inputs(query, clauses, reading, times)
+    else:
+        inputs = _union_inputs(query, reading, times)
+    how = _stateful(query, analyst, reading, inputs, call is not None and call.name != "window")
+    refuse_sample(query, reading)
+    refuse_unfixed(query, reading)
+    refuse_twin_columns(query, reading.columns)
+    refuse_keys(query, reading.columns)
+    window = inputs[0].window
+    if query.deadline_s is None and window.slide is not None and window.axis == "time":
+        query = replace(query, deadline_s=window.slide / 1e6)
+    return Path(
+        query=query, stream=timeline_of(how.streams), columns=reading.columns, stateful=how,
+        key=analyst.key(reading),
+        operators=(Operator(kind="whole", expressions=(query.sql,)),),
+    )  # fmt: skip
+
+
+def _stateful(
+    query: Query,
+    analyst: "Analyst",
+    reading: Reading,
+    inputs: tuple[Input, ...],
+    by_session: bool,
+) -> Stateful:
+    if by_session:
+        return _sessions(query, analyst, reading, inputs)
+    if _is_union(reading) and not inputs[0].window.size:
+        return _union(query, analyst, reading, inputs)
+    if len(inputs) > 1 and inputs[0].window.slide is None:
+        return _pairs(query, analyst, reading, inputs)
+    plans = analyst.over_windows(reading)
+    at_once = plans.at_once is not None and query.apply is None and not keeps_stored(reading)
+    key = analyst.plan_key(plans.at_once if at_once and plans.at_once else plans.one)
+    return Stateful(mode="windows" if at_once else "each", inputs=inputs, key=key, plans=plans)
+
+
+def _sessions(
+    query: Query, analyst: "Analyst", reading: Reading, inputs: tuple[Input, ...]
+) -> Stateful:
+    if query.apply is not None:
         raise QueryRefused(
             query=query.name, clause="apply", reason="is not possible behind session_window",
             fix="group by session in the function, behind a window as in FROM s [RANGE 1 HOUR]",
         )  # fmt: skip
+    refuse_in_sessions(query, reading)
+    try:
+        plans = analyst.over_sessions(reading)
+    except NotPossible as error:
+        raise QueryRefused(
+            query=query.name, clause="session_window()", line=error.line,
+            reason="does not stand by itself in GROUP BY",
+            fix="write SELECT ... FROM s GROUP BY k, session_window(ts, '5 minutes')",
+        ) from error  # fmt: skip
+    key = analyst.plan_key(plans.ended)
+    return Stateful(mode="sessions", inputs=inputs, key=key, plans=plans)
+
+
+def _pairs(
+    query: Query, analyst: "Analyst", reading: Reading, inputs: tuple[Input, ...]
+) -> Stateful:
     if query.apply is not None:
-        ways = [each for each in ways if each.mode == "each"]
-        if not ways:
-            raise QueryRefused(
-                query=query.name, clause="apply",
-                reason="needs all tuples of a window, which tuples that are joined as they come are"
-                " not", fix="give all windows the same SLIDE",
-            )  # fmt: skip
-    if ways[0].mode == "pairs":
-        refuse_in_pairs(
-            query.name, (*reading.nodes, *reading.expressions & SUBQUERIES), reading.keeps_stored
-        )
-    if ways[0].mode == "sessions":
-        refuse_in_sessions(query.name, (*reading.nodes, *reading.expressions & SUBQUERIES))
-    analysis, how = _confirmed(query, analyst, ways)
-    if "Sample" in analysis.nodes:
-        refuse_stateful(query.name, query.sql, ["Sample"], ())
-    refuse_bare(query, how, analysis.streams, list(times))
-    refuse_clocks(query.name, analysis.expressions)
-    if analysis.random is not None:
-        refuse_luck(query.name, analysis.random)
-    return _stateful_path(query, how, analysis)
+        raise QueryRefused(
+            query=query.name, clause="apply",
+            reason="needs all tuples of a window, which tuples that are joined as they come are"
+            " not", fix="give all windows the same SLIDE",
+        )  # fmt: skip
+    outer = [node for node in stream_joins(reading) if node.detail not in ("Inner", "Cross")]
+    if outer and len(inputs) > 2:
+        raise QueryRefused(
+            query=query.name, clause=f"{outer[0].detail} join", line=outer[0].line,
+            reason="is possible of two streams only", fix=WHOLE,
+        )  # fmt: skip
+    if outer and inputs[0].window.axis == "rows":
+        raise QueryRefused(
+            query=query.name, clause=f"{outer[0].detail} join", line=outer[0].line,
+            reason="is not possible of ROWS windows",
+            fix="use RANGE: time tells when no partner can come any more",
+        )  # fmt: skip
+    refuse_in_pairs(query, reading)
+    try:
+        plan = analyst.over_pairs(reading, inputs)
+    except NotPossible as error:
+        raise not_over_pairs(query, error) from error
+    join = cast(Join, outer[0].detail if outer else "Inner")
+    key = analyst.plan_key(plan)
+    return Stateful(mode="pairs", inputs=inputs, key=key, join=join, plans=plan)
 
 
-def united(query: Query, analyst: "Analyst", streams: Sequence[Stream]) -> Path:
-    """Gives the path of a union of streams.
-
-    Raises:
-        QueryRefused: it cannot run continuously; says which clause, why, and what to do.
-    """
+def _union(
+    query: Query, analyst: "Analyst", reading: Reading, inputs: tuple[Input, ...]
+) -> Stateful:
     if query.apply is not None:
         raise QueryRefused(
             query=query.name, clause="apply", reason="is not possible behind a union of streams",
             fix="write one query for each stream",
         )  # fmt: skip
-    analysis = analyst.analyse(query)
-    with_tables = not analysis.joins and not analysis.keeps_stored
-    allowed = WITH_TABLES if with_tables else frozenset()
-    refuse_stateful(
-        query.name, query.sql, analysis.nodes, analysis.expressions, allowed | {"Union"}
-    )
-    if analysis.random is not None:
-        refuse_luck(query.name, analysis.random)
-    times = {each.name: each.event_time for each in streams if not each.is_derived}
-    how = union_of(query, analysis.streams, times)
+    joined = stream_joins(reading) or keeps_stored(reading)
+    refuse_stateful(query, reading, (frozenset() if joined else WITH_TABLES) | {"Union"})
     try:
-        analysis = analyst.over_windows(query, how)
-    except QueryRefused as error:  # Spark has accepted the text as it was written
+        plan = analyst.over_union(reading)
+    except NotPossible as error:
         raise QueryRefused(
-            query=query.name, clause="UNION",
+            query=query.name, clause="UNION", line=error.line,
             reason="has a part that is not SELECT ... FROM a stream",
-            fix="write SELECT ... FROM a UNION ALL SELECT ... FROM b",
+            fix="write SELECT ... FROM a UNION ALL SELECT ... FROM b, without other brackets",
         ) from error  # fmt: skip
-    return _stateful_path(query, how, analysis)
+    return Stateful(mode="union", inputs=inputs, key=analyst.plan_key(plan), plans=plan)
 
 
-def _stateful_path(query: Query, how: Stateful, analysis: "Analysis") -> Path:
-    columns = tuple(name for name in analysis.columns if not name.startswith(HIDDEN))
-    _refuse_twin_columns(query, columns)
-    refuse_keys(query, columns)
-    slide = how.inputs[0].window.slide
-    if query.deadline_s is None and slide is not None and how.inputs[0].window.axis == "time":
-        query = replace(query, deadline_s=slide / 1e6)
-    return Path(
-        query=query, stream=timeline_of(how.streams), columns=columns, stateful=how,
-        words=spaced(query.sql),
-        operators=(Operator(kind="whole", expressions=(query.sql,)),),
-    )  # fmt: skip
+def _is_union(reading: Reading) -> bool:
+    """Return True if a query is a union of SELECTs over streams."""
+    top = next((node for node in reading.nodes if node.kind not in ("Project",)), None)
+    return top is not None and top.kind == "Union" and bool(top.reads)
 
 
-def _confirmed(
-    query: Query, analyst: "Analyst", ways: Sequence[Stateful]
-) -> tuple["Analysis", Stateful]:
-    """Gives the first way that Spark accepts, with its reading."""
-    for how in ways[:-1]:
-        try:
-            analysis = analyst.over_windows(query, how)
-        except QueryRefused:
-            continue
-        # A stored row without a tuple is one for every window, and would be one for all of them.
-        if not analysis.keeps_stored:
-            return analysis, how
-    try:
-        return analyst.over_windows(query, ways[-1]), ways[-1]
-    except QueryRefused as error:
-        if ways[-1].mode != "pairs":
-            raise
-        # Spark has accepted the text as it was written.
-        raise QueryRefused(
-            query=query.name, clause="FROM",
-            reason="has streams where their tuples cannot be joined as they come", fix=WHOLE,
-        ) from error  # fmt: skip
-
-
-def _refuse_twin_columns(query: Query, columns: Sequence[str]) -> None:
-    seen: set[str] = set()
-    for column in columns:
-        if column.lower() in seen:
+def _union_inputs(
+    query: Query, reading: Reading, times: Mapping[str, str | None]
+) -> tuple[Input, ...]:
+    names = tuple(dict.fromkeys(reading.relations))
+    for name in names:
+        if times[name] is None:
             raise QueryRefused(
-                query=query.name, clause=f"column `{column}`", reason="comes out twice",
-                fix="give one of the two another name with AS",
+                query=query.name, clause="UNION",
+                reason=f"is in the order of time, and stream '{name}' has no event_time",
+                fix=f"name the column with the time, event_time: ts, in stream '{name}'",
             )  # fmt: skip
-        seen.add(column.lower())
+    return tuple(
+        Input(stream=name, view=name, window=Window(axis="time", size=0)) for name in names
+    )

@@ -24,10 +24,10 @@ from headgate.model.network import Path
 from headgate.model.plan import BoxCall
 from headgate.spark.commits import Work
 from headgate.spark.executor import Executor
-from headgate.spark.group import Output
+from headgate.spark.jvm.errors import cause_of
+from headgate.spark.jvm.session import own_session
+from headgate.spark.outputs import Output
 from headgate.spark.patience import GRACE_S
-from headgate.spark.refusals import cause_of
-from headgate.spark.session import own_session
 from headgate.spark.workers import Task, Turn, Workers
 
 log = logging.getLogger("headgate.spark")

@@ -9,8 +9,8 @@ import pyarrow as pa
 from headgate.errors import ResultsHidden, SinkBehind, SinkUnwritable
 from headgate.model.network import Path
 from headgate.spark.files import flush_all
-from headgate.spark.group import Output
 from headgate.spark.journal import Journal, Result
+from headgate.spark.outputs import Output
 from headgate.spark.promises import Promise, Promises
 from headgate.spark.sinks import FileSink
 

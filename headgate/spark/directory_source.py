@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from headgate.model.stream import Stream
 from headgate.spark.dead_letters import Letter
-from headgate.spark.passage import ZONE
+from headgate.spark.jvm.row_files import STORAGE_ZONE as ZONE
 from headgate.spark.small_parquet import read_parquet
 from headgate.spark.source import MOST_TUPLES, Polled, Source
 from headgate.spark.text_reader import CORRUPT, TextReader

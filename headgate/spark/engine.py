@@ -38,12 +38,13 @@ from headgate.spark.cursors import Cursors
 from headgate.spark.executor import Executor
 from headgate.spark.intake import Intake
 from headgate.spark.journal import Journal, Train
+from headgate.spark.jvm.plan_runner import DriverLane
+from headgate.spark.jvm.session import own_session
 from headgate.spark.members import Members
 from headgate.spark.outbox import LAST_S
 from headgate.spark.receivers import sink_of
 from headgate.spark.recovery import recover, refuse_old_results, resumed
 from headgate.spark.rehearsal import Rehearsal
-from headgate.spark.session import own_session
 from headgate.spark.sinks import FileSink
 from headgate.spark.store import Store
 
@@ -137,7 +138,8 @@ class SparkEngine:
             self._journal.close()
             raise
         self._executor = Executor(
-            self._own, self._journal, store.logs, self.sinks, reached, lane, self.budget,
+            self._own, self._journal, store.logs, self.sinks, reached,
+            DriverLane(own_session(session), state), lane, self.budget,
             store.queues, store.timelines, self._passed_on, share=share,
         )  # fmt: skip
         self._windows_bytes = lambda: self._executor.windowed.memory_bytes
@@ -208,14 +210,13 @@ class SparkEngine:
         if path.runs_whole:
             members, shape = self._executor.shared_whole(path, self.members.alive)
             if path.stateful is None:
-                return members, shape, path.query.sql, "job: it runs as it is written"
+                why = self._executor.solo(path).lanes.why(tuples)
+                return members, shape, path.query.sql, why
             lane = f"{self._executor.windowed.lane(path)}: {WAYS[path.stateful.mode]}"
-            return members, shape, path.stateful.text, lane
+            return members, shape, path.query.sql, lane
         prepared = self._executor.prepared(path)
         group = prepared.group
-        sql = group.text.format(trains=path.stream, constants="constants")
-        shape = group.shape + self._executor.shapes.why(path)
-        return list(group.members), shape, sql, prepared.lanes.why(tuples)
+        return list(group.members), group.shape, group.text, prepared.lanes.why(tuples)
 
     def order_of(self, unit: int) -> str | None:
         """Says in which order a query's conditions run and why, where that was measured."""

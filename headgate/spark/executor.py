@@ -8,27 +8,29 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from headgate.model.network import Path
 from headgate.model.plan import Lane, Share
 from headgate.model.stream import ARRIVED_AT
-from headgate.spark.arrangement import Part, parts_of, shared_by
 from headgate.spark.budget import Budget
 from headgate.spark.commits import Commits, Work
-from headgate.spark.constants import constants_group_of
 from headgate.spark.filter_order import FilterOrders
-from headgate.spark.group import Output, group_of, quoted
 from headgate.spark.journal import Journal, Result, Train
+from headgate.spark.jvm.plan_runner import DriverLane
+from headgate.spark.jvm.plans import Parts, Plan
+from headgate.spark.outputs import Output, quoted
 from headgate.spark.prepared import Prepared
 from headgate.spark.segment_queue import SegmentQueue, SourceRange
-from headgate.spark.shapes import Shapes
+from headgate.spark.sharing.constants_group import constants_group
+from headgate.spark.sharing.mask_group import mask_group
+from headgate.spark.sharing.sharing_plan import Member, Part, parts_of, shared_by
+from headgate.spark.sharing.whole_query import WholeQuery
 from headgate.spark.sinks import FileSink
 from headgate.spark.stream_log import StreamLog, Trains
 from headgate.spark.timeline import Timeline
-from headgate.spark.windowed_queries import WindowedQueries
+from headgate.spark.windows.queries import WindowedQueries
 from headgate.spark.workers import Turn
 
 log = logging.getLogger("headgate.spark")
@@ -54,6 +56,7 @@ class Executor:
         logs: Mapping[str, StreamLog],
         sinks: Mapping[str, FileSink],
         reached: Callable[[str], None],
+        driver: DriverLane,
         lane: Lane | None = None,
         budget: Budget | None = None,
         queues: Mapping[str, SegmentQueue] | None = None,
@@ -63,18 +66,17 @@ class Executor:
         share: Share = "class",
     ) -> None:
         self._session, self._lane, self._budget, self._share = session, lane, budget, share
+        self.driver = driver
         self._journal, self._logs, self._sinks = journal, logs, sinks
         self._queues, self._queued = {} if queues is None else queues, queued
         self._timelines = {} if timelines is None else timelines
-        self.windowed = WindowedQueries(self._timelines, logs, sinks, lane, share)
+        self.windowed = WindowedQueries(self._timelines, logs, sinks, driver, lane, share)
         self.commits = Commits(journal, sinks, reached)
         self._shared: dict[str, Prepared] = {}
         self._alone: dict[str, Prepared] = {}
         self._lock = threading.Lock()
-        self.orders = FilterOrders(session, lambda stream: self.source(stream).schema)
-        self.shapes = Shapes(
-            session, lambda stream: self.source(stream).schema, self._prepare, self._text
-        )
+        self._taken_apart: dict[str, tuple[Path, Parts]] = {}
+        self.orders = FilterOrders(driver, self._parts)
 
     def arrange(self, paths: Iterable[Path], costly: Callable[[Path], bool]) -> None:
         """Says anew which queries share their code."""
@@ -82,12 +84,11 @@ class Executor:
         self._rearrange()
 
     def _rearrange(self) -> None:
-        costly = self._costly
-        paths = [self.orders.ordered(path) for path in self._arranged]
+        paths = self._arranged
         self._rest_of = {path.stream: path.query.name for path in paths}
-        texts = {path.query.name: text for path in paths if (text := self._text(path))}
+        members = [Member(path, self._ordered(path)) for path in paths if not path.runs_whole]
         shared: dict[str, Prepared] = {}
-        for part in parts_of(paths, texts, costly, self.shapes.as_table, self._share):
+        for part in parts_of(members, self._costly, self._share):
             same = self._shared.get(part.names[0])
             if same is None or same.part != part:
                 same = self._prepare(part)
@@ -111,10 +112,9 @@ class Executor:
         what they aggregate, over windows of whatever size.
         """
         how = path.stateful
-        if how is not None and how.mode == "pairs":
-            return shared_by(path, self._share), path.stream, how.inputs, how.join
-        if how is not None and how.mode == "windows":
-            return shared_by(path, self._share), path.stream, " ".join(how.text.split())
+        if how is not None and how.mode in ("pairs", "windows"):
+            inputs = tuple(each.stream for each in how.inputs)
+            return shared_by(path, self._share), path.stream, inputs, how.mode, how.key
         return twins.get(path.query.name, path.query.name)
 
     def twins(self, paths: Iterable[Path]) -> dict[str, str]:
@@ -127,8 +127,9 @@ class Executor:
         for path in paths:
             if path.runs_whole:
                 shared = shared_by(path, self._share)
-                words, apply = path.words or path.query.sql, path.query.apply
-                key = shared, path.stream, words, apply, path.columns, self._whole_text(path)
+                windows = path.stateful.windows if path.stateful is not None else ()
+                names, text = path.columns, self._whole_text(path)
+                key = shared, path.stream, path.key, windows, path.query.apply, names, text
                 found[path.query.name] = first.setdefault(key, path.query.name)
         return found
 
@@ -181,6 +182,7 @@ class Executor:
     def forget(self, query: str) -> None:
         with self._lock:
             self._alone.pop(query, None)
+            self._taken_apart.pop(query, None)
         self.windowed.forget(query)
         self.orders.forget(query)
 
@@ -229,7 +231,7 @@ class Executor:
     def measure(self, session: SparkSession, path: Path, trains: Trains) -> float:
         """Gives the seconds that one query takes alone; raises what it raises."""
         prepared = self.solo(path)
-        prepared.projection(self._session)
+        prepared.prepare()
         began_s = time.perf_counter()
         self._run(session, prepared, [path], trains)
         return time.perf_counter() - began_s
@@ -261,36 +263,12 @@ class Executor:
     def _run(
         self, session: SparkSession, prepared: Prepared, members: list[Path], trains: Trains
     ) -> tuple[list[Output], Lane]:
-        group, names = prepared.group, [path.query.name for path in members]
-        if members[0].runs_whole:
-            return [self._run_whole(session, members[0], trains)], "job"
-        code = prepared.projection(self._session)
-        lane = prepared.lanes.choose(trains.tuples)
+        names = [path.query.name for path in members]
+        prepared.prepare()
         began_s = time.perf_counter()
-        if lane == "driver":
-            rows = trains.table()
-            made = code(rows) if code is not None else rows
-        else:
-            rows = made = group.job(session, trains.frame(session))
-        outputs = group.split(rows, made, names)
+        outputs, lane = prepared.run_or_repeat(session, trains, names, "")
         prepared.lanes.learn(lane, trains.tuples, time.perf_counter() - began_s)
         return outputs, lane
-
-    def _run_whole(self, session: SparkSession, path: Path, trains: Trains) -> Output:
-        """Runs a text as it is written, over a view of the stream's name in the worker's session.
-
-        Which input row an output row comes from is not known then; each counts as arrived at the
-        mean of its trains.
-        """
-        rows: DataFrame = trains.frame(session)
-        rows.drop(ARRIVED_AT).createOrReplaceTempView(path.stream)
-        frame = session.sql(path.query.sql)
-        if path.query.apply is not None:
-            frame = path.query.apply(frame)
-        if text := self._whole_text(path):
-            frame = frame.selectExpr(text)
-        table = frame.toArrow()
-        return Output(table, np.full(table.num_rows, trains.mean_arrived_at_s()))
 
     def run(
         self, session: SparkSession, work: Work, turn: Turn | None = None
@@ -311,7 +289,13 @@ class Executor:
 
     def look_at_conditions(self, work: Work) -> None:
         """Has conditions of costly queries run in another order where that pays by now."""
-        paths = [path for path in work.paths if path.conditions and self._costly(path)]
+        paths = [
+            path
+            for path in work.paths
+            if len(path.conditions) > 1
+            and any(condition.calls for condition in path.conditions)
+            and self._costly(path)
+        ]
         if not paths:
             return
         trains = self.trains(paths[0].stream, work.first_train, work.end_train, work.tuples)
@@ -371,24 +355,41 @@ class Executor:
     def _solo(self, path: Path) -> Prepared:
         name = path.query.name
         if name not in self._alone:
-            self._alone[name] = self._prepare(Part((self.orders.ordered(path),)))
+            self._alone[name] = self._prepare_alone(path)
         return self._alone[name]
 
-    def _prepare(self, part: Part) -> Prepared:
-        source = self.source(part.paths[0].stream)
-        columns = [name for name in source.schema.names if name != ARRIVED_AT]
-        texts = {path.query.name: text for path in part.paths if (text := self._text(path))}
-        make = constants_group_of if part.table else group_of
-        return Prepared(part, make(part.paths, columns, texts), source.schema, self._lane)
+    def _prepare_alone(self, path: Path) -> Prepared:
+        if not path.runs_whole:
+            return self._prepare(Part((Member(path, self._ordered(path)),)))
+        assert isinstance(path.plan, Plan)
+        text = self._whole_text(path)
+        plan = path.plan if text is None else path.plan.select(text)
+        whole = WholeQuery(path.stream, plan, {path.query.name: 0}, path.query.sql)
+        return Prepared(None, whole, self.driver, self._lane)
 
-    def _text(self, path: Path) -> str | None:
-        """Gives what a query for a sink of text puts out instead of its columns."""
-        if path.runs_whole or path.into is not None:
-            return None
-        return self._sinks[path.query.name].text(path.outputs, path.columns)
+    def _prepare(self, part: Part) -> Prepared:
+        paths = [member.path for member in part.members]
+        parts = [member.parts for member in part.members]
+        group = (constants_group if part.table else mask_group)(paths, parts)
+        return Prepared(part, group, self.driver, self._lane)
+
+    def _ordered(self, path: Path) -> Parts:
+        """Return the parts of a query, with its conditions in the order that pays."""
+        return self.orders.ordered(path, self._parts(path))
+
+    def _parts(self, path: Path) -> Parts:
+        """Return the parts of a query; those of a sink of text put out one column."""
+        known = self._taken_apart.get(path.query.name)
+        if known is None or known[0].plan is not path.plan:
+            assert isinstance(path.plan, Plan)
+            text = None if path.into is not None else self._whole_text(path)
+            plan = path.plan if text is None else path.plan.select(text)
+            assert plan.parts is not None
+            known = self._taken_apart[path.query.name] = path, plan.parts
+        return known[1]
 
     def _whole_text(self, path: Path) -> str | None:
-        """Gives the same for a query that runs whole."""
+        """Return what a query for a sink of text puts out instead of its columns."""
         columns = [quoted(name) for name in path.columns]
         return self._sinks[path.query.name].text(columns, path.columns)
 

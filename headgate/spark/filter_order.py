@@ -4,18 +4,16 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
 
 from headgate.model.network import Condition, Path
-from headgate.model.operator import Operator
-from headgate.spark.projection import Projection
+from headgate.spark.jvm.plan_runner import DriverLane, PlanRunner
+from headgate.spark.jvm.plans import Parts
 
 log = logging.getLogger("headgate.spark")
 
@@ -60,36 +58,32 @@ class FilterOrders:
     independent of each other.
 
     Args:
-        schema_of: gives the columns of a stream.
+        driver: where conditions are tried.
+        parts_of: returns the parts of a query, as it is written.
         now_s: what time it is.
     """
 
     def __init__(
         self,
-        session: SparkSession,
-        schema_of: Callable[[str], StructType],
+        driver: DriverLane,
+        parts_of: Callable[[Path], Parts],
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._session, self._schema_of, self._now_s = session, schema_of, now_s
+        self._driver, self._parts_of, self._now_s = driver, parts_of, now_s
         self._seen: dict[str, int] = {}
         self._next: dict[str, int] = {}
         self._orders: dict[str, tuple[int, ...]] = {}
         self._figures: dict[str, Figures] = {}
-        self._code: dict[str, list[Projection]] = {}
+        self._code: dict[str, list[PlanRunner]] = {}
         self._next_look_s = 0.0
         self._lock = threading.Lock()
 
-    def ordered(self, path: Path) -> Path:
-        """Gives a path with its conditions in the order that pays."""
+    def ordered(self, path: Path, parts: Parts) -> Parts:
+        """Return the parts of a query with its conditions in the order that pays."""
         order = self._orders.get(path.query.name)
         if order is None or len(order) != len(path.conditions):
-            return path
-        predicate = " AND ".join(path.conditions[at].text for at in order)
-        operators = tuple(
-            Operator(kind="select", expressions=(predicate,)) if each.kind == "select" else each
-            for each in path.operators
-        )
-        return replace(path, operators=operators)
+            return parts
+        return parts.ordered(order)
 
     def look(self, path: Path, tuples: int, rows: Callable[[], pa.Table]) -> bool:
         """Measures a query's conditions where it is time to; tells whether their order changes.
@@ -143,23 +137,22 @@ class FilterOrders:
         """
         name = path.query.name
         if name not in self._code:
-            schema = self._schema_of(path.stream)
-            texts = ["true", *(each.text for each in path.conditions)]
-            self._code[name] = [
-                Projection(self._session, {"holds": text}, schema) for text in texts
-            ]
-        nothing_s = _tried(self._code[name][0], rows)[1] / rows.num_rows
+            parts = self._parts_of(path)
+            places = [None, *range(len(path.conditions))]
+            self._code[name] = [self._driver.prepare(parts.condition(at)) for at in places]
+        stream = path.stream
+        nothing_s = _tried(self._code[name][0], stream, rows)[1] / rows.num_rows
         passed, cost_s = [], []
         reached, guarded = rows, not all(each.never_fails for each in path.conditions)
         for condition, code in zip(path.conditions, self._code[name][1:], strict=True):
             tried = rows if condition.never_fails else reached
             if not tried.num_rows:
                 raise TooFew(condition.text)
-            holds, taken_s = _tried(code, tried)
+            holds, taken_s = _tried(code, stream, tried)
             passed.append(float(holds.mean()))
             cost_s.append(max(taken_s / tried.num_rows - nothing_s, LEAST_S))
             if guarded:
-                seen = holds if tried is reached else _tried(code, reached)[0]
+                seen = holds if tried is reached else _tried(code, stream, reached)[0]
                 reached = reached.filter(pa.array(seen))
         return Figures(tuple(passed), tuple(cost_s))
 
@@ -175,12 +168,12 @@ class FilterOrders:
         return True
 
 
-def _tried(code: Projection, rows: pa.Table) -> tuple[NDArray[np.bool_], float]:
+def _tried(code: PlanRunner, stream: str, rows: pa.Table) -> tuple[NDArray[np.bool_], float]:
     """Gives of which rows a condition holds, and the seconds that this takes at best."""
     times_s = []
     for _ in range(3):
         began_s = time.perf_counter()
-        made: Any = code(rows)["holds"]
+        made: Any = code({stream: rows})["holds"]
         times_s.append(time.perf_counter() - began_s)
     return made.fill_null(False).to_numpy(), min(times_s)
 

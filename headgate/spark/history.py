@@ -16,9 +16,9 @@ from pyspark.sql.types import StructType
 from headgate.errors import QueryRefused, RecoveryRefused, UnknownName
 from headgate.model.query import Query
 from headgate.model.stream import ARRIVED_AT
-from headgate.spark.analysis import Analyst
-from headgate.spark.passage import ZONE
-from headgate.spark.refusals import SPARK_ERRORS, cause_of
+from headgate.spark.jvm.analysis import Analyst
+from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
+from headgate.spark.jvm.row_files import STORAGE_ZONE as ZONE
 from headgate.spark.stream_log import train_file
 
 MANY_FILES, MOST_BYTES = 32, 64 << 20

@@ -14,9 +14,9 @@ from pyspark.sql.types import StructType
 from headgate.errors import ConfigRefused, RecoveryRefused
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.spark.journal import Train
+from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
 from headgate.spark.kafka_options import subscription_of
 from headgate.spark.malformed import tells_of_malformed, with_malformed
-from headgate.spark.refusals import SPARK_ERRORS, reason_of
 from headgate.spark.stream_log import StreamLog
 from headgate.workloads.forest import SCHEMA
 

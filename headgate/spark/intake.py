@@ -12,11 +12,11 @@ from headgate.errors import ConfigRefused, RecoveryRefused, StreamFailed
 from headgate.model.stream import Rows, Stream
 from headgate.spark.ingest import end_ingest, start_ingest
 from headgate.spark.journal import Journal, Train
+from headgate.spark.jvm.errors import cause_of
+from headgate.spark.jvm.session import own_session
 from headgate.spark.kafka_options import subscription_of
 from headgate.spark.kafka_source import KafkaSource
 from headgate.spark.polling import Line, Poller
-from headgate.spark.refusals import cause_of
-from headgate.spark.session import own_session
 from headgate.spark.source import Source
 from headgate.spark.sources import polled_source
 from headgate.spark.stream_log import StreamLog

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from headgate.errors import QueryRefused
 from headgate.model.query import ROW_KEY, Query, Sink
+from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
 from headgate.spark.outbox import row_keys
-from headgate.spark.refusals import SPARK_ERRORS, reason_of
 
 
 class Jdbc:

@@ -8,8 +8,8 @@ from pyspark.sql import functions as F
 
 from headgate.errors import QueryRefused
 from headgate.model.query import ROW_KEY, Query, Sink
+from headgate.spark.jvm.errors import SPARK_ERRORS
 from headgate.spark.outbox import row_keys
-from headgate.spark.refusals import SPARK_ERRORS
 
 COLUMNS = ("key", "value", "headers", "topic", "partition")
 """What the connector reads."""

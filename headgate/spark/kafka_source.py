@@ -25,8 +25,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from headgate.errors import RecordsLost
+from headgate.spark.jvm.row_files import STORAGE_ZONE as ZONE
 from headgate.spark.kafka_options import Subscription, reason_of
-from headgate.spark.passage import ZONE
 from headgate.spark.source import Polled, Source
 
 log = logging.getLogger("headgate.spark")

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from headgate.errors import SinkBehind
 from headgate.model.query import Deliver, Sink
 from headgate.spark.files import size_of
-from headgate.spark.refusals import cause_of
+from headgate.spark.jvm.errors import cause_of
 from headgate.spark.sinks import FileSink
 
 log = logging.getLogger("headgate.spark")

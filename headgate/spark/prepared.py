@@ -1,43 +1,99 @@
-"""Code that Spark has made for queries that run as one."""
+"""Queries that run as one plan, and what its calls cost."""
 
+import logging
 import threading
 
+import numpy as np
+import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
 
 from headgate.model.plan import Lane
-from headgate.spark.arrangement import Part
-from headgate.spark.constants import ConstantsGroup
-from headgate.spark.group import Group
+from headgate.model.window import ROW
+from headgate.spark.jvm.errors import SPARK_ERRORS
+from headgate.spark.jvm.plan_runner import DriverLane, NeedsJob, PlanRunner
 from headgate.spark.lanes import Lanes
-from headgate.spark.projection import NotPlain, Projection
+from headgate.spark.outputs import Output
+from headgate.spark.sharing.constants_group import ConstantsGroup
+from headgate.spark.sharing.mask_group import MaskGroup
+from headgate.spark.sharing.sharing_plan import Part
+from headgate.spark.sharing.whole_query import WholeQuery
+from headgate.spark.stream_log import Trains
+
+log = logging.getLogger("headgate.spark")
 
 
 class Prepared:
-    """A group with Spark's code for it, made when it is first wanted, and what its calls cost."""
+    """A group with its physical plan, which is made when it is first wanted."""
 
     def __init__(
         self,
-        part: Part,
-        group: Group | ConstantsGroup,
-        schema: StructType,
+        part: Part | None,
+        group: MaskGroup | ConstantsGroup | WholeQuery,
+        driver: DriverLane,
         lane: Lane | None = None,
     ) -> None:
         self.part, self.group, self.lanes = part, group, Lanes.new(lane)
-        self._schema = schema
-        self._projection: Projection | None = None
+        self._driver = driver
+        self._runner: PlanRunner | None = None
         self._turn = threading.Lock()
 
-    def projection(self, session: SparkSession) -> Projection | None:
-        """Gives the code; None where nothing is computed, or a row does not suffice for it."""
+    def prepare(self) -> PlanRunner | None:
+        """Return what runs the plan in the driver; None where there is nothing, or a job must."""
         with self._turn:
-            if self._projection is None and self.lanes.driver_can and self.group.items:
+            plan = self.group.driver
+            if self._runner is None and self.lanes.driver_can and plan is not None:
                 try:
-                    self._projection = Projection(session, self.group.items, self._schema)
-                except NotPlain:
+                    self._runner = self._driver.prepare(plan)
+                except NeedsJob as error:
+                    log.debug("queries run as jobs: %s", error)
                     self.lanes.driver_can = False
-            return self._projection
+            return self._runner
+
+    def run(
+        self, session: SparkSession, lane: Lane, trains: Trains, names: list[str], tag: str
+    ) -> list[Output]:
+        """Return the outputs of members.
+
+        Args:
+            tag: what the driver lane's call can be cancelled by.
+        """
+        if lane == "driver":
+            rows = trains.table()
+            return self.group.split(rows, self._computed(rows, tag), names)
+        rows = self.group.job.frame(session, {self.group.stream: trains.frame(session)}).toArrow()
+        if isinstance(self.group, WholeQuery):
+            arrivals = pa.table({"_arrived_at_s": [trains.mean_arrived_at_s()]})
+            return self.group.split(arrivals, rows, names)
+        return self.group.split(rows, rows, names)
+
+    def run_or_repeat(
+        self, session: SparkSession, trains: Trains, names: list[str], tag: str
+    ) -> tuple[list[Output], Lane]:
+        """Run on the cheaper lane; repeat as a job what the driver lane could not do.
+
+        If the job fails, too, the query is at fault, and its error is raised.
+        """
+        self.prepare()
+        lane = self.lanes.choose(trains.tuples)
+        if lane == "job":
+            return self.run(session, "job", trains, names, tag), "job"
+        try:
+            return self.run(session, "driver", trains, names, tag), "driver"
+        except SPARK_ERRORS as error:
+            outputs = self.run(session, "job", trains, names, tag)
+            log.warning("queries run as jobs from now on, the driver lane failed: %s", error)
+            self.lanes.driver_can = False
+            return outputs, "job"
+
+    def _computed(self, rows: pa.Table, tag: str) -> pa.Table:
+        runner = self.prepare()
+        if runner is None:
+            return rows
+        stream = self.group.stream
+        if runner.reads(stream, ROW):
+            rows = rows.append_column(ROW, pa.array(np.arange(rows.num_rows)))
+        return runner({stream: rows}, tag)
 
     def renew(self) -> None:
-        """Has the code made anew: a call that was given up may hold the old one for ever."""
-        self._projection = None
+        """Have the plan made anew: a call that was given up may hold the old one for ever."""
+        self._runner = None

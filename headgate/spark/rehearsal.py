@@ -19,9 +19,9 @@ from headgate.model.stream import ARRIVED_AT
 from headgate.scheduler.statistics import PRIOR_SELECTIVITY
 from headgate.spark.executor import Executor
 from headgate.spark.files import remove
-from headgate.spark.group import quoted
+from headgate.spark.jvm.errors import SPARK_ERRORS
+from headgate.spark.outputs import quoted
 from headgate.spark.patience import within
-from headgate.spark.refusals import SPARK_ERRORS
 from headgate.spark.stream_log import Trains
 
 log = logging.getLogger("headgate.spark")
@@ -120,7 +120,6 @@ class Rehearsal:
         self.alone_s |= {name: each.alone_s for name, each in recorded.items()}
         new = [path for path in paths if path.known_as not in recorded]
         known, slow = self._alone(new, budget_s * 0.75, progress)
-        self._compare_shapes([each for each in paths if not self.is_costly(each)], ends_at_s)
         self._executor.arrange(everything, self.is_costly)
         quick = [path for path in paths if path.known_as not in slow]
         check = partial(progress, len(new), len(new))
@@ -239,15 +238,6 @@ class Rehearsal:
                     del together[key]
             rounds += 1
         return known
-
-    def _compare_shapes(self, paths: Sequence[Path], ends_at_s: float) -> None:
-        """Has the executor measure tables of constants against masks, while there is time."""
-
-        def compare(check: Callable[[], None]) -> None:
-            self._executor.shapes.compare(paths, lambda stream: self._trains[stream][1], check)
-
-        with suppress(CallTimedOut, *SPARK_ERRORS):
-            self._within(ends_at_s, compare)
 
     def _timed(self, paths: list[Path], train: Trains, ends_at_s: float) -> tuple[float, str]:
         def run(check: Callable[[], None]) -> tuple[float, str]:

@@ -1,12 +1,12 @@
 """The Spark room's door: what the runtime needs of it, imported only when Spark is asked for."""
 
-from headgate.spark.analysis import Analyst
 from headgate.spark.budget import Limits
 from headgate.spark.engine import SparkEngine
 from headgate.spark.history import history_of, kept_trains, refuse_failure
 from headgate.spark.ingest import source_of
+from headgate.spark.jvm.analysis import Analyst
+from headgate.spark.jvm.session import local_session, own_session, quiet_python
 from headgate.spark.receivers import refuse_sink
-from headgate.spark.session import local_session, own_session, quiet_python
 
 __all__ = [
     "Analyst",

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.files import remove
 from headgate.spark.journal import Train
-from headgate.spark.passage import ZONE
+from headgate.spark.jvm.row_files import STORAGE_ZONE as ZONE
 from headgate.spark.stream_log import Trains
 
 

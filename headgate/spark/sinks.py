@@ -8,7 +8,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from headgate.model.query import Sink
-from headgate.spark.group import quoted
+from headgate.spark.outputs import quoted
 from headgate.spark.small_parquet import parquet_of
 
 HIDDEN = "_unfinished"

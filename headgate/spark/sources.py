@@ -13,7 +13,7 @@ from headgate.model.stream import Rows, Stream
 from headgate.spark.clock import Clock
 from headgate.spark.dead_letters import Letter
 from headgate.spark.directory_source import directory_source
-from headgate.spark.passage import ZONE
+from headgate.spark.jvm.row_files import STORAGE_ZONE as ZONE
 from headgate.spark.row_reader import RowReader
 from headgate.spark.source import MOST_TUPLES, Polled, Source
 from headgate.workloads.forest import arrivals_of, sensor_readings

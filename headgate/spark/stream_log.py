@@ -20,9 +20,9 @@ from headgate.model.stream import ARRIVED_AT
 from headgate.spark.dead_letters import LetterFile
 from headgate.spark.files import flush, flush_all, put, remove, size_of
 from headgate.spark.journal import Journal, NewLetters, NewTrain, Train
+from headgate.spark.jvm.errors import SPARK_ERRORS
+from headgate.spark.jvm.row_files import STORAGE_ZONE as ZONE
 from headgate.spark.malformed import FILE, RECORD, letters_of, malformed_in, readable
-from headgate.spark.passage import ZONE
-from headgate.spark.refusals import SPARK_ERRORS
 from headgate.spark.small_parquet import parquet_of
 from headgate.spark.train_cache import TrainCache
 

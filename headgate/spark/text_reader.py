@@ -10,7 +10,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
 from headgate.spark.dead_letters import Letter
-from headgate.spark.projection import Projection
+from headgate.spark.jvm.plan_runner import DriverLane
+from headgate.spark.jvm.plans import Plans, ddl
+from headgate.spark.jvm.session import own_session
 
 CORRUPT = "_corrupt_record"
 _LINE_END = re.compile("\r\n|\n|\r")
@@ -38,10 +40,11 @@ class TextReader:
         told = {**of_function, "columnNameOfCorruptRecord": CORRUPT}
         pairs = ", ".join(f"{_quoted(each)}" for pair in told.items() for each in pair)
         fields = StructType([*schema.fields, StructField(CORRUPT, StringType())])
-        ddl = session._jsparkSession.parseDataType(fields.json()).toDDL()
-        lines = StructType([StructField("line", StringType())])
-        text = f"from_{self._kind}(line, {_quoted(ddl)}, map({pairs}))"
-        self._parse = Projection(session, {"parsed": text}, lines)
+        own = own_session(session)
+        plans, lines = Plans(own), StructType([StructField("line", StringType())])
+        text = f"from_{self._kind}(line, {_quoted(ddl(own, fields))}, map({pairs})) AS parsed"
+        plan = plans.of(plans.relation("lines", lines).selectExpr(text))
+        self._parse = DriverLane(own).prepare(plan)
 
     def __call__(
         self, file: Path, schema: pa.Schema, whole: bool
@@ -56,7 +59,9 @@ class TextReader:
             numbered = numbered[1:]
         split = elements_of if self._kind == "json" else lambda line: [line]
         pieces = [(at, each) for at, (_, line) in enumerate(numbered) for each in split(line)]
-        parsed = self._parse(pa.table({"line": pa.array([each for _, each in pieces], "str")}))
+        parsed = self._parse(
+            {"lines": pa.table({"line": pa.array([each for _, each in pieces], "str")})}
+        )
         columns = parsed.flatten()
         line_of = np.array([at for at, _ in pieces], dtype=np.int64)
         corrupt = np.unique(line_of[columns[f"parsed.{CORRUPT}"].is_valid().to_numpy()])

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from timelines import Make, World
 
 from headgate.model.stream import Stream
-from headgate.spark.session import own_session
+from headgate.spark.jvm.session import own_session
 
 
 @pytest.fixture(scope="module")

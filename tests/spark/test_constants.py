@@ -15,7 +15,7 @@ from headgate.language.parse import path_of
 from headgate.model.network import Path
 from headgate.model.query import Query
 from headgate.model.stream import ARRIVED_AT
-from headgate.spark.arrangement import LEAST_ALIKE, Part, parts_of
+from headgate.spark.sharing.sharing_plan import LEAST_ALIKE, Part, parts_of
 from headgate.spark.constants import ConstantsGroup, alike, constants_group_of, fits
 from headgate.spark.projection import Projection
 

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from headgate.spark import history
 from headgate.spark.journal import Journal
-from headgate.spark.session import own_session
+from headgate.spark.jvm.session import own_session
 from headgate.spark.stream_log import StreamLog
 from headgate.spark.train_cache import TrainCache
 

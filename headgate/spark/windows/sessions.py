@@ -1,4 +1,4 @@
-"""Computes queries that group by session."""
+"""Queries that group by session: sessions come out when they have ended."""
 
 from collections.abc import Callable
 
@@ -8,12 +8,13 @@ from pyspark.sql import SparkSession
 
 from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
-from headgate.model.window import END, START, Stateful
-from headgate.model.window_ends import NEVER
-from headgate.spark.group import Output
-from headgate.spark.small_query import SmallQuery
+from headgate.model.window import Stateful
+from headgate.model.window_ends import NEVER, Times
+from headgate.spark.outputs import Output
 from headgate.spark.timeline import Timeline
-from headgate.spark.windowed import numbers_of, visible
+from headgate.spark.window_columns import window_bound
+from headgate.spark.windows.results import Results
+from headgate.spark.windows.small_query import SmallQuery
 
 FEW = 100
 """Up to here it does not pay to ask which tuples are of sessions that have ended."""
@@ -28,9 +29,9 @@ class Sessions:
 
     Args:
         stateful: how it is computed.
-        nothing: gives an empty table of a stream, as its log has it.
-        query: its text, with each session's start and end.
-        opened: where HAVING leaves sessions out, the text that has all.
+        nothing: returns an empty table of a stream, as its log has it.
+        query: the query, with each session as its last column.
+        every: all sessions, whatever HAVING leaves of them.
     """
 
     def __init__(
@@ -38,12 +39,13 @@ class Sessions:
         stateful: Stateful,
         timeline: Timeline,
         nothing: Callable[[str], pa.Table],
+        results: Results,
         query: SmallQuery,
-        opened: SmallQuery | None,
+        every: SmallQuery,
     ) -> None:
         (self._source,) = stateful.inputs
         self._how, self._timeline, self._nothing = stateful, timeline, nothing
-        self._query, self._opened = query, opened
+        self._results, self._query, self._every = results, query, every
         self._open_tuples = 0
 
     @property
@@ -52,47 +54,44 @@ class Sessions:
         return self._query.lane
 
     def __call__(self, session: SparkSession, first: int, end: int, known: object = None) -> Output:
-        """Gives what the timeline's trains first, ..., end − 1 bring: sessions that have ended.
-
-        Args:
-            known: what other queries have found over their tables, which are not of sessions.
-        """
+        """Return what the timeline's trains first, ..., end − 1 bring: sessions that have ended."""
         before, after = self._timeline.watermark(first), self._timeline.watermark(end)
         since = self._timeline.open_sessions.since(self._how, first)
         if not self._may_end(end, before, after, since):
-            return self._none(session)
+            return self._none()
         rows = self._timeline.rows(self._source.stream, first, end, "time", since)
         assert rows is not None
         # What lies at the watermark or beyond it can be in no session that has ended.
         views = self._views(rows.table.filter(pa.array(rows.place < after)))
-        made = self._query(session, views)
-        ends = numbers_of(made[END])
-        if self._opened is None:
-            self._tell(made, end, after)
-        elif len(rows.place) > 2 * self._open_tuples + FEW:
-            since = self._tell(self._opened(session, views), end, after)
+        table = self._query(session, views)
+        sessions = table.column(table.num_columns - 1)
+        ends = window_bound(sessions, "end")
+        if len(rows.place) > 2 * self._open_tuples + FEW:
+            every = self._every(session, views).column(0)
+            starts, lasts = window_bound(every, "start"), window_bound(every, "end")
+            since = self._tell(starts[lasts >= after], end, after)
             self._open_tuples = int((rows.place >= since).sum())
         ended = (ends >= before) & (ends < after)
         if not ended.any():
-            return self._none(session)
+            return self._none()
         marks, arrived_s = self._timeline.closing(first, end, "time")
         at = np.searchsorted(np.maximum.accumulate(marks), ends[ended], side="right")
-        return Output(visible(made.filter(pa.array(ended))), arrived_s[at])
+        visible = self._results.visible(table.filter(pa.array(ended)))
+        return Output(visible, arrived_s[at])
 
     def _may_end(self, end: int, before: int, after: int, since: int) -> bool:
-        """Tells whether the session of one tuple alone would end here."""
+        """Return True if the session of one tuple alone would end here."""
         if after <= before:
             return False
         gap = self._source.window.size
         low = since if before == NEVER else max(since, before - gap)
         return bool((self._timeline.times(end, low) + gap < after).any())
 
-    def _tell(self, made: pa.Table, end: int, after: int) -> int:
-        """Has the log keep what sessions need that are open, and no more; gives where that begins.
+    def _tell(self, starts: Times, end: int, after: int) -> int:
+        """Have the log keep what open sessions need, and no more; return where that begins.
 
         Where none is open, none begins below the watermark.
         """
-        starts = numbers_of(made[START])[numbers_of(made[END]) >= after]
         since = int(starts.min()) if len(starts) else after
         self._timeline.open_sessions.tell(self._how, end, since)
         return since
@@ -100,9 +99,6 @@ class Sessions:
     def _views(self, table: pa.Table) -> dict[str, pa.Table]:
         return {self._source.view: table.drop_columns([ARRIVED_AT])}
 
-    def _none(self, session: SparkSession) -> Output:
-        """Gives no rows, of the right columns."""
-        if not hasattr(self, "_no_rows"):
-            made = self._query(session, self._views(self._nothing(self._source.stream)))
-            self._no_rows = visible(made).slice(0, 0)
-        return Output(self._no_rows, np.zeros(0))
+    def _none(self) -> Output:
+        """Return no rows, of the right columns."""
+        return Output(self._results.visible(self._query.no_rows), np.zeros(0))

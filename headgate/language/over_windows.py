@@ -1,0 +1,144 @@
+"""Which windows a query has, and so how it is computed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from headgate.errors import QueryRefused
+from headgate.language.durations import microseconds
+from headgate.language.window_clause import Clause
+from headgate.model.query import Query
+from headgate.model.reading import Reading, WindowCall
+from headgate.model.window import MARK, Input, Window
+
+_SESSIONS = "write SELECT ... FROM s GROUP BY k, session_window(ts, '5 minutes')"
+
+
+def call_of(query: Query, reading: Reading) -> WindowCall | None:
+    """Return the call of window(...) or session_window(...) in a query; None where it has none.
+
+    Raises:
+        QueryRefused: there are two that differ.
+    """
+    calls = [(call.name, call.arguments) for call in reading.calls]
+    for call in reading.calls:
+        if (call.name, call.arguments) != calls[0]:
+            raise QueryRefused(
+                query=query.name, clause=_text(call), reason="is a second window: a query has one",
+                fix=f"write the same {call.name}(...) everywhere", line=call.line,
+            )  # fmt: skip
+    return reading.calls[0] if reading.calls else None
+
+
+def called_input(
+    query: Query, call: WindowCall, reading: Reading, column: str, times: Mapping[str, str | None]
+) -> Input:
+    """Return the stream and the window of a query with window(...) or session_window(...).
+
+    Args:
+        column: the stream's column that the call is over; empty where it is computed.
+
+    Raises:
+        QueryRefused: it reads more than one stream, or the window is not over its event time.
+    """
+    streams = reading.relations
+    if reading.inputs or len(streams) != 1:
+        raise QueryRefused(
+            query=query.name, clause=f"{call.name}()", reason="is for a query over one stream",
+            fix="write a window behind each stream, as in FROM a [RANGE 10 SECONDS]",
+            line=call.line,
+        )  # fmt: skip
+    time = times[streams[0]]
+    if time is None or column.lower() != time.lower():
+        name = column or call.arguments[0].strip("`")
+        raise QueryRefused(
+            query=query.name, clause=f"{call.name}({name}, ...)", line=call.line,
+            reason=f"is over a column that is not the event_time of stream '{streams[0]}'"
+            + ("" if time is None else f", which is {time}"),
+            fix=f"set event_time: {name} in stream '{streams[0]}', or use its event_time",
+        )  # fmt: skip
+    window = _session(query, call) if call.name == "session_window" else _window(query, call)
+    return Input(stream=streams[0], view=streams[0], window=window)
+
+
+def clause_inputs(
+    query: Query, clauses: Sequence[Clause], reading: Reading, times: Mapping[str, str | None]
+) -> tuple[Input, ...]:
+    """Return the streams and windows of a query with window clauses.
+
+    Raises:
+        QueryRefused: a stream has no window or no time, or the windows do not go together.
+    """
+    for name in reading.relations:
+        if not name.startswith(MARK):
+            raise QueryRefused(
+                query=query.name, clause=f"FROM {name}", reason="has no window",
+                fix=f"write one behind it, as in FROM {name} [RANGE 10 SECONDS]",
+            )  # fmt: skip
+    inputs = tuple(
+        Input(stream=reading.inputs[number], view=f"{MARK}{number}", window=clause.window)
+        for number, clause in enumerate(clauses)
+    )
+    for clause, each in zip(clauses, inputs, strict=True):
+        if each.window.axis == "time" and times[each.stream] is None:
+            raise QueryRefused(
+                query=query.name, clause="RANGE", line=clause.line,
+                reason=f"needs the time of a tuple, and stream '{each.stream}' has no event_time",
+                fix=f"name the column with the time, event_time: ts, in stream '{each.stream}'",
+            )  # fmt: skip
+    if len(inputs) == 1:
+        window = inputs[0].window
+        window = window if window.slide else replace(window, slide=window.size)
+        return (replace(inputs[0], window=window),)
+    _refuse_mixed(query, inputs)
+    return inputs
+
+
+def _refuse_mixed(query: Query, inputs: Sequence[Input]) -> None:
+    """Raise QueryRefused for windows by number beside windows by time, or of different slides."""
+    slides = {each.window.slide for each in inputs}
+    axes = {each.window.axis for each in inputs}
+    if len(axes) > 1:
+        raise QueryRefused(
+            query=query.name, clause="ROWS", reason="stands beside RANGE",
+            fix="use ROWS for all streams of the query, or RANGE for all",
+        )  # fmt: skip
+    if axes == {"rows"} and slides != {None} and len({each.stream for each in inputs}) > 1:
+        raise QueryRefused(
+            query=query.name, clause="SLIDE",
+            reason="of ROWS is for one stream: the tuples of two have no common numbers",
+            fix="leave SLIDE out, and tuples are joined as they come, or use RANGE",
+        )  # fmt: skip
+    if len(slides) > 1:
+        raise QueryRefused(
+            query=query.name, clause="SLIDE", reason="differs between the streams",
+            fix="give all windows the same SLIDE, or none where tuples are joined as they come",
+        )  # fmt: skip
+
+
+def _window(query: Query, call: WindowCall) -> Window:
+    """Return the window of window(column, duration, slide, start), as Spark has it."""
+    arguments = call.arguments
+    durations = [microseconds(argument) for argument in arguments[1:3]]
+    start = microseconds(arguments[3]) if len(arguments) > 3 else 0
+    if not 2 <= len(arguments) <= 4 or None in durations or start is None:
+        raise QueryRefused(
+            query=query.name, clause=_text(call), reason="cannot be read",
+            fix="write window(ts, '60 seconds', '10 seconds')", line=call.line,
+        )  # fmt: skip
+    size, slide = durations[0] or 0, durations[-1] or 0
+    return Window(axis="time", size=size, slide=slide, offset=(start + size) % slide)
+
+
+def _session(query: Query, call: WindowCall) -> Window:
+    gap = microseconds(call.arguments[1]) if len(call.arguments) == 2 else None
+    if gap is None:
+        raise QueryRefused(
+            query=query.name, clause=_text(call), line=call.line,
+            reason="has no gap that is the same for all tuples",
+            fix="write a duration, as in session_window(ts, '5 minutes')",
+        )  # fmt: skip
+    return Window(axis="time", size=gap)
+
+
+def _text(call: WindowCall) -> str:
+    return f"{call.name}({', '.join(call.arguments)})"

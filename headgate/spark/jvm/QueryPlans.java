@@ -1,0 +1,1123 @@
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases$;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedExtractValue;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.expressions.ScalarSubquery;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
+import org.apache.spark.sql.catalyst.expressions.Subtract;
+import org.apache.spark.sql.catalyst.optimizer.InlineCTE;
+import org.apache.spark.sql.catalyst.planning.PhysicalOperation;
+import org.apache.spark.sql.catalyst.plans.QueryPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.Distinct;
+import org.apache.spark.sql.catalyst.plans.logical.Expand;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Generate;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias$;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
+import org.apache.spark.sql.catalyst.plans.logical.UnresolvedWith;
+import org.apache.spark.sql.catalyst.plans.logical.View;
+import org.apache.spark.sql.catalyst.plans.logical.Window;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.Dataset$;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.LogicalRDD;
+import scala.Function1;
+import scala.Option;
+import scala.Some;
+import scala.Tuple3;
+import scala.collection.Iterator;
+import scala.collection.immutable.Nil$;
+import scala.collection.immutable.Seq;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * Reads, takes apart and rewrites Spark's logical plans; one call each, since py4j is slow.
+ *
+ * Relations whose rows are handed over are leaves: `LogicalRDD` nodes over an RDD that has a name.
+ * Their columns that begin with HIDDEN are known to nobody but Headgate. Compiled at start by the
+ * Janino compiler that ships with Spark, hence no lambdas and no generics.
+ */
+public class QueryPlans {
+  private static final String HIDDEN = "__hg_";
+  private static final String WINDOW = HIDDEN + "window";
+  private static final String MARK = HIDDEN + "input";
+  private static final String GIVEN = HIDDEN + "given";
+  private static final String TIME_WINDOW = "spark.timeWindow";
+  private static final String SESSION_WINDOW = "spark.sessionWindow";
+
+  /** Raised where a plan cannot be rewritten; names the operator and its line. */
+  public static class NotPossible extends RuntimeException {
+    public NotPossible(String message) {
+      super(message);
+    }
+  }
+
+  /** Return a parsed plan in which relations with a window read the view of that window. */
+  public LogicalPlan withInputs(LogicalPlan parsed) {
+    return rewritten(
+        parsed,
+        new Rewrite() {
+          LogicalPlan of(LogicalPlan node) {
+            String number = mark(node);
+            if (number == null) {
+              return node;
+            }
+            Seq names = ((UnresolvedRelation) node).multipartIdentifier();
+            LogicalPlan view =
+                new UnresolvedRelation(
+                    seq(Arrays.asList(new Object[] {MARK + number})),
+                    org.apache.spark.sql.util.CaseInsensitiveStringMap.empty(), false);
+            return SubqueryAlias$.MODULE$.apply((String) names.last(), view);
+          }
+        });
+  }
+
+  /** What becomes of a node of a parsed plan. */
+  private abstract static class Rewrite {
+    abstract LogicalPlan of(LogicalPlan node);
+  }
+
+  /** Return a parsed plan with every node rewritten, in subqueries and common tables, too. */
+  private static LogicalPlan rewritten(LogicalPlan parsed, final Rewrite rewrite) {
+    return (LogicalPlan)
+        parsed.transformDownWithSubqueries(
+            new AbstractPartialFunction() {
+              public boolean isDefinedAt(Object node) {
+                return true;
+              }
+
+              public Object applyOrElse(Object node, Function1 otherwise) {
+                LogicalPlan made = rewrite.of((LogicalPlan) node);
+                if (!(made instanceof UnresolvedWith)) {
+                  return made;
+                }
+                UnresolvedWith with = (UnresolvedWith) made;
+                List tables = new ArrayList();
+                for (Iterator each = with.cteRelations().iterator(); each.hasNext(); ) {
+                  Tuple3 table = (Tuple3) each.next();
+                  LogicalPlan plan = rewritten((LogicalPlan) table._2(), rewrite);
+                  tables.add(new Tuple3(table._1(), plan, table._3()));
+                }
+                return new UnresolvedWith(with.child(), seq(tables), with.allowRecursion());
+              }
+            });
+  }
+
+  /** Return the relations of a parsed plan that have a window: number and name, by lines. */
+  public String inputs(LogicalPlan parsed) {
+    final StringBuilder text = new StringBuilder();
+    visitAll(
+        parsed,
+        new Visitor() {
+          void plan(LogicalPlan plan, int depth) {
+            String number = mark(plan);
+            if (number != null) {
+              Seq names = ((UnresolvedRelation) plan).multipartIdentifier();
+              text.append(number).append('\t').append(names.last()).append('\n');
+            }
+          }
+
+          void expression(Expression node, LogicalPlan owner) {}
+        });
+    return text.toString();
+  }
+
+  /** Return the classes of all nodes of a parsed plan, separated by newlines. */
+  public String kinds(LogicalPlan parsed) {
+    final StringBuilder text = new StringBuilder();
+    visitAll(
+        parsed,
+        new Visitor() {
+          void plan(LogicalPlan plan, int depth) {
+            text.append(kind(plan)).append('\n');
+          }
+
+          void expression(Expression node, LogicalPlan owner) {}
+        });
+    return text.toString();
+  }
+
+  private static String mark(Object node) {
+    return node instanceof UnresolvedRelation
+        ? ((UnresolvedRelation) node).options().get(MARK)
+        : null;
+  }
+
+  /**
+   * Return a parsed plan in which `window` is the window of the rows that are handed over.
+   *
+   * Within one window it is a constant, so it needs no GROUP BY. It is a scalar subquery over a
+   * relation of one row, by the number of the input.
+   */
+  public LogicalPlan withGivenWindow(LogicalPlan parsed) {
+    final Map inputs = new HashMap();
+    visitAll(
+        parsed,
+        new Visitor() {
+          void plan(LogicalPlan plan, int depth) {
+            String number = mark(plan);
+            if (number != null) {
+              inputs.put(
+                  ((String) ((UnresolvedRelation) plan).multipartIdentifier().last()).toLowerCase(),
+                  number);
+            }
+          }
+
+          void expression(Expression node, LogicalPlan owner) {}
+        });
+    final int count = inputs.size();
+    visitAll(
+        parsed,
+        new Visitor() {
+          void plan(LogicalPlan plan, int depth) {
+            if (plan instanceof SubqueryAlias) {
+              String number = mark(((SubqueryAlias) plan).child());
+              if (number != null) {
+                inputs.put(((SubqueryAlias) plan).alias().toLowerCase(), number);
+              }
+            }
+          }
+
+          void expression(Expression node, LogicalPlan owner) {}
+        });
+    final AbstractPartialFunction replace =
+        new AbstractPartialFunction() {
+          public boolean isDefinedAt(Object node) {
+            return window(node, inputs, count) != null;
+          }
+
+          public Object applyOrElse(Object node, Function1 otherwise) {
+            Expression made = window(node, inputs, count);
+            return made == null ? otherwise.apply(node) : made;
+          }
+        };
+    return rewritten(
+        parsed,
+        new Rewrite() {
+          LogicalPlan of(LogicalPlan node) {
+            LogicalPlan plan = node;
+            if (node instanceof Project) {
+              Project project = (Project) node;
+              plan = new Project(named(project.projectList(), inputs, count), project.child());
+            } else if (node instanceof Aggregate) {
+              Aggregate grouped = (Aggregate) node;
+              plan =
+                  new Aggregate(
+                      grouped.groupingExpressions(),
+                      named(grouped.aggregateExpressions(), inputs, count), grouped.child(),
+                      grouped.hint());
+            }
+            return (LogicalPlan) plan.transformExpressions(replace);
+          }
+        });
+  }
+
+  /** Return outputs that keep the name of what was written, window.end as `end`. */
+  private static Seq named(Seq outputs, Map inputs, int count) {
+    List made = new ArrayList();
+    for (Iterator each = outputs.iterator(); each.hasNext(); ) {
+      Object output = each.next();
+      Expression value = window(output, inputs, count);
+      made.add(
+          value == null
+              ? output
+              : alias(
+                  value, (String) ((UnresolvedAttribute) output).nameParts().last(),
+                  NamedExpression$.MODULE$.newExprId()));
+    }
+    return seq(made);
+  }
+
+  private static Expression window(Object node, Map inputs, int count) {
+    if (!(node instanceof UnresolvedAttribute)) {
+      return null;
+    }
+    List parts = list(((UnresolvedAttribute) node).nameParts());
+    int at = parts.size() > 1 && inputs.containsKey(((String) parts.get(0)).toLowerCase()) ? 1 : 0;
+    if (parts.size() <= at || !((String) parts.get(at)).equalsIgnoreCase("window")
+        || (at == 0 && count != 1)) {
+      return null;
+    }
+    Object number =
+        at == 0 ? inputs.values().iterator().next()
+            : inputs.get(((String) parts.get(0)).toLowerCase());
+    List column = new ArrayList();
+    column.add(new UnresolvedAttribute(seq(Arrays.asList(new Object[] {WINDOW}))));
+    LogicalPlan given =
+        new UnresolvedRelation(
+            seq(Arrays.asList(new Object[] {GIVEN + number})),
+            org.apache.spark.sql.util.CaseInsensitiveStringMap.empty(), false);
+    Expression made =
+        new ScalarSubquery(
+            new Project(seq(column), given), (Seq) Nil$.MODULE$,
+            NamedExpression$.MODULE$.newExprId(), (Seq) Nil$.MODULE$, Option.empty(),
+            Option.empty(), Option.empty());
+    for (int n = at + 1; n < parts.size(); n++) {
+      Expression field =
+          org.apache.spark.sql.catalyst.expressions.Literal$.MODULE$.apply(parts.get(n));
+      made = new UnresolvedExtractValue(made, field);
+    }
+    return made;
+  }
+
+  /** Return the calls of window functions of a parsed plan: name, line and arguments, by lines. */
+  public String windowCalls(LogicalPlan parsed) {
+    final StringBuilder text = new StringBuilder();
+    visitAll(
+        parsed,
+        new Visitor() {
+          void plan(LogicalPlan plan, int depth) {}
+
+          void expression(Expression node, LogicalPlan owner) {
+            if (!(node instanceof UnresolvedFunction)) {
+              return;
+            }
+            UnresolvedFunction call = (UnresolvedFunction) node;
+            String name = ((String) call.nameParts().last()).toLowerCase();
+            if (!name.equals("window") && !name.equals("session_window")) {
+              return;
+            }
+            text.append(name).append('\t').append(line(call));
+            for (Iterator each = call.arguments().iterator(); each.hasNext(); ) {
+              Expression argument = (Expression) each.next();
+              text.append('\t').append(written(argument));
+            }
+            text.append('\n');
+          }
+        });
+    return text.toString();
+  }
+
+  private static String written(Expression argument) {
+    if (argument instanceof Literal && ((Literal) argument).value() != null) {
+      Literal literal = (Literal) argument;
+      return literal.dataType().typeName().equals("string")
+          ? literal.value().toString()
+          : literal.sql();
+    }
+    return argument.sql().replace('\t', ' ').replace('\n', ' ');
+  }
+
+  private static String line(TreeNode node) {
+    Option line = node.origin().line();
+    return line.isDefined() ? line.get().toString() : "";
+  }
+
+  /** What is called for every plan and expression, subqueries included. */
+  private abstract static class Visitor {
+    abstract void plan(LogicalPlan plan, int depth);
+
+    abstract void expression(Expression node, LogicalPlan owner);
+  }
+
+  private static void visitAll(LogicalPlan root, Visitor visitor) {
+    List plans = new ArrayList();
+    plans.add(new Object[] {root, Integer.valueOf(0)});
+    while (!plans.isEmpty()) {
+      Object[] next = (Object[]) plans.remove(plans.size() - 1);
+      LogicalPlan plan = (LogicalPlan) next[0];
+      int depth = ((Integer) next[1]).intValue();
+      visitor.plan(plan, depth);
+      List nested = new ArrayList();
+      List expressions = new ArrayList();
+      for (Iterator each = plan.expressions().iterator(); each.hasNext(); ) {
+        expressions.add(each.next());
+      }
+      while (!expressions.isEmpty()) {
+        Expression node = (Expression) expressions.remove(expressions.size() - 1);
+        visitor.expression(node, plan);
+        if (node instanceof SubqueryExpression) {
+          nested.add(((SubqueryExpression) node).plan());
+        }
+        for (Iterator each = node.children().iterator(); each.hasNext(); ) {
+          expressions.add(each.next());
+        }
+      }
+      List children = new ArrayList();
+      for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
+        children.add(each.next());
+      }
+      for (Iterator each = plan.innerChildren().iterator(); each.hasNext(); ) {
+        Object inner = each.next();
+        if (inner instanceof LogicalPlan && !children.contains(inner)
+            && !(plan instanceof View)) {
+          children.add(inner);
+        }
+      }
+      for (int n = nested.size() - 1; n >= 0; n--) {
+        plans.add(new Object[] {nested.get(n), Integer.valueOf(-(Math.abs(depth) + 1))});
+      }
+      for (int n = children.size() - 1; n >= 0; n--) {
+        plans.add(new Object[] {children.get(n), Integer.valueOf(Math.abs(depth) + 1)});
+      }
+    }
+  }
+
+  /**
+   * Return an analyzed plan as lines, in pre-order: N depth kind line detail, where a negative depth
+   * begins a subquery of the node above; E class line for expressions; R class for the first
+   * expression without a fixed answer.
+   */
+  public String describe(LogicalPlan plan) {
+    final StringBuilder text = new StringBuilder();
+    final Set seen = new HashSet();
+    final boolean[] random = {false};
+    visitAll(
+        plan,
+        new Visitor() {
+          void plan(LogicalPlan plan, int depth) {
+            text.append("N\t").append(depth).append('\t').append(kind(plan)).append('\t');
+            text.append(line(plan)).append('\t').append(detail(plan)).append('\n');
+          }
+
+          void expression(Expression node, LogicalPlan owner) {
+            String name = kind(node);
+            if (!node.deterministic() && !random[0] && fixedBelow(node)) {
+              random[0] = true;
+              text.append("R\t").append(name).append('\t').append(line(node)).append('\n');
+            }
+            if (seen.add(name)) {
+              text.append("E\t").append(name).append('\t').append(line(node)).append('\n');
+            }
+          }
+        });
+    return text.toString();
+  }
+
+  private static boolean fixedBelow(Expression node) {
+    for (Iterator each = node.children().iterator(); each.hasNext(); ) {
+      if (!((Expression) each.next()).deterministic()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static String kind(Object node) {
+    String name = node.getClass().getSimpleName();
+    return name.endsWith("$") ? name.substring(0, name.length() - 1) : name;
+  }
+
+  private static String detail(LogicalPlan plan) {
+    if (plan instanceof Join) {
+      String type = ((Join) plan).joinType().toString();
+      return type.indexOf('(') > 0 ? type.substring(0, type.indexOf('(')) : type;
+    }
+    String leaf = leafName(plan);
+    if (leaf != null) {
+      return leaf;
+    }
+    if (plan instanceof SubqueryAlias) {
+      return ((SubqueryAlias) plan).alias();
+    }
+    return plan instanceof org.apache.spark.sql.catalyst.plans.logical.CTERelationRef
+        ? Long.toString(((org.apache.spark.sql.catalyst.plans.logical.CTERelationRef) plan).cteId())
+        : plan instanceof org.apache.spark.sql.catalyst.plans.logical.CTERelationDef
+            ? Long.toString(
+                ((org.apache.spark.sql.catalyst.plans.logical.CTERelationDef) plan).id())
+            : "";
+  }
+
+  /** Return the leaves of a plan, subqueries included: name and schema, by lines. */
+  public String relations(LogicalPlan plan) {
+    final StringBuilder text = new StringBuilder();
+    visitAll(
+        plan,
+        new Visitor() {
+          void plan(LogicalPlan plan, int depth) {
+            String name = leafName(plan);
+            if (name != null) {
+              text.append(name).append('\t').append(plan.schema().json()).append('\n');
+            }
+          }
+
+          void expression(Expression node, LogicalPlan owner) {}
+        });
+    return text.toString();
+  }
+
+  /** Return the name of a leaf; null for any other plan. */
+  static String leafName(LogicalPlan plan) {
+    if (!(plan instanceof LogicalRDD)) {
+      return null;
+    }
+    RDD rdd = ((LogicalRDD) plan).rdd();
+    try {
+      return (String) rdd.getClass().getField("name").get(rdd);
+    } catch (Exception error) {
+      return null;
+    }
+  }
+
+  /** Return a plan without aliases of relations, views and common table expressions. */
+  public LogicalPlan plain(LogicalPlan analyzed) {
+    LogicalPlan inlined = new InlineCTE(true, false, false).apply(analyzed);
+    LogicalPlan bare = EliminateSubqueryAliases$.MODULE$.apply(inlined);
+    return (LogicalPlan)
+        bare.transformUpWithSubqueries(
+            new AbstractPartialFunction() {
+              public boolean isDefinedAt(Object node) {
+                return node instanceof View;
+              }
+
+              public Object applyOrElse(Object node, Function1 otherwise) {
+                return node instanceof View ? ((View) node).child() : otherwise.apply(node);
+              }
+            });
+  }
+
+  public Dataset frame(SparkSession session, LogicalPlan plan) {
+    return Dataset$.MODULE$.ofRows(session, plan);
+  }
+
+  /** Return a plan whose leaves read the plans of frames, which have the same columns by name. */
+  public Dataset bound(SparkSession session, LogicalPlan plan, List names, List frames) {
+    final Map found = new HashMap();
+    for (int n = 0; n < names.size(); n++) {
+      found.put(names.get(n), ((Dataset) frames.get(n)).queryExecution().analyzed());
+    }
+    LogicalPlan made =
+        (LogicalPlan)
+            plan.transformUpWithSubqueries(
+                new AbstractPartialFunction() {
+                  public boolean isDefinedAt(Object node) {
+                    return node instanceof LogicalRDD;
+                  }
+
+                  public Object applyOrElse(Object node, Function1 otherwise) {
+                    if (!(node instanceof LogicalRDD)) {
+                      return otherwise.apply(node);
+                    }
+                    LogicalPlan leaf = (LogicalPlan) node;
+                    LogicalPlan rows = (LogicalPlan) found.get(leafName(leaf));
+                    return rows == null ? leaf : renamed(leaf, rows);
+                  }
+                });
+    return Dataset$.MODULE$.ofRows(session, made);
+  }
+
+  /** Return rows under the attributes of a leaf; columns that are missing are NULL. */
+  static LogicalPlan renamed(LogicalPlan leaf, LogicalPlan rows) {
+    Map columns = new HashMap();
+    for (Iterator each = rows.output().iterator(); each.hasNext(); ) {
+      Attribute column = (Attribute) each.next();
+      columns.put(column.name(), column);
+    }
+    List list = new ArrayList();
+    for (Iterator each = leaf.output().iterator(); each.hasNext(); ) {
+      Attribute wanted = (Attribute) each.next();
+      Expression value = (Expression) columns.get(wanted.name());
+      if (value == null) {
+        value = new Literal(null, wanted.dataType());
+      }
+      list.add(alias(value, wanted.name(), wanted.exprId()));
+    }
+    return new Project(seq(list), rows);
+  }
+
+  private static Alias alias(Expression value, String name, ExprId id) {
+    return new Alias(
+        value, name, id, (Seq) Nil$.MODULE$, Option.empty(), (Seq) Nil$.MODULE$);
+  }
+
+  static Seq seq(List values) {
+    return scala.jdk.javaapi.CollectionConverters.asScala(values).toSeq();
+  }
+
+  static List list(Seq values) {
+    List found = new ArrayList();
+    for (Iterator each = values.iterator(); each.hasNext(); ) {
+      found.add(each.next());
+    }
+    return found;
+  }
+
+  // ---- Carrying columns that no user sees from the leaves to the output ----
+
+  /** A rewritten plan and the hidden columns at the end of its output. */
+  public static class Carried {
+    public final LogicalPlan plan;
+    final List hidden;
+
+    /** Whether a window has a result although no row of it passes WHERE, as count(*) has. */
+    public boolean always;
+
+    Carried(LogicalPlan plan, List hidden) {
+      this.plan = plan;
+      this.hidden = hidden;
+    }
+
+    /** Return the names of the hidden columns, separated by tabs. */
+    public String names() {
+      StringBuilder text = new StringBuilder();
+      for (int n = 0; n < hidden.size(); n++) {
+        text.append(n == 0 ? "" : "\t").append(((Attribute) hidden.get(n)).name());
+      }
+      return text.toString();
+    }
+  }
+
+  /**
+   * Return a plan of joined tuples with the hidden columns of every leaf, in which each join asks
+   * that tuples lie in each other's windows.
+   *
+   * @param sizes by leaf, how far back its window reaches
+   * @param byNumber true for ROWS windows, where leaves tell how many tuples of others had come
+   */
+  public Carried pairs(LogicalPlan plan, Map sizes, boolean byNumber) {
+    return new Carrier("pairs", sizes, byNumber).run(plan);
+  }
+
+  /** Return a union with the hidden time of each tuple. */
+  public Carried union(LogicalPlan plan) {
+    return new Carrier("union", new HashMap(), false).run(plan);
+  }
+
+  /** Return a plan that computes every window of its only leaf by itself, with the window. */
+  public Carried windows(LogicalPlan plan) {
+    return new Carrier("windows", new HashMap(), false).run(plan);
+  }
+
+  /** Return a plan that groups by session, with each session. */
+  public Carried sessions(LogicalPlan plan) {
+    return new Carrier("sessions", new HashMap(), false).run(plan);
+  }
+
+  /** Return the sessions of a plan that groups by session, whatever HAVING leaves of them. */
+  public Carried allSessions(LogicalPlan plan) {
+    LogicalPlan node = plan;
+    while (!(node instanceof Aggregate)) {
+      node = (LogicalPlan) node.children().head();
+    }
+    Aggregate grouped = (Aggregate) node;
+    Attribute session = marked(grouped.groupingExpressions(), SESSION_WINDOW);
+    List only = new ArrayList();
+    only.add(session);
+    return new Carried(
+        new Aggregate(grouped.groupingExpressions(), seq(only), grouped.child(), grouped.hint()),
+        only);
+  }
+
+  /** Return a plan in which window(...) is the window of the rows that are handed over. */
+  public LogicalPlan overGivenWindows(LogicalPlan plan) {
+    return new Carrier("given", new HashMap(), false).run(plan).plan;
+  }
+
+  private static Attribute marked(Seq expressions, String marker) {
+    for (Iterator each = expressions.iterator(); each.hasNext(); ) {
+      Object node = each.next();
+      if (node instanceof Attribute && ((Attribute) node).metadata().contains(marker)) {
+        return (Attribute) node;
+      }
+      if (node instanceof Alias && ((Alias) node).metadata().contains(marker)) {
+        return ((Alias) node).toAttribute();
+      }
+    }
+    return null;
+  }
+
+  private static class Carrier {
+    private final String mode;
+    private final Map sizes;
+    private final boolean byNumber;
+    private boolean withoutKeys;
+
+    Carrier(String mode, Map sizes, boolean byNumber) {
+      this.mode = mode;
+      this.sizes = sizes;
+      this.byNumber = byNumber;
+    }
+
+    Carried run(LogicalPlan plan) {
+      Carried made = carry(plan);
+      List shown = list(plan.output());
+      List columns = new ArrayList(shown);
+      if (mode.equals("given")) {
+        return new Carried(new Project(seq(columns), made.plan), new ArrayList());
+      }
+      if (!mode.equals("union") && readsInSubquery(made.plan)) {
+        throw new NotPossible("a subquery\t" + line(plan));
+      }
+      columns.addAll(made.hidden);
+      Carried all = new Carried(new Project(seq(columns), made.plan), made.hidden);
+      all.always = withoutKeys;
+      return all;
+    }
+
+    /** Return a rewritten node in which the given window is the one that its rows carry. */
+    private Carried carry(LogicalPlan plan) {
+      Carried made = carryNode(plan);
+      if (!mode.equals("windows") || made.hidden.size() != 1) {
+        return made;
+      }
+      final Expression window = (Expression) made.hidden.get(0);
+      LogicalPlan changed =
+          (LogicalPlan)
+              made.plan.transformExpressions(
+                  new AbstractPartialFunction() {
+                    public boolean isDefinedAt(Object node) {
+                      return isGivenWindow(node);
+                    }
+
+                    public Object applyOrElse(Object node, Function1 otherwise) {
+                      return isGivenWindow(node) ? window : otherwise.apply(node);
+                    }
+                  });
+      return new Carried(changed, made.hidden);
+    }
+
+    private static boolean isGivenWindow(Object node) {
+      if (!(node instanceof ScalarSubquery)) {
+        return false;
+      }
+      LogicalPlan plan = (LogicalPlan) ((ScalarSubquery) node).plan();
+      while (plan.children().size() == 1) {
+        plan = (LogicalPlan) plan.children().head();
+      }
+      String leaf = leafName(plan);
+      return leaf != null && leaf.startsWith(GIVEN);
+    }
+
+    private Carried carryNode(LogicalPlan plan) {
+      String leaf = leafName(plan);
+      if (leaf != null) {
+        return new Carried(plan, hiddenOf(plan));
+      }
+      Attribute window = windowMadeBy(plan);
+      if (window != null) {
+        return givenWindow(plan, window);
+      }
+      if (plan instanceof Project) {
+        Project project = (Project) plan;
+        Carried below = carry(project.child());
+        return new Carried(
+            new Project(withHidden(project.projectList(), below.hidden), below.plan),
+            below.hidden);
+      }
+      if (plan instanceof Filter) {
+        Carried below = carry(((Filter) plan).child());
+        if (withoutKeys) {
+          // HAVING cannot be held against a window of which WHERE has left no row.
+          throw new NotPossible("HAVING without GROUP BY\t" + line(plan));
+        }
+        return new Carried(new Filter(((Filter) plan).condition(), below.plan), below.hidden);
+      }
+      if (plan instanceof Generate) {
+        Generate generate = (Generate) plan;
+        Carried below = carry(generate.child());
+        return new Carried(
+            new Generate(
+                generate.generator(), generate.unrequiredChildIndex(), generate.outer(),
+                generate.qualifier(), generate.generatorOutput(), below.plan),
+            below.hidden);
+      }
+      if (plan instanceof Aggregate && !mode.equals("pairs") && !mode.equals("union")) {
+        return aggregate((Aggregate) plan);
+      }
+      if (plan instanceof Join) {
+        return join((Join) plan);
+      }
+      if (plan instanceof Union && mode.equals("union")) {
+        return union((Union) plan);
+      }
+      if (plan instanceof Distinct && mode.equals("windows")) {
+        Carried below = carry(((Distinct) plan).child());
+        List columns = list(plan.output());
+        columns.addAll(below.hidden);
+        return new Carried(
+            new Distinct(new Project(seq(columns), below.plan)), below.hidden);
+      }
+      if (plan instanceof Window && mode.equals("windows")) {
+        Window window_ = (Window) plan;
+        Carried below = carry(window_.child());
+        List partition = list(window_.partitionSpec());
+        partition.addAll(below.hidden);
+        return new Carried(
+            new Window(
+                within(window_.windowExpressions(), below.hidden), seq(partition),
+                window_.orderSpec(), below.plan, window_.hint()),
+            below.hidden);
+      }
+      if (mode.equals("given") || !reads(plan)) {
+        return asItIs(plan);
+      }
+      throw new NotPossible(kind(plan) + "\t" + line(plan));
+    }
+
+    /** Return any other node over rewritten children, for plans of one window. */
+    private Carried asItIs(LogicalPlan plan) {
+      if (!reads(plan)) {
+        return new Carried(plan, new ArrayList());
+      }
+      List children = new ArrayList();
+      for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
+        LogicalPlan child = (LogicalPlan) each.next();
+        children.add(new Project(child.output(), carry(child).plan));
+      }
+      return new Carried((LogicalPlan) plan.withNewChildren(seq(children)), new ArrayList());
+    }
+
+    private List hiddenOf(LogicalPlan leaf) {
+      List hidden = new ArrayList();
+      for (Iterator each = leaf.output().iterator(); each.hasNext(); ) {
+        Attribute column = (Attribute) each.next();
+        String name = column.name();
+        boolean isWindow = name.equals(WINDOW);
+        boolean wanted =
+            mode.equals("windows") || mode.equals("given")
+                ? isWindow
+                : mode.equals("union")
+                    ? name.equals(HIDDEN + "time")
+                    : mode.equals("pairs") && name.startsWith(HIDDEN) && !isWindow;
+        if (wanted) {
+          hidden.add(column);
+        }
+      }
+      return hidden;
+    }
+
+    /** Return the window column that a node makes for window(...); null for any other node. */
+    private Attribute windowMadeBy(LogicalPlan plan) {
+      if (plan instanceof Project) {
+        Project project = (Project) plan;
+        for (Iterator each = project.projectList().iterator(); each.hasNext(); ) {
+          Object node = each.next();
+          if (node instanceof Alias && ((Alias) node).metadata().contains(TIME_WINDOW)
+              && kind(((Alias) node).child()).equals("CreateNamedStruct")) {
+            return ((Alias) node).toAttribute();
+          }
+        }
+      }
+      if (plan instanceof Filter && ((Filter) plan).child() instanceof Expand) {
+        Attribute made = marked(((Filter) plan).child().output(), TIME_WINDOW);
+        Expand expand = (Expand) ((Filter) plan).child();
+        if (made != null && !expand.child().outputSet().contains(made)) {
+          return made;
+        }
+      }
+      return null;
+    }
+
+    private Carried givenWindow(LogicalPlan plan, Attribute window) {
+      LogicalPlan child = (LogicalPlan) plan.children().head();
+      child = (LogicalPlan) child.children().head();
+      Carried below = carry(child);
+      if (below.hidden.size() != 1) {
+        throw new NotPossible("window(...)\t" + line(plan));
+      }
+      List columns = new ArrayList();
+      Expression given = (Expression) below.hidden.get(0);
+      columns.add(
+          new Alias(
+              given, window.name(), window.exprId(), (Seq) Nil$.MODULE$,
+              new Some(window.metadata()), (Seq) Nil$.MODULE$));
+      columns.addAll(list(child.output()));
+      columns.addAll(below.hidden);
+      return new Carried(new Project(seq(columns), below.plan), below.hidden);
+    }
+
+    private Carried aggregate(Aggregate plan) {
+      if (mode.equals("sessions")) {
+        Attribute session = marked(plan.groupingExpressions(), SESSION_WINDOW);
+        if (session == null) {
+          throw new NotPossible("Aggregate\t" + line(plan));
+        }
+        List hidden = new ArrayList();
+        hidden.add(session);
+        return new Carried(
+            new Aggregate(
+                plan.groupingExpressions(), withHidden(plan.aggregateExpressions(), hidden),
+                plan.child(), plan.hint()),
+            hidden);
+      }
+      Carried below = carry(plan.child());
+      if (mode.equals("given")) {
+        return new Carried(
+            new Aggregate(
+                plan.groupingExpressions(), plan.aggregateExpressions(), below.plan, plan.hint()),
+            new ArrayList());
+      }
+      withoutKeys = withoutKeys || plan.groupingExpressions().isEmpty();
+      List keys = list(plan.groupingExpressions());
+      keys.addAll(below.hidden);
+      return new Carried(
+          new Aggregate(
+              seq(keys), withHidden(plan.aggregateExpressions(), below.hidden), below.plan,
+              plan.hint()),
+          below.hidden);
+    }
+
+    private Carried join(Join plan) {
+      Carried left = carry(plan.left());
+      Carried right = carry(plan.right());
+      String type = plan.joinType().toString();
+      boolean onlyLeft =
+          type.startsWith("LeftSemi") || type.startsWith("LeftAnti")
+              || type.startsWith("ExistenceJoin");
+      boolean both = !left.hidden.isEmpty() && !right.hidden.isEmpty();
+      if (both && mode.equals("windows")) {
+        throw new NotPossible("Join\t" + line(plan));
+      }
+      Option condition = plan.condition();
+      if (both && mode.equals("pairs")) {
+        Expression windows = inWindows(left.hidden, right.hidden);
+        condition =
+            new Some(
+                condition.isDefined()
+                    ? new And((Expression) condition.get(), windows)
+                    : windows);
+      }
+      List hidden = new ArrayList(left.hidden);
+      boolean leftNull = type.equals("RightOuter") || type.equals("FullOuter");
+      boolean rightNull = type.equals("LeftOuter") || type.equals("FullOuter");
+      hidden = leftNull ? nullable(hidden) : hidden;
+      if (!onlyLeft) {
+        hidden.addAll(rightNull ? nullable(right.hidden) : right.hidden);
+      }
+      if (mode.equals("given")) {
+        // Each side has the window of its own rows, and there is one.
+        hidden = hidden.size() > 1 ? new ArrayList(hidden.subList(0, 1)) : hidden;
+      }
+      return new Carried(
+          new Join(left.plan, right.plan, plan.joinType(), condition, plan.hint()), hidden);
+    }
+
+    private static List nullable(List attributes) {
+      List made = new ArrayList();
+      for (int n = 0; n < attributes.size(); n++) {
+        made.add(((Attribute) attributes.get(n)).withNullability(true));
+      }
+      return made;
+    }
+
+    /** Return the condition that tuples of two sides lie in each other's windows. */
+    private Expression inWindows(List left, List right) {
+      Expression made = null;
+      for (int n = 0; n < left.size(); n++) {
+        for (int m = 0; m < right.size(); m++) {
+          made = and(made, reaches((Attribute) left.get(n), left, (Attribute) right.get(m), right));
+          made = and(made, reaches((Attribute) right.get(m), right, (Attribute) left.get(n), left));
+        }
+      }
+      return made;
+    }
+
+    private static Expression and(Expression a, Expression b) {
+      return a == null ? b : b == null ? a : new And(a, b);
+    }
+
+    /** Return the condition that a tuple lies in its own window where another one is the end. */
+    private Expression reaches(Attribute time, List own, Attribute other, List others) {
+      String name = time.name();
+      String with = other.name();
+      if (!name.startsWith(HIDDEN + "t") || !with.startsWith(HIDDEN + "t")) {
+        return null;
+      }
+      String number = name.substring((HIDDEN + "t").length());
+      String end = with.substring((HIDDEN + "t").length());
+      Expression place = other;
+      if (byNumber) {
+        place = null;
+        for (int n = 0; n < others.size(); n++) {
+          if (((Attribute) others.get(n)).name().equals(HIDDEN + "s" + end + "_" + number)) {
+            place = (Expression) others.get(n);
+          }
+        }
+      }
+      Object size = sizes.get(number);
+      Expression back =
+          org.apache.spark.sql.catalyst.expressions.Literal$.MODULE$.apply(
+              Long.valueOf(((Number) size).longValue()));
+      return new GreaterThanOrEqual(time, new Subtract(place, back));
+    }
+
+    private Carried union(Union plan) {
+      List children = new ArrayList();
+      List hidden = null;
+      for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
+        LogicalPlan child = (LogicalPlan) each.next();
+        Carried part = carry(child);
+        if (part.hidden.size() != 1) {
+          throw new NotPossible("Union\t" + line(child));
+        }
+        List columns = list(child.output());
+        columns.addAll(part.hidden);
+        children.add(new Project(seq(columns), part.plan));
+        hidden = hidden == null ? part.hidden : hidden;
+      }
+      Union made = new Union(seq(children), plan.byName(), plan.allowMissingCol());
+      // The columns of a union have names of the first part and ids of their own, by place.
+      List ids = list(plan.output());
+      List shown = list(made.output());
+      List columns = new ArrayList();
+      for (int n = 0; n < ids.size(); n++) {
+        Attribute wanted = (Attribute) ids.get(n);
+        columns.add(
+            ((Attribute) shown.get(n)).exprId().equals(wanted.exprId())
+                ? (Object) shown.get(n)
+                : alias((Attribute) shown.get(n), wanted.name(), wanted.exprId()));
+      }
+      List last = new ArrayList();
+      last.add(shown.get(ids.size()));
+      columns.addAll(last);
+      return new Carried(new Project(seq(columns), made), last);
+    }
+
+    private static Seq withHidden(Seq expressions, List hidden) {
+      List columns = list(expressions);
+      Set known = new HashSet();
+      for (int n = 0; n < columns.size(); n++) {
+        known.add(((NamedExpression) columns.get(n)).exprId());
+      }
+      for (int n = 0; n < hidden.size(); n++) {
+        if (known.add(((NamedExpression) hidden.get(n)).exprId())) {
+          columns.add(hidden.get(n));
+        }
+      }
+      return seq(columns);
+    }
+
+    /** Return window expressions whose partitions are within one window. */
+    private static Seq within(Seq expressions, final List hidden) {
+      List made = new ArrayList();
+      for (Iterator each = expressions.iterator(); each.hasNext(); ) {
+        Expression node = (Expression) each.next();
+        made.add(
+            node.transformUp(
+                new AbstractPartialFunction() {
+                  public boolean isDefinedAt(Object part) {
+                    return kind(part).equals("WindowSpecDefinition");
+                  }
+
+                  public Object applyOrElse(Object part, Function1 otherwise) {
+                    if (!kind(part).equals("WindowSpecDefinition")) {
+                      return otherwise.apply(part);
+                    }
+                    org.apache.spark.sql.catalyst.expressions.WindowSpecDefinition spec =
+                        (org.apache.spark.sql.catalyst.expressions.WindowSpecDefinition) part;
+                    List partition = list(spec.partitionSpec());
+                    partition.addAll(hidden);
+                    return new org.apache.spark.sql.catalyst.expressions.WindowSpecDefinition(
+                        seq(partition), spec.orderSpec(), spec.frameSpecification());
+                  }
+                }));
+      }
+      return seq(made);
+    }
+  }
+
+  /** Return the column of a leaf that window(...) or session_window(...) is over; "" for others. */
+  public String timeColumn(LogicalPlan plan) {
+    for (Iterator each = plan.expressions().iterator(); each.hasNext(); ) {
+      Object node = each.next();
+      if (plan instanceof Project && node instanceof Alias
+          && (((Alias) node).metadata().contains(TIME_WINDOW)
+              || ((Alias) node).metadata().contains(SESSION_WINDOW))
+          && kind(((Alias) node).child()).equals("CreateNamedStruct")) {
+        return origin(((Alias) node).child(), ((Project) plan).child());
+      }
+    }
+    if (plan instanceof Expand && marked(plan.output(), TIME_WINDOW) != null) {
+      Expand expand = (Expand) plan;
+      Attribute made = marked(plan.output(), TIME_WINDOW);
+      if (!expand.child().outputSet().contains(made)) {
+        int place = list(plan.output()).indexOf(made);
+        return origin(
+            (Expression) ((Seq) expand.projections().head()).apply(place), expand.child());
+      }
+    }
+    for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
+      String found = timeColumn((LogicalPlan) each.next());
+      if (!found.isEmpty()) {
+        return found;
+      }
+    }
+    return "";
+  }
+
+  /** Return the leaf's column that is all an expression refers to; "" where it is not one. */
+  private static String origin(Expression expression, LogicalPlan plan) {
+    List references = list(expression.references().toSeq());
+    return references.size() == 1 ? origin(((Attribute) references.get(0)).exprId(), plan) : "";
+  }
+
+  private static String origin(ExprId id, LogicalPlan plan) {
+    if (leafName(plan) != null) {
+      for (Iterator each = plan.output().iterator(); each.hasNext(); ) {
+        Attribute column = (Attribute) each.next();
+        if (column.exprId().equals(id)) {
+          return column.name();
+        }
+      }
+      return "";
+    }
+    if (plan instanceof Project) {
+      for (Iterator each = ((Project) plan).projectList().iterator(); each.hasNext(); ) {
+        NamedExpression column = (NamedExpression) each.next();
+        if (column.exprId().equals(id) && column instanceof Alias) {
+          Expression value = ((Alias) column).child();
+          return value instanceof Attribute
+              ? origin(((Attribute) value).exprId(), ((Project) plan).child())
+              : "";
+        }
+      }
+    }
+    for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
+      String found = origin(id, (LogicalPlan) each.next());
+      if (!found.isEmpty()) {
+        return found;
+      }
+    }
+    return "";
+  }
+
+  /** Return true if a subquery anywhere in a plan reads a leaf. */
+  private static boolean readsInSubquery(LogicalPlan plan) {
+    for (Iterator each = plan.subqueriesAll().iterator(); each.hasNext(); ) {
+      if (reads((LogicalPlan) each.next())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Return true if a plan reads a leaf. */
+  private static boolean reads(LogicalPlan plan) {
+    if (leafName(plan) != null) {
+      return true;
+    }
+    for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
+      if (reads((LogicalPlan) each.next())) {
+        return true;
+      }
+    }
+    return false;
+  }
+}

@@ -1,0 +1,812 @@
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.BitwiseOr;
+import org.apache.spark.sql.catalyst.expressions.CaseWhen;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
+import org.apache.spark.sql.catalyst.planning.PhysicalOperation;
+import org.apache.spark.sql.catalyst.plans.Inner$;
+import org.apache.spark.sql.catalyst.plans.QueryPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.JoinHint$;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.IntegerType$;
+import org.apache.spark.sql.types.Metadata$;
+import scala.Option;
+import scala.Product;
+import scala.Some;
+import scala.Tuple2;
+import scala.Tuple3;
+import scala.collection.Iterator;
+import scala.collection.immutable.Nil$;
+import scala.collection.immutable.Seq;
+
+/**
+ * Decides what queries have in common, by Catalyst's canonical form, and builds plans for several.
+ */
+public class SharedPlans {
+  private static final String MASK = "__hg_mask";
+  private static final String MEMBER = "__hg_member";
+  private static final String ARRIVED = "_arrived_at_s";
+
+  private static final Set NEVER_FAIL =
+      words(
+          "AttributeReference Literal Alias And Or Not IsNull IsNotNull EqualTo EqualNullSafe"
+              + " LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual In InSet Coalesce If"
+              + " CaseWhen IsNaN Lower Upper Length StartsWith EndsWith Contains StringTrim"
+              + " StringTrimLeft StringTrimRight Substring Concat Reverse Year Month DayOfMonth"
+              + " Md5 Sha2 Crc32 Levenshtein SoundEx StringInstr StringTranslate InitCap"
+              + " Murmur3Hash Exp Sqrt Cbrt Log Log2 Log10 Log1p Pow Sin Cos Tan Signum XxHash64"
+              + " Between With CommonExpressionDef CommonExpressionRef GetStructField");
+  private static final Set OF_DOUBLES = words("Add Subtract Multiply UnaryMinus Abs");
+  private static final Set OF_LITERALS = words("Like RLike");
+  private static final Set COMMUTATIVE =
+      words(
+          "Add Multiply And Or BitwiseAnd BitwiseOr BitwiseXor Greatest Least EqualTo"
+              + " EqualNullSafe");
+  private static final Set CHEAP =
+      words(
+          "AttributeReference Literal Alias And Or Not IsNull IsNotNull EqualTo EqualNullSafe"
+              + " LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual In InSet Coalesce If"
+              + " CaseWhen Cast Add Subtract Multiply Divide Remainder Pmod IntegralDivide"
+              + " UnaryMinus UnaryPositive Between With CommonExpressionDef CommonExpressionRef"
+              + " GetStructField Like BitwiseAnd BitwiseOr BitwiseXor BitwiseNot IsNaN"
+              + " TimestampAddInterval TimeAdd SubtractTimestamps");
+  private static final Set COMPARISONS =
+      words("EqualTo LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual");
+  private static final List WIDER =
+      Arrays.asList(new Object[] {"tinyint", "smallint", "int", "bigint", "float", "double"});
+  private static final Set CONSTANTS =
+      words("tinyint smallint int bigint float double date timestamp timestamp_ntz string");
+
+  private final Map known = new HashMap();
+  private long next = 0;
+  private final Map placeholders = new HashMap();
+
+  private static Set words(String text) {
+    return new HashSet(Arrays.asList(text.split(" ")));
+  }
+
+  static String kind(Object node) {
+    String name = node.getClass().getSimpleName();
+    return name.endsWith("$") ? name.substring(0, name.length() - 1) : name;
+  }
+
+  // ---- The same sub-plan over the same rows ----
+
+  /** A number for plans that give the same rows, names apart. */
+  private static class Kin {
+    final long id;
+    final List members = new ArrayList();
+
+    Kin(long id) {
+      this.id = id;
+    }
+
+    /** Return a member that is still in use; forget the others. */
+    Object any() {
+      for (java.util.Iterator each = members.iterator(); each.hasNext(); ) {
+        Object member = ((WeakReference) each.next()).get();
+        if (member != null) {
+          return member;
+        }
+        each.remove();
+      }
+      return null;
+    }
+  }
+
+  /** Return a number for a plan, the same for plans that give the same rows; names may differ. */
+  public synchronized long id(QueryPlan plan) {
+    Integer hash = Integer.valueOf(plan.semanticHash());
+    List candidates = (List) known.get(hash);
+    if (candidates == null) {
+      candidates = new ArrayList();
+      known.put(hash, candidates);
+    }
+    for (java.util.Iterator each = candidates.iterator(); each.hasNext(); ) {
+      Kin kin = (Kin) each.next();
+      QueryPlan member = (QueryPlan) kin.any();
+      if (member == null) {
+        each.remove();
+      } else if (member == plan || samePlan(member, plan)) {
+        kin.members.add(new WeakReference(plan));
+        return kin.id;
+      }
+    }
+    Kin kin = new Kin(++next);
+    kin.members.add(new WeakReference(plan));
+    candidates.add(kin);
+    return kin.id;
+  }
+
+  /** Return true if two plans give the same rows, computed in an order that cannot matter. */
+  static boolean samePlan(QueryPlan a, QueryPlan b) {
+    return a.sameResult(b) && (writtenAlike(a, b, new HashMap()) || !orderMatters(a));
+  }
+
+  static boolean sameExpression(Expression a, Expression b) {
+    return a.canonicalized().equals(b.canonicalized())
+        && (writtenAlike(a, b, new HashMap()) || !orderMatters(a));
+  }
+
+  /** Return true if a canonical form could have reordered what is inexact or may fail. */
+  private static boolean orderMatters(QueryPlan plan) {
+    for (Iterator each = plan.expressions().iterator(); each.hasNext(); ) {
+      if (orderMatters((Expression) each.next())) {
+        return true;
+      }
+    }
+    for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
+      if (orderMatters((QueryPlan) each.next())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean orderMatters(Expression node) {
+    if (node instanceof SubqueryExpression) {
+      return true;
+    }
+    boolean commutes = COMMUTATIVE.contains(kind(node));
+    for (Iterator each = node.children().iterator(); each.hasNext(); ) {
+      Expression child = (Expression) each.next();
+      if (commutes && (isFloating(child.dataType()) || !neverFails(node))) {
+        return true;
+      }
+      if (orderMatters(child)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean isFloating(DataType type) {
+    String name = type.catalogString();
+    return name.indexOf("float") >= 0 || name.indexOf("double") >= 0;
+  }
+
+  private static boolean writtenAlike(QueryPlan a, QueryPlan b, Map ids) {
+    if (!kind(a).equals(kind(b)) || a.children().size() != b.children().size()) {
+      return false;
+    }
+    List ours = QueryPlans.list(a.expressions());
+    List theirs = QueryPlans.list(b.expressions());
+    if (ours.size() != theirs.size()) {
+      return false;
+    }
+    List left = QueryPlans.list(a.children());
+    List right = QueryPlans.list(b.children());
+    for (int n = 0; n < left.size(); n++) {
+      QueryPlan one = (QueryPlan) left.get(n);
+      QueryPlan two = (QueryPlan) right.get(n);
+      if (!writtenAlike(one, two, ids)) {
+        return false;
+      }
+      if (one.output().size() != two.output().size()) {
+        return false;
+      }
+      for (int at = 0; at < one.output().size(); at++) {
+        ids.put(
+            ((Attribute) one.output().apply(at)).exprId(),
+            ((Attribute) two.output().apply(at)).exprId());
+      }
+    }
+    for (int n = 0; n < ours.size(); n++) {
+      if (!writtenAlike((Expression) ours.get(n), (Expression) theirs.get(n), ids)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Return true if two expressions are written in the same order, apart from numbers of columns. */
+  private static boolean writtenAlike(Expression a, Expression b, Map ids) {
+    if (!a.getClass().equals(b.getClass()) || a.children().size() != b.children().size()
+        || !a.dataType().equals(b.dataType())) {
+      return false;
+    }
+    if (a instanceof Attribute || kind(a).equals("NamedLambdaVariable")) {
+      ExprId ours = ((NamedExpression) a).exprId();
+      ExprId theirs = ((NamedExpression) b).exprId();
+      Object mapped = ids.get(ours);
+      if (mapped == null && kind(a).equals("NamedLambdaVariable")) {
+        ids.put(ours, theirs);
+        return true;
+      }
+      return mapped == null ? ours.equals(theirs) : mapped.equals(theirs);
+    }
+    List left = QueryPlans.list(a.children());
+    List right = QueryPlans.list(b.children());
+    if (kind(a).equals("LambdaFunction")) {
+      // Its variables come behind its body.
+      for (int n = 1; n < left.size(); n++) {
+        if (!writtenAlike((Expression) left.get(n), (Expression) right.get(n), ids)) {
+          return false;
+        }
+      }
+    }
+    for (int n = 0; n < left.size(); n++) {
+      if (!writtenAlike((Expression) left.get(n), (Expression) right.get(n), ids)) {
+        return false;
+      }
+    }
+    if (a instanceof SubqueryExpression) {
+      return samePlan(
+          (LogicalPlan) ((SubqueryExpression) a).plan(),
+          (LogicalPlan) ((SubqueryExpression) b).plan());
+    }
+    if (a instanceof Alias) {
+      return true;
+    }
+    Iterator ours = ((Product) a).productIterator();
+    Iterator theirs = ((Product) b).productIterator();
+    while (ours.hasNext() && theirs.hasNext()) {
+      Object one = ours.next();
+      Object two = theirs.next();
+      boolean nested = one instanceof Expression || one instanceof Seq || one instanceof Option
+          || one instanceof ExprId || one instanceof scala.Function1;
+      if (!nested && (one == null ? two != null : !one.equals(two))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Return true if Spark has a value, be it NULL, for every row. */
+  static boolean neverFails(Expression node) {
+    String kind = kind(node);
+    List children = QueryPlans.list(node.children());
+    boolean known;
+    if (kind.equals("Cast")) {
+      String narrow = ((Expression) children.get(0)).dataType().catalogString();
+      String wide = node.dataType().catalogString();
+      known =
+          narrow.equals(wide)
+              || (WIDER.contains(narrow) && WIDER.contains(wide)
+                  && WIDER.indexOf(narrow) <= WIDER.indexOf(wide));
+    } else if (OF_LITERALS.contains(kind)) {
+      known = ((Expression) children.get(1)).foldable();
+    } else if (OF_DOUBLES.contains(kind)) {
+      known = isFloating(node.dataType());
+    } else {
+      known = NEVER_FAIL.contains(kind);
+    }
+    for (int n = 0; known && n < children.size(); n++) {
+      known = neverFails((Expression) children.get(n));
+    }
+    return known;
+  }
+
+  /** Return true if an expression calls a function; comparisons, arithmetic and casts are cheap. */
+  static boolean calls(Expression node) {
+    if (!CHEAP.contains(kind(node))) {
+      return true;
+    }
+    for (Iterator each = node.children().iterator(); each.hasNext(); ) {
+      if (calls((Expression) each.next())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // ---- A query over one leaf, taken apart ----
+
+  /** Conditions and outputs of a query that takes each tuple of one leaf by itself. */
+  public static class Parts {
+    final List conditions;
+    final List outputs;
+    final LogicalPlan leaf;
+
+    Parts(List conditions, List outputs, LogicalPlan leaf) {
+      this.conditions = conditions;
+      this.outputs = outputs;
+      this.leaf = leaf;
+    }
+
+    /** Return the conditions and outputs by lines; texts are for people, not for Spark. */
+    public String describe() {
+      StringBuilder text = new StringBuilder();
+      for (int n = 0; n < conditions.size(); n++) {
+        Expression condition = (Expression) conditions.get(n);
+        text.append("C\t").append(neverFails(condition)).append('\t').append(calls(condition));
+        text.append('\t').append(plain(condition.sql())).append('\n');
+      }
+      for (int n = 0; n < outputs.size(); n++) {
+        NamedExpression output = (NamedExpression) outputs.get(n);
+        Expression value = value(output);
+        boolean column = value instanceof Attribute;
+        text.append("O\t").append(column ? plain(((Attribute) value).name()) : "").append('\t');
+        text.append(calls(value)).append('\t').append(plain(output.name())).append('\t');
+        text.append(plain(value.sql())).append('\n');
+      }
+      return text.toString();
+    }
+
+    /** Return the same parts with the conditions in another order. */
+    public Parts ordered(String places) {
+      List other = new ArrayList();
+      String[] words = places.split(" ");
+      for (int n = 0; n < words.length; n++) {
+        other.add(conditions.get(Integer.parseInt(words[n])));
+      }
+      return new Parts(other, outputs, leaf);
+    }
+
+    /** Return a plan of the first conditions, which passes on all columns of the leaf. */
+    public LogicalPlan first(int count, String columns) {
+      return new Project(columnsOf(leaf, columns), filter(conditions.subList(0, count), leaf));
+    }
+
+    /** Return a plan of what follows behind the first conditions, over another relation. */
+    public LogicalPlan rest(int count, LogicalPlan relation) {
+      LogicalPlan rows = QueryPlans.renamed(leaf, relation);
+      return new Project(
+          QueryPlans.seq(outputs), filter(conditions.subList(count, conditions.size()), rows));
+    }
+
+    /** Return a plan of one condition as a column. */
+    public LogicalPlan condition(int place) {
+      List only = new ArrayList();
+      Expression value =
+          place < 0
+              ? (Expression) literal(Boolean.TRUE)
+              : (Expression) conditions.get(place);
+      only.add(named(value, "holds"));
+      return new Project(QueryPlans.seq(only), leaf);
+    }
+
+    Expression predicate() {
+      return and(conditions);
+    }
+  }
+
+  private static String plain(String text) {
+    return text.replace('\t', ' ').replace('\n', ' ').replace('\r', ' ');
+  }
+
+  static Expression value(NamedExpression output) {
+    return output instanceof Alias ? ((Alias) output).child() : (Expression) output;
+  }
+
+  private static Seq columnsOf(LogicalPlan leaf, String names) {
+    Set wanted = new HashSet(Arrays.asList(names.split("\t")));
+    List kept = new ArrayList();
+    for (Iterator each = leaf.output().iterator(); each.hasNext(); ) {
+      Attribute column = (Attribute) each.next();
+      if (wanted.contains(column.name())) {
+        kept.add(column);
+      }
+    }
+    return QueryPlans.seq(kept);
+  }
+
+  private static Expression and(List conditions) {
+    Expression all = null;
+    for (int n = 0; n < conditions.size(); n++) {
+      Expression condition = (Expression) conditions.get(n);
+      all = all == null ? condition : new And(all, condition);
+    }
+    return all;
+  }
+
+  private static LogicalPlan filter(List conditions, LogicalPlan leaf) {
+    return conditions.isEmpty() ? leaf : new Filter(and(conditions), leaf);
+  }
+
+  private static Literal literal(Object value) {
+    return org.apache.spark.sql.catalyst.expressions.Literal$.MODULE$.apply(value);
+  }
+
+  private static Alias named(Expression value, String name) {
+    return new Alias(
+        value, name, NamedExpression$.MODULE$.newExprId(), (Seq) Nil$.MODULE$, Option.empty(),
+        (Seq) Nil$.MODULE$);
+  }
+
+  /** Return a query taken apart; null where it does more than filter and project one leaf. */
+  public Parts parts(LogicalPlan plan) {
+    Option found = PhysicalOperation.unapply(plan);
+    if (found.isEmpty()) {
+      return null;
+    }
+    Tuple3 taken = (Tuple3) found.get();
+    LogicalPlan leaf = (LogicalPlan) taken._3();
+    List conditions = QueryPlans.list((Seq) taken._2());
+    List outputs = QueryPlans.list((Seq) taken._1());
+    if (QueryPlans.leafName(leaf) == null) {
+      return null;
+    }
+    List all = new ArrayList(conditions);
+    all.addAll(outputs);
+    for (int n = 0; n < all.size(); n++) {
+      if (hasSubquery((Expression) all.get(n)) || hasPython((Expression) all.get(n))) {
+        return null;
+      }
+    }
+    return new Parts(conditions, outputs, leaf);
+  }
+
+  private static boolean hasSubquery(Expression node) {
+    return has(node, "Subquery");
+  }
+
+  private static boolean hasPython(Expression node) {
+    return has(node, "Python");
+  }
+
+  private static boolean has(Expression node, String word) {
+    if (node.getClass().getName().indexOf(word) >= 0) {
+      return true;
+    }
+    for (Iterator each = node.children().iterator(); each.hasNext(); ) {
+      if (has((Expression) each.next(), word)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Return a number for the longest function call of a query, the same for equal calls; 0: none. */
+  public long longestCall(Parts parts) {
+    Expression[] longest = {null};
+    int[] size = {0};
+    List all = new ArrayList(parts.conditions);
+    all.addAll(parts.outputs);
+    for (int n = 0; n < all.size(); n++) {
+      findLongest((Expression) all.get(n), longest, size);
+    }
+    if (longest[0] == null) {
+      return 0;
+    }
+    List only = new ArrayList();
+    only.add(named(longest[0], "call"));
+    return id(new Project(QueryPlans.seq(only), parts.leaf));
+  }
+
+  private static void findLongest(Expression node, Expression[] longest, int[] size) {
+    if (!CHEAP.contains(kind(node)) && node.resolved()) {
+      int own = node.sql().length();
+      if (own > size[0]) {
+        size[0] = own;
+        longest[0] = node;
+      }
+      return;
+    }
+    for (Iterator each = node.children().iterator(); each.hasNext(); ) {
+      findLongest((Expression) each.next(), longest, size);
+    }
+  }
+
+  // ---- Queries over the same tuples as one plan, with a bit for each ----
+
+  /** A plan for several queries, and where each finds its rows and columns. */
+  public static class Group {
+    public LogicalPlan driver;
+    public LogicalPlan job;
+    final StringBuilder members = new StringBuilder();
+
+    /** Return by lines: a member's bit or line, then its columns, each by name. */
+    public String describe() {
+      return members.toString();
+    }
+  }
+
+  /**
+   * Return a plan that computes, for every tuple, which members it passes and what they put out.
+   *
+   * An output is computed only where a member that wants it passes: otherwise `1 / x` behind
+   * `WHERE x <> 0` would fail on rows that its query never sees. Equal outputs of several members
+   * are one column, equal predicates are one bit.
+   */
+  public Group group(List members) {
+    LogicalPlan leaf = ((Parts) members.get(0)).leaf;
+    List predicates = new ArrayList();
+    List values = new ArrayList();
+    List askers = new ArrayList();
+    Group group = new Group();
+    Set plain = new HashSet();
+    boolean all = false;
+    for (int n = 0; n < members.size(); n++) {
+      Parts parts = (Parts) members.get(n);
+      Expression predicate = parts.predicate();
+      int bit = -1;
+      if (predicate == null) {
+        all = true;
+      } else {
+        bit = place(predicates, predicate);
+      }
+      group.members.append(bit);
+      for (int m = 0; m < parts.outputs.size(); m++) {
+        Expression value = value((NamedExpression) parts.outputs.get(m));
+        if (value instanceof Attribute) {
+          String name = ((Attribute) value).name();
+          plain.add(name);
+          group.members.append("\t=").append(name);
+          continue;
+        }
+        int place = place(values, value);
+        if (place == askers.size()) {
+          askers.add(new ArrayList());
+        }
+        ((List) askers.get(place)).add(predicate);
+        group.members.append("\t__hg_c").append(place);
+      }
+      group.members.append('\n');
+    }
+    List items = new ArrayList();
+    if (!predicates.isEmpty()) {
+      items.add(named(mask(predicates, 0, predicates.size()), MASK));
+    }
+    for (int n = 0; n < values.size(); n++) {
+      Expression value = (Expression) values.get(n);
+      items.add(named(guarded(value, (List) askers.get(n)), "__hg_c" + n));
+    }
+    List columns = new ArrayList();
+    for (Iterator each = leaf.output().iterator(); each.hasNext(); ) {
+      Attribute column = (Attribute) each.next();
+      if (plain.contains(column.name()) || column.name().equals(ARRIVED)) {
+        columns.add(column);
+      }
+    }
+    columns.addAll(items);
+    group.driver = items.isEmpty() ? null : new Project(QueryPlans.seq(items), leaf);
+    LogicalPlan wanted = all ? leaf : new Filter(or(predicates), leaf);
+    group.job = new Project(QueryPlans.seq(columns), wanted);
+    return group;
+  }
+
+  private static int place(List known, Expression expression) {
+    for (int n = 0; n < known.size(); n++) {
+      if (sameExpression((Expression) known.get(n), expression)) {
+        return n;
+      }
+    }
+    known.add(expression);
+    return known.size() - 1;
+  }
+
+  /** Return the bits of conditions as one number, as a tree of little depth. */
+  private static Expression mask(List conditions, int first, int end) {
+    if (end - first == 1) {
+      return choice((Expression) conditions.get(first), literal(Long.valueOf(1L << first)),
+          literal(Long.valueOf(0L)));
+    }
+    int middle = (first + end) / 2;
+    return new BitwiseOr(mask(conditions, first, middle), mask(conditions, middle, end));
+  }
+
+  private static Expression choice(Expression condition, Expression value, Expression otherwise) {
+    List branches = new ArrayList();
+    branches.add(new Tuple2(condition, value));
+    return new CaseWhen(
+        QueryPlans.seq(branches), otherwise == null ? Option.empty() : new Some(otherwise));
+  }
+
+  private static Expression guarded(Expression value, List askers) {
+    if (askers.contains(null)) {
+      return value;
+    }
+    List different = new ArrayList();
+    for (int n = 0; n < askers.size(); n++) {
+      place(different, (Expression) askers.get(n));
+    }
+    return choice(or(different), value, null);
+  }
+
+  private static Expression or(List conditions) {
+    return or(conditions, 0, conditions.size());
+  }
+
+  private static Expression or(List conditions, int first, int end) {
+    if (end - first == 1) {
+      return (Expression) conditions.get(first);
+    }
+    int middle = (first + end) / 2;
+    return new Or(or(conditions, first, middle), or(conditions, middle, end));
+  }
+
+  // ---- Queries that differ in constants alone, as a join with a table of constants ----
+
+  /** A query without its constants, and these. */
+  public static class Form {
+    final List conditions = new ArrayList();
+    final List constants = new ArrayList();
+    final List keys = new ArrayList();
+    final List outputs;
+    final LogicalPlan leaf;
+    public long id;
+    public boolean equality;
+
+    Form(List outputs, LogicalPlan leaf) {
+      this.outputs = outputs;
+      this.leaf = leaf;
+    }
+  }
+
+  /** Return the form of a query; null where no condition compares something with a constant. */
+  public synchronized Form form(Parts parts) {
+    Form form = new Form(parts.outputs, parts.leaf);
+    for (int n = 0; n < parts.conditions.size(); n++) {
+      Expression condition = (Expression) parts.conditions.get(n);
+      form.conditions.add(withoutConstant(condition, form));
+    }
+    if (form.keys.isEmpty()) {
+      return null;
+    }
+    // Names are a query's own, but a table has one list of columns.
+    form.id = id(new Project(QueryPlans.seq(form.outputs), filter(form.conditions, form.leaf)));
+    return form;
+  }
+
+  private Expression withoutConstant(Expression condition, Form form) {
+    if (!COMPARISONS.contains(kind(condition))) {
+      return condition;
+    }
+    List sides = QueryPlans.list(condition.children());
+    for (int n = 0; n < 2; n++) {
+      Expression constant = (Expression) sides.get(n);
+      Expression other = (Expression) sides.get(1 - n);
+      if (!constant.foldable() || other.foldable() || !isConstant(constant)) {
+        continue;
+      }
+      boolean equal = kind(condition).equals("EqualTo");
+      if (constant.dataType().catalogString().equals("string") && !equal) {
+        continue;
+      }
+      Object value;
+      try {
+        value = constant.eval(null);
+      } catch (RuntimeException error) {
+        continue;
+      }
+      if (value == null) {
+        continue;
+      }
+      Attribute key = placeholder(form.keys.size(), constant.dataType());
+      form.keys.add(key);
+      form.constants.add(value);
+      form.equality = form.equality || equal;
+      List changed = new ArrayList(sides);
+      changed.set(n, key);
+      return (Expression) condition.withNewChildren(QueryPlans.seq(changed));
+    }
+    return condition;
+  }
+
+  private static boolean isConstant(Expression constant) {
+    return constant.deterministic() && CONSTANTS.contains(constant.dataType().catalogString());
+  }
+
+  /** Return the column of the table of constants at a place: one for all forms. */
+  private Attribute placeholder(int place, DataType type) {
+    String name = "__hg_k" + place + "_" + type.catalogString();
+    Attribute known = (Attribute) placeholders.get(name);
+    if (known == null) {
+      known =
+          new AttributeReference(
+              name, type, false, Metadata$.MODULE$.empty(),
+              NamedExpression$.MODULE$.newExprId(), (Seq) Nil$.MODULE$);
+      placeholders.put(name, known);
+    }
+    return known;
+  }
+
+  /**
+   * Return a plan that gives a row for every member that a tuple passes.
+   *
+   * Equal queries have one line of the table. On the driver lane rows are known by their number.
+   */
+  public Group constants(List members, String rowColumn) {
+    Form first = (Form) members.get(0);
+    Group group = new Group();
+    List lines = new ArrayList();
+    List rows = new ArrayList();
+    for (int n = 0; n < members.size(); n++) {
+      Form form = (Form) members.get(n);
+      int line = lines.indexOf(form.constants);
+      if (line < 0) {
+        line = lines.size();
+        lines.add(form.constants);
+        Object[] values = new Object[form.constants.size() + 1];
+        for (int m = 0; m < form.constants.size(); m++) {
+          values[m] = form.constants.get(m);
+        }
+        values[form.constants.size()] = Integer.valueOf(line);
+        rows.add(new GenericInternalRow(values));
+      }
+      group.members.append(line);
+      int computed = 0;
+      for (int m = 0; m < first.outputs.size(); m++) {
+        Expression value = value((NamedExpression) first.outputs.get(m));
+        group.members.append(
+            value instanceof Attribute ? "\t=" + ((Attribute) value).name() : "\t__hg_c" + m);
+      }
+      group.members.append('\n');
+    }
+    AttributeReference member =
+        new AttributeReference(
+            MEMBER, IntegerType$.MODULE$, false, Metadata$.MODULE$.empty(),
+            NamedExpression$.MODULE$.newExprId(), (Seq) Nil$.MODULE$);
+    List table = new ArrayList(first.keys);
+    table.add(member);
+    LogicalPlan constants =
+        new LocalRelation(QueryPlans.seq(table), QueryPlans.seq(rows), false, Option.empty());
+    List early = new ArrayList();
+    List tests = new ArrayList();
+    for (int n = 0; n < first.conditions.size(); n++) {
+      Expression condition = (Expression) first.conditions.get(n);
+      (refersTo(condition, first.keys) ? tests : early).add(condition);
+    }
+    // A condition that may fail stays behind what is written before it.
+    boolean ordered = true;
+    for (int n = 0; n < first.conditions.size(); n++) {
+      ordered = ordered && neverFails((Expression) first.conditions.get(n));
+    }
+    LogicalPlan left = ordered ? filter(early, first.leaf) : first.leaf;
+    List on = ordered ? tests : first.conditions;
+    LogicalPlan joined =
+        new Join(left, constants, Inner$.MODULE$, new Some(and(on)), JoinHint$.MODULE$.NONE());
+    List items = new ArrayList();
+    List whole = new ArrayList();
+    Set plain = new HashSet();
+    for (int m = 0; m < first.outputs.size(); m++) {
+      Expression value = value((NamedExpression) first.outputs.get(m));
+      if (value instanceof Attribute) {
+        plain.add(((Attribute) value).name());
+      } else {
+        items.add(named(value, "__hg_c" + m));
+      }
+    }
+    List driver = new ArrayList();
+    for (Iterator each = first.leaf.output().iterator(); each.hasNext(); ) {
+      Attribute column = (Attribute) each.next();
+      if (column.name().equals(rowColumn)) {
+        driver.add(column);
+      }
+      if (plain.contains(column.name()) || column.name().equals(ARRIVED)) {
+        whole.add(column);
+      }
+    }
+    driver.add(member);
+    driver.addAll(items);
+    whole.add(member);
+    whole.addAll(items);
+    group.driver = new Project(QueryPlans.seq(driver), joined);
+    group.job = new Project(QueryPlans.seq(whole), joined);
+    return group;
+  }
+
+  private static boolean refersTo(Expression condition, List keys) {
+    for (int n = 0; n < keys.size(); n++) {
+      if (condition.references().contains((NamedExpression) keys.get(n))) {
+        return true;
+      }
+    }
+    return false;
+  }
+}

@@ -1,0 +1,432 @@
+"""Queries analyzed by Spark: what they read and do, or why they are refused."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any
+
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import (
+    DoubleType,
+    LongType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from headgate.errors import QueryRefused, UnknownName
+from headgate.model.network import Condition, Path
+from headgate.model.operator import Operator
+from headgate.model.query import Query
+from headgate.model.reading import Node, NotPossible, Reading, WindowCall
+from headgate.model.stream import ARRIVED_AT
+from headgate.model.window import (
+    GIVEN,
+    MARK,
+    ROW,
+    TIME,
+    WINDOW,
+    WRITTEN,
+    Axis,
+    Input,
+    arrival_column,
+    seen_column,
+    time_column,
+)
+from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
+from headgate.spark.jvm.plans import Plan, Plans
+
+
+@dataclass(frozen=True)
+class WindowPlans:
+    """How a query over windows is computed.
+
+    Args:
+        one: over the rows of one window.
+        at_once: over the rows of many, each row with its window, which is the last column; None
+            where windows can be computed only one after the other.
+        always: whether a window has a result although no row of it passes WHERE.
+    """
+
+    one: Plan
+    at_once: Plan | None = None
+    always: bool = False
+
+
+@dataclass(frozen=True)
+class SessionPlans:
+    """How a query that groups by session is computed: with each session, and all sessions."""
+
+    ended: Plan
+    every: Plan
+
+
+class Analyst:
+    """Analyzes queries over streams, in a session of its own."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self.plans = Plans(session)
+        self._schemas: dict[str, StructType] = {}
+        self._relations: dict[tuple[str, ...], DataFrame] = {}
+
+    def add_stream(self, name: str, schema: StructType) -> None:
+        """Make a stream known under its name."""
+        self._schemas[name] = schema
+        relation = self._relation((name, schema.json()), _stream_relation(schema))
+        relation.select(*_quoted(schema.names)).createOrReplaceTempView(name)
+
+    def drop_stream(self, name: str) -> None:
+        """Make a stream unknown."""
+        self._session.catalog.dropTempView(name)
+        del self._schemas[name]
+
+    def read(self, query: Query, text: str, axes: Sequence[Axis] = ()) -> Reading:
+        """Return Spark's reading of a text; nothing is executed.
+
+        Args:
+            text: the query's text, in which relations with a window are marked.
+            axes: what the windows are measured in, by number.
+
+        Raises:
+            QueryRefused: Spark cannot parse or resolve it, or it is not a query.
+            UnknownName: a window stands behind the name of no stream.
+        """
+        parsed, frame, inputs = self._read(query, text, axes)
+        plan = self.plans.of(frame)
+        calls = tuple(_calls(self.plans.queries.windowCalls(parsed)))
+        lines = self.plans.queries.describe(plan.java).splitlines()
+        return _reading(lines, tuple(frame.columns), calls, inputs, plan)
+
+    def frame(self, query: Query) -> DataFrame:
+        """Return a text without windows as a frame; nothing is executed.
+
+        Raises:
+            QueryRefused: Spark cannot parse or resolve it, or it is not a query.
+        """
+        return self._read(query, query.sql, ())[1]
+
+    def _read(
+        self, query: Query, text: str, axes: Sequence[Axis]
+    ) -> tuple[Any, DataFrame, dict[int, str]]:
+        try:
+            parsed: Any = self._session._jsparkSession.sessionState().sqlParser().parsePlan(text)
+            # A command would be executed by its mere analysis; its class tells beforehand.
+            for kind in self.plans.queries.kinds(parsed).splitlines():
+                if kind not in _OF_QUERIES:
+                    raise _not_a_query(query, kind)
+            inputs = self._inputs(query, parsed, axes)
+            return parsed, _applied(query, self._analyzed(query, text, parsed)), inputs
+        except ParseException as error:
+            raise _unparsed(query, error) from error
+        except AnalysisException as error:
+            raise self._unresolved(query, text, error) from error
+        except SPARK_ERRORS as error:
+            raise QueryRefused(
+                query=query.name, clause="the text", reason=f"is refused: {reason_of(error)}",
+                fix="correct the text",
+            ) from error  # fmt: skip
+
+    def path(self, query: Query, reading: Reading) -> Path:
+        """Return the path of a stateless query: its conditions and outputs, or the whole as one."""
+        plan, (stream,) = _plan(reading), reading.relations
+        parts = plan.parts if query.apply is None else None
+        if parts is None:
+            whole = (Operator(kind="whole", expressions=(query.sql,)),)
+            return Path(
+                query=query, stream=stream, columns=reading.columns, operators=whole,
+                key=plan.key, plan=plan,
+            )  # fmt: skip
+        operators = [Operator(kind="project", expressions=tuple(o.text for o in parts.outputs))]
+        if parts.conditions:
+            predicate = " AND ".join(condition.text for condition in parts.conditions)
+            operators.insert(0, Operator(kind="select", expressions=(predicate,)))
+        return Path(
+            query=query, stream=stream, columns=reading.columns, operators=tuple(operators),
+            conditions=tuple(Condition(c.text, c.never_fails, c.calls) for c in parts.conditions),
+            calls=any(output.calls for output in parts.outputs), key=plan.key, plan=plan,
+        )  # fmt: skip
+
+    def segments(self, path: Path, first: Path, rest: Path) -> tuple[Path, Path]:
+        """Return the two segments of a path that is cut, with what each computes."""
+        assert isinstance(path.plan, Plan)
+        parts, schema = path.plan.parts, self._schemas[path.stream]
+        assert parts is not None
+        count = len(first.conditions)
+        queue = self._relation((rest.stream, schema.json()), _stream_relation(schema))
+        head, tail = parts.first(count, schema.names), parts.rest(count, queue)
+        return replace(first, plan=head, key=head.key), replace(rest, plan=tail, key=tail.key)
+
+    def key(self, reading: Reading) -> int:
+        """Return a number, the same for queries that give the same rows."""
+        return _plan(reading).key
+
+    def plan_key(self, plan: Plan) -> int:
+        """Return a number, the same for plans that give the same rows."""
+        return plan.key
+
+    def time_column(self, reading: Reading) -> str:
+        """Return the column that window(...) or session_window(...) is over; "" for none."""
+        return str(self.plans.queries.timeColumn(_plan(reading).java))
+
+    def over_windows(self, reading: Reading) -> WindowPlans:
+        """Return how a query over windows of one stream, or that end together, is computed."""
+        plan = _plan(reading)
+        one = self.plans.one_window(plan)
+        streamed = [name for name in reading.relations if not name.startswith(GIVEN)]
+        if len(streamed) != 1:
+            return WindowPlans(one)
+        try:
+            at_once, always = self.plans.windows(plan)
+        except NotPossible:
+            return WindowPlans(one)
+        return WindowPlans(one, at_once, always)
+
+    def over_pairs(self, reading: Reading, inputs: Sequence[Input]) -> Plan:
+        """Return a join whose tuples lie in each other's windows.
+
+        Raises:
+            NotPossible: an operator needs more than the tuples that are joined.
+        """
+        sizes = {number: each.window.size for number, each in enumerate(inputs)}
+        by_number = inputs[0].window.axis == "rows"
+        return self.plans.pairs(_plan(reading), sizes, by_number=by_number)
+
+    def over_sessions(self, reading: Reading) -> SessionPlans:
+        """Return how a query that groups by session is computed.
+
+        Raises:
+            NotPossible: it does more than that.
+        """
+        return SessionPlans(*self.plans.sessions(_plan(reading)))
+
+    def over_union(self, reading: Reading) -> Plan:
+        """Return a union with the time of each tuple.
+
+        Raises:
+            NotPossible: a part is not a SELECT from a stream.
+        """
+        return self.plans.union(_plan(reading))
+
+    def _analyzed(self, query: Query, text: str, parsed: Any) -> DataFrame:
+        queries, session = self.plans.queries, self._session._jsparkSession
+        try:
+            return DataFrame(queries.frame(session, queries.withInputs(parsed)), self._session)
+        except AnalysisException as error:
+            name = (error.getMessageParameters() or {}).get("objectName", "")
+            if "`window`" not in name.lower() or MARK not in text:
+                raise
+        # `window` is no column: it is the window of the rows that are handed over.
+        parsed = session.sessionState().sqlParser().parsePlan(text)
+        given = queries.withInputs(queries.withGivenWindow(parsed))
+        return DataFrame(queries.frame(session, given), self._session)
+
+    def _inputs(self, query: Query, parsed: Any, axes: Sequence[Axis]) -> dict[int, str]:
+        """Return the streams of relations with a window, whose views are made here."""
+        known = {name.lower(): name for name in self._schemas}
+        names = {}
+        for line in self.plans.queries.inputs(parsed).splitlines():
+            number, name = line.split("\t")
+            if name.lower() not in known:
+                where = f"query '{query.name}'"
+                raise UnknownName(kind="stream", name=name, known=list(self._schemas), where=where)
+            names[int(number)] = known[name.lower()]
+        for number, stream in names.items():
+            schema, axis = self._schemas[stream], axes[number]
+            view, given = f"{MARK}{number}", f"{GIVEN}{number}"
+            columns = _input_relation(schema, number, len(axes), axis)
+            relation = self._relation((view, stream, schema.json(), axis, str(len(axes))), columns)
+            relation.select(*_quoted(schema.names)).createOrReplaceTempView(view)
+            window = self._relation((given, axis), StructType([_window_field(axis)]))
+            window.createOrReplaceTempView(given)
+        return names
+
+    def _relation(self, key: tuple[str, ...], schema: StructType) -> DataFrame:
+        """Return a relation: the same for all queries that read it, so that plans can be equal."""
+        if key not in self._relations:
+            self._relations[key] = self.plans.relation(key[0], schema)
+        return self._relations[key]
+
+    def _unresolved(self, query: Query, text: str, error: AnalysisException) -> QueryRefused:
+        parameters = error.getMessageParameters() or {}
+        condition = error.getCondition() or ""
+        clause = next(iter(parameters.values()), "the text")
+        fix = "correct the text"
+        if proposal := parameters.get("proposal"):
+            fix = f"use one of {proposal}"
+        reason = f"is refused by Spark: {reason_of(error)}"
+        if condition.startswith("UNRESOLVED_COLUMN"):
+            clause, reason = (
+                f"column {parameters.get('objectName')}",
+                "does not exist in the stream",
+            )
+        elif condition in ("UNRESOLVED_ROUTINE", "UNRESOLVED_FUNCTION"):
+            clause, reason = f"function {parameters.get('routineName')}", "does not exist"
+            fix = "use a function of Spark SQL, or register yours in the session that you pass in"
+        elif condition == "TABLE_OR_VIEW_NOT_FOUND":
+            name = str(parameters.get("relationName"))
+            clause, reason = f"table or stream {name}", "does not exist"
+            nearest = get_close_matches(name.strip("`").lower(), self._schemas, n=1)
+            fix = f"read '{nearest[0]}'" if nearest else "read a stream of the pipeline or a table"
+        return QueryRefused(
+            query=query.name, clause=clause, reason=reason, fix=fix, line=_line(text, error)
+        )
+
+
+def _plan(reading: Reading) -> Plan:
+    assert isinstance(reading.plan, Plan)
+    return reading.plan
+
+
+def _quoted(names: Sequence[str]) -> list[str]:
+    return ["`" + name.replace("`", "``") + "`" for name in names]
+
+
+def _window_field(axis: Axis) -> StructField:
+    kind = LongType() if axis == "rows" else TimestampType()
+    return StructField(WINDOW, StructType([StructField("start", kind), StructField("end", kind)]))
+
+
+def _stream_relation(schema: StructType) -> StructType:
+    """Return the columns of a stream with those that no user sees."""
+    hidden = [
+        StructField(ARRIVED_AT, DoubleType()),
+        StructField(TIME, LongType()),
+        StructField(ROW, LongType()),
+        _window_field("time"),
+    ]
+    return StructType([*schema.fields, *hidden])
+
+
+def _input_relation(schema: StructType, number: int, count: int, axis: Axis) -> StructType:
+    """Return the columns of a relation with a window, with those that no user sees."""
+    others = [other for other in range(count) if other != number and axis == "rows"]
+    hidden = [
+        StructField(time_column(number), LongType()),
+        StructField(arrival_column(number), DoubleType()),
+        *(StructField(seen_column(number, other), LongType()) for other in others),
+        _window_field(axis),
+    ]
+    return StructType([*schema.fields, *hidden])
+
+
+def _calls(text: str) -> Iterator[WindowCall]:
+    for line in text.splitlines():
+        name, number, *arguments = line.split("\t")
+        yield WindowCall(name, int(number) if number else None, tuple(arguments))
+
+
+def _reading(
+    lines: Sequence[str],
+    columns: tuple[str, ...],
+    calls: tuple[WindowCall, ...],
+    inputs: Mapping[int, str],
+    plan: Plan,
+) -> Reading:
+    """Build the tree from what Java has written: nodes in pre-order, with their depths."""
+    rows: list[tuple[int, str, int | None, str, bool]] = []
+    expressions: dict[str, int | None] = {}
+    random: tuple[str, int | None] | None = None
+    for line in lines:
+        kind, *words = line.split("\t")
+        if kind == "N":
+            depth, name, at, detail = words
+            rows.append(
+                (abs(int(depth)), name, int(at) if at else None, detail, depth.startswith("-"))
+            )
+        elif kind == "E":
+            expressions[words[0]] = int(words[1]) if words[1] else None
+        else:
+            random = words[0], int(words[1]) if words[1] else None
+    nodes: list[Node | None] = [None] * len(rows)
+    relations: list[str] = []
+
+    def build(place: int, in_subquery: bool) -> tuple[frozenset[str], int]:
+        """Build a node and all below it; return what it reads, and the place behind."""
+        depth, name, at, detail, begins = rows[place]
+        within = in_subquery or begins
+        if name == "LogicalRDD" and detail and not detail.startswith(GIVEN):
+            relations.append(detail)
+        sides: list[frozenset[str]] = []
+        after = place + 1
+        while after < len(rows) and rows[after][0] > depth:
+            nested = rows[after][4]
+            reads, after = build(after, within)
+            if not nested:
+                sides.append(reads)
+        detail = "" if detail.startswith(GIVEN) else detail
+        node = nodes[place] = Node(name, at, detail, tuple(sides), within)
+        return node.reads, after
+
+    build(0, False)
+    return Reading(
+        tuple(node for node in nodes if node is not None),
+        expressions, random, tuple(relations), columns, calls, inputs, plan,
+    )  # fmt: skip
+
+
+def _applied(query: Query, frame: DataFrame) -> DataFrame:
+    """Return what a query's function makes of what its text gives."""
+    if query.apply is None:
+        return frame
+    fix = "give a function that takes a DataFrame and gives one"
+    try:
+        result = query.apply(frame)
+    except Exception as error:
+        reason = f"fails: {reason_of(error)}"
+        raise QueryRefused(query=query.name, clause="apply", reason=reason, fix=fix) from error
+    if not isinstance(result, DataFrame):
+        reason = f"gives {type(result).__name__}, no DataFrame"
+        raise QueryRefused(query=query.name, clause="apply", reason=reason, fix=fix)
+    return result
+
+
+_OF_QUERIES = frozenset(
+    {
+        *("Project", "Filter", "Aggregate", "Sort", "GlobalLimit", "LocalLimit", "LimitAll"),
+        *("Offset", "Tail"),
+        *("Distinct", "Union", "Except", "Intersect", "Join", "LateralJoin", "Sample", "Pivot"),
+        *("Unpivot", "Generate", "Repartition", "RepartitionByExpression", "SubqueryAlias"),
+        *("UnresolvedWith", "UnresolvedHaving", "UnresolvedHint", "UnresolvedRelation"),
+        *("UnresolvedInlineTable", "UnresolvedTableValuedFunction", "WithWindowDefinition"),
+        *("OneRowRelation", "LocalRelation", "PipeOperator", "UnresolvedSubqueryColumnAliases"),
+        *("UnresolvedQualify",),
+    }
+)
+"""Nodes that a SELECT is parsed into. What is not here is a command, or too new to be trusted."""
+
+
+def _not_a_query(query: Query, kind: str) -> QueryRefused:
+    return QueryRefused(
+        query=query.name,
+        clause=kind,
+        reason="is not a SELECT over a stream, so it cannot run continuously",
+        fix="write one SELECT ... FROM a stream; change tables outside Headgate",
+    )
+
+
+def _unparsed(query: Query, error: ParseException) -> QueryRefused:
+    message = str(error).strip()
+    line = column = None
+    if "(line " in message:
+        place = message.split("(line ", 1)[1].split(")", 1)[0]
+        first, _, second = place.partition(", pos ")
+        line, column = int(first), int(second) + 1
+    reason = reason_of(error)
+    fix = "correct the text"
+    if ";" in query.sql.rstrip().rstrip(";"):
+        fix = "write one statement; register the others as queries of their own"
+    elif "near '['" in reason:
+        fix = f"write a window behind a stream as {WRITTEN}"
+    return QueryRefused(
+        query=query.name, clause="the text", reason=f"cannot be parsed: {reason}", fix=fix,
+        line=line, column=column,
+    )  # fmt: skip
+
+
+def _line(sql: str, error: PySparkException) -> int | None:
+    contexts = error.getQueryContext()
+    if not contexts:
+        return None
+    return sql.count("\n", 0, max(0, contexts[0].startIndex())) + 1

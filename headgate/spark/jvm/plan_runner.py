@@ -1,0 +1,192 @@
+"""The driver lane: Spark's own physical plan, run in the calling thread without a job."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
+from headgate.spark.jvm.java_classes import java_class
+from headgate.spark.jvm.plans import Plan, struct_of
+from headgate.spark.jvm.row_files import (
+    STORAGE_ZONE,
+    NoRoom,
+    folders,
+    read_rows,
+    row_files,
+    write_rows,
+)
+
+SETTINGS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    # A broadcast is a job of its own.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.optimizeNullAwareAntiJoin": "false",
+    "spark.sql.optimizer.disableHints": "true",
+    # What is reused would be reused by later calls, over other rows.
+    "spark.sql.exchange.reuse": "false",
+    "spark.sql.execution.reuseSubquery": "false",
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+    "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
+}
+"""Settings under which plans for one partition need no exchange and no broadcast."""
+
+START_SETTINGS = {
+    # The default of 100 plans makes 160 plans in turn recompile at every call: 99-197 ms, not 4.
+    "spark.sql.codegen.cache.maxEntries": "10000",
+    # The default pages of 32 MB cost milliseconds a call.
+    "spark.buffer.pageSize": "256k",
+}
+"""Settings that Spark takes at start only; a session that a user brings may lack them."""
+
+PARTIAL = "__hg_partial"
+"""The relation of partial aggregates, from which a plan that was split makes its results."""
+
+
+class NeedsJob(Exception):
+    """A plan cannot be run in the driver; the message names the operator that prevents it."""
+
+
+class DriverLane:
+    """Prepares plans of one application to be run in the driver.
+
+    Args:
+        session: where plans are optimized and planned; its settings are changed.
+        folder: where rows pass to the JVM while shared memory is full.
+    """
+
+    def __init__(self, session: SparkSession, folder: Path | None = None) -> None:
+        for key, value in SETTINGS.items():
+            session.conf.set(key, value)
+        self._session = session
+        self._class = java_class(session, "PlanRunner")
+        self._static = self._class.newInstance()
+        self._folders = folders(folder)
+        self.enabled = True
+        """Whether plans may run here; False sends every call to a job."""
+
+    def prepare(self, plan: Plan) -> "PlanRunner":
+        """Return what runs a plan.
+
+        Raises:
+            NeedsJob: the plan reads a stored table, calls Python, or needs an exchange.
+        """
+        self._refuse_disabled()
+        java = self._class.newInstance()
+        try:
+            java.prepare(self._session._jsparkSession, plan.java)
+        except SPARK_ERRORS as error:
+            raise NeedsJob(reason_of(error)) from error
+        return PlanRunner(java, plan.arrow_schema, self._folders)
+
+    def split(self, plan: Plan) -> "SplitPlan | None":
+        """Return a plan that aggregates as two, of parts and of all; None where it cannot be.
+
+        Raises:
+            NeedsJob: the plan cannot run in the driver.
+        """
+        self._refuse_disabled()
+        java = self._class.newInstance()
+        try:
+            rest = java.split(self._session._jsparkSession, plan.java)
+        except SPARK_ERRORS as error:
+            raise NeedsJob(reason_of(error)) from error
+        if rest is None or java.windowPlace() < 0:
+            return None
+        schema = to_arrow_schema(struct_of(java.schema()), timezone=STORAGE_ZONE)
+        partial = PlanRunner(java, schema, self._folders)
+        final = PlanRunner(rest, plan.arrow_schema, self._folders)
+        key = int(plan.plans.shared.id(java.physical()))
+        return SplitPlan(partial, final, int(java.windowPlace()), key)
+
+    def frame(self, session: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
+        """Return rows as a frame of one partition, in their order."""
+        for folder in self._folders:
+            try:
+                with row_files(folder, 1) as (name,):
+                    write_rows(name, table)
+                    rows = self._static.rows(session._jsparkSession, name, schema.json())
+                    return DataFrame(rows, session).coalesce(1)
+            except NoRoom:
+                if folder == self._folders[-1]:
+                    raise
+        raise AssertionError("there is a folder")
+
+    def cancel(self, tag: str) -> None:
+        """Interrupt the call that runs under a tag, if one does."""
+        self._static.cancel(tag)
+
+    def _refuse_disabled(self) -> None:
+        if not self.enabled:
+            raise NeedsJob("the driver lane is off")
+
+
+class PlanRunner:
+    """A physical plan that is run again and again over other rows; safe to use from any thread."""
+
+    def __init__(self, java: Any, schema: pa.Schema, places: list[Path]) -> None:
+        self._java, self.arrow_schema, self._folders = java, schema, places
+        lines = [line.split("\t") for line in java.reads().splitlines()]
+        self._reads = [(view, columns) for view, *columns in lines]
+
+    def reads(self, view: str, column: str = "") -> bool:
+        """Return True if the plan reads a relation or, where one is named, a column of it."""
+        return any(
+            name == view and (not column or column in columns) for name, columns in self._reads
+        )
+
+    def __call__(self, tables: Mapping[str, pa.Table], tag: str = "") -> pa.Table:
+        """Return the rows that the plan makes of tables, whose columns are those of the relations.
+
+        Args:
+            tag: what `DriverLane.cancel` knows the call by.
+
+        Raises:
+            PySparkException, Py4JJavaError: an expression fails on a row.
+        """
+        inputs = [tables[view].select(columns) for view, columns in self._reads]
+        for folder in self._folders[:-1]:
+            try:
+                return self._run(inputs, folder, tag)
+            except NoRoom:
+                continue
+            except Py4JJavaError as error:
+                if "No space left on device" not in str(error.java_exception.getMessage()):
+                    raise
+        return self._run(inputs, self._folders[-1], tag)
+
+    def _run(self, inputs: list[pa.Table], folder: Path, tag: str) -> pa.Table:
+        with row_files(folder, len(inputs) + 1) as (output, *names):
+            for name, table in zip(names, inputs, strict=True):
+                write_rows(name, table)
+            self._java.run("\n".join(names), output, tag or uuid4().hex)
+            return read_rows(output, self.arrow_schema)
+
+    @property
+    def failing_row(self) -> int | None:
+        """The row at which the last call failed; None where rows do not pass one by one."""
+        return int(self._java.lastRow()) if self._java.streams() else None
+
+    @property
+    def explanation(self) -> str:
+        """Spark's text of the physical plan."""
+        return str(self._java.explanation())
+
+
+class SplitPlan:
+    """A plan that aggregates, as two: partial aggregates of parts of the rows, merged later.
+
+    Args:
+        window: which partial column is the window.
+        key: the same number for plans whose partial aggregates are the same.
+    """
+
+    def __init__(self, partial: PlanRunner, final: PlanRunner, window: int, key: int) -> None:
+        self.partial, self.final, self.window, self.key = partial, final, window, key

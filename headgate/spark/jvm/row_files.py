@@ -1,0 +1,64 @@
+"""Files by which rows pass to the JVM and back: in shared memory, or on disk where that is full."""
+
+import os
+import struct
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from errno import EDQUOT, ENOSPC
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+
+STORAGE_ZONE = "UTC"
+"""The zone of timestamps that are stored or handed over: instants, whatever a query's zone is."""
+
+SHARED_MEMORY = Path("/dev/shm")
+_FULL = (ENOSPC, EDQUOT)
+
+
+class NoRoom(OSError):
+    """A folder has no room for a file."""
+
+
+@contextmanager
+def row_files(folder: Path, count: int) -> Iterator[list[str]]:
+    """Create empty files that only this user can read; remove them at the end."""
+    names = [str(folder / f"headgate-{uuid4().hex}") for _ in range(count)]
+    try:
+        for name in names:
+            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        yield names
+    except OSError as error:
+        raise NoRoom(*error.args) if error.errno in _FULL else error from error
+    finally:
+        for name in names:
+            with suppress(FileNotFoundError):
+                os.unlink(name)
+
+
+def folders(fallback: Path | None) -> list[Path]:
+    """Return where row files may lie, the best first."""
+    last = Path(tempfile.gettempdir()) if fallback is None else fallback
+    return [SHARED_MEMORY, last] if os.access(SHARED_MEMORY, os.W_OK) else [last]
+
+
+def write_rows(name: str, table: pa.Table) -> None:
+    """Write rows in Arrow's stream format."""
+    with pa.OSFile(name, "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
+
+
+def read_rows(name: str, schema: pa.Schema) -> pa.Table:
+    """Return the rows that the JVM has written, as batches behind their sizes."""
+    with open(name, "rb") as file:
+        data = file.read()
+    batches: list[pa.RecordBatch] = []
+    at = 0
+    while at < len(data):
+        (size,) = struct.unpack_from(">i", data, at)
+        message = pa.py_buffer(memoryview(data)[at + 4 : at + 4 + size])
+        batches.append(pa.ipc.read_record_batch(message, schema))
+        at += 4 + size
+    return pa.Table.from_batches(batches, schema=schema)

@@ -1,0 +1,34 @@
+"""What a query made of trains."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from headgate.model.events import Floats
+
+
+@dataclass(frozen=True)
+class Output:
+    """Rows, and when the tuples behind them arrived.
+
+    Args:
+        closed: how many windows they are of; None where there is no window that closes.
+    """
+
+    table: pa.Table
+    arrived_at_s: Floats
+    closed: int | None = None
+
+    @property
+    def instants(self) -> int:
+        """What counts as output for a query's selectivity."""
+        return self.table.num_rows if self.closed is None else self.closed
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL takes it, whatever letters it has.
+
+    >>> print(quoted("a`b"))
+    `a``b`
+    """
+    return "`" + name.replace("`", "``") + "`"

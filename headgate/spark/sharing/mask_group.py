@@ -1,0 +1,102 @@
+"""Queries over the same trains as one plan: predicates are bits of a number, outputs are shared."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.model.network import Path
+from headgate.model.stream import ARRIVED_AT
+from headgate.spark.jvm.plans import Parts, Plan, SharedPlan
+from headgate.spark.outputs import Output
+
+MOST = 63
+"""Members that fit into one number with a sign."""
+
+MASK = "__hg_mask"
+
+
+@dataclass(frozen=True)
+class Member:
+    """Where a query finds its rows and columns: a bit of the mask, columns of stream or plan."""
+
+    bit: int | None
+    columns: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MaskGroup:
+    """Queries of one stream that one plan computes, with a bit for each."""
+
+    stream: str
+    plan: SharedPlan
+    members: Mapping[str, Member]
+    text: str
+
+    @property
+    def shape(self) -> str:
+        """How the members share, for `explain`."""
+        count = len(self.members)
+        return f"mask: one scan, a bit for each of {count} queries" if count > 1 else "single"
+
+    @property
+    def driver(self) -> Plan | None:
+        """What the driver lane computes for every tuple; None where nothing is computed."""
+        return self.plan.driver
+
+    @property
+    def job(self) -> Plan:
+        """What a job computes: the rows that anybody wants."""
+        return self.plan.job
+
+    def split(self, rows: pa.Table, computed: pa.Table, names: Iterable[str]) -> list[Output]:
+        """Return each member's output.
+
+        Args:
+            rows: the stream's columns.
+            computed: what was computed for the same rows, or what a job gave.
+            names: of the members that are wanted.
+        """
+        arrived_s = rows[ARRIVED_AT].to_numpy()
+        mask = computed[MASK].to_numpy() if MASK in computed.column_names else None
+        outputs: dict[Member, Output] = {}
+        members = [self.members[name] for name in names]
+        for member in dict.fromkeys(members):  # equal queries are answered once
+            columns = [
+                rows[column[1:]] if column.startswith("=") else computed[column]
+                for column in member.columns
+            ]
+            arrivals_s = arrived_s
+            if member.bit is not None and mask is not None:
+                places = np.flatnonzero(mask & (1 << member.bit))
+                arrivals_s = arrived_s[places]
+                if len(places) < len(arrived_s):
+                    columns = [column.take(places) for column in columns]
+            table = pa.Table.from_arrays(columns, names=list(member.names))
+            outputs[member] = Output(table, arrivals_s)
+        return [outputs[member] for member in members]
+
+
+def mask_group(paths: Sequence[Path], parts: Sequence[Parts]) -> MaskGroup:
+    """Return the group of some paths over one stream, taken apart."""
+    plans = parts[0].plans
+    plan = plans.mask_group(parts)
+    members = {
+        path.query.name: Member(
+            None if bit < 0 else bit, columns, tuple(output.name for output in own.outputs)
+        )
+        for path, own, (bit, columns) in zip(paths, parts, plan.members, strict=True)
+    }
+    return MaskGroup(paths[0].stream, plan, members, _text(paths[0].stream, parts))
+
+
+def _text(stream: str, parts: Sequence[Parts]) -> str:
+    """Return the SQL of all members, for people."""
+    outputs = dict.fromkeys(output.text for own in parts for output in own.outputs)
+    predicates = dict.fromkeys(
+        " AND ".join(condition.text for condition in own.conditions) for own in parts
+    )
+    where = "" if "" in predicates else " WHERE " + " OR ".join(f"({each})" for each in predicates)
+    return f"SELECT {', '.join(outputs)} FROM {stream}{where}"

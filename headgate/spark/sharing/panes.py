@@ -1,0 +1,102 @@
+"""Panes: parts of windows that are aggregated once, train by train, and put together at the close.
+
+Windows of one size or of many begin and end at multiples of the greatest length that divides all
+their sizes and slides. What lies between two of these is a pane. A train's tuples are aggregated by
+pane when they are first needed, for all queries that aggregate alike; a window is the sum of its
+panes. Spark computes the partial aggregates, and Spark merges them.
+"""
+
+import threading
+from math import gcd
+
+import pyarrow as pa
+
+from headgate.model.stream import ARRIVED_AT
+from headgate.model.window import WINDOW, Axis, Window
+from headgate.model.window_ends import windows_of
+from headgate.spark.jvm.plan_runner import PARTIAL, SplitPlan
+from headgate.spark.timeline import Timeline
+from headgate.spark.window_columns import window_bound, window_column
+
+
+class Panes:
+    """Partial results by train of a timeline, for queries over one stream that aggregate alike.
+
+    What is here was computed from the log and can be again; nothing of it outlives the run.
+    """
+
+    def __init__(self, timeline: Timeline, stream: str, view: str, axis: Axis) -> None:
+        self._timeline, self._stream, self._view, self._axis = timeline, stream, view, axis
+        self._width = 0
+        self._partials: dict[int, pa.Table | None] = {}
+        self.nbytes = 0
+        self._turn = threading.Lock()
+
+    def fit(self, window: Window) -> None:
+        """Make panes so small that a window consists of whole ones."""
+        with self._turn:
+            slide = window.slide or window.size
+            width = gcd(self._width, window.size, slide, window.offset)
+            if width != self._width:
+                self._width = width
+                self._clear()
+
+    def spare_memory(self) -> None:
+        """Forget what can be computed again."""
+        with self._turn:
+            self._clear()
+
+    def _clear(self) -> None:
+        self._partials.clear()
+        self.nbytes = 0
+
+    def closed(
+        self, split: SplitPlan, window: Window, end: int, before: int, after: int
+    ) -> pa.Table | None:
+        """Return the results of windows that end in (before, after]; None where there are none.
+
+        Args:
+            split: how the query aggregates.
+            end: the train of the timeline before which all is taken in.
+        """
+        parts = self._parts(split, end, before - window.size)
+        if not parts:
+            return None
+        partial = pa.concat_tables(parts)
+        starts = window_bound(partial.column(split.window), "start")
+        panes, ends = windows_of(window, starts, before, after)
+        if not len(panes):
+            return None
+        windows = window_column(ends, window.size, self._axis)
+        name = partial.column_names[split.window]
+        rows = partial.take(panes).set_column(split.window, name, windows)
+        return split.final({PARTIAL: rows})
+
+    def _parts(self, split: SplitPlan, end: int, low: int) -> list[pa.Table]:
+        """Return the partial results of all trains that reach up to a place, made where needed."""
+        with self._turn:
+            first = self._timeline.needed_from
+            for number in [each for each in self._partials if each < first]:
+                self.nbytes -= _size(self._partials.pop(number))
+            numbers = self._timeline.reaching(self._stream, end, self._axis, low)
+            for number in numbers:
+                if number not in self._partials:
+                    self._partials[number] = self._partial(split, number)
+                    self.nbytes += _size(self._partials[number])
+            parts = [self._partials[number] for number in numbers]
+            return [part for part in parts if part is not None]
+
+    def _partial(self, split: SplitPlan, number: int) -> pa.Table | None:
+        """Aggregate the tuples of one train by pane."""
+        rows = self._timeline.rows_of(self._stream, number, self._axis)
+        if rows is None:
+            return None
+        ends = (rows.place // self._width + 1) * self._width
+        table = rows.table.drop_columns([ARRIVED_AT])
+        table = table.append_column(WINDOW, window_column(ends, self._width, self._axis))
+        partial = split.partial({self._view: table})
+        return partial if partial.num_rows else None
+
+
+def _size(table: pa.Table | None) -> int:
+    return 0 if table is None else table.nbytes

@@ -1,0 +1,37 @@
+"""Windows as columns of Arrow."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.model.window import Axis
+from headgate.model.window_ends import Times
+
+
+def numbers_of(column: Any) -> Times:
+    """Return instants in microseconds since 1970, and numbers as they are."""
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", tz=column.type.tz))
+    numbers: Times = column.cast(pa.int64()).to_numpy()
+    return numbers
+
+
+def window_bound(windows: Any, field: str) -> Times:
+    """Return the starts or ends of a column of windows."""
+    chunks = [chunk.field(field) for chunk in windows.chunks]
+    if not chunks:
+        return np.zeros(0, np.int64)
+    return numbers_of(pa.chunked_array(chunks))
+
+
+def window_column(ends: Times, size: int, axis: Axis) -> Any:
+    """Return the windows with some ends, as a column of `start` and `end`."""
+    arrays = [_places(ends - size, axis), _places(ends, axis)]
+    return pa.StructArray.from_arrays(arrays, ["start", "end"])
+
+
+def _places(places: Times, axis: Axis) -> Any:
+    """Return places as a column: instants, or numbers of tuples."""
+    numbers = pa.array(places.astype(np.int64))
+    return numbers if axis == "rows" else numbers.cast(pa.timestamp("us", tz="UTC"))

@@ -1,0 +1,191 @@
+"""Queries over windows that close: all that have closed at once, or one after the other."""
+
+import logging
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from headgate.model.plan import Lane
+from headgate.model.stream import ARRIVED_AT
+from headgate.model.window import GIVEN, MARK, WINDOW, Axis, Input, Stateful
+from headgate.model.window_ends import NEVER, Times, windows_of
+from headgate.spark.jvm.errors import SPARK_ERRORS
+from headgate.spark.outputs import Output
+from headgate.spark.sharing.panes import Panes
+from headgate.spark.timeline import Timeline
+from headgate.spark.train_times import Rows
+from headgate.spark.window_columns import window_bound, window_column
+from headgate.spark.windows.results import Results
+from headgate.spark.windows.small_query import SmallQuery
+
+log = logging.getLogger("headgate.spark")
+
+
+class ClosingWindows:
+    """One query over windows that close, of one stream or ending together.
+
+    Args:
+        nothing: returns an empty table of a stream, as its log has it.
+        one: the query over the rows of one window.
+        at_once: the query over rows of many windows, each with its window; None for one after the
+            other.
+        always: whether a window has a result although no row of it passes WHERE.
+        share: returns the panes for partial aggregates, or makes them.
+    """
+
+    def __init__(
+        self,
+        stateful: Stateful,
+        timeline: Timeline,
+        nothing: Callable[[str], pa.Table],
+        one: tuple[Results, SmallQuery],
+        at_once: tuple[Results, SmallQuery] | None,
+        always: bool,
+        share: Callable[[int, Callable[[], Panes]], Panes],
+    ) -> None:
+        self._how, self._timeline, self._nothing = stateful, timeline, nothing
+        self._one, self._at_once, self._always, self._share = one, at_once, always, share
+        self._axis: Axis = stateful.inputs[0].window.axis
+        self._of_no_rows: pa.Table | None = None
+
+    @property
+    def lane(self) -> Lane:
+        """The way that small calls take."""
+        return (self._at_once or self._one)[1].lane
+
+    def __call__(self, session: SparkSession, first: int, end: int, known: object = None) -> Output:
+        """Return what the timeline's trains first, ..., end − 1 bring."""
+        before = self._timeline.watermark(first, self._axis)
+        after = self._timeline.watermark(end, self._axis)
+        if after <= before:
+            return self._none()
+        if self._at_once is not None:
+            return self._all(session, self._at_once, first, end, before, after)
+        return self._each(session, first, end, before, after)
+
+    def _all(
+        self,
+        session: SparkSession,
+        way: tuple[Results, SmallQuery],
+        first: int,
+        end: int,
+        before: int,
+        after: int,
+    ) -> Output:
+        """Compute all windows that have closed at once, from panes or from their tuples."""
+        results, query = way
+        (source,) = self._how.inputs
+        split = None if self._always else query.split()
+        if split is not None:
+            panes = self._share(
+                split.key,
+                lambda: Panes(self._timeline, source.stream, source.view, self._axis),
+            )
+            panes.fit(source.window)
+            try:
+                rows = panes.closed(split, source.window, end, before, after)
+                return self._none() if rows is None else self._closed(results, rows, first, end)
+            except SPARK_ERRORS as error:
+                # A tuple at fault must fail the windows that have it, and no other of its train.
+                log.debug("windows are computed from their tuples: %s", error)
+        rows_of = self._rows(source, first, end, before)
+        if rows_of is None:
+            return self._none()
+        tuples, ends = windows_of(source.window, rows_of.place, before, after)
+        if not len(tuples):
+            return self._none()
+        table = rows_of.table.drop_columns([ARRIVED_AT]).take(tuples)
+        table = table.append_column(WINDOW, window_column(ends, source.window.size, self._axis))
+        rows = query(session, {source.view: table})
+        output = self._closed(results, rows, first, end)
+        if not self._always:
+            return output
+        return self._with_left_out(session, results, rows, output, ends, first, end)
+
+    def _with_left_out(
+        self,
+        session: SparkSession,
+        results: Results,
+        rows: pa.Table,
+        output: Output,
+        ends: Times,
+        first: int,
+        end: int,
+    ) -> Output:
+        """Add the results of windows of which WHERE has left no row."""
+        closed = np.unique(ends)
+        missing = np.setdiff1d(closed, window_bound(results.hidden(rows, WINDOW), "end"))
+        if not len(missing):
+            return output
+        outputs = [output]
+        one, query = self._one
+        for close in missing.tolist():
+            rows = query(session, self._tables({}, close))
+            outputs.append(
+                self._arrived(one.visible(rows), np.full(rows.num_rows, close), first, end)
+            )
+        table = pa.concat_tables(
+            [output.table, *(each.table.cast(output.table.schema) for each in outputs[1:])]
+        )
+        arrived_s = np.concatenate([each.arrived_at_s for each in outputs])
+        return Output(table, arrived_s, len(closed))
+
+    def _each(self, session: SparkSession, first: int, end: int, before: int, after: int) -> Output:
+        """Compute the windows that have closed one after the other."""
+        results, query = self._one
+        sources = [
+            (each, rows, *windows_of(each.window, rows.place, before, after))
+            for each in self._how.inputs
+            if (rows := self._rows(each, first, end, before)) is not None
+        ]
+        closed = sorted({int(close) for *_, ends in sources for close in ends})
+        tables, closes = [], []
+        for close in closed:
+            views = {
+                each.view: rows.table.take(tuples[ends == close])
+                for each, rows, tuples, ends in sources
+            }
+            table = query(session, self._tables(views, close))
+            tables.append(results.visible(table))
+            closes.append(np.full(table.num_rows, close))
+        if not tables:
+            return self._none()
+        output = self._arrived(pa.concat_tables(tables), np.concatenate(closes), first, end)
+        return Output(output.table, output.arrived_at_s, len(closed))
+
+    def _tables(self, rows: dict[str, pa.Table], close: int) -> dict[str, pa.Table]:
+        """Return the relations of one window: the rows of each input, and the window itself."""
+        tables = {}
+        for number, each in enumerate(self._how.inputs):
+            table = rows.get(each.view)
+            table = (self._nothing(each.stream) if table is None else table).drop_columns(
+                [ARRIVED_AT]
+            )
+            ends = np.full(table.num_rows, close, dtype=np.int64)
+            size = each.window.size
+            tables[each.view] = table.append_column(WINDOW, window_column(ends, size, self._axis))
+            if each.view.startswith(MARK):
+                window = window_column(np.array([close]), size, self._axis)
+                tables[f"{GIVEN}{number}"] = pa.table({WINDOW: window})
+        return tables
+
+    def _rows(self, source: Input, first: int, end: int, before: int) -> Rows | None:
+        low = NEVER if before == NEVER else before - source.window.size
+        return self._timeline.rows(source.stream, first, end, self._axis, low)
+
+    def _closed(self, results: Results, rows: pa.Table, first: int, end: int) -> Output:
+        ends = window_bound(results.hidden(rows, WINDOW), "end")
+        return self._arrived(results.visible(rows), ends, first, end)
+
+    def _arrived(self, table: pa.Table, ends: Times, first: int, end: int) -> Output:
+        """Return results that arrived with the train that has closed their window."""
+        marks, arrived_s = self._timeline.closing(first, end, self._axis)
+        at = np.searchsorted(np.maximum.accumulate(marks), ends)
+        return Output(table, arrived_s[np.minimum(at, len(arrived_s) - 1)], len(np.unique(ends)))
+
+    def _none(self) -> Output:
+        """Return no rows, of the right columns."""
+        results, query = self._at_once or self._one
+        return Output(results.visible(query.no_rows), np.zeros(0))

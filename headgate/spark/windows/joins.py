@@ -1,0 +1,158 @@
+"""Joins of tuples as they come: those that are in each other's windows."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyspark.sql import SparkSession
+
+from headgate.model.plan import Lane
+from headgate.model.stream import ARRIVED_AT
+from headgate.model.window import Axis, Input, Stateful, arrival_column, place_columns, time_column
+from headgate.model.window_ends import NEVER, Times
+from headgate.spark.outputs import Output
+from headgate.spark.timeline import Timeline
+from headgate.spark.train_times import Rows
+from headgate.spark.windows.results import Results
+from headgate.spark.windows.small_query import SmallQuery
+
+_OUTER = {
+    "LeftOuter": (0,),
+    "RightOuter": (1,),
+    "FullOuter": (0, 1),
+    "LeftSemi": (0,),
+    "LeftAnti": (0,),
+}
+"""Whose tuples come out when no more partners can come, by the kind of join."""
+
+
+class Pairs:
+    """One join of tuples as they come, over its timeline."""
+
+    def __init__(
+        self,
+        stateful: Stateful,
+        timeline: Timeline,
+        nothing: Callable[[str], pa.Table],
+        results: Results,
+        query: SmallQuery,
+    ) -> None:
+        self._how, self._timeline, self._nothing = stateful, timeline, nothing
+        self._results, self._query = results, query
+        self._axis: Axis = stateful.inputs[0].window.axis
+
+    @property
+    def lane(self) -> Lane:
+        """The way that small calls take."""
+        return self._query.lane
+
+    def __call__(
+        self, session: SparkSession, first: int, end: int, known: dict[Any, Any]
+    ) -> Output:
+        """Return what the timeline's trains first, ..., end − 1 bring.
+
+        Each combination counts where its last tuple is new. A tuple that comes out because it has
+        no partner, or has one, does when the watermark says that none can come any more.
+
+        Args:
+            known: what other queries of the timeline have read of these trains.
+        """
+        inputs, axis = self._how.inputs, self._axis
+        before, after = self._timeline.watermark(first), self._timeline.watermark(end)
+        rows = []
+        for each in inputs:
+            mark = self._timeline.came(each.stream, first) if axis == "rows" else before
+            low = NEVER if mark == NEVER else mark - self._how.reach
+            if (each.stream, axis, low) not in known:
+                read = self._timeline.rows(each.stream, first, end, axis, low)
+                known[each.stream, axis, low] = read or self._no_tuples(each)
+            rows.append(known[each.stream, axis, low])
+        tables: list[pa.Table] = []
+        for turn, each in enumerate(rows):
+            if self._how.join in ("LeftSemi", "LeftAnti") or not each.new.any():
+                continue
+            # Those before it in the text are old, it is new, those behind it are either.
+            chosen = [
+                ("old", ~read.new) if number < turn
+                else ("new", read.new) if number == turn
+                else ("all", read.new | True)
+                for number, read in enumerate(rows)
+            ]  # fmt: skip
+            if all(some.any() for _, some in chosen):
+                joined = self._joined(session, rows, chosen, known)
+                tables.append(self._with(joined, range(len(inputs))))
+        for side in _OUTER.get(self._how.join, ()):
+            # The last partner of a tuple is at most its own window away from it.
+            close = rows[side].place + inputs[side].window.size + 1
+            closes = (close > before) & (close <= after)
+            if closes.any():
+                chosen = [("all", read.new | True) for read in rows]
+                chosen[side] = f"closes {inputs[side].window.size}", closes
+                tables.append(self._with(self._joined(session, rows, chosen, known), [side]))
+        if not sum(table.num_rows for table in tables):
+            return Output(self._results.visible(self._query.no_rows), np.zeros(0))
+        table = pa.concat_tables(tables)
+        return Output(self._results.visible(table), self._arrivals_s(table))
+
+    def _joined(
+        self,
+        session: SparkSession,
+        rows: Sequence[Rows],
+        chosen: Sequence[tuple[str, NDArray[np.bool_]]],
+        known: dict[Any, Any],
+    ) -> pa.Table:
+        views = {}
+        for number, (each, read, (which, wanted)) in enumerate(
+            zip(self._how.inputs, rows, chosen, strict=True)
+        ):
+            key = number, id(read), which, self._others(number)
+            if key not in known:
+                table = self._placed(read.table, number, read.place)
+                known[key] = table.filter(pa.array(wanted))
+            views[each.view] = known[key]
+        return self._query(session, views)
+
+    def _others(self, number: int) -> tuple[str, ...]:
+        """Return the other streams whose tuple counts an input needs.
+
+        Only joins over ROWS windows need them: "the last 100 of b" depends on how many tuples of b
+        had arrived.
+        """
+        if self._axis == "time":
+            return ()
+        return tuple(each.stream for n, each in enumerate(self._how.inputs) if n != number)
+
+    def _placed(self, table: pa.Table, number: int, place: Times) -> pa.Table:
+        """Add the columns that no user sees: where tuples lie, and when they arrived."""
+        stream = self._how.inputs[number].stream
+        seen = [self._timeline.seen(stream, place, other) for other in self._others(number)]
+        columns = place_columns(number, self._how.windows)
+        for name, values in zip(columns, (place, *seen), strict=True):
+            table = table.append_column(name, pa.array(values))
+        return table.rename_columns(
+            [arrival_column(number) if n == ARRIVED_AT else n for n in table.column_names]
+        )
+
+    def _with(self, table: pa.Table, sides: Iterable[int]) -> pa.Table:
+        """Return the rows of a join that have a tuple of these sides, and of no other."""
+        wanted = set(sides)
+        for number in range(len(self._how.inputs)):
+            if time_column(number) in self._results.hidden_names:
+                has = self._results.hidden(table, time_column(number)).is_valid()
+                table = table.filter(has if number in wanted else pc.invert(has))
+        return table
+
+    def _arrivals_s(self, table: pa.Table) -> Any:
+        """Return when the last of the tuples that make each row arrived."""
+        arrivals_s = [
+            self._results.hidden(table, name).fill_null(-np.inf).to_numpy()
+            for number in range(len(self._how.inputs))
+            if (name := arrival_column(number)) in self._results.hidden_names
+        ]
+        return np.maximum.reduce(arrivals_s)
+
+    def _no_tuples(self, source: Input) -> Rows:
+        return Rows(self._nothing(source.stream), np.zeros(0, np.int64), np.zeros(0, np.bool_))

@@ -1,0 +1,34 @@
+"""What computations over windows give: columns for the user, then columns that no user sees."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from headgate.spark.jvm.plans import Plan
+
+
+class Results:
+    """Tells the columns of a plan that a user sees from the others, which come behind them.
+
+    Args:
+        columns: the names of what a user sees.
+        text: the SQL of what a sink of text puts out instead of them.
+    """
+
+    def __init__(self, plan: Plan, columns: tuple[str, ...], text: str | None) -> None:
+        names = plan.schema.names
+        self.hidden_names = names[len(columns) :]
+        self.visible_count = len(columns) if text is None else 1
+        if text is None:
+            self.plan = plan
+        else:
+            numbered = [f"__hg_h{n}" for n in range(len(self.hidden_names))]
+            self.plan = plan.named([*columns, *numbered]).select(text, *numbered)
+
+    def visible(self, table: pa.Table) -> pa.Table:
+        """Return the columns that a user sees."""
+        return table.select(list(range(self.visible_count)))
+
+    def hidden(self, table: pa.Table, name: str) -> Any:
+        """Return a column that no user sees."""
+        return table.column(self.visible_count + self.hidden_names.index(name))

@@ -1,0 +1,94 @@
+"""A plan over tables of Arrow: in the driver where that can be, else as a job."""
+
+import logging
+import threading
+from collections.abc import Mapping
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from headgate.model.plan import Lane
+from headgate.spark.jvm.errors import SPARK_ERRORS
+from headgate.spark.jvm.plan_runner import DriverLane, NeedsJob, PlanRunner, SplitPlan
+from headgate.spark.jvm.plans import Plan
+
+log = logging.getLogger("headgate.spark")
+
+MOST_ROWS = 200_000
+"""Rows above which a query is left to a job: that has all cores."""
+
+
+class SmallQuery:
+    """One plan, asked again and again over other rows of the same relations.
+
+    Args:
+        lane: `job` for every call, or the quicker.
+    """
+
+    def __init__(self, plan: Plan, driver: DriverLane, lane: Lane | None) -> None:
+        self.plan = plan
+        self._driver, self._can_run = driver, lane != "job"
+        self._runner: PlanRunner | None = None
+        self._split: SplitPlan | None = None
+        self._is_split = False
+        self._turn = threading.Lock()
+
+    @property
+    def lane(self) -> Lane:
+        """The way that small calls take."""
+        return "driver" if self._runner is not None else "job"
+
+    @property
+    def no_rows(self) -> pa.Table:
+        """No results, of the right columns."""
+        return _nullable(self.plan.arrow_schema.empty_table())
+
+    def __call__(self, session: SparkSession, tables: Mapping[str, pa.Table]) -> pa.Table:
+        """Return the rows that come out, of nullable columns."""
+        small = sum(table.num_rows for table in tables.values()) <= MOST_ROWS
+        runner = self._prepared() if small else None
+        if runner is None:
+            return self._by_job(session, tables)
+        try:
+            return _nullable(runner(tables))
+        except SPARK_ERRORS as error:
+            rows = self._by_job(session, tables)  # which fails, too, where a row is at fault
+            log.warning("a query runs as jobs from now on, the driver lane failed: %s", error)
+            with self._turn:
+                self._runner, self._can_run = None, False
+            return rows
+
+    def split(self) -> SplitPlan | None:
+        """Return the plan as partial aggregates and their merger; None where it has none."""
+        with self._turn:
+            if not self._is_split and self._can_run:
+                try:
+                    self._split = self._driver.split(self.plan)
+                except NeedsJob as error:
+                    log.debug("a query has no panes: %s", error)
+                self._is_split = True
+            return self._split
+
+    def _prepared(self) -> PlanRunner | None:
+        with self._turn:
+            if self._runner is None and self._can_run:
+                try:
+                    self._runner = self._driver.prepare(self.plan)
+                except NeedsJob as error:
+                    log.debug("a query runs as jobs: %s", error)
+                    self._can_run = False
+            return self._runner
+
+    def _by_job(self, session: SparkSession, tables: Mapping[str, pa.Table]) -> pa.Table:
+        frames = {}
+        for name, schema in self.plan.relations.items():
+            table = tables[name]
+            fields = StructType([f for f in schema.fields if f.name in table.column_names])
+            frames[name] = self._driver.frame(session, table.select(fields.names), fields)
+        return _nullable(self.plan.frame(session, frames).toArrow())
+
+
+def _nullable(table: pa.Table) -> pa.Table:
+    """Return rows of which every column may have NULL: parts by either lane fit together."""
+    return table.cast(pa.schema([field.with_nullable(True) for field in table.schema]))

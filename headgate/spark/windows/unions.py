@@ -1,0 +1,63 @@
+"""Unions of streams: the tuples that the watermark has passed, in the order of their time."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from headgate.model.plan import Lane
+from headgate.model.stream import ARRIVED_AT
+from headgate.model.window import TIME, Stateful
+from headgate.model.window_ends import Times
+from headgate.spark.outputs import Output
+from headgate.spark.timeline import Timeline
+from headgate.spark.window_columns import numbers_of
+from headgate.spark.windows.results import Results
+from headgate.spark.windows.small_query import SmallQuery
+
+
+class Union:
+    """One union of streams over its timeline."""
+
+    def __init__(
+        self,
+        stateful: Stateful,
+        timeline: Timeline,
+        nothing: Callable[[str], pa.Table],
+        results: Results,
+        query: SmallQuery,
+    ) -> None:
+        self._how, self._timeline, self._nothing = stateful, timeline, nothing
+        self._results, self._query = results, query
+
+    @property
+    def lane(self) -> Lane:
+        """The way that small calls take."""
+        return self._query.lane
+
+    def __call__(self, session: SparkSession, first: int, end: int, known: object = None) -> Output:
+        """Return what the timeline's trains first, ..., end − 1 bring."""
+        before, after = self._timeline.watermark(first), self._timeline.watermark(end)
+        views, some = {}, False
+        for each in self._how.inputs if after > before else ():
+            rows = self._timeline.rows(each.stream, first, end, "time", before)
+            views[each.view] = _timed(self._nothing(each.stream), np.zeros(0, np.int64))
+            if rows is not None:
+                # What is at the watermark may still get company, and waits for it.
+                passed = rows.place < after
+                some |= bool(passed.any())
+                views[each.view] = _timed(rows.table, rows.place).filter(pa.array(passed))
+        if not some:
+            return Output(self._results.visible(self._query.no_rows), np.zeros(0))
+        table = self._query(session, views)
+        times = numbers_of(self._results.hidden(table, TIME))
+        order = np.argsort(times, kind="stable")
+        marks, arrived_s = self._timeline.closing(first, end, "time")
+        at = np.searchsorted(np.maximum.accumulate(marks), times[order])
+        visible = self._results.visible(table).take(order)
+        return Output(visible, arrived_s[np.minimum(at, len(arrived_s) - 1)])
+
+
+def _timed(table: pa.Table, place: Times) -> pa.Table:
+    return table.drop_columns([ARRIVED_AT]).append_column(TIME, pa.array(place))
