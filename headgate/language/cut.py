@@ -60,7 +60,7 @@ def cut(path: Path, columns: Sequence[str]) -> tuple[Stream, Path, Path]:
     return (
         queue,
         replace(head, columns=tuple(columns), into=queue.name),
-        replace(tail, columns=path.columns, longest_call=path.longest_call),
+        replace(tail, columns=path.columns, schema=path.schema, longest_call=path.longest_call),
     )
 
 

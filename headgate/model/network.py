@@ -51,6 +51,7 @@ class Path:
             several, and one calls a function.
         into: the derived stream that it fills; it is the first segment of a query then, and the
             path over that stream is the rest.
+        schema: the names and types of what comes out, as Spark's JSON; some may be hidden columns.
         words: its text, the same for texts that differ in spaces alone.
         stateful: how it is computed where it needs more than one tuple at a time; its stream is a
             timeline then.
@@ -60,6 +61,7 @@ class Path:
     stream: str = ""
     operators: tuple[Operator, ...] = ()
     columns: tuple[str, ...] = ()
+    schema: str = ""
     output: str | None = None
     form: Form | None = None
     constants: tuple[Constant, ...] = ()

@@ -101,7 +101,7 @@ def registered(query: Query, analyst: "Analyst", columns: Mapping[str, Sequence[
     stream = next(name for name in columns if name.lower() == analysis.streams[0].lower())
     try:
         made = whole(query, stream) if query.apply is not None else path_of(query, columns)
-        path = replace(made, columns=analysis.columns)
+        path = replace(made, columns=analysis.columns, schema=analysis.schema)
     except HeadgateError:
         path = whole(query, stream)  # Spark reads what sqlglot does not
     taken_apart = (
@@ -111,7 +111,10 @@ def registered(query: Query, analyst: "Analyst", columns: Mapping[str, Sequence[
     )
     if taken_apart:
         return replace(path, conditions=_conditions(path, analyst))
-    return replace(whole(query, stream), columns=analysis.columns, words=spaced(query.sql))
+    return replace(
+        whole(query, stream), columns=analysis.columns, schema=analysis.schema,
+        words=spaced(query.sql),
+    )  # fmt: skip
 
 
 def _conditions(path: Path, analyst: "Analyst") -> tuple[Condition, ...]:
@@ -136,6 +139,7 @@ def windowed(query: Query, analyst: "Analyst", streams: Sequence[Stream]) -> Pat
         reading = analyst.analyse(replace(query, sql=without_windows(query.sql), apply=None))
         read = reading.streams, reading.joins
     ways = stateful_of(query, times, *read)
+    analyst.refuse_two_clocks(query, ways[0])
     if query.apply is not None and ways[0].mode == "sessions":
         raise QueryRefused(
             query=query.name, clause="apply", reason="is not possible behind session_window",
@@ -186,6 +190,7 @@ def united(query: Query, analyst: "Analyst", streams: Sequence[Stream]) -> Path:
         refuse_luck(query.name, analysis.random)
     times = {each.name: each.event_time for each in streams if not each.is_derived}
     how = union_of(query, analysis.streams, times)
+    analyst.refuse_two_clocks(query, how)
     try:
         analysis = analyst.over_windows(query, how)
     except QueryRefused as error:  # Spark has accepted the text as it was written
@@ -206,6 +211,7 @@ def _stateful_path(query: Query, how: Stateful, analysis: "Analysis") -> Path:
         query = replace(query, deadline_s=slide / 1e6)
     return Path(
         query=query, stream=timeline_of(how.streams), columns=columns, stateful=how,
+        schema=analysis.schema,
         words=spaced(query.sql),
         operators=(Operator(kind="whole", expressions=(query.sql,)),),
     )  # fmt: skip

@@ -8,13 +8,14 @@ from typing import Any
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructType, TimestampNTZType
 
 from headgate.errors import QueryRefused
 from headgate.model.network import Path
 from headgate.model.query import Query
 from headgate.model.window import WRITTEN, Stateful, arrival_column, place_columns, time_column
 from headgate.spark.group import quoted
+from headgate.spark.jvm.time_zone import same_zone, zone_of
 from headgate.spark.refusals import SPARK_ERRORS, reason_of
 
 
@@ -22,15 +23,17 @@ from headgate.spark.refusals import SPARK_ERRORS, reason_of
 class Analysis:
     """Classes of nodes that read streams and of everything in the plan; names of what comes out.
 
-    `shape` is the plan without what two readings of the same query may differ in. `joins` are those
-    of streams. `joins_tables` tells that tuples are joined with stored rows, each whatever others
-    come; `keeps_stored`, that stored rows come out because there is no tuple for them.
+    `schema` is Spark's JSON of the columns. `shape` is the plan without what two readings of the
+    same query may differ in. `joins` are those of streams. `joins_tables` tells that tuples are
+    joined with stored rows, each whatever others come; `keeps_stored`, that stored rows come out
+    because there is no tuple for them.
     """
 
     nodes: tuple[str, ...]
     expressions: frozenset[str]
     streams: tuple[str, ...]
     columns: tuple[str, ...]
+    schema: str
     random: str | None
     shape: str
     joins: tuple[str, ...] = ()
@@ -44,16 +47,24 @@ class Analyst:
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._schemas: dict[str, StructType] = {}
+        self._event_times: dict[str, str | None] = {}
         self._views: frozenset[str] = frozenset()
 
     @property
     def _known(self) -> frozenset[str]:
         return frozenset(map(str.lower, self._schemas)) | self._views
 
-    def add_stream(self, name: str, schema: StructType) -> None:
+    def add_stream(self, name: str, schema: StructType, event_time: str | None = None) -> None:
         """Makes a stream known under its name, as a relation without rows."""
         self._session.createDataFrame([], schema).createOrReplaceTempView(name)
         self._schemas[name] = schema
+        self._event_times[name] = event_time
+
+    def _time_type(self, stream: str) -> str:
+        """Return the type of a stream's event times, and so of its windows' start and end."""
+        column = str(self._event_times[stream]).lower()
+        types = {field.name.lower(): field.dataType for field in self._schemas[stream].fields}
+        return "TIMESTAMP_NTZ" if types.get(column) == TimestampNTZType() else "TIMESTAMP_LTZ"
 
     def drop_stream(self, name: str) -> None:
         """Makes a stream unknown."""
@@ -97,7 +108,7 @@ class Analyst:
         Raises:
             QueryRefused: Spark cannot resolve it.
         """
-        kind = "BIGINT" if how.inputs[0].window.axis == "rows" else "TIMESTAMP"
+        by_number = how.inputs[0].window.axis == "rows"
         self._views = frozenset(each.view.lower() for each in how.inputs)
         try:
             for number, each in enumerate(how.inputs):
@@ -113,6 +124,7 @@ class Analyst:
                     )
                 elif how.shows_window:
                     _refuse_own_window(query, each.stream, self._schemas[each.stream])
+                    kind = "BIGINT" if by_number else self._time_type(each.stream)
                     frame = frame.selectExpr("*", _window_of(kind))
                 frame.createOrReplaceTempView(each.view)
             return self.analyse(replace(query, sql=how.text))
@@ -121,7 +133,29 @@ class Analyst:
             for each in how.inputs:
                 self._session.catalog.dropTempView(each.view)
                 if each.view == each.stream:
-                    self.add_stream(each.stream, self._schemas[each.stream])
+                    schema, time = self._schemas[each.stream], self._event_times[each.stream]
+                    self.add_stream(each.stream, schema, time)
+
+    def refuse_two_clocks(self, query: Query, how: Stateful) -> None:
+        """Refuse to order instants and wall-clock times together, unless the zone is UTC.
+
+        In microseconds since 1970, in which windows are computed, they differ by the offset.
+
+        Raises:
+            QueryRefused: streams of the query have event times of both kinds.
+        """
+        types = {self._time_type(stream) for stream in how.streams}
+        by_time = how.inputs[0].window.axis == "time"
+        if (
+            by_time
+            and len(types) > 1
+            and not same_zone(self._session, zone_of(self._session), "UTC")
+        ):
+            raise QueryRefused(
+                query=query.name, clause="FROM",
+                reason="reads streams by time of which one has a TIMESTAMP as its event_time and"
+                " another a TIMESTAMP_NTZ", fix="declare all of them with one of the two types",
+            )  # fmt: skip
 
     def same(self, path: Path, shape: str) -> bool:
         """Tells whether a path, put together again, is what Spark has read in the query's text."""
@@ -167,6 +201,7 @@ class Analyst:
             expressions=frozenset(classes),
             streams=tuple(streams),
             columns=tuple(frame.columns),
+            schema=frame._jdf.schema().json(),
             random=random,
             shape=_shape(tree),
             joins=tuple(how for how, left, right in joins if left and right),

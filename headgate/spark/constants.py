@@ -17,6 +17,7 @@ from headgate.model.form import Constant, Form
 from headgate.model.network import Path
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.group import Output, braced, plain_column, quoted
+from headgate.spark.jvm.arrow_frames import collected
 
 MOST = 256
 """Members of one table: results of a call wait for its last, and each has a file of its own."""
@@ -100,7 +101,7 @@ class ConstantsGroup:
     def job(self, session: SparkSession, trains: DataFrame) -> pa.Table:
         """Gives a row for every member that a tuple passes, by a broadcast join."""
         constants = session.createDataFrame(self._table)
-        return session.sql(self.text, trains=trains, constants=constants).toArrow()
+        return collected(session.sql(self.text, trains=trains, constants=constants))
 
     def split(self, rows: pa.Table, made: pa.Table, wanted: Iterable[str]) -> list[Output]:
         """Gives each wanted member's output.

@@ -22,6 +22,7 @@ from headgate.spark.constants import constants_group_of
 from headgate.spark.filter_order import FilterOrders
 from headgate.spark.group import Output, group_of, quoted
 from headgate.spark.journal import Journal, Result, Train
+from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.prepared import Prepared
 from headgate.spark.segment_queue import SegmentQueue, SourceRange
 from headgate.spark.shapes import Shapes
@@ -289,7 +290,7 @@ class Executor:
             frame = path.query.apply(frame)
         if text := self._whole_text(path):
             frame = frame.selectExpr(text)
-        table = frame.toArrow()
+        table = collected(frame)
         return Output(table, np.full(table.num_rows, trains.mean_arrived_at_s()))
 
     def run(

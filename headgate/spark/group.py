@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headgate.model.events import Floats
 from headgate.model.network import Path
 from headgate.model.stream import ARRIVED_AT
+from headgate.spark.jvm.arrow_frames import collected
 
 MOST = 63
 """Members that fit into one number with a sign."""
@@ -75,7 +76,7 @@ class Group:
 
     def job(self, session: SparkSession, trains: DataFrame) -> pa.Table:
         """Gives the rows that anybody wants, with what is computed of them."""
-        return session.sql(self.text, trains=trains).toArrow()
+        return collected(session.sql(self.text, trains=trains))
 
     def split(self, rows: pa.Table, made: pa.Table, wanted: Iterable[str]) -> list[Output]:
         """Gives each wanted member's output.

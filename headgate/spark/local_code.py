@@ -6,10 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from headgate.spark.passage import ZONE, Passage
+from headgate.spark.passage import Passage
 from headgate.spark.plan_expressions import items_of, references_of, struct_of
+from headgate.spark.types import arrow_schema
 
 
 class Code:
@@ -27,12 +27,12 @@ class Code:
         self._kept = kept
         taken, given = struct_of(inputs), struct_of(expressions)
         kind = session._jsparkSession.parseDataType(taken.json())
-        self._input = to_arrow_schema(taken, timezone=ZONE)
+        self._input = arrow_schema(taken)
         # Nested values of Arrow fail on a NULL inside.
         codes = [code.create(kind)] if _nested(self._input) else []
         codes.append(code.create(expressions, inputs))
         made = session._jsparkSession.parseDataType(given.json())
-        back_as = to_arrow_schema(given, timezone=ZONE)
+        back_as = arrow_schema(given)
         self._passage = Passage(session, kind, codes, made, back_as)
         self._turn = threading.Lock()  # generated code keeps its row between calls
 

@@ -8,13 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from headgate.spark.local_code import Code, numbered
 from headgate.spark.local_rows import Encoded, TooMuch, aggregated, grouped, joined, merged
 from headgate.spark.local_sessions import with_sessions
-from headgate.spark.passage import ZONE
 from headgate.spark.plan_expressions import (
     is_window,
     items_of,
@@ -26,6 +24,7 @@ from headgate.spark.plan_expressions import (
     window_in,
 )
 from headgate.spark.projection import NotPlain, module_of
+from headgate.spark.types import arrow_schema
 
 _CODE = "org.apache.spark.sql.catalyst.expressions.UnsafeProjection"
 _AGGREGATION = "org.apache.spark.sql.catalyst.planning.PhysicalAggregation"
@@ -129,7 +128,7 @@ class LocalPlan:
         self._names = frame.columns
         self.aggregation: Aggregation | None = None
         """What can be aggregated by pane."""
-        self._schema = to_arrow_schema(frame.schema, timezone=ZONE)
+        self._schema = arrow_schema(frame.schema)
         plan = frame._jdf.queryExecution().optimizedPlan()
         if plan.subqueriesAll().size():
             raise NotPlain("a subquery")
@@ -379,10 +378,10 @@ class LocalPlan:
         return Code(self._session, self._code, expressions, attributes)
 
     def _schema_of(self, attributes: Any) -> pa.Schema:
-        return to_arrow_schema(struct_of(attributes), timezone=ZONE)
+        return arrow_schema(struct_of(attributes))
 
     def _schema_of_types(self, expressions: Any) -> list[pa.DataType]:
-        return list(to_arrow_schema(struct_of(expressions), timezone=ZONE).types)
+        return list(arrow_schema(struct_of(expressions)).types)
 
 
 def _once(given: Given, which: Callable[[Given], Any], find: Callable[[], Any]) -> Any:

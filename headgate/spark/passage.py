@@ -13,8 +13,7 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-ZONE = "UTC"
-"""The time zone of every session of ours, see `session.SETTINGS`."""
+from headgate.spark.types import ZONE
 
 
 class Passage:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, MapType, StructType
 
-from headgate.spark.passage import ZONE, Passage
+from headgate.spark.passage import Passage
+from headgate.spark.types import arrow_schema
 
 _CATALYST = "org.apache.spark.sql.catalyst.expressions.UnsafeProjection"
 
@@ -65,8 +65,8 @@ class Projection:
         nested = any(isinstance(each.dataType, _NESTED) for each in taken)
         if nested:
             codes.insert(0, catalyst.create(kind))
-        self.input_schema = to_arrow_schema(taken, timezone=ZONE)
-        self.output_schema = to_arrow_schema(frame.schema, timezone=ZONE)
+        self.input_schema = arrow_schema(taken)
+        self.output_schema = arrow_schema(frame.schema)
         self._passage = Passage(session, kind, codes, frame._jdf.schema(), self.output_schema)
         self._turn = threading.Lock()  # generated code keeps its row between calls
 

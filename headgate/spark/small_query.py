@@ -7,11 +7,20 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DoubleType, LongType, StructField, StructType, TimestampType
+from pyspark.sql.types import (
+    DataType,
+    DoubleType,
+    LongType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from headgate.model.plan import Lane
 from headgate.model.query import Apply
 from headgate.model.window import HIDDEN
+from headgate.spark.jvm.arrow_frames import collected, frame_of
 from headgate.spark.local_plan import AGGREGATED, Aggregation, LocalPlan
 from headgate.spark.local_rows import TooMuch
 from headgate.spark.projection import NotPlain
@@ -98,13 +107,13 @@ class SmallQuery:
         for name, table in views.items():
             if not table.num_rows:
                 table = table.schema.empty_table()  # pyspark cannot take maps without any chunk
-            frame = session.createDataFrame(table, self._schema(name, table))
+            frame = frame_of(session, table, self._schema(name, table))
             frame.coalesce(1).createOrReplaceTempView(name)
         frame = session.sql(self._text)
         if self._apply is not None:
             frame = self._apply(frame)
         frame = frame.toDF(*self._named(frame.columns))
-        return _nullable(self._for_sink(frame).toArrow())
+        return collected(self._for_sink(frame))
 
     def _for_sink(self, frame: DataFrame) -> DataFrame:
         hidden = [name for name in frame.columns if name.startswith(HIDDEN)]
@@ -140,12 +149,12 @@ class SmallQuery:
         )
 
 
-def _added(kind: pa.DataType) -> StructType | DoubleType | LongType | TimestampType:
+def _added(kind: pa.DataType) -> DataType:
     """Gives Spark's type of a column that is not the stream's."""
     if pa.types.is_struct(kind):
         return StructType([StructField(each.name, _added(each.type)) for each in kind])
     if pa.types.is_timestamp(kind):
-        return TimestampType()
+        return TimestampNTZType() if kind.tz is None else TimestampType()
     return DoubleType() if pa.types.is_floating(kind) else LongType()
 
 

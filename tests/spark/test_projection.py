@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from headgate.spark import passage
+from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.projection import NotPlain, Projection
 from headgate.spark.refusals import SPARK_ERRORS, cause_of
 
@@ -116,7 +117,7 @@ def _by_job(own: SparkSession, items: dict[str, str], file: Path) -> Any:
     frame = own.read.schema(DDL).parquet(str(file))
     try:
         return _values(
-            frame.selectExpr(*(f"{sql} AS {name}" for name, sql in items.items())).toArrow()
+            collected(frame.selectExpr(*(f"{sql} AS {name}" for name, sql in items.items())))
         )
     except SPARK_ERRORS as error:
         return cause_of(error)
