@@ -25,16 +25,15 @@ TRAINS_KNOWN = 8
 """So many trains are remembered with the rows that conditions leave of them."""
 
 
-def window_column(ends: Times, size: int, axis: Axis) -> Any:
+def window_column(ends: Times, size: int, kind: pa.DataType) -> Any:
     """Gives the windows with some ends, as a column of `start` and `end`."""
-    arrays = [places_of(ends - size, axis), places_of(ends, axis)]
+    arrays = [places_of(ends - size, kind), places_of(ends, kind)]
     return pa.StructArray.from_arrays(arrays, ["start", "end"])
 
 
-def places_of(places: Times, axis: Axis) -> Any:
-    """Gives places as a column: instants, or numbers of tuples."""
-    found = pa.array(places.astype(np.int64))
-    return found if axis == "rows" else found.cast(pa.timestamp("us", tz="UTC"))
+def places_of(places: Times, kind: pa.DataType) -> Any:
+    """Gives places as a column: times of the type that the stream's have, or numbers of tuples."""
+    return pa.array(places.astype(np.int64)).cast(kind)
 
 
 class Passed:
@@ -75,7 +74,7 @@ class Panes:
 
     def __init__(self, timeline: Timeline, stream: str, axis: Axis, passed: Passed) -> None:
         self._timeline, self._stream, self._axis = timeline, stream, axis
-        self._passed = passed
+        self._passed, self._kind = passed, timeline.place_type(stream, axis)
         self._width = 0
         self._made: dict[int, pa.Table | None] = {}
         self.nbytes = 0
@@ -118,7 +117,7 @@ class Panes:
             return None
         taken = partial.take(panes)
         columns = list(taken.columns)
-        columns[how.window] = pa.chunked_array([window_column(ends, window.size, self._axis)])
+        columns[how.window] = pa.chunked_array([window_column(ends, window.size, self._kind)])
         groups = grouped(columns[: how.keys], len(panes))
         made = [column.take(groups.first) for column in columns[: how.keys]]
         at = how.keys
@@ -149,7 +148,7 @@ class Panes:
             return None
         ends = (rows.place // self._width + 1) * self._width
         table = rows.table.drop_columns([ARRIVED_AT])
-        table = table.append_column(WINDOW, window_column(ends, self._width, self._axis))
+        table = table.append_column(WINDOW, window_column(ends, self._width, self._kind))
         given = how.rows(table, self._passed[number])
         if not given.num_rows:
             return None

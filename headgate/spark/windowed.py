@@ -121,7 +121,9 @@ class Windowed:
         if not len(tuples):
             return self._none(session)
         table = rows.table.drop_columns([ARRIVED_AT]).take(tuples)
-        table = table.append_column(WINDOW, window_column(ends, source.window.size, self._axis))
+        table = table.append_column(
+            WINDOW, window_column(ends, source.window.size, self._kind(source))
+        )
         made = self._run(session, {source.view: table})
         if self._how.alone is not None:
             made = self._with_left_out(session, made, ends)
@@ -148,7 +150,7 @@ class Windowed:
             self._of_no_rows = self._alone(session, views)
         count = self._of_no_rows.num_rows
         added = self._of_no_rows.take(np.tile(np.arange(count), len(missing)))
-        added = added.append_column(END, places_of(np.repeat(missing, count), self._axis))
+        added = added.append_column(END, places_of(np.repeat(missing, count), made[END].type))
         return pa.concat_tables([made, added.cast(made.schema)])
 
     def _each(self, session: SparkSession, first: int, end: int, before: int, after: int) -> Output:
@@ -167,7 +169,9 @@ class Windowed:
                 views[each.view] = self._shown(table, each, close)
             result = self._run(session, views)
             places = np.full(result.num_rows, close)
-            made.append(result.append_column(END, places_of(places, self._axis)))
+            made.append(
+                result.append_column(END, places_of(places, self._kind(self._how.inputs[0])))
+            )
         return self._closed(pa.concat_tables(made), first, end) if made else self._none(session)
 
     def _union(
@@ -315,6 +319,10 @@ class Windowed:
             self._query.no_rows = visible(self._query(session, views)).slice(0, 0)
         return Output(self._query.no_rows, np.zeros(0))
 
+    def _kind(self, source: Input) -> pa.DataType:
+        """Return the type of the start and end of a view's windows."""
+        return self._timeline.place_type(source.stream, self._axis)
+
     def _empty(self, source: Input) -> pa.Table:
         if source not in self._empties:
             self._empties[source] = self._shown(self._nothing(source.stream), source, 0)
@@ -325,7 +333,9 @@ class Windowed:
         if not self._how.shows_window:
             return table
         ends = np.full(table.num_rows, close, dtype=np.int64)
-        return table.append_column(WINDOW, window_column(ends, source.window.size, self._axis))
+        return table.append_column(
+            WINDOW, window_column(ends, source.window.size, self._kind(source))
+        )
 
 
 def _renamed(table: pa.Table, arrival: str) -> pa.Table:
