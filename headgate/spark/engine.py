@@ -41,7 +41,7 @@ from headgate.spark.journal import Journal, Train
 from headgate.spark.members import Members
 from headgate.spark.outbox import LAST_S
 from headgate.spark.receivers import sink_of
-from headgate.spark.recovery import recover, refuse_old_results, resumed
+from headgate.spark.recovery import recover, refuse_old_results, refuse_other_zone, resumed
 from headgate.spark.rehearsal import Rehearsal
 from headgate.spark.session import own_session
 from headgate.spark.sinks import FileSink
@@ -121,6 +121,7 @@ class SparkEngine:
         )
         self.members = Members(network, store.queues)
         try:
+            refuse_other_zone(session, self._journal, state)
             for stream in network.streams:
                 store.open(stream, partial(self._passed_on, stream.name))
             for path in network.paths:
