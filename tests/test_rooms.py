@@ -78,7 +78,7 @@ ROOMS = {
         ours=names("config model language policies scheduler metrics workloads simulation"),
         others=names("numpy"),
         inside_functions=names("spark.room"),
-        for_types=names("pyspark spark.analysis"),
+        for_types=names("pyspark spark.jvm.analysis"),
     ),
     "experiments": Room(
         ours=names("runtime simulation spark workloads metrics"), others=names("plotly")

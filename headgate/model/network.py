@@ -56,6 +56,7 @@ class Path:
             path over that stream is the rest.
         key: the same number for queries that give the same rows; names of columns may differ.
         plan: what the engine computes it from; opaque to everybody else.
+        schema: the names and types of what comes out, as Spark's JSON.
         stateful: how it is computed where it needs more than one tuple at a time; its stream is a
             timeline then.
     """
@@ -64,6 +65,7 @@ class Path:
     stream: str = ""
     operators: tuple[Operator, ...] = ()
     columns: tuple[str, ...] = ()
+    schema: str = ""
     output: str | None = None
     conditions: tuple[Condition, ...] = ()
     calls: bool = False

@@ -56,6 +56,7 @@ class Reading:
         random: an expression without a fixed answer, and its line.
         relations: the streamed relations that it reads, one for each time it does.
         inputs: the streams of relations with a window clause, by number.
+        schema: names and types of the columns, as Spark's JSON.
         plan: the analyzed plan; opaque to everybody but the engine.
     """
 
@@ -66,4 +67,5 @@ class Reading:
     columns: tuple[str, ...]
     calls: tuple[WindowCall, ...] = ()
     inputs: Mapping[int, str] = field(default_factory=dict)
+    schema: str = ""
     plan: object = field(default=None, compare=False, repr=False)

@@ -103,7 +103,10 @@ class Headgate:
         self._share, self._sharing = share, sharing
         self._record = record
         self._owns_session = spark is None
-        self._session = spark or room.local_session(self.state, master, spark_config or {})
+        # A copy, so that its time zone stays what it is now whatever the user sets in theirs.
+        self._session = room.own_session(
+            spark or room.local_session(self.state, master, spark_config or {})
+        )
         room.quiet_python()
         self._roster = Roster(
             room, self._session, self.state, self.classes, rehearsal_s, self.explanation,

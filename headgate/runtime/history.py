@@ -23,7 +23,7 @@ def past(state: File, text: str, limit: int) -> tuple[list[str], list[tuple[Any,
         try:
             frame = room.history_of(session, state, text)
             with room.refuse_failure():
-                table = frame.limit(limit + 1).toArrow()
+                table = room.collected(frame.limit(limit + 1))
         finally:
             session.stop()
     columns = [column.to_pylist() for column in table.slice(0, limit).columns]

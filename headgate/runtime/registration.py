@@ -125,6 +125,7 @@ def stateful_path(
         inputs = clause_inputs(query, clauses, reading, times)
     else:
         inputs = _union_inputs(query, reading, times)
+    analyst.refuse_two_clocks(query, inputs)
     how = _stateful(query, analyst, reading, inputs, call is not None and call.name != "window")
     refuse_sample(query, reading)
     refuse_unfixed(query, reading)
@@ -135,7 +136,7 @@ def stateful_path(
         query = replace(query, deadline_s=window.slide / 1e6)
     return Path(
         query=query, stream=timeline_of(how.streams), columns=reading.columns, stateful=how,
-        key=analyst.key(reading),
+        schema=reading.schema, key=analyst.key(reading),
         operators=(Operator(kind="whole", expressions=(query.sql,)),),
     )  # fmt: skip
 

@@ -81,7 +81,7 @@ class Roster:
                     catalogue.streams = streams
                     catalogue.gone.add(stream.name)
                 raise
-        self._analyst.add_stream(stream.name, schema)
+        self._analyst.add_stream(stream.name, schema, stream.event_time)
         catalogue.streams, catalogue.schemas[stream.name] = streams, schema
         catalogue.gone.discard(stream.name)
 
@@ -108,6 +108,7 @@ class Roster:
         queues, new = segments_of(
             query, self._analyst, catalogue.columns, catalogue.streams, self._cuts
         )
+        self._room.refuse_outputs(self._session, new[-1])
         units, streams, paths = catalogue.with_query(queues, new)
         network = catalogue.network_of(streams, paths)
         if deliver is not None:
@@ -169,8 +170,9 @@ class Roster:
         catalogue, schemas = self.catalogue, dict(self.catalogue.schemas)
         for stream in streams:
             schemas[stream.name] = self._room.source_of(self._session, stream).schema
+        times = {each.name: each.event_time for each in (*catalogue.streams, *streams)}
         for name, schema in schemas.items():
-            analyst.add_stream(name, schema)
+            analyst.add_stream(name, schema, times.get(name))
         columns = {name: schema.names for name, schema in schemas.items()}
         alive = catalogue.alive
         paths: tuple[Path, ...] = ()
@@ -180,6 +182,7 @@ class Roster:
             more, found = segments_of(
                 query, analyst, columns, (*catalogue.streams, *streams), self._cuts
             )
+            self._room.refuse_outputs(self._session, found[-1])
             names = {each.name for each in queues}
             queues = (*queues, *(each for each in more if each.name not in names))
             paths = (*paths, *found)

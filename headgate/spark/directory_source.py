@@ -12,15 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructType, VariantType
 
 from headgate.model.stream import Stream
 from headgate.spark.dead_letters import Letter
-from headgate.spark.jvm.row_files import STORAGE_ZONE as ZONE
 from headgate.spark.small_parquet import read_parquet
 from headgate.spark.source import MOST_TUPLES, Polled, Source
 from headgate.spark.text_reader import CORRUPT, TextReader
+from headgate.spark.types import arrow_schema, part_of
 
 log = logging.getLogger("headgate.spark")
 
@@ -57,11 +56,13 @@ def directory_source(
         return None
     if CORRUPT in schema.names or any(Path(path).glob("*=*/")):
         return None  # a column or columns that Spark fills
+    if stream.format == "parquet" and part_of(schema, (VariantType,)):
+        return None  # shredded, as Spark writes them, variants are columns that pyarrow cannot join
     read: Reader = _parquet
     if stream.format != "parquet":
         of_lines = {key: value for key, value in options.items() if key not in FILE_OPTIONS}
         read = TextReader(session, stream.format, of_lines, schema)
-    return DirectorySource(stream, Path(path), to_arrow_schema(schema, timezone=ZONE), read)
+    return DirectorySource(stream, Path(path), arrow_schema(schema), read)
 
 
 Reader = Callable[[Path, pa.Schema, bool], tuple[pa.Table, tuple[Letter, ...]]]

@@ -43,7 +43,7 @@ from headgate.spark.jvm.session import own_session
 from headgate.spark.members import Members
 from headgate.spark.outbox import LAST_S
 from headgate.spark.receivers import sink_of
-from headgate.spark.recovery import recover, refuse_old_results, resumed
+from headgate.spark.recovery import recover, refuse_old_results, refuse_other_zone, resumed
 from headgate.spark.rehearsal import Rehearsal
 from headgate.spark.sinks import FileSink
 from headgate.spark.store import Store
@@ -122,6 +122,7 @@ class SparkEngine:
         )
         self.members = Members(network, store.queues)
         try:
+            refuse_other_zone(session, self._journal, state)
             for stream in network.streams:
                 store.open(stream, partial(self._passed_on, stream.name))
             for path in network.paths:

@@ -10,16 +10,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from headgate.errors import QueryRefused, RecoveryRefused, UnknownName
 from headgate.model.query import Query
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.jvm.analysis import Analyst
+from headgate.spark.jvm.arrow_frames import frame_of
 from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
-from headgate.spark.jvm.row_files import STORAGE_ZONE as ZONE
+from headgate.spark.jvm.time_zone import SESSION_ZONE
 from headgate.spark.stream_log import train_file
+from headgate.spark.types import arrow_schema
 
 MANY_FILES, MOST_BYTES = 32, 64 << 20
 """Trains that are as many, and take no more all together, pass through the driver."""
@@ -45,6 +46,7 @@ def history_of(session: SparkSession, state: Path, text: str) -> DataFrame:
     streams = kept_trains(state)
     # Trains are small and many: Spark would make a task of every few dozen of them.
     session.conf.set("spark.sql.files.openCostInBytes", "4096")
+    session.conf.set(SESSION_ZONE, recorded_zone(state))
     for name, (schema, files) in streams.items():
         named = name.lower() in text.lower()  # of others nobody reads a train
         _view(session, name, schema, files if named else [])
@@ -101,6 +103,14 @@ def kept_trains(state: Path) -> dict[str, tuple[str, list[str]]]:
     return {name: (schema, files[name]) for name, schema in schemas.items()}
 
 
+def recorded_zone(state: Path) -> str:
+    """Return the time zone in which the queries of a state directory run."""
+    file = state / "journal.db"
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        row = db.execute("SELECT value FROM about WHERE key = 'zone'").fetchone()
+    return str(row[0]) if row else "UTC"  # an earlier version's, which had no other
+
+
 def _view(session: SparkSession, name: str, schema: str, files: list[str]) -> None:
     try:
         columns = cast(StructType, StructType.fromDDL(schema)).add(ARRIVED_AT, "double")
@@ -127,9 +137,9 @@ def _collected(
     try:
         if len(small) < MANY_FILES or sum(Path(file).stat().st_size for file in small) > MOST_BYTES:
             return None
-        wanted = to_arrow_schema(columns, timezone=ZONE)
+        wanted = arrow_schema(columns)
         table = pa.concat_tables([_read(file) for file in small]).combine_chunks()
-        frame = session.createDataFrame(table.select(wanted.names).cast(wanted), columns)
+        frame = frame_of(session, table.select(wanted.names), columns)
     except (OSError, KeyError, pa.ArrowException, *SPARK_ERRORS):
         return None  # retention has just removed one, say
     large = sorted(set(files).difference(small))

@@ -18,6 +18,7 @@ from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
 from headgate.spark.kafka_options import subscription_of
 from headgate.spark.malformed import tells_of_malformed, with_malformed
 from headgate.spark.stream_log import StreamLog
+from headgate.spark.types import refuse_columns
 from headgate.workloads.forest import SCHEMA
 
 log = logging.getLogger("headgate.spark")
@@ -87,6 +88,7 @@ def _checked(where: str, stream: Stream, source: DataFrame) -> DataFrame:
     for key, column in (("event_time", stream.event_time), ("arrival_time", stream.arrival_time)):
         if column is not None:
             _check_time(where, key, column, source.schema)
+    refuse_columns(source.sparkSession, stream, source.schema)
     return source
 
 

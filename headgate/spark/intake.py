@@ -14,6 +14,7 @@ from headgate.spark.ingest import end_ingest, start_ingest
 from headgate.spark.journal import Journal, Train
 from headgate.spark.jvm.errors import cause_of
 from headgate.spark.jvm.session import own_session
+from headgate.spark.jvm.time_zone import zone_of
 from headgate.spark.kafka_options import subscription_of
 from headgate.spark.kafka_source import KafkaSource
 from headgate.spark.polling import Line, Poller
@@ -44,6 +45,7 @@ class Intake:
         importance: Callable[[str], float],
     ) -> None:
         self._session, self._own = session, own_session(session)
+        self._zone = zone_of(session)
         self._journal, self._state, self._rows = journal, state, rows
         self._arrived, self._pause_s, self._now_s = arrived, pause_s, now_s
         self._ingests: dict[str, tuple[StreamingQuery, threading.Event]] = {}
@@ -69,7 +71,7 @@ class Intake:
         if stream.ingest != "spark" and not checkpoint.exists():
             source = self._polled(stream, log)
         if source is not None:
-            return partial(self._poll, Line(number, stream, log, source))
+            return partial(self._poll, Line(number, stream, log, source, self._zone))
         if stream.ingest == "driver":
             asked = (
                 "Structured Streaming has asked it before" if checkpoint.exists() else "it cannot"

@@ -11,7 +11,7 @@ from typing import Any
 
 from headgate.errors import RecoveryRefused
 
-VERSION = 3
+VERSION = 4
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE IF NOT EXISTS streams (name TEXT PRIMARY KEY, schema TEXT NOT NULL);
@@ -131,6 +131,13 @@ class Journal:
         with self._lock:
             self._db.close()
             self._guard.close()
+
+    def remember_zone(self, zone: str) -> str:
+        """Record the time zone of the first start; return the one on record."""
+        with self.transaction() as db:
+            db.execute("INSERT OR IGNORE INTO about VALUES ('zone', ?)", (zone,))
+            row = db.execute("SELECT value FROM about WHERE key = 'zone'").fetchone()
+            return str(row[0])
 
     def remember_stream(self, name: str, schema: str) -> None:
         """Holds a stream's schema against that of the last run."""
@@ -345,6 +352,11 @@ class Journal:
         with self.transaction() as db:
             db.execute("INSERT OR IGNORE INTO about VALUES ('version', ?)", (str(VERSION),))
             found = db.execute("SELECT value FROM about WHERE key = 'version'").fetchone()[0]
+            if found == "3":
+                # Until version 4 all queries ran in UTC, whatever the session's zone was.
+                found = str(VERSION)
+                db.execute("INSERT OR IGNORE INTO about VALUES ('zone', 'UTC')")
+                db.execute("UPDATE about SET value = ? WHERE key = 'version'", (found,))
         if found != str(VERSION):
             self.close()
             raise RecoveryRefused(

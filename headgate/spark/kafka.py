@@ -5,11 +5,14 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
 
 from headgate.errors import QueryRefused
 from headgate.model.query import ROW_KEY, Query, Sink
+from headgate.spark.jvm.arrow_frames import frame_of
 from headgate.spark.jvm.errors import SPARK_ERRORS
 from headgate.spark.outbox import row_keys
+from headgate.spark.sinks import whole_timestamps
 
 COLUMNS = ("key", "value", "headers", "topic", "partition")
 """What the connector reads."""
@@ -23,8 +26,9 @@ class Kafka:
     the record's key, unless the query says another, and a header in any case.
     """
 
-    def __init__(self, session: SparkSession, sink: Sink) -> None:
+    def __init__(self, session: SparkSession, sink: Sink, schema: StructType) -> None:
         self._session, self._options = session, sink.options
+        self._schema, self._patterns = schema, whole_timestamps(session, {})
 
     def __call__(self, table: pa.Table, key: str) -> None:
         writer = self.frame(table, key).write.format("kafka")
@@ -34,11 +38,12 @@ class Kafka:
         """Gives the records: key, value and headers."""
         columns = table.column_names
         keyed = table.append_column(ROW_KEY, pa.array(row_keys(table, key)))
-        rows = self._session.createDataFrame(keyed).coalesce(1)
+        schema = StructType([*self._schema.fields, StructField(ROW_KEY, StringType())])
+        rows = frame_of(self._session, keyed, schema).coalesce(1)
         header = F.struct(F.lit(ROW_KEY).alias("key"), F.col(ROW_KEY).cast("binary").alias("value"))
         records = {
             "key": F.col(ROW_KEY),
-            "value": F.to_json(F.struct(*(F.col(f"`{name}`") for name in columns))),
+            "value": F.to_json(F.struct(*(F.col(f"`{name}`") for name in columns)), self._patterns),
             "headers": F.array(header),
         }
         if "value" in columns and set(columns) <= set(COLUMNS):

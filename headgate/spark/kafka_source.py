@@ -21,13 +21,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it does not
     AdminClient,
     OffsetSpec,
 )
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from headgate.errors import RecordsLost
-from headgate.spark.jvm.row_files import STORAGE_ZONE as ZONE
 from headgate.spark.kafka_options import Subscription, reason_of
 from headgate.spark.source import Polled, Source
+from headgate.spark.types import arrow_schema
 
 log = logging.getLogger("headgate.spark")
 
@@ -56,7 +55,7 @@ class KafkaSource(Source):
     """
 
     def __init__(self, subscription: Subscription, schema: StructType) -> None:
-        self._told, self._schema = subscription, to_arrow_schema(schema, timezone=ZONE)
+        self._told, self._schema = subscription, arrow_schema(schema)
         client = subscription.client
         committed = client["isolation.level"] == "read_committed"
         self._level = (

@@ -8,11 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from headgate.errors import ConfigRefused, RecoveryRefused
 from headgate.model.window_ends import NEVER, Times
 from headgate.spark.files import flush, put
 from headgate.spark.sinks import HIDDEN
+from headgate.spark.small_parquet import with_spark_schema
 from headgate.spark.stream_log import StreamLog
 
 log = logging.getLogger("headgate.spark")
@@ -36,6 +38,8 @@ class LateTuples:
     def __init__(self, folder: str, stream_log: StreamLog) -> None:
         self._folder, self._log, self._turn = Path(folder), stream_log, threading.Lock()
         self._fails, stream = False, stream_log.stream
+        added = StructField(NUMBER, LongType()), StructField(WHY, StringType())
+        self._schema = StructType([*stream_log.schema.fields, *added])
         if taken := sorted({NUMBER, WHY}.intersection(map(str.lower, stream_log.schema.names))):
             raise _refused(stream, folder, f"no column {taken[0]} in the stream")
         try:
@@ -83,6 +87,7 @@ class LateTuples:
         why = ["no time" if time == NEVER else "late" for time in times[at].tolist()]
         table = table.append_column(NUMBER, pa.array(at + first_tuple))
         table = table.append_column(WHY, pa.array(why, pa.string()))
+        table = with_spark_schema(table, self._schema)
         temporary.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(table, temporary, use_dictionary=False)
         flush(temporary)

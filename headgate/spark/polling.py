@@ -18,6 +18,7 @@ from headgate.spark.files import flush_all
 from headgate.spark.journal import Journal, NewLetters, NewTrain, Train
 from headgate.spark.source import Polled, Source
 from headgate.spark.stream_log import StreamLog
+from headgate.spark.wall_clock import instants_of
 
 log = logging.getLogger("headgate.spark")
 
@@ -30,12 +31,17 @@ PATIENCE_S = 0.1
 
 @dataclass(eq=False)
 class Line:
-    """A stream on its way from its source to its log."""
+    """A stream on its way from its source to its log.
+
+    Args:
+        zone: the session's, for arrivals that are without one.
+    """
 
     number: int
     stream: Stream
     log: StreamLog
     source: Source
+    zone: str = "UTC"
     due_at_s: float = 0.0
     failing: bool = False
 
@@ -208,7 +214,7 @@ class Poller:
             return None
         arrived_s = np.full(polled.table.num_rows, self._now_s())
         if line.stream.arrival_time is not None:
-            instants = pc.cast(polled.table[line.stream.arrival_time], pa.timestamp("us", "UTC"))
+            instants = instants_of(polled.table[line.stream.arrival_time], line.zone)
             seconds = pc.cast(instants, pa.int64()).to_numpy().astype(np.float64) / 1e6
             arrived_s = np.where(np.isnan(seconds), arrived_s, seconds)
         table = polled.table.append_column(ARRIVED_AT, pa.array(arrived_s))

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from headgate.model.plan import Lane
 from headgate.model.window import ROW
+from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.errors import SPARK_ERRORS
 from headgate.spark.jvm.plan_runner import DriverLane, NeedsJob, PlanRunner
 from headgate.spark.lanes import Lanes
@@ -60,7 +61,8 @@ class Prepared:
         if lane == "driver":
             rows = trains.table()
             return self.group.split(rows, self._computed(rows, tag), names)
-        rows = self.group.job.frame(session, {self.group.stream: trains.frame(session)}).toArrow()
+        frames = {self.group.stream: trains.frame(session)}
+        rows = collected(self.group.job.frame(session, frames))
         if isinstance(self.group, WholeQuery):
             arrivals = pa.table({"_arrived_at_s": [trains.mean_arrived_at_s()]})
             return self.group.split(arrivals, rows, names)

@@ -4,6 +4,7 @@ import json
 import threading
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path as File
 
 import pyarrow as pa
@@ -14,7 +15,8 @@ from headgate.model.query import Deliver, Query
 from headgate.spark.jdbc import Jdbc, refuse_without_driver
 from headgate.spark.kafka import Kafka, refuse_without_connector
 from headgate.spark.outbox import Outbox
-from headgate.spark.sinks import FileSink, header_of
+from headgate.spark.sinks import FileSink, header_of, whole_timestamps
+from headgate.spark.types import output_schema
 
 MEMORY_ROWS = 100_000
 """Rows that a sink in memory keeps, if the query does not say."""
@@ -89,7 +91,11 @@ def sink_of(
     if sink.has_files:
         header = header_of(path.columns, sink.options) if sink.format == "csv" else None
         lines = session.sql(f"SELECT {header}").collect()[0] if header else [None]
-        return FileSink(sink, lines[0])
+        if sink.format != "parquet":
+            return FileSink(
+                replace(sink, options=whole_timestamps(session, sink.options)), lines[0]
+            )
+        return FileSink(sink, schema=output_schema(path))
     receiver: Deliver
     match sink.format:
         case "console":
@@ -99,7 +105,7 @@ def sink_of(
         case "jdbc":
             receiver = Jdbc(session, sink)
         case "kafka":
-            receiver = Kafka(session, sink)
+            receiver = Kafka(session, sink, output_schema(path))
         case _:
             assert deliver is not None
             receiver = deliver

@@ -5,15 +5,36 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path as File
 
+from pyspark.sql import SparkSession
+
 from headgate.errors import RecoveryRefused
 from headgate.model.network import Network, Path
 from headgate.spark.cursors import Cursors
 from headgate.spark.files import put, remove
 from headgate.spark.journal import Journal
+from headgate.spark.jvm.time_zone import SESSION_ZONE, same_zone, zone_of
 from headgate.spark.sinks import HIDDEN, FileSink
 from headgate.spark.store import Store
 
 log = logging.getLogger("headgate.spark")
+
+
+def refuse_other_zone(session: SparkSession, journal: Journal, state: File) -> None:
+    """Record the session's time zone at the first start, and refuse another at a later one.
+
+    Raises:
+        RecoveryRefused: names both zones; results of the two would not go together.
+    """
+    zone = zone_of(session)
+    recorded = journal.remember_zone(zone)
+    if recorded != zone and not same_zone(session, recorded, zone):
+        raise RecoveryRefused(
+            subject=f"state directory {state}",
+            expected=f"the time zone in which its queries began, {recorded}",
+            found=f"a Spark session in {zone}",
+            fix=f"set {SESSION_ZONE} to {recorded}, in the session that you pass in or under"
+            " spark.config of the pipeline file, or begin with a new state directory",
+        )
 
 
 def recover(

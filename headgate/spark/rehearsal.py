@@ -9,8 +9,9 @@ from math import inf
 from pathlib import Path as File
 from typing import TypeVar
 
-from pyspark.sql import SparkSession
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, NumericType, StructType
 
 from headgate.errors import CallTimedOut
 from headgate.model.network import Path
@@ -19,8 +20,8 @@ from headgate.model.stream import ARRIVED_AT
 from headgate.scheduler.statistics import PRIOR_SELECTIVITY
 from headgate.spark.executor import Executor
 from headgate.spark.files import remove
+from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.errors import SPARK_ERRORS
-from headgate.spark.outputs import quoted
 from headgate.spark.patience import within
 from headgate.spark.stream_log import Trains
 
@@ -61,14 +62,14 @@ INVENTED = {
 def invent(session: SparkSession, schema: StructType, rows: int, folder: File) -> Trains:
     """Gives a train of invented tuples of a schema, in a folder and in memory."""
     columns = [
-        f"{_value(field.dataType)} AS {quoted(field.name)}"
+        _value(field.dataType).alias(field.name)
         for field in schema.fields
         if field.name != ARRIVED_AT
     ]
     path = str(folder / f"{rows}.parquet")
-    frame = session.range(0, rows, 1, 1).selectExpr(*columns, f"0D AS {ARRIVED_AT}")
+    frame = session.range(0, rows, 1, 1).select(*columns, F.lit(0.0).alias(ARRIVED_AT))
     frame.write.mode("overwrite").parquet(path)
-    table = frame.toArrow()
+    table = collected(frame)
     return Trains(schema, [path], rows, lambda: table)
 
 
@@ -279,10 +280,8 @@ def _parts(paths: Sequence[Path], few_s: float, many_s: float) -> dict[str, Quer
     return {path.known_as: part for path in paths}
 
 
-def _value(kind: DataType) -> str:
-    name = kind.simpleString()
-    if name in INVENTED:
-        return INVENTED[name]
-    if name.startswith(("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")):
-        return f"CAST(id % 97 AS {name})"
-    return f"CAST(NULL AS {name})"
+def _value(kind: DataType) -> Column:
+    if isinstance(kind, NumericType):
+        return (F.col("id") % 97).cast(kind)
+    text = INVENTED.get(kind.simpleString())
+    return F.lit(None).cast(kind) if text is None else F.expr(text)

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.files import remove
 from headgate.spark.journal import Train
-from headgate.spark.jvm.row_files import STORAGE_ZONE as ZONE
+from headgate.spark.jvm.arrow_frames import frame_of
 from headgate.spark.stream_log import Trains
+from headgate.spark.types import arrow_schema
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class QueuedTrains(Trains):
     """Trains of a queue: what a job reads is handed over, not looked up."""
 
     def frame(self, session: SparkSession) -> DataFrame:
-        return session.createDataFrame(self.table())
+        return frame_of(session, self.table(), self.schema)
 
     def mean_arrived_at_s(self) -> float:
         return float(np.mean(self.table()[ARRIVED_AT].to_numpy()))
@@ -65,7 +65,7 @@ class SegmentQueue:
 
     def __init__(self, stream: str, schema: StructType, folder: File) -> None:
         self.stream, self.schema = stream, schema
-        self.arrow_schema = to_arrow_schema(schema, timezone=ZONE)
+        self.arrow_schema = arrow_schema(schema)
         self.next_number = 0
         self.tuple_bytes = 0.0
         self._folder = folder

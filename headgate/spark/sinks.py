@@ -6,10 +6,14 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from headgate.model.query import Sink
 from headgate.spark.outputs import quoted
-from headgate.spark.small_parquet import parquet_of
+from headgate.spark.small_parquet import parquet_of, with_spark_schema
+
+MICROSECONDS = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 
 HIDDEN = "_unfinished"
 """Readers of a results folder pass over names that begin with an underscore."""
@@ -20,12 +24,16 @@ class FileSink:
 
     Args:
         header: the line that every file of text begins with.
+        schema: of the results, for files of Parquet.
     """
 
-    def __init__(self, sink: Sink, header: str | None = None) -> None:
+    def __init__(
+        self, sink: Sink, header: str | None = None, schema: StructType | None = None
+    ) -> None:
         self.format = sink.format
         self.folder = Path(sink.path)
         self._options, self._header = sink.options, header
+        self._schema = schema
         (self.folder / HIDDEN).mkdir(parents=True, exist_ok=True)
 
     def names(self, first_train: int, end_train: int) -> tuple[Path, Path]:
@@ -49,6 +57,8 @@ class FileSink:
         Makes the folder again where somebody has removed it.
         """
         if self.format == "parquet":
+            if self._schema is not None:
+                table = with_spark_schema(table, self._schema)
             data: Any = parquet_of(table, self._options.get("compression"))
         else:
             lines = table.column(0).to_pylist()
@@ -107,6 +117,22 @@ def line_of(
         # `to_csv` has no text for a row whose only value is NULL; Spark's file writer puts this.
         return f"CASE WHEN ({outputs[0]}) IS NULL THEN '\"\"' ELSE to_csv({row}) END"
     return f"to_csv({row})"
+
+
+def whole_timestamps(session: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
+    """Return options of JSON or CSV by which timestamps are written whole.
+
+    Spark's own pattern has three digits of a second and no seconds of an offset, such as +00:53:28,
+    Berlin's before 1893. A pattern that the user has chosen stays.
+    """
+    legacy = str(session.conf.get("spark.sql.legacy.timeParserPolicy")).upper() == "LEGACY"
+    patterns = {
+        # SimpleDateFormat, which the legacy policy uses, knows no seconds of an offset.
+        "timestampFormat": MICROSECONDS + ("XXX" if legacy else "XXXXX"),
+        "timestampNTZFormat": MICROSECONDS,
+    }
+    chosen = {key.lower() for key in options}
+    return {**{key: patterns[key] for key in patterns if key.lower() not in chosen}, **options}
 
 
 def header_of(names: Sequence[str], options: Mapping[str, str]) -> str | None:

@@ -5,10 +5,15 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql.types import StructType
 
 LARGE_ROWS, LARGE_BYTES = 2000, 1 << 20
 """Below the first, dictionaries, statistics and compression cost more than they save: a file has a
 block anyway. Below the second, so do threads."""
+
+
+SPARK_SCHEMA = "org.apache.spark.sql.parquet.row.metadata"
+"""The key under which Spark keeps the schema of a Parquet file in its footer."""
 
 
 def parquet_of(table: pa.Table, compression: str | None = None) -> Any:
@@ -22,6 +27,14 @@ def parquet_of(table: pa.Table, compression: str | None = None) -> Any:
         table, made, compression=how, use_dictionary=large and flat, write_statistics=large
     )
     return made.getvalue()
+
+
+def with_spark_schema(table: pa.Table, schema: StructType) -> pa.Table:
+    """Return a table whose file has Spark's schema in its footer.
+
+    By it Spark reads types for which Parquet has none: intervals, variants, collations.
+    """
+    return table.replace_schema_metadata({SPARK_SCHEMA: schema.json()})
 
 
 def read_parquet(file: Path) -> pa.Table:

@@ -1,21 +1,22 @@
 """Sources that the driver asks itself: no trigger of Structured Streaming between tuple and log."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from headgate.model.stream import Rows, Stream
 from headgate.spark.clock import Clock
 from headgate.spark.dead_letters import Letter
 from headgate.spark.directory_source import directory_source
-from headgate.spark.jvm.row_files import STORAGE_ZONE as ZONE
+from headgate.spark.jvm.time_zone import zone_of
 from headgate.spark.row_reader import RowReader
 from headgate.spark.source import MOST_TUPLES, Polled, Source
+from headgate.spark.types import ZONE, arrow_schema
+from headgate.spark.wall_clock import has_instants, tzinfo_of, with_zone
 from headgate.workloads.forest import arrivals_of, sensor_readings
 
 
@@ -24,7 +25,7 @@ def polled_source(
 ) -> Source | None:
     """Gives the source that the driver asks itself; None where Structured Streaming must."""
     if rows is not None:
-        return RowSource(stream, schema, rows)
+        return RowSource(stream, schema, rows, zone_of(session))
     if stream.format == "headgate":
         return GeneratorSource(dict(stream.options))
     return directory_source(session, stream, schema)
@@ -64,11 +65,18 @@ class RowSource(Source):
     """Tuples of a Python iterator; `rows(n)` begins with the n-th, so that a restart goes on.
 
     A value that does not fit its column makes the tuple a dead letter.
+
+    Args:
+        zone: the session's; a TIMESTAMP without one is in it.
     """
 
-    def __init__(self, stream: Stream, schema: StructType, rows: Rows) -> None:
+    def __init__(self, stream: Stream, schema: StructType, rows: Rows, zone: str = ZONE) -> None:
         self._stream, self._rows = stream, rows
-        self._schema = to_arrow_schema(schema, timezone=ZONE)
+        self._schema = arrow_schema(schema)
+        # Arrow takes a time without a zone for one in UTC.
+        self._zone = zone
+        instants = [field for field in self._schema if has_instants(field.type)]
+        self._without_zone = [] if zone == ZONE else instants
         self._next = 0
         self._reader: RowReader | None = None
         self._last: Polled | None = None
@@ -90,7 +98,7 @@ class RowSource(Source):
             return None
         letters: tuple[Letter, ...] = ()
         try:
-            table = pa.Table.from_pylist([dict(row) for row in rows], schema=self._schema)
+            table = self._table(rows)
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             table, letters = self._one_by_one(rows)
         self._last = Polled(table, {"row": str(self._next + len(rows))}, letters)
@@ -104,6 +112,14 @@ class RowSource(Source):
         if self._reader is not None:
             self._reader.close()
 
+    def _table(self, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+        values = [dict(row) for row in rows]
+        for field in self._without_zone:
+            for row in values:
+                if field.name in row:
+                    row[field.name] = with_zone(row[field.name], field.type, tzinfo_of(self._zone))
+        return pa.Table.from_pylist(values, schema=self._schema)
+
     @property
     def _batch(self) -> int:
         return int(self._stream.options.get("rowsPerPoll", "1000"))
@@ -112,7 +128,7 @@ class RowSource(Source):
         tables, letters = [], []
         for number, row in enumerate(rows, self._next):
             try:
-                tables.append(pa.Table.from_pylist([dict(row)], schema=self._schema))
+                tables.append(self._table([row]))
             except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
                 letters.append(Letter(f"row {number}", repr(row), str(error)))
         table = pa.concat_tables(tables) if tables else self._schema.empty_table()

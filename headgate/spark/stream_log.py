@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, StructField, StructType
 
 from headgate.errors import RecoveryRefused, TrainUnreadable
@@ -20,11 +19,12 @@ from headgate.model.stream import ARRIVED_AT
 from headgate.spark.dead_letters import LetterFile
 from headgate.spark.files import flush, flush_all, put, remove, size_of
 from headgate.spark.journal import Journal, NewLetters, NewTrain, Train
+from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.errors import SPARK_ERRORS
-from headgate.spark.jvm.row_files import STORAGE_ZONE as ZONE
 from headgate.spark.malformed import FILE, RECORD, letters_of, malformed_in, readable
 from headgate.spark.small_parquet import parquet_of
 from headgate.spark.train_cache import TrainCache
+from headgate.spark.types import arrow_schema
 
 ARRIVED = StructField(ARRIVED_AT, DoubleType())
 
@@ -79,7 +79,7 @@ class StreamLog:
         self._reached, self._cache = reached, cache
         self.stream_schema = schema
         self.schema = StructType([*schema.fields, ARRIVED])
-        self.arrow_schema = to_arrow_schema(self.schema, timezone=ZONE)
+        self.arrow_schema = arrow_schema(self.schema)
         self._journal = journal
         self._folder = state / "log" / stream
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -218,7 +218,10 @@ class StreamLog:
 
     def _read(self, number: int) -> pa.Table:
         try:
-            table = pq.read_table(self.path(number), partitioning=None)
+            # Earlier versions had Spark write INT96, which in nanoseconds ends in 2262.
+            table = pq.read_table(
+                self.path(number), partitioning=None, coerce_int96_timestamp_unit="us"
+            )
         except (pa.ArrowException, OSError) as error:
             cause = str(error).splitlines()[0]
             raise TrainUnreadable(
@@ -245,7 +248,7 @@ class StreamLog:
         if self._expected_tuples > DRIVER_TUPLES:
             return None
         try:
-            return batch.toArrow()
+            return collected(batch)
         except SPARK_ERRORS:
             return None  # above spark.driver.maxResultSize, say: Spark's own writer tells
 

@@ -247,6 +247,10 @@ class Timeline:
         """Gives the trains first, ..., end − 1."""
         return TimelineTrains(StructType(), (), tuples, lambda: pa.table({}), first, end)
 
+    def place_type(self, stream: str, axis: Axis) -> pa.DataType:
+        """Return the type of places in a stream: that of its event times, or of numbers."""
+        return pa.int64() if axis == "rows" else self._times[stream].type
+
     def tuples(self, first: int, end: int) -> int:
         """Counts the tuples of its trains first, ..., end − 1."""
         return sum(each.tuples for each in self._between(first, end))

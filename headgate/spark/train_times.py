@@ -1,5 +1,6 @@
 """The times of a stream's tuples, train by train, and which of them are late."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,16 @@ class TrainTimes:
         """Whether tuples have a time."""
         return self._column is not None
 
+    @property
+    def type(self) -> pa.DataType:
+        """The type of the times, which have no zone where the stream's column has none."""
+        schema = self._log.arrow_schema
+        kind: pa.DataType = schema.field(self._name(schema.names)).type
+        return kind
+
+    def _name(self, names: Sequence[str]) -> str:
+        return next(name for name in names if name.lower() == str(self._column).lower())
+
     def of(self, train: int) -> Times:
         """Gives the times of a train's tuples, in microseconds since 1970."""
         if train in self._kept:
@@ -47,8 +58,7 @@ class TrainTimes:
         table = self._log.table(train, train + 1)
         if self._column is None:
             return np.full(table.num_rows, NEVER)
-        name = next(n for n in table.column_names if n.lower() == self._column.lower())
-        column: Any = table[name]
+        column: Any = table[self._name(table.column_names)]
         microseconds = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64())
         times: Times = microseconds.fill_null(NEVER).to_numpy()
         self._kept[train] = times

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headgate.model.window import Axis
 from headgate.model.window_ends import Times
 
 
@@ -25,13 +24,11 @@ def window_bound(windows: Any, field: str) -> Times:
     return numbers_of(pa.chunked_array(chunks))
 
 
-def window_column(ends: Times, size: int, axis: Axis) -> Any:
-    """Return the windows with some ends, as a column of `start` and `end`."""
-    arrays = [_places(ends - size, axis), _places(ends, axis)]
+def window_column(ends: Times, size: int, kind: pa.DataType) -> Any:
+    """Return the windows with some ends, as a column of `start` and `end`.
+
+    Args:
+        kind: the type of both: that of the stream's times, or of numbers.
+    """
+    arrays = [pa.array(places.astype(np.int64)).cast(kind) for places in (ends - size, ends)]
     return pa.StructArray.from_arrays(arrays, ["start", "end"])
-
-
-def _places(places: Times, axis: Axis) -> Any:
-    """Return places as a column: instants, or numbers of tuples."""
-    numbers = pa.array(places.astype(np.int64))
-    return numbers if axis == "rows" else numbers.cast(pa.timestamp("us", tz="UTC"))

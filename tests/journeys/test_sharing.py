@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from headgate.spark.windowed import Windowed
 from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
 from sources import balanced, consume, gate_over, write_readings
@@ -13,7 +14,6 @@ from sources import balanced, consume, gate_over, write_readings
 from headgate.model.events import StepFinished
 from headgate.runtime import Drawing
 from headgate.spark.executor import Executor
-from headgate.spark.windowed import Windowed
 
 pytestmark = pytest.mark.spark
 

@@ -1,4 +1,4 @@
-"""Windows and sessions over unusual rows: clocks that change, old times, odd keys, wide rows."""
+"""Windows and sessions over unusual rows: old times, odd keys, wide rows."""
 
 import csv
 import math
@@ -49,37 +49,6 @@ def run(
     assert report is not None
     assert not report.errors
     return folder / "state" / "results"
-
-
-@pytest.mark.parametrize(
-    "kind", ["TIMESTAMP", pytest.param("TIMESTAMP_NTZ", marks=pytest.mark.long)]
-)
-def test_clocks_that_change_change_no_window(
-    spark: SparkSession, tmp_path: Path, kind: str
-) -> None:
-    berlin = spark.newSession()
-    berlin.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
-    changes = (datetime(2024, 3, 30, 20, tzinfo=UTC), datetime(2024, 10, 26, 20, tzinfo=UTC))
-    times = [start + timedelta(minutes=10 * n) for start in changes for n in range(200)]
-    times.append(times[-1] + timedelta(days=3))
-    zone = None if kind == "TIMESTAMP_NTZ" else "UTC"
-    column = pa.array([each.replace(tzinfo=None) for each in times], pa.timestamp("us"))
-    table = pa.table({"ts": column.cast(pa.timestamp("us", tz=zone))})
-    texts = {
-        "hours": "SELECT date_format(window.start, 'yyyy-MM-dd HH:mm') AS h, count(*) AS n,"
-        " hour(min(ts)) AS f FROM s [RANGE 1 HOUR]",
-        "days": "SELECT count(*) AS n, date_format(window.start, 'MM-dd HH') AS d"
-        " FROM s GROUP BY window(ts, '1 day')",
-        "sessions": "SELECT count(*) AS n FROM s GROUP BY session_window(ts, '1 day')",
-    }
-    results = run(berlin, tmp_path, [table], f"ts {kind}", texts)
-    assert berlin.conf.get("spark.sql.session.timeZone") == "Europe/Berlin"
-    by_hour = Counter((each.strftime("%Y-%m-%d %H:00"), each.hour) for each in times[:-1])
-    expected = Counter((hour, n, first) for (hour, first), n in by_hour.items())
-    assert committed_rows(results / "hours") == expected
-    by_day = Counter(each.strftime("%m-%d 00") for each in times[:-1])
-    assert committed_rows(results / "days") == Counter((n, day) for day, n in by_day.items())
-    assert committed_rows(results / "sessions") == {(200,): 2}
 
 
 def test_times_before_1970(spark: SparkSession, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from headgate import Stream
+from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.source import Polled, Source
 from headgate.spark.sources import polled_source
 
@@ -40,7 +41,7 @@ def read_as_spark(
 ) -> Polled:
     """Holds what the driver reads against `spark.read`."""
     polled = polled_of(source_over(own, kind, folder, ddl, options))
-    read = own.read.format(kind).schema(ddl).options(**options).load(str(folder)).toArrow()
+    read = collected(own.read.format(kind).schema(ddl).options(**options).load(str(folder)))
     assert polled.table.schema.names == read.schema.names
     assert polled.table.schema.types == read.schema.types
     assert sorted_rows(polled.table) == sorted_rows(read)

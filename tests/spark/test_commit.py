@@ -14,9 +14,9 @@ from headgate.model.query import Query, Sink
 from headgate.spark.commits import Work
 from headgate.spark.cursors import Cursors
 from headgate.spark.executor import Executor
-from headgate.spark.outputs import Output
 from headgate.spark.journal import Journal
 from headgate.spark.outbox import Outbox
+from headgate.spark.outputs import Output
 from headgate.spark.recovery import recover
 from headgate.spark.sinks import FileSink
 

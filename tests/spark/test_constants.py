@@ -7,6 +7,8 @@ from math import nan
 import duckdb
 import pyarrow as pa
 import pytest
+from headgate.spark.constants import ConstantsGroup, alike, constants_group_of, fits
+from headgate.spark.projection import Projection
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
@@ -16,8 +18,6 @@ from headgate.model.network import Path
 from headgate.model.query import Query
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.sharing.sharing_plan import LEAST_ALIKE, Part, parts_of
-from headgate.spark.constants import ConstantsGroup, alike, constants_group_of, fits
-from headgate.spark.projection import Projection
 
 pytestmark = pytest.mark.spark
 

@@ -3,12 +3,12 @@
 from itertools import permutations
 
 import pytest
+from headgate.spark.analysis import Analyst
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from headgate.model.network import Condition
-from headgate.spark.analysis import Analyst
 from headgate.spark.filter_order import Figures, best_order, expected_s
 
 parts = st.floats(0.0, 1.0)

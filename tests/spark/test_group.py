@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from headgate.spark.analysis import Analyst
+from headgate.spark.constants import ConstantsGroup
 from pyspark.sql import SparkSession
 
 from headgate.model.network import Path as QueryPath
 from headgate.model.query import Query, Sink
 from headgate.runtime.registration import registered
-from headgate.spark.analysis import Analyst
-from headgate.spark.sharing.sharing_plan import LEAST_ALIKE
-from headgate.spark.constants import ConstantsGroup
 from headgate.spark.executor import Executor
-from headgate.spark.outputs import MOST, Output
 from headgate.spark.journal import Journal
 from headgate.spark.jvm.errors import cause_of
-from headgate.spark.rehearsal import invent
 from headgate.spark.jvm.session import own_session
+from headgate.spark.outputs import MOST, Output
+from headgate.spark.rehearsal import invent
+from headgate.spark.sharing.sharing_plan import LEAST_ALIKE
 from headgate.spark.sinks import FileSink
 from headgate.spark.stream_log import StreamLog, Trains
 from headgate.spark.train_cache import TrainCache

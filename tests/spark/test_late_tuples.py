@@ -1,5 +1,6 @@
 """Tuples that come too late for windows are put aside, each once, before the journal goes on."""
 
+import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from headgate.model.window_ends import NEVER
 from headgate.spark.entries import Entries
 from headgate.spark.journal import Journal
 from headgate.spark.late_tuples import LateTuples
+from headgate.spark.small_parquet import SPARK_SCHEMA
 from headgate.spark.stream_log import StreamLog
 from headgate.spark.train_cache import TrainCache
 
@@ -48,6 +50,17 @@ def append(log: StreamLog, journal: Journal, *times: int | None) -> np.ndarray:
     journal.add_trains([new])
     log.added(new)
     return np.array([NEVER if time is None else time for time in times])
+
+
+def test_spark_reads_the_types_of_the_stream(tmp_path: Path, journal: Journal) -> None:
+    log = log_of(tmp_path / "state", journal)
+    late = LateTuples(str(tmp_path / "late"), log)
+    times = append(log, journal, 1, 2)
+    assert late.put(0, 0, np.array([True, False]), times)
+    (file,) = (tmp_path / "late").glob("*.parquet")
+    schema = StructType.fromJson(json.loads(pq.read_metadata(file).metadata[SPARK_SCHEMA.encode()]))
+    kinds = "struct<v:int,ts:timestamp,_arrived_at_s:double,_number:bigint,_why:string>"
+    assert schema.simpleString() == kinds
 
 
 def found(folder: Path) -> list[tuple[str, int, int, str]]:

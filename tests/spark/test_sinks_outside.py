@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from derby import Database
+from polled import schema_of
 from pyspark.sql import SparkSession
 
 from headgate.model.query import Sink
@@ -95,7 +96,8 @@ def test_a_column_that_the_table_lacks_is_named(database: Database) -> None:
 
 def test_a_record_of_kafka_has_the_key_to_know_it_by(spark: SparkSession) -> None:
     options = {"kafka.bootstrap.servers": "localhost:9092", "topic": "fires"}
-    kafka = Kafka(spark, Sink(format="kafka", options=options))
+    sink = Sink(format="kafka", options=options)
+    kafka = Kafka(spark, sink, schema_of(spark, "a BIGINT, b STRING"))
     frame = kafka.frame(pa.table({"a": [1, 2], "b": ["x", None]}), "hot/0-3")
     header = "array<struct<key:string,value:binary>>"
     assert frame.schema.simpleString() == f"struct<key:string,value:string,headers:{header}>"
@@ -103,6 +105,7 @@ def test_a_record_of_kafka_has_the_key_to_know_it_by(spark: SparkSession) -> Non
         ("hot/0-3/0", '{"a":1,"b":"x"}'),
         ("hot/0-3/1", '{"a":2}'),
     ]
+    kafka = Kafka(spark, sink, schema_of(spark, "key STRING, value STRING"))
     own = kafka.frame(pa.table({"key": ["k"], "value": ["v"]}), "hot/4-4").collect()
     assert [(row.key, row.value) for row in own] == [("k", "v")]
     assert own[0].headers[0].asDict() == {"key": "headgate_key", "value": b"hot/4-4/0"}

@@ -849,24 +849,6 @@ public class PlanRunner {
     }
   }
 
-  /** Return a frame of the rows of a file in Arrow's stream format. */
-  public static Dataset rows(SparkSession session, String file, String schema) throws Exception {
-    final byte[][] all = batches(file);
-    final int[] at = {0};
-    Iterator bytes =
-        new scala.collection.AbstractIterator() {
-          public boolean hasNext() {
-            return at[0] < all.length;
-          }
-
-          public Object next() {
-            return all[at[0]++];
-          }
-        };
-    return ArrowConverters$.MODULE$.toDataFrame(
-        bytes, (StructType) DataType.fromJson(schema), session, ZONE, false, false);
-  }
-
   /** Interrupt the call that runs under a tag, within the next rows that it reads. */
   public static void cancel(String tag) {
     TaskContextImpl context = (TaskContextImpl) RUNNING.get(tag);

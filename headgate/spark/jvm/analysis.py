@@ -8,10 +8,12 @@ from typing import Any
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
+    DataType,
     DoubleType,
     LongType,
     StructField,
     StructType,
+    TimestampNTZType,
     TimestampType,
 )
 
@@ -36,6 +38,7 @@ from headgate.model.window import (
 )
 from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
 from headgate.spark.jvm.plans import Plan, Plans
+from headgate.spark.jvm.time_zone import same_zone, zone_of
 
 
 @dataclass(frozen=True)
@@ -69,18 +72,46 @@ class Analyst:
         self._session = session
         self.plans = Plans(session)
         self._schemas: dict[str, StructType] = {}
+        self._event_times: dict[str, str | None] = {}
         self._relations: dict[tuple[str, ...], DataFrame] = {}
 
-    def add_stream(self, name: str, schema: StructType) -> None:
+    def add_stream(self, name: str, schema: StructType, event_time: str | None = None) -> None:
         """Make a stream known under its name."""
         self._schemas[name] = schema
-        relation = self._relation((name, schema.json()), _stream_relation(schema))
+        self._event_times[name] = event_time
+        columns = _stream_relation(schema, self._time_type(name))
+        relation = self._relation((name, columns.json()), columns)
         relation.select(*_quoted(schema.names)).createOrReplaceTempView(name)
 
     def drop_stream(self, name: str) -> None:
         """Make a stream unknown."""
         self._session.catalog.dropTempView(name)
         del self._schemas[name]
+
+    def _time_type(self, stream: str) -> DataType:
+        """Return the type of a stream's event times, and so of its windows' start and end."""
+        column = str(self._event_times[stream]).lower()
+        types = {field.name.lower(): field.dataType for field in self._schemas[stream].fields}
+        wall_clock = isinstance(types.get(column), TimestampNTZType)
+        return TimestampNTZType() if wall_clock else TimestampType()
+
+    def refuse_two_clocks(self, query: Query, inputs: Sequence[Input]) -> None:
+        """Refuse to order instants and wall-clock times together, unless the zone is UTC.
+
+        In microseconds since 1970, in which windows are computed, they differ by the offset.
+
+        Raises:
+            QueryRefused: streams of the query have event times of both kinds.
+        """
+        kinds = {type(self._time_type(each.stream)) for each in inputs}
+        by_time = inputs[0].window.axis == "time"
+        session = self._session
+        if by_time and len(kinds) > 1 and not same_zone(session, zone_of(session), "UTC"):
+            raise QueryRefused(
+                query=query.name, clause="FROM",
+                reason="reads streams by time of which one has a TIMESTAMP as its event_time and"
+                " another a TIMESTAMP_NTZ", fix="declare all of them with one of the two types",
+            )  # fmt: skip
 
     def read(self, query: Query, text: str, axes: Sequence[Axis] = ()) -> Reading:
         """Return Spark's reading of a text; nothing is executed.
@@ -97,7 +128,8 @@ class Analyst:
         plan = self.plans.of(frame)
         calls = tuple(_calls(self.plans.queries.windowCalls(parsed)))
         lines = self.plans.queries.describe(plan.java).splitlines()
-        return _reading(lines, tuple(frame.columns), calls, inputs, plan)
+        reading = _reading(lines, tuple(frame.columns), calls, inputs, plan)
+        return replace(reading, schema=frame._jdf.schema().json())
 
     def frame(self, query: Query) -> DataFrame:
         """Return a text without windows as a frame; nothing is executed.
@@ -136,7 +168,7 @@ class Analyst:
             whole = (Operator(kind="whole", expressions=(query.sql,)),)
             return Path(
                 query=query, stream=stream, columns=reading.columns, operators=whole,
-                key=plan.key, plan=plan,
+                schema=reading.schema, key=plan.key, plan=plan,
             )  # fmt: skip
         operators = [Operator(kind="project", expressions=tuple(o.text for o in parts.outputs))]
         if parts.conditions:
@@ -145,7 +177,8 @@ class Analyst:
         return Path(
             query=query, stream=stream, columns=reading.columns, operators=tuple(operators),
             conditions=tuple(Condition(c.text, c.never_fails, c.calls) for c in parts.conditions),
-            calls=any(output.calls for output in parts.outputs), key=plan.key, plan=plan,
+            calls=any(output.calls for output in parts.outputs), schema=reading.schema,
+            key=plan.key, plan=plan,
         )  # fmt: skip
 
     def segments(self, path: Path, first: Path, rest: Path) -> tuple[Path, Path]:
@@ -154,7 +187,8 @@ class Analyst:
         parts, schema = path.plan.parts, self._schemas[path.stream]
         assert parts is not None
         count = len(first.conditions)
-        queue = self._relation((rest.stream, schema.json()), _stream_relation(schema))
+        columns = _stream_relation(schema, self._time_type(path.stream))
+        queue = self._relation((rest.stream, columns.json()), columns)
         head, tail = parts.first(count, schema.names), parts.rest(count, queue)
         return replace(first, plan=head, key=head.key), replace(rest, plan=tail, key=tail.key)
 
@@ -235,11 +269,12 @@ class Analyst:
         for number, stream in names.items():
             schema, axis = self._schemas[stream], axes[number]
             view, given = f"{MARK}{number}", f"{GIVEN}{number}"
-            columns = _input_relation(schema, number, len(axes), axis)
-            relation = self._relation((view, stream, schema.json(), axis, str(len(axes))), columns)
+            window = _window_field(LongType() if axis == "rows" else self._time_type(stream))
+            columns = _input_relation(schema, number, len(axes), axis, window)
+            relation = self._relation((view, stream, columns.json()), columns)
             relation.select(*_quoted(schema.names)).createOrReplaceTempView(view)
-            window = self._relation((given, axis), StructType([_window_field(axis)]))
-            window.createOrReplaceTempView(given)
+            one_window = StructType([window])
+            self._relation((given, one_window.json()), one_window).createOrReplaceTempView(given)
         return names
 
     def _relation(self, key: tuple[str, ...], schema: StructType) -> DataFrame:
@@ -283,30 +318,31 @@ def _quoted(names: Sequence[str]) -> list[str]:
     return ["`" + name.replace("`", "``") + "`" for name in names]
 
 
-def _window_field(axis: Axis) -> StructField:
-    kind = LongType() if axis == "rows" else TimestampType()
+def _window_field(kind: DataType) -> StructField:
     return StructField(WINDOW, StructType([StructField("start", kind), StructField("end", kind)]))
 
 
-def _stream_relation(schema: StructType) -> StructType:
+def _stream_relation(schema: StructType, time_type: DataType) -> StructType:
     """Return the columns of a stream with those that no user sees."""
     hidden = [
         StructField(ARRIVED_AT, DoubleType()),
         StructField(TIME, LongType()),
         StructField(ROW, LongType()),
-        _window_field("time"),
+        _window_field(time_type),
     ]
     return StructType([*schema.fields, *hidden])
 
 
-def _input_relation(schema: StructType, number: int, count: int, axis: Axis) -> StructType:
+def _input_relation(
+    schema: StructType, number: int, count: int, axis: Axis, window: StructField
+) -> StructType:
     """Return the columns of a relation with a window, with those that no user sees."""
     others = [other for other in range(count) if other != number and axis == "rows"]
     hidden = [
         StructField(time_column(number), LongType()),
         StructField(arrival_column(number), DoubleType()),
         *(StructField(seen_column(number, other), LongType()) for other in others),
-        _window_field(axis),
+        window,
     ]
     return StructType([*schema.fields, *hidden])
 

@@ -7,21 +7,19 @@ from uuid import uuid4
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql import SparkSession
 
 from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
 from headgate.spark.jvm.java_classes import java_class
 from headgate.spark.jvm.plans import Plan, struct_of
 from headgate.spark.jvm.row_files import (
-    STORAGE_ZONE,
     NoRoom,
     folders,
     read_rows,
     row_files,
     write_rows,
 )
+from headgate.spark.types import arrow_schema
 
 SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
@@ -100,24 +98,11 @@ class DriverLane:
             raise NeedsJob(reason_of(error)) from error
         if rest is None or java.windowPlace() < 0:
             return None
-        schema = to_arrow_schema(struct_of(java.schema()), timezone=STORAGE_ZONE)
+        schema = arrow_schema(struct_of(java.schema()))
         partial = PlanRunner(java, schema, self._folders)
         final = PlanRunner(rest, plan.arrow_schema, self._folders)
         key = int(plan.plans.shared.id(java.physical()))
         return SplitPlan(partial, final, int(java.windowPlace()), key)
-
-    def frame(self, session: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
-        """Return rows as a frame of one partition, in their order."""
-        for folder in self._folders:
-            try:
-                with row_files(folder, 1) as (name,):
-                    write_rows(name, table)
-                    rows = self._static.rows(session._jsparkSession, name, schema.json())
-                    return DataFrame(rows, session).coalesce(1)
-            except NoRoom:
-                if folder == self._folders[-1]:
-                    raise
-        raise AssertionError("there is a folder")
 
     def cancel(self, tag: str) -> None:
         """Interrupt the call that runs under a tag, if one does."""

@@ -9,12 +9,11 @@ from typing import Any
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from headgate.model.reading import NotPossible
 from headgate.spark.jvm.java_classes import java_class
-from headgate.spark.jvm.row_files import STORAGE_ZONE
+from headgate.spark.types import arrow_schema
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class Plan:
     @cached_property
     def arrow_schema(self) -> pa.Schema:
         """Arrow's type of the rows that come out."""
-        return to_arrow_schema(self.schema, timezone=STORAGE_ZONE)
+        return arrow_schema(self.schema)
 
     @cached_property
     def key(self) -> int:

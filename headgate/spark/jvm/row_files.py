@@ -11,9 +11,6 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-STORAGE_ZONE = "UTC"
-"""The zone of timestamps that are stored or handed over: instants, whatever a query's zone is."""
-
 SHARED_MEMORY = Path("/dev/shm")
 _FULL = (ENOSPC, EDQUOT)
 

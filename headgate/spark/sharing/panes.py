@@ -27,6 +27,7 @@ class Panes:
 
     def __init__(self, timeline: Timeline, stream: str, view: str, axis: Axis) -> None:
         self._timeline, self._stream, self._view, self._axis = timeline, stream, view, axis
+        self._kind = timeline.place_type(stream, axis)
         self._width = 0
         self._partials: dict[int, pa.Table | None] = {}
         self.nbytes = 0
@@ -67,7 +68,7 @@ class Panes:
         panes, ends = windows_of(window, starts, before, after)
         if not len(panes):
             return None
-        windows = window_column(ends, window.size, self._axis)
+        windows = window_column(ends, window.size, self._kind)
         name = partial.column_names[split.window]
         rows = partial.take(panes).set_column(split.window, name, windows)
         return split.final({PARTIAL: rows})
@@ -93,7 +94,7 @@ class Panes:
             return None
         ends = (rows.place // self._width + 1) * self._width
         table = rows.table.drop_columns([ARRIVED_AT])
-        table = table.append_column(WINDOW, window_column(ends, self._width, self._axis))
+        table = table.append_column(WINDOW, window_column(ends, self._width, self._kind))
         partial = split.partial({self._view: table})
         return partial if partial.num_rows else None
 

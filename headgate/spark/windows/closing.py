@@ -97,7 +97,9 @@ class ClosingWindows:
         if not len(tuples):
             return self._none()
         table = rows_of.table.drop_columns([ARRIVED_AT]).take(tuples)
-        table = table.append_column(WINDOW, window_column(ends, source.window.size, self._axis))
+        table = table.append_column(
+            WINDOW, window_column(ends, source.window.size, self._kind(source))
+        )
         rows = query(session, {source.view: table})
         output = self._closed(results, rows, first, end)
         if not self._always:
@@ -165,11 +167,16 @@ class ClosingWindows:
             )
             ends = np.full(table.num_rows, close, dtype=np.int64)
             size = each.window.size
-            tables[each.view] = table.append_column(WINDOW, window_column(ends, size, self._axis))
+            kind = self._kind(each)
+            tables[each.view] = table.append_column(WINDOW, window_column(ends, size, kind))
             if each.view.startswith(MARK):
-                window = window_column(np.array([close]), size, self._axis)
+                window = window_column(np.array([close]), size, kind)
                 tables[f"{GIVEN}{number}"] = pa.table({WINDOW: window})
         return tables
+
+    def _kind(self, source: Input) -> pa.DataType:
+        """Return the type of the start and end of an input's windows."""
+        return self._timeline.place_type(source.stream, self._axis)
 
     def _rows(self, source: Input, first: int, end: int, before: int) -> Rows | None:
         low = NEVER if before == NEVER else before - source.window.size

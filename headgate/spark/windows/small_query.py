@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from headgate.model.plan import Lane
+from headgate.spark.jvm.arrow_frames import collected, frame_of
 from headgate.spark.jvm.errors import SPARK_ERRORS
 from headgate.spark.jvm.plan_runner import DriverLane, NeedsJob, PlanRunner, SplitPlan
 from headgate.spark.jvm.plans import Plan
@@ -42,16 +43,16 @@ class SmallQuery:
     @property
     def no_rows(self) -> pa.Table:
         """No results, of the right columns."""
-        return _nullable(self.plan.arrow_schema.empty_table())
+        return self.plan.arrow_schema.empty_table()
 
     def __call__(self, session: SparkSession, tables: Mapping[str, pa.Table]) -> pa.Table:
-        """Return the rows that come out, of nullable columns."""
+        """Return the rows that come out."""
         small = sum(table.num_rows for table in tables.values()) <= MOST_ROWS
         runner = self._prepared() if small else None
         if runner is None:
             return self._by_job(session, tables)
         try:
-            return _nullable(runner(tables))
+            return runner(tables)
         except SPARK_ERRORS as error:
             rows = self._by_job(session, tables)  # which fails, too, where a row is at fault
             log.warning("a query runs as jobs from now on, the driver lane failed: %s", error)
@@ -85,10 +86,5 @@ class SmallQuery:
         for name, schema in self.plan.relations.items():
             table = tables[name]
             fields = StructType([f for f in schema.fields if f.name in table.column_names])
-            frames[name] = self._driver.frame(session, table.select(fields.names), fields)
-        return _nullable(self.plan.frame(session, frames).toArrow())
-
-
-def _nullable(table: pa.Table) -> pa.Table:
-    """Return rows of which every column may have NULL: parts by either lane fit together."""
-    return table.cast(pa.schema([field.with_nullable(True) for field in table.schema]))
+            frames[name] = frame_of(session, table.select(fields.names), fields).coalesce(1)
+        return collected(self.plan.frame(session, frames))

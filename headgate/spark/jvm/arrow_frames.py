@@ -1,0 +1,38 @@
+"""Frames of Spark as Arrow tables, and the way back.
+
+PySpark's own `toArrow` and `createDataFrame` cast to a schema in which the fields of a struct, and
+both parts of a variant, may be declared NOT NULL. Where the struct itself is NULL its fields are
+too, and Arrow refuses that cast. Here every field may be NULL.
+"""
+
+import os
+from tempfile import mkstemp
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from headgate.spark.types import arrow_schema
+
+
+def collected(frame: DataFrame) -> pa.Table:
+    """Run a frame as a job and return its rows."""
+    batches = frame._collect_as_arrow(empty_list_if_zero_records=False)  # type: ignore[operator]
+    return pa.Table.from_batches(batches).cast(arrow_schema(frame.schema))
+
+
+def frame_of(session: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
+    """Return rows as a frame; the JVM has them when this returns."""
+    jvm: Any = session._jvm
+    handle, name = mkstemp(prefix="headgate-")  # readable by its owner alone
+    os.close(handle)
+    try:
+        rows = table.cast(arrow_schema(schema))
+        with pa.OSFile(name, "wb") as file, pa.ipc.new_stream(file, rows.schema) as stream:
+            stream.write_table(rows)
+        batches = jvm.PythonSQLUtils.readArrowStreamFromFile(name)
+    finally:
+        os.unlink(name)
+    java_frame = jvm.PythonSQLUtils.toDataFrame(batches, schema.json(), session._jsparkSession)
+    return DataFrame(java_frame, session)
