@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from headgate.spark.windowed import Windowed
+from headgate.spark.prepared import Prepared
+from headgate.spark.windows.closing import ClosingWindows
 from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
 from sources import balanced, consume, gate_over, write_readings
@@ -39,7 +40,7 @@ TEXTS = {
 def computed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Counts what is computed for queries that run whole."""
     counts: Counter[str] = Counter()
-    windowed, whole = Windowed.__call__, Executor._run_whole
+    windowed, whole = ClosingWindows.__call__, Prepared.run_or_repeat
 
     def of_windows(self: Windowed, *args: Any) -> Any:
         counts["windows"] += 1
