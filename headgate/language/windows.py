@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import pairwise
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -21,6 +22,10 @@ MICROSECONDS = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
+_UNITS = (*MICROSECONDS, *(f"{unit}s" for unit in MICROSECONDS))
+_CALENDAR = ("month", "months", "quarter", "quarters", "year", "years")
+_UNIT = re.compile(r"\d['\"]?\s*([A-Za-z]+)")
+
 LONGEST = 2**60
 """Microseconds that can be added to any time, and more tuples than there are."""
 
@@ -129,6 +134,8 @@ def called_session(query: Query) -> tuple[str, int, str] | None:
         call = sql[token.start : close.end + 1]
         arguments = _arguments(sql, tokens[place + 2 : tokens.index(close)])
         gap = microseconds(arguments[1]) if len(arguments) == 2 else None
+        if gap is None and _unknown_units(call):
+            raise _unreadable(query, call, token, "write session_window(ts, '5 minutes')")
         if gap is None:
             raise _refused(query, call, token, "has no gap that is the same for all tuples",
                            "write a duration, as in session_window(ts, '5 minutes')")  # fmt: skip
@@ -231,7 +238,7 @@ def _clause(query: Query, clause: str, tokens: Sequence[Token]) -> Window:
         sizes = [microseconds(each) for each in parts]
     size, slide = sizes
     if not size or (at < len(words) and not slide):
-        raise _refused(query, clause, tokens[0], "cannot be read")
+        raise _unreadable(query, clause, tokens[0], f"write {WRITTEN}")
     return Window(axis="rows" if kind == "ROWS" else "time", size=size, slide=slide)
 
 
@@ -240,11 +247,34 @@ def _call(query: Query, call: str, token: Token, arguments: Sequence[str]) -> Wi
     durations = [microseconds(each) for each in arguments[1:3]]
     start = microseconds(arguments[3]) if len(arguments) > 3 else 0
     if not 2 <= len(arguments) <= 4 or None in durations or start is None:
-        raise _refused(query, call, token, "cannot be read",
-                       "write window(ts, '60 seconds', '10 seconds')")  # fmt: skip
+        raise _unreadable(query, call, token, "write window(ts, '60 seconds', '10 seconds')")
     size = durations[0] or 0
     slide = durations[-1] or 0
     return Window(axis="time", size=size, slide=slide, offset=(start + size) % slide)
+
+
+def _unknown_units(clause: str) -> list[str]:
+    """Return the words behind numbers that are not units of time."""
+    known = (*_UNITS, *_CALENDAR, "slide")
+    return [unit for unit in _UNIT.findall(clause) if unit.lower() not in known]
+
+
+def _unreadable(query: Query, clause: str, token: Token, fix: str) -> QueryRefused:
+    """Return the refusal of a window; for an unknown unit, with the clause as it may be meant."""
+    unknown = _unknown_units(clause)
+    nearest = {unit: get_close_matches(unit.lower(), _UNITS, n=1, cutoff=0.6) for unit in unknown}
+    reason = "cannot be read"
+    if unknown:
+        reason += f": there is no unit {unknown[0]}"
+    elif calendar := [unit for unit in _UNIT.findall(clause) if unit.lower() in _CALENDAR]:
+        reason += f": {calendar[0]} has no fixed length"
+    if unknown and all(nearest.values()):
+        corrected = clause
+        for unit, (near,) in nearest.items():
+            written = near.upper() if unit.isupper() else near
+            corrected = re.sub(rf"\b{unit}\b", written, corrected)
+        fix = f"write {corrected}"
+    return _refused(query, clause, token, reason, fix)
 
 
 def _refused(

@@ -52,6 +52,7 @@ def segments_of(
     Raises:
         QueryRefused: as `registered`, or it cannot be cut although it says so.
     """
+    analyst.refuse_text(query)
     if has_windows(query.sql) or is_union(query.sql):
         refuse_hidden(query)
         if query.cut:

@@ -4,18 +4,23 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path as File
 from typing import Any
 
-from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from headgate.errors import QueryRefused
+from headgate.model.admission import AdmissionRules
 from headgate.model.network import Path
 from headgate.model.query import Query
 from headgate.model.window import WRITTEN, Stateful, arrival_column, place_columns, time_column
 from headgate.spark.group import quoted
+from headgate.spark.jvm.admission import Admission
+from headgate.spark.jvm.text_limits import refuse_text
 from headgate.spark.refusals import SPARK_ERRORS, reason_of
+from headgate.spark.unknown_names import unresolved
 
 
 @dataclass(frozen=True)
@@ -39,10 +44,21 @@ class Analysis:
 
 
 class Analyst:
-    """Analyses queries against the streams' schemas, in a session of its own."""
+    """Analyses queries against the streams' schemas, in a session of its own.
 
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session
+    Args:
+        rules: what a text may cost and do.
+        state: the state directory, which no text may read.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        rules: AdmissionRules | None = None,
+        state: File | None = None,
+    ) -> None:
+        self._session, self._rules = session, rules or AdmissionRules()
+        self._admission = Admission(session, self._rules, state)
         self._schemas: dict[str, StructType] = {}
         self._views: frozenset[str] = frozenset()
 
@@ -75,21 +91,20 @@ class Analyst:
             QueryRefused: Spark cannot parse or resolve it, or it is not a query.
         """
         try:
-            parsed = self._session._jsparkSession.sessionState().sqlParser().parsePlan(query.sql)
-            # A command would be executed by the mere call of sql(); its class tells beforehand.
-            for node in _nodes(json.loads(parsed.toJSON())):
-                if node not in _OF_QUERIES:
-                    raise _not_a_query(query, node)
-            return _applied(query, self._session.sql(query.sql))
+            return _applied(query, self._admission.frame(query))
         except ParseException as error:
             raise _unparsed(query, error) from error
         except AnalysisException as error:
-            raise _unresolved(query, error) from error
+            raise self._unresolved(query, error) from error
         except SPARK_ERRORS as error:
             raise QueryRefused(
                 query=query.name, clause="the text", reason=f"is refused: {reason_of(error)}",
                 fix="correct the text",
             ) from error  # fmt: skip
+
+    def refuse_text(self, query: Query) -> None:
+        """Raise QueryRefused if a text is too long or nested too deep to be read at all."""
+        refuse_text(query, self._rules)
 
     def over_windows(self, query: Query, how: Stateful) -> Analysis:
         """Gives Spark's reading of the text by which a query with windows is computed.
@@ -144,6 +159,17 @@ class Analyst:
         plan = self._session.sql(f"SELECT {columns} FROM `{stream}`")._jdf.queryExecution()
         found = plan.analyzed().projectList()
         return [_never_fails(found.apply(number)) for number in range(found.size())]
+
+    def _unresolved(self, query: Query, error: AnalysisException) -> QueryRefused:
+        parameters = error.getMessageParameters() or {}
+        name = parameters.get("relationName", "")
+        if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND" and "/" in name:
+            return self._admission.path_refused(query, name)  # the text of a view has it
+        return unresolved(query, error, self._tables, self._admission.functions)
+
+    def _tables(self) -> list[str]:
+        """Return the names of streams, and of the session's tables and views."""
+        return [*self._schemas, *(table.name for table in self._session.catalog.listTables())]
 
     def _read(self, frame: DataFrame) -> Analysis:
         plan = frame._jdf.queryExecution().analyzed()
@@ -244,19 +270,6 @@ def _window_of(kind: str) -> str:
     return f"CAST(NULL AS STRUCT<start: {kind}, end: {kind}>) AS window"
 
 
-_OF_QUERIES = frozenset(
-    {
-        *("Project", "Filter", "Aggregate", "Sort", "GlobalLimit", "LocalLimit", "LimitAll"),
-        *("Offset", "Tail"),
-        *("Distinct", "Union", "Except", "Intersect", "Join", "LateralJoin", "Sample", "Pivot"),
-        *("Unpivot", "Generate", "Repartition", "RepartitionByExpression", "SubqueryAlias"),
-        *("UnresolvedWith", "UnresolvedHaving", "UnresolvedHint", "UnresolvedRelation"),
-        *("UnresolvedInlineTable", "UnresolvedTableValuedFunction", "WithWindowDefinition"),
-        *("OneRowRelation", "LocalRelation", "PipeOperator", "UnresolvedSubqueryColumnAliases"),
-    }
-)
-"""Nodes that a SELECT is parsed into. What is not here is a command, or too new to be trusted."""
-
 _RANDOM = frozenset(
     {
         *("Rand", "Randn", "RandStr", "Uniform", "Uuid", "Shuffle", "AesEncrypt"),
@@ -354,15 +367,6 @@ def _reading(
     return reads, joins
 
 
-def _not_a_query(query: Query, kind: str) -> QueryRefused:
-    return QueryRefused(
-        query=query.name,
-        clause=kind,
-        reason="is not a SELECT over a stream, so it cannot run continuously",
-        fix="write one SELECT ... FROM a stream; change tables outside Headgate",
-    )
-
-
 def _unparsed(query: Query, error: ParseException) -> QueryRefused:
     message = str(error).strip()
     line = column = None
@@ -380,31 +384,3 @@ def _unparsed(query: Query, error: ParseException) -> QueryRefused:
         query=query.name, clause="the text", reason=f"cannot be parsed: {reason}", fix=fix,
         line=line, column=column,
     )  # fmt: skip
-
-
-def _unresolved(query: Query, error: AnalysisException) -> QueryRefused:
-    parameters = error.getMessageParameters() or {}
-    condition = error.getCondition() or ""
-    clause = next(iter(parameters.values()), "the text")
-    fix = "correct the text"
-    if proposal := parameters.get("proposal"):
-        fix = f"use one of {proposal}"
-    reason = f"is refused by Spark: {reason_of(error)}"
-    if condition.startswith("UNRESOLVED_COLUMN"):
-        clause, reason = f"column {parameters.get('objectName')}", "does not exist in the stream"
-    elif condition in ("UNRESOLVED_ROUTINE", "UNRESOLVED_FUNCTION"):
-        clause, reason = f"function {parameters.get('routineName')}", "does not exist"
-        fix = "use a function of Spark SQL, or register yours in the session that you pass in"
-    elif condition == "TABLE_OR_VIEW_NOT_FOUND":
-        clause, reason = f"stream {parameters.get('relationName')}", "does not exist"
-        fix = "read a stream of the pipeline"
-    return QueryRefused(
-        query=query.name, clause=clause, reason=reason, fix=fix, line=_line(query.sql, error)
-    )
-
-
-def _line(sql: str, error: PySparkException) -> int | None:
-    contexts = error.getQueryContext()
-    if not contexts:
-        return None
-    return sql.count("\n", 0, max(0, contexts[0].startIndex())) + 1
