@@ -1,6 +1,7 @@
 """The pipeline file: one model, every mistake answered with file, key and what was expected."""
 
 from collections.abc import Collection, Hashable, Mapping
+from dataclasses import fields
 from pathlib import Path as File
 from typing import Annotated, Any, Literal, cast
 
@@ -8,6 +9,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from headgate.errors import ConfigRefused
+from headgate.model.admission import AdmissionRules
 from headgate.model.plan import Share
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import FORMATS, Query, QueryStatistics, Sink, SinkFormat
@@ -184,6 +186,34 @@ class Pipeline(_Strict):
     call_timeout_s: float = Field(
         300.0, gt=0, description="how long a call may take; its query has failed then"
     )
+    most_text_bytes: int = Field(
+        AdmissionRules.most_text_bytes, gt=0, description="how long a query's text may be, in UTF-8"
+    )
+    most_nesting: int = Field(
+        AdmissionRules.most_nesting,
+        gt=0,
+        description="how deep brackets, CASEs and comments of a text may be inside each other",
+    )
+    most_plan_nodes: int = Field(
+        AdmissionRules.most_plan_nodes,
+        gt=0,
+        description="operators and expressions that a query may have, subqueries included",
+    )
+    analysis_timeout_s: float = Field(
+        AdmissionRules.analysis_timeout_s,
+        gt=0,
+        description="seconds that Spark may take to parse and analyze a query's text",
+    )
+    allows_paths: bool = Field(
+        AdmissionRules.allows_paths,
+        description="whether queries may read files by their path, as in ``parquet.`/data/a` ``;"
+        " the state directory never",
+    )
+    allows_reflection: bool = Field(
+        AdmissionRules.allows_reflection,
+        description="whether queries may call Java methods: `reflect`, `java_method`,"
+        " `try_reflect`",
+    )
     spark: SparkConfig = Field(default_factory=SparkConfig, description="the Spark session")
     classes: dict[str, Priority] = Field(
         default_factory=lambda: {"default": 1.0}, description="priority by class", min_length=1
@@ -196,6 +226,11 @@ class Pipeline(_Strict):
     def origins(self) -> dict[str, str]:
         """Where each value that is not a default comes from."""
         return self._origins
+
+    def admission_rules(self) -> AdmissionRules:
+        """Return what a query's text may cost and do."""
+        keys = [field.name for field in fields(AdmissionRules)]
+        return AdmissionRules(**{key: getattr(self, key) for key in keys})
 
     def stream_models(self) -> tuple[Stream, ...]:
         return tuple(

@@ -172,11 +172,14 @@ def sql(
 ) -> None:
     """Runs SQL over what the streams have kept, in a Spark of its own, also beside a run.
 
-    Every stream is a table; `_arrived_at_s` is when a tuple arrived, in seconds since 1970.
+    Every stream is a table; `_arrived_at_s` is when a tuple arrived, in seconds since 1970. The
+    limits and allowances of --pipeline apply, else the defaults.
 
     Example: headgate sql "SELECT count(*) FROM sensors" --state state/forest
     """
-    columns, rows, cut = past(_state(state, pipeline), text, limit)
+    file = _pipeline(state, pipeline)
+    rules = None if file is None else file.admission_rules()
+    columns, rows, cut = past(_state(state, pipeline), text, limit, rules)
     if as_json:
         print(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], default=str))
     else:

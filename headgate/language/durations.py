@@ -12,6 +12,10 @@ MICROSECONDS = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
+_UNITS = (*MICROSECONDS, *(f"{unit}s" for unit in MICROSECONDS))
+_CALENDAR = ("month", "months", "quarter", "quarters", "year", "years")
+_UNIT = re.compile(r"\d['\"]?\s*([A-Za-z]+)")
+
 LONGEST = 2**60
 """Microseconds that can be added to any time, and more tuples than there are."""
 
@@ -34,17 +38,27 @@ def microseconds(text: str) -> int | None:
     return total if 0 < total < LONGEST else None
 
 
-def unknown_unit(text: str) -> str | None:
-    """Return a word that is no unit, with the nearest that is; None where all are.
+def unreadable(text: str) -> tuple[str, str | None]:
+    """Return why a text with durations cannot be read and, for a misspelled unit, what is meant.
 
-    >>> unknown_unit("60 secnods")
-    "'secnods'; did you mean 'seconds'?"
+    >>> unreadable("[RANGE 60 SECNODS]")
+    ('cannot be read: there is no unit SECNODS', '[RANGE 60 SECONDS]')
+    >>> unreadable("[RANGE 1 MONTH]")
+    ('cannot be read: MONTH has no fixed length', None)
     """
-    for word in _words(text):
-        if word.isalpha() and word.removesuffix("s") not in MICROSECONDS:
-            nearest = get_close_matches(word, [f"{unit}s" for unit in MICROSECONDS], n=1)
-            return f"'{word}'" + (f"; did you mean '{nearest[0]}'?" if nearest else "")
-    return None
+    units = _UNIT.findall(text)
+    unknown = [unit for unit in units if unit.lower() not in (*_UNITS, *_CALENDAR, "slide")]
+    if not unknown:
+        calendar = [unit for unit in units if unit.lower() in _CALENDAR]
+        return "cannot be read" + (f": {calendar[0]} has no fixed length" if calendar else ""), None
+    corrected = text
+    for unit in unknown:
+        matches = get_close_matches(unit.lower(), _UNITS, n=1, cutoff=0.6)
+        if not matches:
+            return f"cannot be read: there is no unit {unknown[0]}", None
+        spelling = matches[0].upper() if unit.isupper() else matches[0]
+        corrected = re.sub(rf"\b{unit}\b", spelling, corrected)
+    return f"cannot be read: there is no unit {unknown[0]}", corrected
 
 
 def _words(text: str) -> list[str]:

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from headgate.errors import QueryRefused
-from headgate.language.durations import microseconds
+from headgate.language.durations import microseconds, unreadable
 from headgate.language.window_clause import Clause
 from headgate.model.query import Query
 from headgate.model.reading import Reading, WindowCall
 from headgate.model.window import MARK, Input, Window
 
-_SESSIONS = "write SELECT ... FROM s GROUP BY k, session_window(ts, '5 minutes')"
+EXAMPLE = "window(ts, '60 seconds', '10 seconds')"
+SESSION = "session_window(ts, '5 minutes')"
 
 
 def call_of(query: Query, reading: Reading) -> WindowCall | None:
@@ -121,9 +122,10 @@ def _window(query: Query, call: WindowCall) -> Window:
     durations = [microseconds(argument) for argument in arguments[1:3]]
     start = microseconds(arguments[3]) if len(arguments) > 3 else 0
     if not 2 <= len(arguments) <= 4 or None in durations or start is None:
+        reason, corrected = unreadable(_text(call))
         raise QueryRefused(
-            query=query.name, clause=_text(call), reason="cannot be read",
-            fix="write window(ts, '60 seconds', '10 seconds')", line=call.line,
+            query=query.name, clause=_text(call), reason=reason, line=call.line,
+            fix=f"write {corrected or EXAMPLE}",
         )  # fmt: skip
     size, slide = durations[0] or 0, durations[-1] or 0
     return Window(axis="time", size=size, slide=slide, offset=(start + size) % slide)
@@ -132,13 +134,16 @@ def _window(query: Query, call: WindowCall) -> Window:
 def _session(query: Query, call: WindowCall) -> Window:
     gap = microseconds(call.arguments[1]) if len(call.arguments) == 2 else None
     if gap is None:
+        reason, corrected = unreadable(_text(call))
+        if corrected is None:
+            reason = "has no gap that is the same for all tuples"
         raise QueryRefused(
-            query=query.name, clause=_text(call), line=call.line,
-            reason="has no gap that is the same for all tuples",
-            fix="write a duration, as in session_window(ts, '5 minutes')",
+            query=query.name, clause=_text(call), line=call.line, reason=reason,
+            fix=f"write {corrected or SESSION}",
         )  # fmt: skip
     return Window(axis="time", size=gap)
 
 
 def _text(call: WindowCall) -> str:
-    return f"{call.name}({', '.join(call.arguments)})"
+    durations = [f"'{argument}'" for argument in call.arguments[1:]]
+    return f"{call.name}({', '.join([*call.arguments[:1], *durations])})"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from headgate.errors import QueryRefused
-from headgate.language.durations import microseconds, unknown_unit
+from headgate.language.durations import microseconds, unreadable
 from headgate.model.query import Query
 from headgate.model.window import MARK, WRITTEN, Window
 
@@ -84,15 +84,16 @@ def _window(query: Query, clause: str, line: int, kind: str, words: str) -> Wind
     else:
         sizes = [microseconds(part) for part in parts]
     if not all(sizes):
-        unit = None if kind == "ROWS" else unknown_unit(" ".join(parts))
-        reason = "cannot be read" if unit is None else f"has an unknown unit, {unit}"
-        raise _refused(query, clause, line, reason)
+        reason, corrected = unreadable(clause) if kind == "RANGE" else ("cannot be read", None)
+        raise _refused(query, clause, line, reason, corrected or WRITTEN)
     size, slide = sizes[0], sizes[1] if rest else None
     assert size is not None
     return Window(axis="rows" if kind == "ROWS" else "time", size=size, slide=slide)
 
 
-def _refused(query: Query, clause: str, line: int, reason: str) -> QueryRefused:
+def _refused(
+    query: Query, clause: str, line: int, reason: str, proposal: str = WRITTEN
+) -> QueryRefused:
     return QueryRefused(
-        query=query.name, clause=clause, reason=reason, fix=f"write {WRITTEN}", line=line
+        query=query.name, clause=clause, reason=reason, fix=f"write {proposal}", line=line
     )

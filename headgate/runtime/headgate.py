@@ -9,6 +9,7 @@ from headgate.config import fragment_of
 from headgate.errors import ConfigRefused
 from headgate.metrics.report import Report
 from headgate.model.account import Account
+from headgate.model.admission import AdmissionRules
 from headgate.model.performance import Rows as SpecificationRows
 from headgate.model.performance import specification_of
 from headgate.model.plan import ALL, Lane, Share
@@ -56,6 +57,13 @@ class Headgate:
         sharing: what queries are worth that share a call, to a policy that ranks by rates: as much
             as those whose part in it raises the value of all, `pdt`; as all, `sum`; as the best of
             them, `max` (Sharaf §3.6).
+        most_text_bytes: how long the text of a query may be, in UTF-8.
+        most_nesting: how deep brackets, CASEs and comments of a text may be inside each other.
+        most_plan_nodes: operators and expressions that a query may have, subqueries included.
+        analysis_timeout_s: how long Spark may take to parse and analyze a text.
+        allows_paths: lets queries read files by their path, as in ``parquet.`/data/a` ``; never
+            those of the state directory.
+        allows_reflection: lets queries call Java methods: `reflect`, `java_method`, `try_reflect`.
         master: which Spark to start when none is passed in, with `spark_config` as settings.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
@@ -79,6 +87,12 @@ class Headgate:
         lane: Lane | None = None,
         share: Share = "class",
         sharing: Sharing = "pdt",
+        most_text_bytes: int = AdmissionRules.most_text_bytes,
+        most_nesting: int = AdmissionRules.most_nesting,
+        most_plan_nodes: int = AdmissionRules.most_plan_nodes,
+        analysis_timeout_s: float = AdmissionRules.analysis_timeout_s,
+        allows_paths: bool = AdmissionRules.allows_paths,
+        allows_reflection: bool = AdmissionRules.allows_reflection,
         master: str = "local[*]",
         spark_config: Mapping[str, str] | None = None,
         reached: Callable[[str], None] = lambda point: None,
@@ -98,6 +112,11 @@ class Headgate:
         _refuse_nothing("bytes", memory_bytes=memory_bytes, log_bytes=log_bytes)
         _refuse_nothing("seconds", call_timeout_s=call_timeout_s)
         self._limits = room.Limits(memory_bytes, log_bytes)
+        self._rules = AdmissionRules(
+            most_text_bytes=most_text_bytes, most_nesting=most_nesting,
+            most_plan_nodes=most_plan_nodes, analysis_timeout_s=analysis_timeout_s,
+            allows_paths=allows_paths, allows_reflection=allows_reflection,
+        )  # fmt: skip
         self._call_timeout_s = call_timeout_s
         self._reached, self._lane = reached, lane
         self._share, self._sharing = share, sharing
@@ -110,7 +129,7 @@ class Headgate:
         room.quiet_python()
         self._roster = Roster(
             room, self._session, self.state, self.classes, rehearsal_s, self.explanation,
-            self._cuts, record,
+            self._cuts, record, self._rules,
         )  # fmt: skip
         self._engine: Any = None
         self._run: Running | None = None
@@ -210,11 +229,11 @@ class Headgate:
         session beside yours.
 
         Raises:
-            UnknownName: the text names a stream that does not exist.
-            QueryRefused: Spark cannot read the text, or it is no SELECT.
+            UnknownName: the text names a table or stream that does not exist.
+            QueryRefused: Spark cannot read the text, it is no SELECT, or it breaks a rule.
         """
         session = self._room.own_session(self._session)
-        frame: DataFrame = self._room.history_of(session, self.state, text)
+        frame: DataFrame = self._room.history_of(session, self.state, text, self._rules)
         return frame
 
     def query(self, name: str) -> QueryHandle:

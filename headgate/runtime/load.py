@@ -1,5 +1,6 @@
 """A Headgate from a pipeline file."""
 
+from dataclasses import asdict
 from pathlib import Path as File
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ def load(
         log_bytes=pipeline.log_bytes,
         record=pipeline.record,
         call_timeout_s=pipeline.call_timeout_s,
+        **asdict(pipeline.admission_rules()),
         master=pipeline.spark.master,
         spark_config=pipeline.spark.config,
     )

@@ -6,6 +6,7 @@ from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
 from headgate.errors import ConfigRefused, HeadgateError, RequestRefused, UnknownName
+from headgate.model.admission import AdmissionRules
 from headgate.model.network import Path
 from headgate.model.query import Deliver, Query, QueryClass
 from headgate.model.stream import Rows, Stream
@@ -31,6 +32,7 @@ class Roster:
         explanation: gives a query's, for its handle.
         cuts: tells whether the policy has a query cut.
         records: whether what happens is recorded.
+        rules: what the text of a query may cost and do.
     """
 
     def __init__(
@@ -43,10 +45,12 @@ class Roster:
         explanation: Callable[[str], Explanation],
         cuts: Callable[[Query], bool],
         records: bool,
+        rules: AdmissionRules,
     ) -> None:
         self._room, self._session, self._state = room, session, state
         self._rehearsal_s, self._explanation, self._cuts = rehearsal_s, explanation, cuts
-        self._analyst = room.Analyst(room.own_session(session))
+        self._rules = rules
+        self._analyst = room.Analyst(room.own_session(session), rules, state)
         self._changes = threading.RLock()
         self.catalogue = Catalogue(classes, gives_again=not records)
         self.rows: dict[str, Rows] = {}
@@ -166,7 +170,8 @@ class Roster:
 
     def _check(self, streams: Sequence[Stream], queries: Sequence[Query]) -> None:
         """Refuses streams and queries that could not be added; adds nothing."""
-        analyst = self._room.Analyst(self._room.own_session(self._session))
+        session = self._room.own_session(self._session)
+        analyst = self._room.Analyst(session, self._rules, self._state)
         catalogue, schemas = self.catalogue, dict(self.catalogue.schemas)
         for stream in streams:
             schemas[stream.name] = self._room.source_of(self._session, stream).schema

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from headgate.errors import QueryRefused, RecoveryRefused, UnknownName
+from headgate.model.admission import AdmissionRules
 from headgate.model.query import Query
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.jvm.analysis import Analyst
@@ -29,7 +30,9 @@ NAME = "sql"
 """What a text over the past is called in refusals."""
 
 
-def history_of(session: SparkSession, state: Path, text: str) -> DataFrame:
+def history_of(
+    session: SparkSession, state: Path, text: str, rules: AdmissionRules | None = None
+) -> DataFrame:
     """Gives what a SELECT over the streams of a state directory finds in what they have kept.
 
     Each stream is a view of its name in the session, with the arrival as `_arrived_at_s`. The
@@ -37,11 +40,12 @@ def history_of(session: SparkSession, state: Path, text: str) -> DataFrame:
 
     Args:
         session: one of our own: its settings and views are changed.
+        rules: what the text may cost and do.
 
     Raises:
         RecoveryRefused: the directory has no journal.
-        UnknownName: the text names a stream that does not exist.
-        QueryRefused: Spark cannot read the text, or it is no SELECT.
+        UnknownName: the text names a table or stream that does not exist.
+        QueryRefused: Spark cannot read the text, it is no SELECT, or it breaks a rule.
     """
     streams = kept_trains(state)
     # Trains are small and many: Spark would make a task of every few dozen of them.
@@ -51,18 +55,15 @@ def history_of(session: SparkSession, state: Path, text: str) -> DataFrame:
         named = name.lower() in text.lower()  # of others nobody reads a train
         _view(session, name, schema, files if named else [])
     try:
-        return Analyst(session).frame(Query(name=NAME, sql=text, query_class=""))
+        analyst = Analyst(session, rules, state)
+        return analyst.frame(Query(name=NAME, sql=text, query_class=""))
     except QueryRefused as error:
         cause = error.__cause__
         condition = cause.getCondition() if isinstance(cause, AnalysisException) else ""
         if isinstance(cause, AnalysisException) and condition == "TABLE_OR_VIEW_NOT_FOUND":
             name = (cause.getMessageParameters() or {}).get("relationName", "").strip("`")
-            raise UnknownName(kind="stream", name=name, known=streams) from error
-        if cause is None:
-            raise QueryRefused(
-                query=NAME, clause=error.clause, reason="is not part of a SELECT",
-                fix="write one SELECT ... FROM a stream",
-            ) from error  # fmt: skip
+            if "/" not in name:  # else it is a path
+                raise UnknownName(kind="table or stream", name=name, known=streams) from error
         raise
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
+from pathlib import Path as File
 from typing import Any
 
-from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
     DataType,
@@ -18,6 +18,7 @@ from pyspark.sql.types import (
 )
 
 from headgate.errors import QueryRefused, UnknownName
+from headgate.model.admission import AdmissionRules
 from headgate.model.network import Condition, Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query
@@ -25,6 +26,7 @@ from headgate.model.reading import Node, NotPossible, Reading, WindowCall
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import (
     GIVEN,
+    HIDDEN,
     MARK,
     ROW,
     TIME,
@@ -36,9 +38,11 @@ from headgate.model.window import (
     seen_column,
     time_column,
 )
+from headgate.spark.jvm.admission import Admission
 from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
 from headgate.spark.jvm.plans import Plan, Plans
 from headgate.spark.jvm.time_zone import same_zone, zone_of
+from headgate.spark.unknown_names import unresolved
 
 
 @dataclass(frozen=True)
@@ -66,10 +70,21 @@ class SessionPlans:
 
 
 class Analyst:
-    """Analyzes queries over streams, in a session of its own."""
+    """Analyzes queries over streams, in a session of its own.
 
-    def __init__(self, session: SparkSession) -> None:
+    Args:
+        rules: what a text may cost and do.
+        state: the state directory, which no text may read.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        rules: AdmissionRules | None = None,
+        state: File | None = None,
+    ) -> None:
         self._session = session
+        self._admission = Admission(session, rules or AdmissionRules(), state)
         self.plans = Plans(session)
         self._schemas: dict[str, StructType] = {}
         self._event_times: dict[str, str | None] = {}
@@ -143,11 +158,7 @@ class Analyst:
         self, query: Query, text: str, axes: Sequence[Axis]
     ) -> tuple[Any, DataFrame, dict[int, str]]:
         try:
-            parsed: Any = self._session._jsparkSession.sessionState().sqlParser().parsePlan(text)
-            # A command would be executed by its mere analysis; its class tells beforehand.
-            for kind in self.plans.queries.kinds(parsed).splitlines():
-                if kind not in _OF_QUERIES:
-                    raise _not_a_query(query, kind)
+            parsed = self._admission.parse(query, text)
             inputs = self._inputs(query, parsed, axes)
             return parsed, _applied(query, self._analyzed(query, text, parsed)), inputs
         except ParseException as error:
@@ -244,17 +255,16 @@ class Analyst:
         return self.plans.union(_plan(reading))
 
     def _analyzed(self, query: Query, text: str, parsed: Any) -> DataFrame:
-        queries, session = self.plans.queries, self._session._jsparkSession
+        queries = self.plans.queries
         try:
-            return DataFrame(queries.frame(session, queries.withInputs(parsed)), self._session)
+            return self._admission.analyze(query, queries.withInputs(parsed))
         except AnalysisException as error:
             name = (error.getMessageParameters() or {}).get("objectName", "")
             if "`window`" not in name.lower() or MARK not in text:
                 raise
         # `window` is no column: it is the window of the rows that are handed over.
-        parsed = session.sessionState().sqlParser().parsePlan(text)
-        given = queries.withInputs(queries.withGivenWindow(parsed))
-        return DataFrame(queries.frame(session, given), self._session)
+        given = queries.withGivenWindow(self._admission.parse(query, text))
+        return self._admission.analyze(query, queries.withInputs(given))
 
     def _inputs(self, query: Query, parsed: Any, axes: Sequence[Axis]) -> dict[int, str]:
         """Return the streams of relations with a window, whose views are made here."""
@@ -285,28 +295,15 @@ class Analyst:
 
     def _unresolved(self, query: Query, text: str, error: AnalysisException) -> QueryRefused:
         parameters = error.getMessageParameters() or {}
-        condition = error.getCondition() or ""
-        clause = next(iter(parameters.values()), "the text")
-        fix = "correct the text"
-        if proposal := parameters.get("proposal"):
-            fix = f"use one of {proposal}"
-        reason = f"is refused by Spark: {reason_of(error)}"
-        if condition.startswith("UNRESOLVED_COLUMN"):
-            clause, reason = (
-                f"column {parameters.get('objectName')}",
-                "does not exist in the stream",
-            )
-        elif condition in ("UNRESOLVED_ROUTINE", "UNRESOLVED_FUNCTION"):
-            clause, reason = f"function {parameters.get('routineName')}", "does not exist"
-            fix = "use a function of Spark SQL, or register yours in the session that you pass in"
-        elif condition == "TABLE_OR_VIEW_NOT_FOUND":
-            name = str(parameters.get("relationName"))
-            clause, reason = f"table or stream {name}", "does not exist"
-            nearest = get_close_matches(name.strip("`").lower(), self._schemas, n=1)
-            fix = f"read '{nearest[0]}'" if nearest else "read a stream of the pipeline or a table"
-        return QueryRefused(
-            query=query.name, clause=clause, reason=reason, fix=fix, line=_line(text, error)
-        )
+        name = parameters.get("relationName", "")
+        if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND" and "/" in name:
+            return self._admission.path_refused(query, name)  # the text of a view has it
+        return unresolved(query, text, error, self._tables, self._admission.functions)
+
+    def _tables(self) -> list[str]:
+        """Return the names of streams, and of the session's tables and views."""
+        tables = [table.name for table in self._session.catalog.listTables()]
+        return [*self._schemas, *(name for name in tables if not name.startswith(HIDDEN))]
 
 
 def _plan(reading: Reading) -> Plan:
@@ -418,30 +415,6 @@ def _applied(query: Query, frame: DataFrame) -> DataFrame:
     return result
 
 
-_OF_QUERIES = frozenset(
-    {
-        *("Project", "Filter", "Aggregate", "Sort", "GlobalLimit", "LocalLimit", "LimitAll"),
-        *("Offset", "Tail"),
-        *("Distinct", "Union", "Except", "Intersect", "Join", "LateralJoin", "Sample", "Pivot"),
-        *("Unpivot", "Generate", "Repartition", "RepartitionByExpression", "SubqueryAlias"),
-        *("UnresolvedWith", "UnresolvedHaving", "UnresolvedHint", "UnresolvedRelation"),
-        *("UnresolvedInlineTable", "UnresolvedTableValuedFunction", "WithWindowDefinition"),
-        *("OneRowRelation", "LocalRelation", "PipeOperator", "UnresolvedSubqueryColumnAliases"),
-        *("UnresolvedQualify",),
-    }
-)
-"""Nodes that a SELECT is parsed into. What is not here is a command, or too new to be trusted."""
-
-
-def _not_a_query(query: Query, kind: str) -> QueryRefused:
-    return QueryRefused(
-        query=query.name,
-        clause=kind,
-        reason="is not a SELECT over a stream, so it cannot run continuously",
-        fix="write one SELECT ... FROM a stream; change tables outside Headgate",
-    )
-
-
 def _unparsed(query: Query, error: ParseException) -> QueryRefused:
     message = str(error).strip()
     line = column = None
@@ -459,10 +432,3 @@ def _unparsed(query: Query, error: ParseException) -> QueryRefused:
         query=query.name, clause="the text", reason=f"cannot be parsed: {reason}", fix=fix,
         line=line, column=column,
     )  # fmt: skip
-
-
-def _line(sql: str, error: PySparkException) -> int | None:
-    contexts = error.getQueryContext()
-    if not contexts:
-        return None
-    return sql.count("\n", 0, max(0, contexts[0].startIndex())) + 1

@@ -1,0 +1,116 @@
+"""Limits on a text before Spark parses it: its length, its words, and how deep it is nested.
+
+Spark's parser needs memory for every word and stack for every level of nesting; 3 000 nested
+parentheses already kept it busy for more than 30 seconds.
+"""
+
+import re
+
+from headgate.errors import QueryRefused
+from headgate.model.admission import AdmissionRules
+from headgate.model.query import Query
+
+WORDS_PER_NODE = 4
+"""Words and signs of SQL for each operator or expression of a plan; rarely more."""
+
+# Strings, comments and quoted names end where Spark's lexer (SqlBaseLexer.g4) ends them.
+_PIECE = re.compile(
+    r"""
+      (?P<skip> \s+ | --(?:\\\n|[^\r\n])*+ )
+    | (?P<comment> /\*(?!\+) )
+    | (?P<quoted> [rR]'[^']*+' | [rR]"[^"]*+" | `(?:[^`]++|``)*+`
+        | '(?:[^'\\]++|\\.|'')*+' | "(?:[^"\\]++|\\.|"")*+"
+        | \$(?P<tag>[a-zA-Z]*+)\$(?:.*?\$(?P=tag)\$|.*) )
+    | (?P<word> \w+ )
+    | (?P<sign> -> | . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_COMMENT_MARK = re.compile(r"/\*(?!\+)|\*/")
+_OPENED_BY = {")": "(", "]": "[", ">": "<", "END": "CASE"}
+_NESTED_TYPES = ("ARRAY", "MAP", "STRUCT")
+_TABLE = "keep long lists of values in a table and join it"
+
+
+def refuse_text(query: Query, rules: AdmissionRules) -> None:
+    """Raise QueryRefused if a text is longer, or nested deeper, than the rules allow."""
+    size = len(query.sql.encode("utf-8", "surrogatepass"))
+    if size > rules.most_text_bytes:
+        raise QueryRefused(
+            query=query.name, clause="the text",
+            reason=f"has {size:,} bytes, and {rules.most_text_bytes:,} are allowed",
+            fix=f"{_TABLE}, or raise most_text_bytes",
+        )  # fmt: skip
+    words = dots = position = 0
+    open_: list[str] = []
+    before = ""
+    while (piece := _PIECE.match(query.sql, position)) is not None:
+        start, position = position, piece.end()
+        if piece.lastgroup == "skip":
+            continue
+        depth = 0
+        if piece.lastgroup == "comment":
+            depth, position = _comment(query.sql, start)
+        else:
+            words += 1
+            text = "" if piece.lastgroup == "quoted" else piece.group().upper()
+            # Every dot in a chain, as in a.b.c.d, makes the parser copy all names before it.
+            dots = dots + 1 if text == "." else dots if before == "." else 0
+            _nest(open_, text, before)
+            before = text
+        if max(_depth(open_) + depth, dots) > rules.most_nesting:
+            raise too_deep(
+                query, f"is nested more than {rules.most_nesting:,} levels deep",
+                query.sql.count("\n", 0, start) + 1,
+            )  # fmt: skip
+        if words > WORDS_PER_NODE * rules.most_plan_nodes:
+            raise QueryRefused(
+                query=query.name, clause="the text",
+                reason=f"has more than {words - 1:,} words and signs, too many for a plan of"
+                f" {rules.most_plan_nodes:,} operators and expressions",
+                fix=f"{_TABLE}, or raise most_plan_nodes",
+            )  # fmt: skip
+
+
+def too_deep(query: Query, reason: str, line: int | None = None) -> QueryRefused:
+    """Return the refusal of a text that is nested too deep."""
+    return QueryRefused(
+        query=query.name, clause="the text", reason=reason, line=line,
+        fix="make it flatter, or write several queries, or raise most_nesting",
+    )  # fmt: skip
+
+
+def _nest(open_: list[str], text: str, before: str) -> None:
+    """Open or close a level of nesting, where a word or sign does."""
+    if before == ".":  # a name: window.end
+        return
+    if text in ("(", "[", "->", "CASE") or (text == "<" and before in _NESTED_TYPES):
+        open_.append(text)
+    elif text == ",":
+        while open_ and open_[-1] == "->":  # a lambda ends where its argument does
+            open_.pop()
+    elif (opening := _OPENED_BY.get(text)) in open_:
+        # Whatever is still open inside was no nesting, but a comparison or a column called CASE.
+        while text != ">" and open_[-1] != opening:
+            open_.pop()
+        if open_[-1] == opening:
+            open_.pop()
+
+
+def _depth(open_: list[str]) -> int:
+    """Return the depth of brackets or of CASEs, whichever is greater: `(CASE` is one level."""
+    cases = open_.count("CASE")
+    return max(cases, len(open_) - cases)
+
+
+def _comment(sql: str, start: int) -> tuple[int, int]:
+    """Return how deep a comment is nested, and where it ends."""
+    depth = deepest = 0
+    position = start
+    while (mark := _COMMENT_MARK.search(sql, position)) is not None:
+        position = mark.end()
+        depth += -1 if mark.group() == "*/" else 1
+        deepest = max(deepest, depth)
+        if not depth:
+            return deepest, position
+    return deepest, len(sql)
