@@ -20,14 +20,17 @@ def call_of(query: Query, reading: Reading) -> WindowCall | None:
     Raises:
         QueryRefused: there are two that differ.
     """
-    calls = [(call.name, call.arguments) for call in reading.calls]
-    for call in reading.calls:
-        if (call.name, call.arguments) != calls[0]:
+    calls = reading.calls
+    if reading.inputs:
+        # Sessions inside a window are Spark's own.
+        calls = tuple(call for call in calls if call.name != "session_window")
+    for call in calls:
+        if (call.name, call.arguments) != (calls[0].name, calls[0].arguments):
             raise QueryRefused(
                 query=query.name, clause=_text(call), reason="is a second window: a query has one",
                 fix=f"write the same {call.name}(...) everywhere", line=call.line,
             )  # fmt: skip
-    return reading.calls[0] if reading.calls else None
+    return calls[0] if calls else None
 
 
 def called_input(
@@ -48,6 +51,7 @@ def called_input(
             fix="write a window behind each stream, as in FROM a [RANGE 10 SECONDS]",
             line=call.line,
         )  # fmt: skip
+    window = _session(query, call) if call.name == "session_window" else _window(query, call)
     time = times[streams[0]]
     if time is None or column.lower() != time.lower():
         name = column or call.arguments[0].strip("`")
@@ -57,7 +61,6 @@ def called_input(
             + ("" if time is None else f", which is {time}"),
             fix=f"set event_time: {name} in stream '{streams[0]}', or use its event_time",
         )  # fmt: skip
-    window = _session(query, call) if call.name == "session_window" else _window(query, call)
     return Input(stream=streams[0], view=streams[0], window=window)
 
 

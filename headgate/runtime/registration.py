@@ -53,6 +53,8 @@ def segments_of(
         QueryRefused: it cannot run continuously, or cannot be cut although it says so.
     """
     text, clauses = marked(query)
+    if query.apply is not None and len(clauses) > 1 and clauses[0].window.slide is None:
+        raise _not_applied_to_pairs(query)
     reading = analyst.read(query, text, [clause.window.axis for clause in clauses])
     if clauses or reading.calls or _is_union(reading):
         if query.cut:
@@ -184,12 +186,6 @@ def _sessions(
 def _pairs(
     query: Query, analyst: "Analyst", reading: Reading, inputs: tuple[Input, ...]
 ) -> Stateful:
-    if query.apply is not None:
-        raise QueryRefused(
-            query=query.name, clause="apply",
-            reason="needs all tuples of a window, which tuples that are joined as they come are"
-            " not", fix="give all windows the same SLIDE",
-        )  # fmt: skip
     outer = [node for node in stream_joins(reading) if node.detail not in ("Inner", "Cross")]
     if outer and len(inputs) > 2:
         raise QueryRefused(
@@ -210,6 +206,14 @@ def _pairs(
     join = cast(Join, outer[0].detail if outer else "Inner")
     key = analyst.plan_key(plan)
     return Stateful(mode="pairs", inputs=inputs, key=key, join=join, plans=plan)
+
+
+def _not_applied_to_pairs(query: Query) -> QueryRefused:
+    return QueryRefused(
+        query=query.name, clause="apply",
+        reason="needs all tuples of a window, which tuples that are joined as they come are not",
+        fix="give all windows the same SLIDE",
+    )  # fmt: skip
 
 
 def _union(

@@ -112,9 +112,10 @@ class Executor:
         what they aggregate, over windows of whatever size.
         """
         how = path.stateful
-        if how is not None and how.mode in ("pairs", "windows"):
-            inputs = tuple(each.stream for each in how.inputs)
-            return shared_by(path, self._share), path.stream, inputs, how.mode, how.key
+        if how is not None and how.mode == "pairs":
+            return shared_by(path, self._share), path.stream, how.inputs, how.join
+        if how is not None and how.mode == "windows":
+            return shared_by(path, self._share), path.stream, how.key
         return twins.get(path.query.name, path.query.name)
 
     def twins(self, paths: Iterable[Path]) -> dict[str, str]:

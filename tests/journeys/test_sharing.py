@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from headgate.spark.prepared import Prepared
-from headgate.spark.windows.closing import ClosingWindows
 from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
 from sources import balanced, consume, gate_over, write_readings
 
 from headgate.model.events import StepFinished
 from headgate.runtime import Drawing
-from headgate.spark.executor import Executor
+from headgate.spark.prepared import Prepared
+from headgate.spark.sharing.whole_query import WholeQuery
+from headgate.spark.windows.closing import ClosingWindows
 
 pytestmark = pytest.mark.spark
 
@@ -40,18 +40,19 @@ TEXTS = {
 def computed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Counts what is computed for queries that run whole."""
     counts: Counter[str] = Counter()
-    windowed, whole = ClosingWindows.__call__, Prepared.run_or_repeat
+    windowed, alone = ClosingWindows.__call__, Prepared.run
 
-    def of_windows(self: Windowed, *args: Any) -> Any:
+    def of_windows(self: ClosingWindows, *args: Any) -> Any:
         counts["windows"] += 1
         return windowed(self, *args)
 
-    def of_text(self: Executor, session: Any, path: Any, trains: Any) -> Any:
-        counts[path.query.name] += 1
-        return whole(self, session, path, trains)
+    def of_plan(self: Prepared, session: Any, lane: Any, trains: Any, names: Any, tag: Any) -> Any:
+        if isinstance(self.group, WholeQuery):
+            counts.update(names)
+        return alone(self, session, lane, trains, names, tag)
 
-    monkeypatch.setattr(Windowed, "__call__", of_windows)
-    monkeypatch.setattr(Executor, "_run_whole", of_text)
+    monkeypatch.setattr(ClosingWindows, "__call__", of_windows)
+    monkeypatch.setattr(Prepared, "run", of_plan)
     return counts
 
 

@@ -118,15 +118,8 @@ def test_windows_of_many_sizes_share_their_panes(
         assert any(pair <= members for members in calls), calls
     windowed = gate._engine._executor.windowed
     panes = windowed._panes
-    of_panes = [table for each in panes.values() for table in each._made.values() if table]
-    of_rows = [
-        rows
-        for each in windowed._passed.values()
-        for known in each._known.values()
-        for rows in known.values()
-    ]
-    assert of_rows
-    assert windowed.memory_bytes == sum(each.nbytes for each in (*of_panes, *of_rows)) > 0
+    tables = [table for each in panes.values() for table in each._partials.values() if table]
+    assert windowed.memory_bytes == sum(table.nbytes for table in tables) > 0
     windowed.spare_memory()
     assert windowed.memory_bytes == 0
     gate.stop()
@@ -142,13 +135,13 @@ def test_windows_of_many_sizes_share_their_panes(
         assert found
 
 
-def test_windows_over_what_one_condition_leaves_ask_it_once_a_train(
+def test_panes_of_a_query_that_is_dropped_go(
     spark: SparkSession, tmp_path: Path, rows: list[Row]
 ) -> None:
     only = "WHERE v % 3 = 1 GROUP BY k"
     texts = {
         "most": f"SELECT k, max(v) AS most FROM lefts [RANGE 10 SECONDS] {only}",
-        "dropped": f"SELECT 1 FROM lefts [RANGE 10 SECONDS] {only}",  # its class has no other
+        "dropped": f"SELECT 1 FROM lefts [RANGE 10 SECONDS] {only}",
         "many": f"SELECT k, count(*) AS n FROM lefts [RANGE 20 SECONDS SLIDE 5 SECONDS] {only}",
     }
     gate = gate_over(spark, tmp_path, texts, train_tuples=30)
@@ -156,12 +149,9 @@ def test_windows_over_what_one_condition_leaves_ask_it_once_a_train(
     consume(gate, len(rows))
     windowed = gate._engine._executor.windowed
     assert len(windowed._panes) == 3
-    assert len(windowed._passed) == 2  # one a class
-    asked = [len(known) for each in windowed._passed.values() for known in each._known.values()]
     gate.drop_query("dropped")
-    assert len(windowed._passed) == 1
+    assert len(windowed._panes) == 2
     gate.stop()
-    assert set(asked) == {1}
     kept, upto = in_time(rows)
     for name, (size, slide, what) in {
         "most": (10, 10, "max(v)"), "many": (20, 5, "count(*)"),

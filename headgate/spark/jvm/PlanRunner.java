@@ -320,7 +320,8 @@ public class PlanRunner {
     properties = properties(session);
     org.apache.spark.sql.execution.QueryExecution execution =
         session.sessionState().executePlan(plan, session.sessionState().executePlan$default$2());
-    SparkPlan whole = bare(planned(execution.sparkPlan()));
+    // Before preparation: that makes one aggregate of two where no exchange lies between them.
+    SparkPlan whole = planned(execution.sparkPlan());
     final BaseAggregateExec last = lastAggregate(whole);
     if (last == null || !(last.child() instanceof BaseAggregateExec)
         || !merges((BaseAggregateExec) last.child())) {
@@ -349,7 +350,7 @@ public class PlanRunner {
                     return ((SparkPlan) (Object) last).withNewChildren(QueryPlans.seq(only));
                   }
                 });
-    rest.start(rest.scanning(above, true));
+    rest.start(rest.runnable(above));
     // Names of partial results repeat, so they are numbered.
     StructType numbered = new StructType();
     for (int n = 0; n < partial.output().size(); n++) {
@@ -359,7 +360,7 @@ public class PlanRunner {
     }
     this.schema = numbered;
     this.physical = partial;
-    start(scanning(partial, false));
+    start(runnable(partial));
     return rest;
   }
 
@@ -551,7 +552,7 @@ public class PlanRunner {
 
   /** Prepare a plan for one partition: no exchange, our scans, generated code. */
   private SparkPlan runnable(SparkPlan plan) {
-    return scanning(bare(plan), false);
+    return scanning(bare(plan));
   }
 
   /** Return a plan prepared by Spark, without exchanges and generated code. */
@@ -590,9 +591,9 @@ public class PlanRunner {
     return bare;
   }
 
-  /** Return a plan with scans of its own and generated code; all columns of the leaves or some. */
-  private SparkPlan scanning(SparkPlan bare, boolean whole) {
-    final Map columns = usedColumns(bare, whole);
+  /** Return a plan with scans of its own and generated code. */
+  private SparkPlan scanning(SparkPlan bare) {
+    final Map columns = usedColumns(bare);
     SparkPlan scanning =
         (SparkPlan)
             bare.transformUp(
@@ -648,7 +649,7 @@ public class PlanRunner {
   }
 
   /** Return the ordinals of the columns that a plan reads, by view; one at the least. */
-  private static Map usedColumns(SparkPlan plan, boolean whole) {
+  private static Map usedColumns(SparkPlan plan) {
     final Set used = new HashSet();
     addAll(used, plan.output());
     final List leaves = new ArrayList();
@@ -664,7 +665,7 @@ public class PlanRunner {
       }
       Seq output = leaf.output();
       for (int at = 0; at < output.size(); at++) {
-        if (whole || used.contains(((Attribute) output.apply(at)).exprId())) {
+        if (used.contains(((Attribute) output.apply(at)).exprId())) {
           places.add(Integer.valueOf(at));
         }
       }

@@ -395,7 +395,7 @@ def _reading(
     build(0, False)
     return Reading(
         tuple(node for node in nodes if node is not None),
-        expressions, random, tuple(relations), columns, calls, inputs, plan,
+        expressions, random, tuple(relations), columns, calls, inputs, plan=plan,
     )  # fmt: skip
 
 
