@@ -200,7 +200,8 @@ class Analyst:
             ),
             expressions=frozenset(classes),
             streams=tuple(streams),
-            columns=tuple(frame.columns),
+            # Asked of Java: PySpark fails on a type that it does not know.
+            columns=tuple(frame._jdf.columns()),
             schema=frame._jdf.schema().json(),
             random=random,
             shape=_shape(tree),
