@@ -78,7 +78,14 @@ def _opened(session: SparkSession, stream: Stream, besides: str = "") -> DataFra
 
 def _checked(where: str, stream: Stream, source: DataFrame) -> DataFrame:
     """Gives the source back, unless a column's name or type cannot be."""
-    if ARRIVED_AT in (column.lower() for column in source.columns):
+    try:
+        schema = source.schema
+    except SPARK_ERRORS as error:
+        raise ConfigRefused(
+            path=where, key="schema", value=stream.schema or None,
+            expected=f"of types that PySpark knows: {reason_of(error)}",
+        ) from error  # fmt: skip
+    if ARRIVED_AT in (column.lower() for column in schema.names):
         raise ConfigRefused(
             path=where,
             key="schema",
@@ -87,8 +94,8 @@ def _checked(where: str, stream: Stream, source: DataFrame) -> DataFrame:
         )
     for key, column in (("event_time", stream.event_time), ("arrival_time", stream.arrival_time)):
         if column is not None:
-            _check_time(where, key, column, source.schema)
-    refuse_columns(source.sparkSession, stream, source.schema)
+            _check_time(where, key, column, schema)
+    refuse_columns(source.sparkSession, stream, schema)
     return source
 
 

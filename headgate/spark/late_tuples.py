@@ -38,8 +38,8 @@ class LateTuples:
     def __init__(self, folder: str, stream_log: StreamLog) -> None:
         self._folder, self._log, self._turn = Path(folder), stream_log, threading.Lock()
         self._fails, stream = False, stream_log.stream
-        added = StructField(NUMBER, LongType()), StructField(WHY, StringType())
-        self._schema = StructType([*stream_log.schema.fields, *added])
+        extra = StructField(NUMBER, LongType()), StructField(WHY, StringType())
+        self._schema = StructType([*stream_log.schema.fields, *extra])
         if taken := sorted({NUMBER, WHY}.intersection(map(str.lower, stream_log.schema.names))):
             raise _refused(stream, folder, f"no column {taken[0]} in the stream")
         try:

@@ -26,13 +26,13 @@ def refuse_other_zone(session: SparkSession, journal: Journal, state: File) -> N
         RecoveryRefused: names both zones; results of the two would not go together.
     """
     zone = zone_of(session)
-    recorded = journal.remember_zone(zone)
-    if recorded != zone and not same_zone(session, recorded, zone):
+    first_zone = journal.remember_zone(zone)
+    if first_zone != zone and not same_zone(session, first_zone, zone):
         raise RecoveryRefused(
             subject=f"state directory {state}",
-            expected=f"the time zone in which its queries began, {recorded}",
+            expected=f"the time zone in which its queries began, {first_zone}",
             found=f"a Spark session in {zone}",
-            fix=f"set {SESSION_ZONE} to {recorded}, in the session that you pass in or under"
+            fix=f"set {SESSION_ZONE} to {first_zone}, in the session that you pass in or under"
             " spark.config of the pipeline file, or begin with a new state directory",
         )
 

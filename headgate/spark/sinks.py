@@ -131,8 +131,8 @@ def whole_timestamps(session: SparkSession, options: Mapping[str, str]) -> dict[
         "timestampFormat": MICROSECONDS + ("XXX" if legacy else "XXXXX"),
         "timestampNTZFormat": MICROSECONDS,
     }
-    chosen = {key.lower() for key in options}
-    return {**{key: patterns[key] for key in patterns if key.lower() not in chosen}, **options}
+    names = {key.lower() for key in options}
+    return {**{key: patterns[key] for key in patterns if key.lower() not in names}, **options}
 
 
 def header_of(names: Sequence[str], options: Mapping[str, str]) -> str | None:

@@ -195,10 +195,9 @@ def refuse_outputs(session: SparkSession, path: Path) -> None:
         column = "`" + str(field["name"]).replace("`", "``") + "`"
         try:
             kind = StructType.fromJson({"type": "struct", "fields": [field]}).fields[0].dataType
-        except Exception:  # whatever PySpark raises for a type that is newer than it
-            obstacle: Obstacle | None = Obstacle(
-                json.dumps(field["type"]), "which PySpark does not know"
-            )
+        except SPARK_ERRORS:
+            name = str(field["type"]).upper()
+            obstacle: Obstacle | None = Obstacle(name, "which PySpark does not know")
         else:
             obstacle = obstacle_in(kind, _has_time_type(session))
             if obstacle is None and (part := part_of(kind, NOT_WRITTEN.get(format, ()))):

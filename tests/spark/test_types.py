@@ -82,6 +82,7 @@ REFUSED = [
             "GEOMETRY(0)"),
     Refused("st_geogfromwkb(X'0101000000000000000000F03F0000000000000040')", "GEOGRAPHY(4326)",
             "GEOGRAPHY(4326)"),
+    Refused("CAST('2024-01-01' AS TIMESTAMP_NTZ(9))", "TIMESTAMP_NTZ(9)"),
     Refused("array()", "ARRAY<VOID>"),
     Refused("map()", "MAP<VOID,VOID>"),
     Refused("named_struct()", "STRUCT<>", "STRUCT<>"),
@@ -89,12 +90,20 @@ REFUSED = [
 ]  # fmt: skip
 
 
+INSIDE = "CAST(make_interval(CAST(id AS INT)) AS STRING) AS y, size(array()) AS z"
+INSIDE_AGGREGATES = (
+    "CAST(max(make_ym_interval(CAST(id AS INT))) AS STRING) AS y, size(max_by(array(), id)) AS z"
+)
+"""A type that does not pass may be used inside a query."""
+
+
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> SparkSession:
-    """A session as a user has it, in a zone of its own and with TIME, which is off by default."""
+    """A session as a user has it, in a zone of its own and with types that are off by default."""
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
     session.conf.set("spark.sql.timeType.enabled", "true")
+    session.conf.set("spark.sql.timestampNanosTypes.enabled", "true")
     return session
 
 
@@ -157,8 +166,10 @@ def run(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Run:
         ]
         plain = ", ".join(f"{name}, IF(id >= 0, {name}, {name}) AS x{name}" for name in columns)
         last = ", ".join(f"max_by({name}, IF(id % 3 = 2, -id, id)) AS {name}" for name in columns)
-        texts[f"stateless_{format}"] = f"SELECT id, {plain} FROM s"
-        texts[f"window_{format}"] = f"SELECT max(window.end) AS e, {last} FROM s [RANGE 10 SECONDS]"
+        texts[f"stateless_{format}"] = f"SELECT id, {plain}, {INSIDE} FROM s"
+        texts[f"window_{format}"] = (
+            f"SELECT max(window.end) AS e, {last}, {INSIDE_AGGREGATES} FROM s [RANGE 10 SECONDS]"
+        )
     for name, sql in texts.items():
         sink = Sink(format=name.split("_")[1])  # type: ignore[arg-type]
         query = Query(name=name, sql=sql, query_class="default", sink=sink)
