@@ -264,6 +264,39 @@ def test_a_union_carries_the_time_through_subqueries() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("sql", "unit", "fix"),
+    [
+        (
+            "SELECT k FROM s [RANGE 5 SECNDS SLIDE 1 minuts]",
+            "SECNDS",
+            "[RANGE 5 SECONDS SLIDE 1 mi",
+        ),
+        (
+            "SELECT k FROM s GROUP BY window(ts, '1 day 3 hors')",
+            "hors",
+            "window(ts, '1 day 3 hours')",
+        ),
+        (
+            "SELECT 1 FROM s GROUP BY session_window(ts, '5 mintes')",
+            "mintes",
+            "session_window(ts, '5 mi",
+        ),
+        ("SELECT k FROM s [RANGE 5 PARSECS]", "PARSECS", "[RANGE 60 SECONDS SLIDE 10 SECONDS], "),
+    ],
+)
+def test_an_unknown_unit_is_answered_with_the_nearest(sql: str, unit: str, fix: str) -> None:
+    with pytest.raises(QueryRefused) as refused:
+        ways(sql, ("s",))
+    assert refused.value.reason == f"cannot be read: there is no unit {unit}"
+    assert refused.value.fix.startswith(f"write {fix}")
+
+
+def test_a_month_is_refused_for_its_length() -> None:
+    with pytest.raises(QueryRefused, match=r"\[RANGE 1 MONTH\] cannot be read: MONTH has no fixed"):
+        ways("SELECT k FROM s [RANGE 1 MONTH]", ("s",))
+
+
 TWO = "s [RANGE 1 SECOND] a {} JOIN r [RANGE 1 SECOND] b {}"
 REFUSED = {
     "SELECT k FROM s [RANGE 10]": "[RANGE 10] cannot be read",
