@@ -164,7 +164,7 @@ def test_a_stream_is_joined_with_a_table(spark: SparkSession, tmp_path: Path) ->
         "window": f"SELECT t.label, count(*) AS n FROM lefts [ROWS 20] s JOIN {table} t"
         " ON s.k = t.k GROUP BY t.label",
     }
-    gate = gate_over(spark, tmp_path, texts)
+    gate = gate_over(spark, tmp_path, texts, allows_paths=True)
     right = f"SELECT s.v, t.label FROM lefts s RIGHT JOIN {table} t ON s.k = t.k"
     with pytest.raises(QueryRefused, match="JOIN cannot run continuously without a window"):
         gate.add_query(Query(name="right", sql=right, query_class="N"))

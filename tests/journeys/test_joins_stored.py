@@ -39,7 +39,7 @@ def test_stored_rows_without_a_tuple_come_out_for_every_window(
         "left": f"SELECT t.label, count(*) AS n FROM {stream} LEFT JOIN {table}"
         " ON s.k = t.k GROUP BY t.label",
     }
-    gate = gate_over(spark, tmp_path, texts)
+    gate = gate_over(spark, tmp_path, texts, allows_paths=True)
     gate.start()
     consume(gate, len(rows))
     assert "window by window" not in (gate.explanation("left").lane or "")
@@ -78,7 +78,7 @@ def test_tuples_that_are_joined_as_they_come_are_joined_with_stored_rows(
         "union": f"SELECT k, label FROM lefts JOIN {table} USING (k)"
         " UNION ALL SELECT k, 'none' FROM rights",
     }
-    gate = gate_over(spark, tmp_path, texts, train_tuples=40)
+    gate = gate_over(spark, tmp_path, texts, train_tuples=40, allows_paths=True)
     kept = (
         f"SELECT a.v AS x, t.label FROM {a} JOIN {b} ON a.k = b.k RIGHT JOIN {table} ON a.k = t.k"
     )
@@ -118,7 +118,7 @@ def test_stored_rows_may_be_aggregated_before_a_tuple_is_joined_with_them(
         "cte": "WITH t AS (SELECT DISTINCT k FROM {}) SELECT s.v FROM lefts s JOIN t ON s.k = t.k",
     }
     texts = {name: sql.format(f"parquet.`{path}`") for name, sql in texts.items()}
-    gate = gate_over(spark, tmp_path, texts)
+    gate = gate_over(spark, tmp_path, texts, allows_paths=True)
     some = f"SELECT s.v FROM lefts s JOIN (SELECT k FROM parquet.`{path}` LIMIT 1) t ON s.k = t.k"
     with pytest.raises(QueryRefused, match="LIMIT cannot run continuously"):
         gate.add_query(Query(name="some", sql=some, query_class="N"))
