@@ -51,7 +51,10 @@ def _refusal(headgate: Headgate, sql: str) -> str:
         ("SET spark.sql.ansi.enabled = false", ["is not a SELECT"]),
         ("SELEC location FROM sensors", ["cannot be parsed: Syntax error at or near 'SELEC'"]),
         ("SELECT * FROM sensors [NOW]", ["or near '['", "Fix: write a window behind a stream as"]),
-        ("SELECT location FROM senors", ["stream `senors` does not exist", "a stream of the pipe"]),
+        (
+            "SELECT location FROM senors",
+            ["table or stream `senors` does not exist", "Fix: write sensors"],
+        ),
         ("SELECT 1", ["FROM names 0 streams"]),
         ("SELECT count(*) AS n FROM range(3)", ["FROM names 0 streams", "exactly one stream"]),
         (
@@ -79,6 +82,13 @@ def _refusal(headgate: Headgate, sql: str) -> str:
         (
             "SELECT count(*) AS n FROM sensors [RANGE 5 PARSECS]",
             ["query 'late', line 1: [RANGE 5 PARSECS] cannot be read", "[ROWS 100 SLIDE 10]"],
+        ),
+        (
+            "SELECT count(*) AS n\nFROM sensors [RANGE 5 SECNDS]",
+            [
+                "line 2: [RANGE 5 SECNDS] cannot be read: there is no unit SECNDS",
+                "[RANGE 5 SECONDS]",
+            ],
         ),
         (
             "SELECT count(*) AS n FROM sensors [RANGE 5 SECONDS]",

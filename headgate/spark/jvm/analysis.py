@@ -143,7 +143,7 @@ class Analyst:
         plan = self.plans.of(frame)
         calls = tuple(_calls(self.plans.queries.windowCalls(parsed)))
         lines = self.plans.queries.describe(plan.java).splitlines()
-        reading = _reading(lines, tuple(frame.columns), calls, inputs, plan)
+        reading = _reading(lines, tuple(frame._jdf.columns()), calls, inputs, plan)
         return replace(reading, schema=frame._jdf.schema().json())
 
     def frame(self, query: Query) -> DataFrame:
