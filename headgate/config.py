@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError,
 from headgate.errors import ConfigRefused
 from headgate.model.plan import Share
 from headgate.model.qos_graph import QoSGraph
-from headgate.model.query import FORMATS, Query, QueryStatistics, Sink, SinkFormat
+from headgate.model.query import FORMATS, Query, QueryStatistics, Sink, SinkFormat, View
 from headgate.model.stream import Stream
 from headgate.model.units import Sharing
 from headgate.workloads.arrivals import Bursts
@@ -131,6 +131,17 @@ class QueryConfig(_Strict):
     statistics: StatisticsConfig | None = Field(None, description="for simulation without a run")
 
 
+class ViewConfig(_Strict):
+    """A query whose results are a stream of its name, computed once for all who read it."""
+
+    sql: str = Field(pattern=r"\S", description="one SELECT, over streams or other views")
+    event_time: str | None = Field(None, description="column with the time a tuple speaks of")
+    lateness_s: float = Field(
+        0.0, ge=0, description="how far below the view's watermark the time of a tuple may be"
+    )
+    statistics: StatisticsConfig | None = Field(None, description="for simulation without a run")
+
+
 class PolicyConfig(_Strict):
     """The policy and its parameters: every key but `name` is a parameter."""
 
@@ -189,6 +200,9 @@ class Pipeline(_Strict):
         default_factory=lambda: {"default": 1.0}, description="priority by class", min_length=1
     )
     streams: dict[Name, StreamConfig] = Field(description="streams by name", min_length=1)
+    views: dict[Name, ViewConfig] = Field(
+        default_factory=dict, description="views by name: streams that are made of others"
+    )
     queries: dict[Name, QueryConfig] = Field(description="queries by name", min_length=1)
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
 
@@ -216,7 +230,21 @@ class Pipeline(_Strict):
         )
 
     def query_models(self) -> tuple[Query, ...]:
-        return tuple(
+        """Return the queries, behind those that fill the views."""
+        lowest = min(self.classes, key=lambda name: self.classes[name])
+        views = tuple(
+            View(
+                name=name,
+                sql=each.sql,
+                event_time=each.event_time,
+                lateness_s=each.lateness_s,
+                statistics=QueryStatistics(**each.statistics.model_dump())
+                if each.statistics
+                else None,
+            ).query(lowest)
+            for name, each in self.views.items()
+        )
+        return views + tuple(
             Query(
                 name=name,
                 sql=each.sql,
@@ -292,13 +320,14 @@ def read_pipeline(
     changes = {
         key: outside[variable]
         for key in Pipeline.model_fields
-        if (variable := f"HEADGATE_{key.upper()}") in outside and key not in ("streams", "queries")
+        if (variable := f"HEADGATE_{key.upper()}") in outside
+        and key not in ("streams", "views", "queries")
     }
     try:
         pipeline = Pipeline.model_validate({**data, **changes, **flags})
     except ValidationError as error:
         raise _refused(str(path), error, changes) from error
-    _check_queries(str(path), pipeline.queries, pipeline.classes)
+    _check_queries(str(path), pipeline.queries, pipeline.views, pipeline.classes)
     pipeline.origins.update(dict.fromkeys(data, str(path)))
     pipeline.origins.update({key: f"HEADGATE_{key.upper()}" for key in changes})
     pipeline.origins.update(dict.fromkeys(flags, "flag"))
@@ -350,14 +379,18 @@ def _refused(path: str, error: ValidationError, changes: Mapping[str, str]) -> C
 
 
 class Fragment(_Strict):
-    """Streams and queries for a Headgate that runs already."""
+    """Streams, views and queries for a Headgate that runs already."""
 
     streams: dict[Name, StreamConfig] = Field(default_factory=dict)
+    views: dict[Name, ViewConfig] = Field(default_factory=dict)
     queries: dict[Name, QueryConfig] = Field(default_factory=dict)
 
 
-def fragment_of(data: object, where: str, classes: Collection[str]) -> Pipeline:
-    """Checks streams and queries as those of a pipeline file; gives them, and nothing else.
+def fragment_of(data: object, where: str, classes: Mapping[str, float]) -> Pipeline:
+    """Checks streams, views and queries as those of a pipeline file; gives them, nothing else.
+
+    Args:
+        classes: priority by class.
 
     Raises:
         ConfigRefused: a value is wrong, or nothing is given.
@@ -366,18 +399,31 @@ def fragment_of(data: object, where: str, classes: Collection[str]) -> Pipeline:
         found = Fragment.model_validate(data if isinstance(data, dict) else {})
     except ValidationError as error:
         raise _refused(where, error, {}) from error
-    if not (found.streams or found.queries):
+    if not (found.streams or found.views or found.queries):
         raise ConfigRefused(
-            path=where, key="", value=None, expected="a mapping with streams, queries or both"
+            path=where, key="", value=None, expected="a mapping with streams, views or queries"
         )
-    _check_queries(where, found.queries, classes)
-    return Pipeline.model_construct(state="", streams=found.streams, queries=found.queries)
+    _check_queries(where, found.queries, found.views, classes)
+    return Pipeline.model_construct(
+        state="", streams=found.streams, views=found.views, queries=found.queries,
+        classes=dict(classes),
+    )  # fmt: skip
 
 
 def _check_queries(
-    where: str, queries: Mapping[str, QueryConfig], classes: Collection[str]
+    where: str,
+    queries: Mapping[str, QueryConfig],
+    views: Collection[str],
+    classes: Collection[str],
 ) -> None:
     for name, query in queries.items():
+        if name in views:
+            raise ConfigRefused(
+                path=where,
+                key=f"queries.{name}",
+                value=name,
+                expected="another name: a view has it",
+            )
         if query.class_ not in classes:
             raise ConfigRefused(
                 path=where,

@@ -19,24 +19,23 @@ _CHEAP = (exp.Connector, exp.Cast, exp.Case, exp.If, exp.Coalesce)
 
 
 def cut(path: Path, columns: Sequence[str]) -> tuple[Stream, Path, Path]:
-    """Gives the queue between, the first segment and the rest.
+    """Return the hidden stream between, the first segment and the rest.
 
     The first has the conditions before the first one that calls a function; the rest has the others
     and what the query puts out. They stay in the order they were written in, so that a condition
     that guards another still does.
 
     Args:
-        columns: of the query's stream; all of them wait in the queue.
+        columns: of the query's stream; all of them are in the one between.
 
     Raises:
         QueryRefused: one of the two would be empty.
     """
     query = path.query
-    if query.allows_shedding:
+    if query.into is not None:
         raise QueryRefused(
-            query=query.name, clause="allows_shedding",
-            reason="is not possible for a query that is cut: what waits in between is not in the"
-            " log", fix="leave out one of the two",
+            query=query.name, clause="cut", reason="is for queries whose results leave",
+            fix="leave it out: what reads the stream is a segment by itself",
         )  # fmt: skip
     conditions = conditions_of(path.predicate) if path.predicate and not path.runs_whole else []
     first = list(takewhile(lambda each: not calls(each), conditions))
@@ -59,7 +58,7 @@ def cut(path: Path, columns: Sequence[str]) -> tuple[Stream, Path, Path]:
     tail = line_of(query, queue.name, " AND ".join(rest) or None, path.outputs)
     return (
         queue,
-        replace(head, columns=tuple(columns), into=queue.name),
+        replace(head, columns=tuple(columns), into=queue.name, first_of=query.name),
         replace(tail, columns=path.columns, longest_call=path.longest_call),
     )
 

@@ -49,8 +49,9 @@ class Path:
         longest_call: the longest function call in it, by which costly queries find their like.
         conditions: those that are joined by AND, where their order is worth a thought: there are
             several, and one calls a function.
-        into: the derived stream that it fills; it is the first segment of a query then, and the
-            path over that stream is the rest.
+        into: the derived stream that it fills; None where its results leave.
+        first_of: of the first segment of a query that is cut, the name of the query. The stream it
+            fills is hidden, and the path over that stream is the rest.
         words: its text, the same for texts that differ in spaces alone.
         stateful: how it is computed where it needs more than one tuple at a time; its stream is a
             timeline then.
@@ -66,6 +67,7 @@ class Path:
     longest_call: str = ""
     conditions: tuple[Condition, ...] = ()
     into: str | None = None
+    first_of: str | None = None
     words: str = ""
     stateful: Stateful | None = None
 
@@ -74,6 +76,11 @@ class Path:
         """The name of its statistics: what the rest of a query costs is not what the whole does."""
         rest = self.query.name + REST
         return rest if self.stream == rest else self.query.name
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The streams whose tuples it reads, each once; of a timeline, those behind it."""
+        return (self.stream,) if self.stateful is None else self.stateful.streams
 
     @property
     def predicate(self) -> str | None:
@@ -94,12 +101,17 @@ class Path:
 
 @dataclass(frozen=True)
 class Network:
-    """Streams, classes, queries (as paths) and shared boxes, numbered by position."""
+    """Streams, classes, queries (as paths) and shared boxes, numbered by position.
+
+    Args:
+        dropped: names of queries that were dropped and keep their number until another gets it.
+    """
 
     streams: tuple[Stream, ...]
     classes: tuple[QueryClass, ...]
     paths: tuple[Path, ...]
     boxes: tuple[Box, ...] = ()
+    dropped: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         _refuse_twins("stream", (stream.name for stream in self.streams))
@@ -139,7 +151,7 @@ class Network:
         priorities = {each.name: each.priority for each in self.classes}
         found: dict[str, float] = {}
         for path in self.paths:
-            for name in (path.stream,) if path.stateful is None else path.stateful.streams:
+            for name in path.reads:
                 own = priorities[path.query.query_class]
                 found[name] = max(found.get(name, 0.0), own)
         return found

@@ -41,9 +41,10 @@ def segments_of(
     streams: Sequence[Stream],
     cuts: Callable[[Query], bool] = lambda query: False,
 ) -> tuple[tuple[Stream, ...], tuple[Path, ...]]:
-    """Gives the paths of a query, one or, where it is to be cut, two with the queue between them.
+    """Return the paths of a query, one or, where it is to be cut, two with a hidden stream between.
 
-    A query with windows reads a timeline, which comes with it.
+    A query with windows reads a timeline, which comes with it. The last path of one that writes to
+    a stream says so (`into`); the stream itself is `views.derived_stream`.
 
     Args:
         streams: all that there are.
@@ -61,8 +62,9 @@ def segments_of(
             )  # fmt: skip
         path = (windowed if has_windows(query.sql) else united)(query, analyst, streams)
         of = path.stateful.streams if path.stateful else ()
-        return (Stream(name=path.stream, format=DERIVED, of=of),), (path,)
-    path = registered(query, analyst, columns)
+        timeline = Stream(name=path.stream, format=DERIVED, of=of)
+        return (timeline,), (replace(path, into=query.into),)
+    path = replace(registered(query, analyst, columns), into=query.into)
     if query.cut is False or (query.cut is None and not cuts(query)):
         return (), (path,)
     try:
@@ -129,7 +131,7 @@ def windowed(query: Query, analyst: "Analyst", streams: Sequence[Stream]) -> Pat
     Raises:
         QueryRefused: it cannot run continuously; says which clause, why, and what to do.
     """
-    times = {each.name: each.event_time for each in streams if not each.is_derived}
+    times = {each.name: each.event_time for each in streams if not each.of}
     read: tuple[Sequence[str], Sequence[str]] = (), ()
     named = named_streams(query)
     if not named or (len(named) > 1 and any(each.window.slide is None for each in named)):
@@ -184,7 +186,7 @@ def united(query: Query, analyst: "Analyst", streams: Sequence[Stream]) -> Path:
     )
     if analysis.random is not None:
         refuse_luck(query.name, analysis.random)
-    times = {each.name: each.event_time for each in streams if not each.is_derived}
+    times = {each.name: each.event_time for each in streams if not each.of}
     how = union_of(query, analysis.streams, times)
     try:
         analysis = analyst.over_windows(query, how)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -13,7 +14,14 @@ from pyspark.sql.types import StructType
 from headgate.errors import QueryRefused
 from headgate.model.network import Path
 from headgate.model.query import Query
-from headgate.model.window import WRITTEN, Stateful, arrival_column, place_columns, time_column
+from headgate.model.window import (
+    HIDDEN,
+    WRITTEN,
+    Stateful,
+    arrival_column,
+    place_columns,
+    time_column,
+)
 from headgate.spark.group import quoted
 from headgate.spark.refusals import SPARK_ERRORS, reason_of
 
@@ -97,6 +105,26 @@ class Analyst:
         Raises:
             QueryRefused: Spark cannot resolve it.
         """
+        with self._over_windows(query, how):
+            return self.analyse(replace(query, sql=how.text))
+
+    def schema_of(self, path: Path) -> StructType:
+        """Return the columns that a query puts out, with their types; each may be NULL."""
+        query, how = path.query, path.stateful
+        if how is None:
+            schema = self.frame(query).schema
+        else:
+            with self._over_windows(query, how):
+                schema = self.frame(replace(query, sql=how.text)).schema
+        shown = [field for field in schema.fields if not field.name.startswith(HIDDEN)]
+        text = StructType(shown).json()
+        for key in ("nullable", "containsNull", "valueContainsNull"):
+            text = text.replace(f'"{key}":false', f'"{key}":true')
+        return StructType.fromJson(json.loads(text))
+
+    @contextmanager
+    def _over_windows(self, query: Query, how: Stateful) -> Iterator[None]:
+        """Make the views known by which a query with windows is computed."""
         kind = "BIGINT" if how.inputs[0].window.axis == "rows" else "TIMESTAMP"
         self._views = frozenset(each.view.lower() for each in how.inputs)
         try:
@@ -115,7 +143,7 @@ class Analyst:
                     _refuse_own_window(query, each.stream, self._schemas[each.stream])
                     frame = frame.selectExpr("*", _window_of(kind))
                 frame.createOrReplaceTempView(each.view)
-            return self.analyse(replace(query, sql=how.text))
+            yield
         finally:
             self._views = frozenset()
             for each in how.inputs:

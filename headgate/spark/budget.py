@@ -33,8 +33,8 @@ class Budget:
 
     Args:
         cached: gives the bytes of trains in memory, which give way by themselves.
-        kept: gives the bytes of what else waits in memory: queues between segments, panes.
-        logged: gives the bytes of what waits on disk: trains, queues, results to be delivered.
+        kept: gives the bytes of what else waits in memory: panes.
+        logged: gives the bytes of what waits on disk: trains, results to be delivered.
     """
 
     def __init__(

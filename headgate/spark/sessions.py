@@ -77,7 +77,7 @@ class Sessions:
             return self._none(session)
         marks, arrived_s = self._timeline.closing(first, end, "time")
         at = np.searchsorted(np.maximum.accumulate(marks), ends[ended], side="right")
-        return Output(visible(made.filter(pa.array(ended))), arrived_s[at])
+        return Output(visible(made.filter(pa.array(ended))), arrived_s[at], places=ends[ended])
 
     def _may_end(self, end: int, before: int, after: int, since: int) -> bool:
         """Tells whether the session of one tuple alone would end here."""

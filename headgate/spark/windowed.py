@@ -220,7 +220,7 @@ class Windowed:
             ]  # fmt: skip
             if all(some.any() for _, some in chosen):
                 joined = self._joined(session, rows, chosen, known)
-                made.append(self._with(joined, range(len(inputs))))
+                made.append(self._with_last(self._with(joined, range(len(inputs)))))
         for side in _OUTER.get(self._how.join, ()):
             # The last partner of a tuple is at most its own window away from it.
             close = rows[side].place + inputs[side].window.size + 1
@@ -228,11 +228,12 @@ class Windowed:
             if closes.any():
                 chosen = [("all", found.new | True) for found in rows]
                 chosen[side] = f"closes {inputs[side].window.size}", closes
-                made.append(self._with(self._joined(session, rows, chosen, known), [side]))
+                joined = self._with(self._joined(session, rows, chosen, known), [side])
+                made.append(self._with_last(joined, inputs[side].window.size))
         if not sum(each.num_rows for each in made):
             return self._none(session)
         table = pa.concat_tables(made)
-        return Output(visible(table), table[ARRIVED].to_numpy())
+        return Output(visible(table), table[ARRIVED].to_numpy(), places=table[END].to_numpy())
 
     def _joined(
         self,
@@ -277,6 +278,14 @@ class Windowed:
                 made = made.filter(has if number in wanted else pc.invert(has))
         return made
 
+    def _with_last(self, made: pa.Table, later: int = 0) -> pa.Table:
+        """Add to the rows of a join the latest place of their tuples, or so much later."""
+        names = [has_column(number) for number in range(len(self._how.inputs))]
+        last: Any = pc.max_element_wise(
+            *(made[name] for name in names if name in made.schema.names)
+        )
+        return made.append_column(END, pc.add(last.cast(pa.int64()), later))
+
     def _no_tuples(self, source: Input) -> Rows:
         return Rows(self._nothing(source.stream), np.zeros(0, np.int64), np.zeros(0, np.bool_))
 
@@ -293,7 +302,8 @@ class Windowed:
         marks, arrived_s = self._timeline.closing(first, end, self._axis)
         at = np.searchsorted(np.maximum.accumulate(marks), ends)
         closed = None if self._how.mode == "union" else len(np.unique(ends))
-        return Output(visible(made), arrived_s[np.minimum(at, len(arrived_s) - 1)], closed)
+        arrived_at_s = arrived_s[np.minimum(at, len(arrived_s) - 1)]
+        return Output(visible(made), arrived_at_s, closed, places=ends)
 
     def _none(self, session: SparkSession) -> Output:
         """Gives no rows, of the right columns."""
