@@ -37,6 +37,14 @@ from headgate.model.stream import Stream
             "query 'fire': sink options.compresion is 'zstd'.\nFix: it must be left out: format"
             " 'parquet' takes only compression",
         ),
+        (
+            {"sink": Sink(format="stream", options={"lateness_s": "soon"})},
+            "query 'fire': sink options.lateness_s is 'soon'.\nFix: it must be 0 or more seconds",
+        ),
+        (
+            {"sink": Sink(format="stream", options={"stream": "a b"})},
+            "query 'fire': sink options.stream is 'a b'.\nFix: it must be letters, digits and _",
+        ),
     ],
 )
 def test_a_query_that_cannot_be_is_refused_with_clause_and_fix(
