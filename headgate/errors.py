@@ -199,6 +199,14 @@ class LogUnwritable(HeadgateError):
         return f"the log of stream '{self.stream}' cannot be written: {self.cause}"
 
 
+class LogFull(LogUnwritable):
+    """A stream that takes no train until its readers have passed some."""
+
+    def __init__(self, *, stream: str) -> None:
+        super().__init__(stream=stream, cause="log_bytes is used up, and its readers are behind")
+        self.args = (stream,)
+
+
 class SinkBehind(HeadgateError):
     """A sink that does not take results, and so many wait for it that no more can."""
 

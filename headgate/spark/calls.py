@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from headgate.errors import (
     CallTimedOut,
+    LogFull,
     LogUnwritable,
     ResultsHidden,
     SinkBehind,
@@ -206,6 +207,7 @@ class Calls:
         # A journal or log that cannot be written, on a full disk say, is nobody's own failure.
         of_journal = isinstance(error, sqlite3.OperationalError | LogUnwritable)
         waits = (of_journal or isinstance(error, ResultsHidden)) and not self.draining
+        waits |= isinstance(error, LogFull)
         if waits or (attempts < ATTEMPTS and not isinstance(error, CallTimedOut)):
             level = logging.WARNING if of_journal and attempts == 1 else logging.INFO
             log.log(level, "%s", failure)

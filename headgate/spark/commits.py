@@ -79,7 +79,7 @@ class Commits:
                     cause = error.strerror or str(error)
                     unwritten[path.query.name] = LogUnwritable(stream=path.into, cause=cause)
                     continue
-                except pa.ArrowException as error:
+                except (pa.ArrowException, LogUnwritable) as error:
                     unwritten[path.query.name] = error
                     continue
             elif count:

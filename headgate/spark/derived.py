@@ -36,11 +36,13 @@ of its first.
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path as File
 
 import numpy as np
 import pyarrow as pa
 
+from headgate.errors import LogFull
 from headgate.model.network import Path
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.model.window_ends import NEVER, Times
@@ -59,10 +61,19 @@ class DerivedStreams:
 
     Args:
         tell: takes the name of a stream and its new train, once the journal has it.
+        most_bytes: returns what a derived stream may take on disk at present. A producer whose
+            stream takes more waits until its readers have passed some.
     """
 
-    def __init__(self, journal: Journal, store: Store, tell: Callable[..., None]) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        store: Store,
+        tell: Callable[..., None],
+        most_bytes: Callable[[], float] = lambda: inf,
+    ) -> None:
         self._journal, self._store, self._tell = journal, store, tell
+        self._most_bytes = most_bytes
         self._producers: dict[str, Path] = {}
         self._tops: dict[str, int] = {}
         self._turn = threading.RLock()
@@ -97,9 +108,15 @@ class DerivedStreams:
         )
 
     def stage(self, path: Path, output: Output, work: Work) -> Derived:
-        """Write what a producer has made of some trains; it counts once the journal has it."""
+        """Write what a producer has made of some trains; it counts once the journal has it.
+
+        Raises:
+            LogFull: the stream takes more than it may; later perhaps.
+        """
         assert path.into is not None
         stream, log = self._store.streams[path.into], self._store.logs[path.into]
+        if log.bytes > self._most_bytes():
+            raise LogFull(stream=path.into)
         output = _in_order(output) if self._has_order(path) else output
         table = output.table.append_column(ARRIVED_AT, pa.array(output.arrived_at_s))
         marks, top = self._marks(path, stream, output, work)

@@ -121,7 +121,9 @@ class SparkEngine:
             state, self._journal, schemas, self.budget.train_room_bytes, reached,
             idle=lambda stream: self._derived.idle(stream),
         )  # fmt: skip
-        self._derived = DerivedStreams(self._journal, store, self._passed_on)
+        self._derived = DerivedStreams(
+            self._journal, store, self._passed_on, self.budget.derived_bytes
+        )
         self._derived.connect(network.paths)
         self.members = Members(network)
         try:
