@@ -327,7 +327,8 @@ def read_pipeline(
         pipeline = Pipeline.model_validate({**data, **changes, **flags})
     except ValidationError as error:
         raise _refused(str(path), error, changes) from error
-    _check_queries(str(path), pipeline.queries, pipeline.views, pipeline.classes)
+    _check_names(str(path), pipeline)
+    _check_queries(str(path), pipeline.queries, pipeline.classes)
     pipeline.origins.update(dict.fromkeys(data, str(path)))
     pipeline.origins.update({key: f"HEADGATE_{key.upper()}" for key in changes})
     pipeline.origins.update(dict.fromkeys(flags, "flag"))
@@ -403,27 +404,31 @@ def fragment_of(data: object, where: str, classes: Mapping[str, float]) -> Pipel
         raise ConfigRefused(
             path=where, key="", value=None, expected="a mapping with streams, views or queries"
         )
-    _check_queries(where, found.queries, found.views, classes)
+    _check_names(where, found)
+    _check_queries(where, found.queries, classes)
     return Pipeline.model_construct(
         state="", streams=found.streams, views=found.views, queries=found.queries,
         classes=dict(classes),
     )  # fmt: skip
 
 
+def _check_names(where: str, found: Pipeline | Fragment) -> None:
+    """Refuse a view that has the name of a stream or of a query."""
+    for name in found.views:
+        for kind, others in (("stream", found.streams), ("query", found.queries)):
+            if name in others:
+                raise ConfigRefused(
+                    path=where,
+                    key=f"views.{name}",
+                    value=name,
+                    expected=f"another name: a {kind} has it",
+                )
+
+
 def _check_queries(
-    where: str,
-    queries: Mapping[str, QueryConfig],
-    views: Collection[str],
-    classes: Collection[str],
+    where: str, queries: Mapping[str, QueryConfig], classes: Collection[str]
 ) -> None:
     for name, query in queries.items():
-        if name in views:
-            raise ConfigRefused(
-                path=where,
-                key=f"queries.{name}",
-                value=name,
-                expected="another name: a view has it",
-            )
         if query.class_ not in classes:
             raise ConfigRefused(
                 path=where,
