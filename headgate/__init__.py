@@ -2,7 +2,7 @@
 
 from headgate.errors import HeadgateError
 from headgate.metrics.report import Report
-from headgate.model.query import Query, Sink
+from headgate.model.query import Query, Sink, View
 from headgate.model.stream import Stream
 from headgate.policies import Policy, policy_named, priority
 from headgate.runtime import Headgate, Replay, Workload, compare, load, replay, simulate
@@ -18,6 +18,7 @@ __all__ = [
     "Report",
     "Sink",
     "Stream",
+    "View",
     "Workload",
     "__version__",
     "compare",

@@ -12,7 +12,7 @@ from headgate.errors import ConfigRefused
 from headgate.model.admission import AdmissionRules
 from headgate.model.plan import Share
 from headgate.model.qos_graph import QoSGraph
-from headgate.model.query import FORMATS, Query, QueryStatistics, Sink, SinkFormat
+from headgate.model.query import FORMATS, Query, QueryStatistics, Sink, SinkFormat, View
 from headgate.model.stream import Stream
 from headgate.model.units import Sharing
 from headgate.workloads.arrivals import Bursts
@@ -133,6 +133,17 @@ class QueryConfig(_Strict):
     statistics: StatisticsConfig | None = Field(None, description="for simulation without a run")
 
 
+class ViewConfig(_Strict):
+    """A query whose results are a stream of its name, computed once for all who read it."""
+
+    sql: str = Field(pattern=r"\S", description="one SELECT, over streams or other views")
+    event_time: str | None = Field(None, description="column with the time a tuple speaks of")
+    lateness_s: float = Field(
+        0.0, ge=0, description="how far below the view's watermark the time of a tuple may be"
+    )
+    statistics: StatisticsConfig | None = Field(None, description="for simulation without a run")
+
+
 class PolicyConfig(_Strict):
     """The policy and its parameters: every key but `name` is a parameter."""
 
@@ -219,6 +230,9 @@ class Pipeline(_Strict):
         default_factory=lambda: {"default": 1.0}, description="priority by class", min_length=1
     )
     streams: dict[Name, StreamConfig] = Field(description="streams by name", min_length=1)
+    views: dict[Name, ViewConfig] = Field(
+        default_factory=dict, description="views by name: streams that are made of others"
+    )
     queries: dict[Name, QueryConfig] = Field(description="queries by name", min_length=1)
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
 
@@ -251,7 +265,21 @@ class Pipeline(_Strict):
         )
 
     def query_models(self) -> tuple[Query, ...]:
-        return tuple(
+        """Return the queries, behind those that fill the views."""
+        lowest = min(self.classes, key=lambda name: self.classes[name])
+        views = tuple(
+            View(
+                name=name,
+                sql=each.sql,
+                event_time=each.event_time,
+                lateness_s=each.lateness_s,
+                statistics=QueryStatistics(**each.statistics.model_dump())
+                if each.statistics
+                else None,
+            ).query(lowest)
+            for name, each in self.views.items()
+        )
+        return views + tuple(
             Query(
                 name=name,
                 sql=each.sql,
@@ -327,12 +355,14 @@ def read_pipeline(
     changes = {
         key: outside[variable]
         for key in Pipeline.model_fields
-        if (variable := f"HEADGATE_{key.upper()}") in outside and key not in ("streams", "queries")
+        if (variable := f"HEADGATE_{key.upper()}") in outside
+        and key not in ("streams", "views", "queries")
     }
     try:
         pipeline = Pipeline.model_validate({**data, **changes, **flags})
     except ValidationError as error:
         raise _refused(str(path), error, changes) from error
+    _check_names(str(path), pipeline)
     _check_queries(str(path), pipeline.queries, pipeline.classes)
     pipeline.origins.update(dict.fromkeys(data, str(path)))
     pipeline.origins.update({key: f"HEADGATE_{key.upper()}" for key in changes})
@@ -385,14 +415,18 @@ def _refused(path: str, error: ValidationError, changes: Mapping[str, str]) -> C
 
 
 class Fragment(_Strict):
-    """Streams and queries for a Headgate that runs already."""
+    """Streams, views and queries for a Headgate that runs already."""
 
     streams: dict[Name, StreamConfig] = Field(default_factory=dict)
+    views: dict[Name, ViewConfig] = Field(default_factory=dict)
     queries: dict[Name, QueryConfig] = Field(default_factory=dict)
 
 
-def fragment_of(data: object, where: str, classes: Collection[str]) -> Pipeline:
-    """Checks streams and queries as those of a pipeline file; gives them, and nothing else.
+def fragment_of(data: object, where: str, classes: Mapping[str, float]) -> Pipeline:
+    """Checks streams, views and queries as those of a pipeline file; gives them, nothing else.
+
+    Args:
+        classes: priority by class.
 
     Raises:
         ConfigRefused: a value is wrong, or nothing is given.
@@ -401,12 +435,29 @@ def fragment_of(data: object, where: str, classes: Collection[str]) -> Pipeline:
         found = Fragment.model_validate(data if isinstance(data, dict) else {})
     except ValidationError as error:
         raise _refused(where, error, {}) from error
-    if not (found.streams or found.queries):
+    if not (found.streams or found.views or found.queries):
         raise ConfigRefused(
-            path=where, key="", value=None, expected="a mapping with streams, queries or both"
+            path=where, key="", value=None, expected="a mapping with streams, views or queries"
         )
+    _check_names(where, found)
     _check_queries(where, found.queries, classes)
-    return Pipeline.model_construct(state="", streams=found.streams, queries=found.queries)
+    return Pipeline.model_construct(
+        state="", streams=found.streams, views=found.views, queries=found.queries,
+        classes=dict(classes),
+    )  # fmt: skip
+
+
+def _check_names(where: str, found: Pipeline | Fragment) -> None:
+    """Refuse a view that has the name of a stream or of a query."""
+    for name in found.views:
+        for kind, others in (("stream", found.streams), ("query", found.queries)):
+            if name in others:
+                raise ConfigRefused(
+                    path=where,
+                    key=f"views.{name}",
+                    value=name,
+                    expected=f"another name: a {kind} has it",
+                )
 
 
 def _check_queries(

@@ -188,6 +188,25 @@ class SinkUnwritable(HeadgateError):
         return f"its results cannot be written to {self.folder}: {self.cause}"
 
 
+class LogUnwritable(HeadgateError):
+    """The log of a stream that a query fills takes no train."""
+
+    def __init__(self, *, stream: str, cause: str) -> None:
+        super().__init__(stream, cause)
+        self.stream, self.cause = stream, cause
+
+    def __str__(self) -> str:
+        return f"the log of stream '{self.stream}' cannot be written: {self.cause}"
+
+
+class LogFull(LogUnwritable):
+    """A stream that takes no train until its readers have passed some."""
+
+    def __init__(self, *, stream: str) -> None:
+        super().__init__(stream=stream, cause="log_bytes is used up, and its readers are behind")
+        self.args = (stream,)
+
+
 class SinkBehind(HeadgateError):
     """A sink that does not take results, and so many wait for it that no more can."""
 

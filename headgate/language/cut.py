@@ -11,24 +11,23 @@ from headgate.model.stream import DERIVED, Stream
 
 
 def cut(path: Path, columns: Sequence[str]) -> tuple[Stream, Path, Path]:
-    """Return the queue between, the first segment and the rest.
+    """Return the hidden stream between, the first segment and the rest.
 
     The first has the conditions before the first one that calls a function; the rest has the others
     and what the query puts out. They stay in the order they were written in, so that a condition
     that guards another still does.
 
     Args:
-        columns: of the query's stream; all of them wait in the queue.
+        columns: of the query's stream; all of them are in the one between.
 
     Raises:
         QueryRefused: one of the two would be empty.
     """
     query = path.query
-    if query.allows_shedding:
+    if query.into is not None:
         raise QueryRefused(
-            query=query.name, clause="allows_shedding",
-            reason="is not possible for a query that is cut: what waits in between is not in the"
-            " log", fix="leave out one of the two",
+            query=query.name, clause="cut", reason="is for queries whose results leave",
+            fix="leave it out: what reads the stream is a segment by itself",
         )  # fmt: skip
     first = []
     for condition in () if path.runs_whole else path.conditions:
@@ -53,7 +52,7 @@ def cut(path: Path, columns: Sequence[str]) -> tuple[Stream, Path, Path]:
     head = Path(
         query=opening, stream=path.stream, columns=tuple(columns), into=queue.name,
         operators=(Operator(kind="select", expressions=(kept,)), passed),
-        conditions=tuple(first),
+        conditions=tuple(first), first_of=query.name,
     )  # fmt: skip
     later = " AND ".join(condition.text for condition in rest)
     selects = (Operator(kind="select", expressions=(later,)),) if later else ()

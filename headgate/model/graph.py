@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import nan
 
+from headgate.model.derived import streams_of
 from headgate.model.network import Network
 from headgate.model.operator import Operator
 
@@ -17,8 +18,8 @@ class Node:
 
     `streams` and `boxes` hold for each side the numbers of those it reads; a join has two sides, a
     union one for each input, all others one. `readers` are (box, side); `queries` those whose
-    results it gives out. Boxes of the same `luck` let the same tuples pass. `queue` is the derived
-    stream in which its tuples wait, −1 without one.
+    results it gives out. Boxes of the same `luck` let the same tuples pass. `queue` is the stream
+    in which its tuples wait where another path fills it, −1 elsewhere.
     """
 
     number: int
@@ -66,6 +67,8 @@ class Graph:
     def __init__(self, network: Network, rates_per_s: Mapping[int, float] | None = None) -> None:
         self.network = network
         self.nodes: list[Node] = []
+        self.producers: dict[int, int] = {}
+        """Numbers of the paths that fill derived streams, by their last box."""
         self._rates_per_s = dict(rates_per_s or {})
         self._add_boxes()
         self._add_paths()
@@ -170,27 +173,44 @@ class Graph:
             )
 
     def _add_paths(self) -> None:
-        filled_by: dict[str, int] = {}
-        for query, path in enumerate(self.network.paths):
+        """Add the boxes of paths; a reader of a derived stream follows the box that fills it.
+
+        A producer that nobody reads gives its results to itself, so that it is a unit, too.
+        """
+        network, known = self.network, {stream.name: stream for stream in self.network.streams}
+        ends: dict[str, int] = {}
+        readers: list[tuple[Node, tuple[str, ...]]] = []
+        for query, path in enumerate(network.paths):
             if path.output is not None:
-                self.nodes[self.network.box_number(path.output)].queries.append(query)
+                self.nodes[network.box_number(path.output)].queries.append(query)
                 continue
-            stream = self.network.stream_number(path.stream)
-            fills = filled_by.get(path.stream)
-            streams, boxes = ((stream,), ()) if fills is None else ((), (fills,))
+            streams: tuple[int, ...] = (network.stream_number(path.stream),)
+            boxes: tuple[int, ...] = ()
             for position, operator in enumerate(path.operators):
                 number = len(self.nodes)
                 name = f"{path.query.name}.{position}"
                 if position:
                     streams, boxes = (), (number - 1,)
                 luck = _luck(operator, query * LONGEST_PATH + position)
-                node = Node(number, name, operator, luck, (streams,), (boxes,))
-                node.queue = -1 if position or fills is None else stream
-                self.nodes.append(node)
-            if path.into is not None:
-                filled_by[path.into] = len(self.nodes) - 1
-            else:
+                self.nodes.append(Node(number, name, operator, luck, (streams,), (boxes,)))
+            if path.query.name in network.dropped:
                 self.nodes[-1].queries.append(query)
+                continue
+            readers.append((self.nodes[-len(path.operators)], streams_of(path, known)))
+            if path.into is None:
+                self.nodes[-1].queries.append(query)
+            else:
+                ends[path.into] = len(self.nodes) - 1
+                self.producers[ends[path.into]] = query
+        for node, names in readers:
+            if boxes := tuple(ends[name] for name in names if name in ends):
+                node.queue = node.streams[0][0]
+                others = any(name not in ends for name in names)
+                node.streams, node.boxes = (node.streams[0] if others else (),), (boxes,)
+        read = {box for node, _ in readers for box in node.boxes[0]}
+        for box, query in self.producers.items():
+            if box not in read:
+                self.nodes[box].queries.append(query)
 
 
 def _luck(operator: Operator, own: int) -> int:

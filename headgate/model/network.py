@@ -52,8 +52,9 @@ class Path:
         output: else, the name of the box whose tuples are the query's results.
         conditions: those that are joined by AND.
         calls: whether what it puts out calls a function.
-        into: the derived stream that it fills; it is the first segment of a query then, and the
-            path over that stream is the rest.
+        into: the derived stream that it fills; None where its results leave.
+        first_of: of the first segment of a query that is cut, the name of the query. The stream it
+            fills is hidden, and the path over that stream is the rest.
         key: the same number for queries that give the same rows; names of columns may differ.
         plan: what the engine computes it from; opaque to everybody else.
         schema: the names and types of what comes out, as Spark's JSON.
@@ -70,6 +71,7 @@ class Path:
     conditions: tuple[Condition, ...] = ()
     calls: bool = False
     into: str | None = None
+    first_of: str | None = None
     key: int = 0
     plan: object = field(default=None, compare=False, repr=False)
     stateful: Stateful | None = None
@@ -79,6 +81,11 @@ class Path:
         """The name of its statistics: what the rest of a query costs is not what the whole does."""
         rest = self.query.name + REST
         return rest if self.stream == rest else self.query.name
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The streams whose tuples it reads, each once; of a timeline, those behind it."""
+        return (self.stream,) if self.stateful is None else self.stateful.streams
 
     @property
     def predicate(self) -> str | None:
@@ -99,12 +106,17 @@ class Path:
 
 @dataclass(frozen=True)
 class Network:
-    """Streams, classes, queries (as paths) and shared boxes, numbered by position."""
+    """Streams, classes, queries (as paths) and shared boxes, numbered by position.
+
+    Args:
+        dropped: names of queries that were dropped and keep their number until another gets it.
+    """
 
     streams: tuple[Stream, ...]
     classes: tuple[QueryClass, ...]
     paths: tuple[Path, ...]
     boxes: tuple[Box, ...] = ()
+    dropped: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         _refuse_twins("stream", (stream.name for stream in self.streams))
@@ -144,7 +156,7 @@ class Network:
         priorities = {each.name: each.priority for each in self.classes}
         found: dict[str, float] = {}
         for path in self.paths:
-            for name in (path.stream,) if path.stateful is None else path.stateful.streams:
+            for name in path.reads:
                 own = priorities[path.query.query_class]
                 found[name] = max(found.get(name, 0.0), own)
         return found

@@ -1,5 +1,6 @@
 """A query: a named SQL text with a class, a weight and a sink."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -10,10 +11,13 @@ from headgate.errors import ConfigRefused, QueryRefused
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.stream import NAME
 
-SinkFormat = Literal["parquet", "json", "csv", "console", "memory", "callback", "jdbc", "kafka"]
+SinkFormat = Literal[
+    "parquet", "json", "csv", "console", "memory", "callback", "jdbc", "kafka", "stream"
+]
 FORMATS: tuple[str, ...] = get_args(SinkFormat)
 FILES = ("parquet", "json", "csv")
-"""Formats that are directories of files; the others deliver each result to somebody."""
+"""Formats that are directories of files. `stream` is the log of a stream that others read; the
+rest deliver each result to somebody."""
 
 NEEDED = {
     "jdbc": {"url": "jdbc:postgresql://host/base", "table": "fires", "key": "location, ts"},
@@ -26,6 +30,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "console": (),
     "memory": ("rows",),
     "callback": (),
+    "stream": ("stream", "event_time", "lateness_s"),
 }
 """Options of formats that pass none on: a misspelt one would do nothing."""
 
@@ -52,11 +57,13 @@ class QueryClass:
 
 @dataclass(frozen=True, kw_only=True)
 class Sink:
-    """Where results go: files, one for each range of trains that had results, or a delivery.
+    """Where results go: files, one for each range of trains that had results, a stream that other
+    queries read, or a delivery.
 
     Args:
         path: the directory, for formats of files.
-        options: what the format takes, as text.
+        options: what the format takes, as text. Of `stream`: `stream`, its name (that of the query
+            if left out), `event_time` and `lateness_s`.
     """
 
     format: SinkFormat = "parquet"
@@ -94,9 +101,19 @@ class Sink:
         compression = self.options.get("compression", "zstd")
         if self.format == "parquet" and compression not in COMPRESSIONS:
             return "options.compression", compression, f"one of {', '.join(COMPRESSIONS)}"
+        if self.format == "stream" and (mistake := self._stream_mistake()):
+            return mistake
         rows = self.options.get("rows", "1")
         if self.format == "memory" and not (rows.isdecimal() and int(rows)):
             return "options.rows", rows, "a number of rows, 1 or more"
+        return None
+
+    def _stream_mistake(self) -> tuple[str, str | None, str] | None:
+        name, lateness = self.options.get("stream"), self.options.get("lateness_s", "0")
+        if name is not None and not NAME.fullmatch(name):
+            return "options.stream", name, "letters, digits and _"
+        if not re.fullmatch(r"\d+(\.\d*)?|\.\d+", lateness):
+            return "options.lateness_s", lateness, "0 or more seconds"
         return None
 
 
@@ -153,6 +170,11 @@ class Query:
     statistics: QueryStatistics | None = None
     apply: Apply | None = None
 
+    @property
+    def into(self) -> str | None:
+        """The name of the stream that it writes to; None where its results leave."""
+        return self.sink.options.get("stream", self.name) if self.sink.format == "stream" else None
+
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
             self._refuse("name", "must be letters, digits and _", "rename the query")
@@ -169,3 +191,39 @@ class Query:
 
     def _refuse(self, clause: str, reason: str, fix: str) -> None:
         raise QueryRefused(query=self.name, clause=clause, reason=reason, fix=fix)
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """A query whose results are a stream of its name: what several queries need, computed once.
+
+    Args:
+        event_time: the column with the time a tuple speaks of, for windows over the view.
+        lateness_s: how far below the view's watermark the time of a tuple may be.
+        statistics, apply: as of a query.
+
+    >>> View(name="parsed", sql="SELECT 1 AS a FROM raw", event_time="ts").query("low").into
+    'parsed'
+    """
+
+    name: str
+    sql: str
+    event_time: str | None = None
+    lateness_s: float = 0.0
+    statistics: QueryStatistics | None = None
+    apply: Apply | None = None
+
+    def query(self, query_class: str) -> Query:
+        """Return the query that fills the view.
+
+        Args:
+            query_class: the lowest; its readers lift it.
+        """
+        options = {"lateness_s": str(self.lateness_s)}
+        if self.event_time is not None:
+            options["event_time"] = self.event_time
+        return Query(
+            name=self.name, sql=self.sql, query_class=query_class, allows_shedding=True, cut=False,
+            sink=Sink(format="stream", options=options), statistics=self.statistics,
+            apply=self.apply,
+        )  # fmt: skip

@@ -16,7 +16,7 @@ Rows = Callable[[int], Iterable[Mapping[str, Any]]]
 """Gives a stream's tuples from the n-th on, as mappings from column to value."""
 
 DERIVED = "derived"
-"""The format of a stream that a segment of a query fills, see `Path.into`."""
+"""The format of a stream that no source fills: a query does (`Path.into`), or it is a timeline."""
 
 POLLED = ("headgate", "parquet", "json", "csv", "python", "kafka")
 """Formats that the driver can ask by itself."""
@@ -83,7 +83,7 @@ class Stream:
 
     @property
     def is_derived(self) -> bool:
-        """Whether a segment or other streams fill it, and no source."""
+        """Whether a query or other streams fill it, and no source."""
         return self.format == DERIVED
 
     @property

@@ -1,6 +1,6 @@
 """The unit table: one row per unit, everything a policy may look at."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -104,7 +104,8 @@ def unit_table(
         row["head_arrived_at_s"] = row["mean_arrived_at_s"] = row["deadline_at_s"] = np.inf
         row["pending_outputs"] = row["pending_s"] = np.nan
         row["bytes_in"] = _bytes_in(units, shape)
-        figures = (known or {}).get(_own_name(units, shape)) if len(shape.segments) == 1 else None
+        name = _own_name(units, shape)
+        figures = None if name is None else (known or {}).get(name)
         if figures is not None:
             row["selectivity"] = row["box_selectivity"] = figures.selectivity
             row["overhead_s"] = figures.overhead_s
@@ -115,6 +116,31 @@ def unit_table(
         row["bytes_out"] = graph.nodes[shape.stages[-1].box].operator.bytes_out
         row["cost_s"] = row["overhead_s"] + row["tuple_cost_s"]
     return table
+
+
+def grown(
+    table: UnitTable,
+    units: Units,
+    known: Mapping[str, QueryStatistics] | None,
+    new: Collection[int],
+) -> UnitTable:
+    """Return the table of a network that has changed; units that were there keep their figures.
+
+    What readers give a producer, its class and whom it works for, may have changed with them.
+
+    Args:
+        table: as it was before.
+        new: units that have come, perhaps with the number of one that went.
+    """
+    found = unit_table(units, known)
+    old = [unit for unit in range(len(table)) if unit not in new]
+    for column in set(UNIT.names or ()).difference(OF_READERS):
+        found[column][old] = table[column][old]
+    return found
+
+
+OF_READERS = ("query", "query_class", "weight", "deadline_s")
+"""Columns of a producer that change as its readers come and go."""
 
 
 def _from_boxes(row: Any, units: Units, shape: UnitShape) -> None:
@@ -135,11 +161,12 @@ def _from_boxes(row: Any, units: Units, shape: UnitShape) -> None:
     row["tuple_cost_s"] = units.cost_s(shape.number)
 
 
-def _own_name(units: Units, shape: UnitShape) -> str:
-    """Gives the name by which a unit's own figures are known: of a segment, its path's."""
-    paths = units.network.paths
-    cut = shape.number < len(paths) and paths[shape.number].into is not None
-    return paths[shape.number if cut else shape.query].known_as
+def _own_name(units: Units, shape: UnitShape) -> str | None:
+    """Return the name by which a unit's own figures are known; None where it runs no whole path."""
+    paths, producer = units.network.paths, units.graph.producers.get(shape.stages[-1].box)
+    if producer is not None:
+        return paths[producer].known_as
+    return paths[shape.query].known_as if len(shape.segments) == 1 else None
 
 
 def _bytes_in(units: Units, shape: UnitShape) -> float:

@@ -175,6 +175,7 @@ def units_of(
         reached = [way.query for way in segments]
         classes = {query: _class_of(network, query) for query in reached}
         important = max(reached, key=lambda query: network.classes[classes[query]].priority)
+        producer = graph.producers.get(stages[-1].box)
         shapes.append(
             UnitShape(
                 number,
@@ -186,7 +187,7 @@ def units_of(
                 stages,
                 segments,
                 important,
-                classes[important],
+                classes[important] if producer is None else _class_of(network, producer),
             )
         )
     return Units(network, graph, level, sharing, tuple(shapes))

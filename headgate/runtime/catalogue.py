@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from headgate.errors import ConfigRefused, UnknownName
+from headgate.model.derived import lifted, readers_of
 from headgate.model.network import Network, Path
 from headgate.model.query import QueryClass
 from headgate.model.stream import Stream
+from headgate.runtime.views import refuse_filled
 
 
 class Catalogue:
@@ -32,7 +34,12 @@ class Catalogue:
         return self.network_of(self.streams, self.paths)
 
     def network_of(self, streams: Sequence[Stream], paths: Sequence[Path]) -> Network:
-        return Network(tuple(streams), self.classes, tuple(paths))
+        """Return the network of streams and paths, producers in the class of their readers."""
+        # One that comes back has another path, and is not dropped any more.
+        new = {id(path) for path in paths}.difference(map(id, self.paths))
+        gone = {path.query.name for path in paths if id(path) not in new} & self.dropped
+        raised = lifted(paths, streams, self.classes, gone)
+        return Network(tuple(streams), self.classes, raised, dropped=frozenset(gone))
 
     @property
     def columns(self) -> dict[str, Sequence[str]]:
@@ -45,10 +52,14 @@ class Catalogue:
         return tuple(path for path in self.paths if path.query.name not in self.dropped)
 
     @property
-    def sources(self) -> list[str]:
-        """Names of the streams that a source fills."""
-        here = (each for each in self.streams if not each.is_derived)
-        return [each.name for each in here if each.name not in self.gone]
+    def readable(self) -> dict[str, str]:
+        """The formats of the streams that queries may read, by name."""
+        hidden = {path.into for path in self.paths if path.first_of is not None}
+        return {
+            each.name: each.format
+            for each in self.streams
+            if not each.of and each.name not in hidden | self.gone
+        }
 
     def with_stream(self, stream: Stream) -> tuple[int, list[Stream]]:
         """Gives the number of a stream that comes, and all streams with it.
@@ -70,14 +81,10 @@ class Catalogue:
 
     def refuse_to_drop(self, name: str) -> None:
         """Refuses to drop a stream that is not there, or that a query reads."""
-        known = {stream.name for stream in self.streams if not stream.is_derived} - self.gone
-        if name not in known:
-            raise UnknownName(kind="stream", name=name, known=known)
-        readers = [
-            path.query.name
-            for path in self.alive
-            if name in (path.stateful.streams if path.stateful else (path.stream,))
-        ]
+        if name not in self.readable:
+            raise UnknownName(kind="stream", name=name, known=self.readable)
+        refuse_filled(name, self.alive)
+        readers = [path.first_of or path.query.name for path in readers_of(name, self.alive)]
         if readers:
             raise ConfigRefused(
                 path=f"stream '{name}'", key="queries", value=", ".join(readers),
@@ -89,22 +96,41 @@ class Catalogue:
     ) -> tuple[list[int], list[Stream], list[Path]]:
         """Gives the numbers of a query's paths, and all streams and paths with it.
 
+        Args:
+            queues: the timeline that it reads, and the streams that it fills.
+
         Raises:
-            ConfigRefused: a stream has the name of the timeline that it needs.
+            ConfigRefused: another stream has the name of one of them.
         """
+        streams = list(self.streams)
         for queue in queues:
-            for each in self.streams:
-                if each.name.lower() == queue.name.lower() and {*each.of} != {*queue.of}:
-                    raise ConfigRefused(
-                        path="streams", key="name", value=each.name,
-                        expected=f"another: query '{new[-1].query.name}' needs it for the time of"
-                        f" {' and '.join(queue.of)}",
-                    )  # fmt: skip
+            names = [each.name.lower() for each in streams]
+            if queue.name.lower() not in names:
+                streams.append(queue)
+                continue
+            place = names.index(queue.name.lower())
+            self._refuse_other(streams[place], queue, new[-1])
+            if not queue.of:
+                streams[place] = queue
         units = self._places(new)
-        paths = [*self.paths[: units[0]], *new, *self.paths[units[-1] + 1 :]]
-        known = {stream.name for stream in self.streams}
-        more = [each for each in queues if each.name not in known]
-        return units, [*self.streams, *more], paths
+        return units, streams, [*self.paths[: units[0]], *new, *self.paths[units[-1] + 1 :]]
+
+    def _refuse_other(self, stream: Stream, queue: Stream, path: Path) -> None:
+        """Refuse a query that needs a stream whose name another has."""
+        name = path.query.name
+        if {*stream.of} != {*queue.of}:
+            needs = f"the time of {' and '.join(queue.of)}" if queue.of else "its results"
+            raise ConfigRefused(
+                path="streams", key="name", value=stream.name,
+                expected=f"another: query '{name}' needs it for {needs}",
+            )  # fmt: skip
+        hidden = {each.into for each in self.paths if each.first_of == name}
+        free = stream.is_derived and stream.name in self.gone | hidden
+        if not queue.of and not free:
+            raise ConfigRefused(
+                path=f"query '{name}'", key="sink.options.stream", value=queue.name,
+                expected="unique: another stream has it",
+            )  # fmt: skip
 
     def units_of(self, query: str) -> list[int]:
         """Gives the numbers of a query's paths, in the order of the way of a tuple.
@@ -117,26 +143,35 @@ class Catalogue:
         if last is None:
             names = [path.query.name for path in self.alive]
             raise UnknownName(kind="query", name=query, known=names)
-        return [unit for unit, path in enumerate(paths) if path is last or path.into == last.stream]
+        return [unit for unit, path in enumerate(paths) if path is last or path.first_of == query]
 
     def segments_of(self, query: str) -> list[Path]:
         """Gives a query's paths, in the order of the way of a tuple."""
         return [self.paths[unit] for unit in self.units_of(query)]
 
+    def class_of(self, query: str) -> str:
+        """Return the class that a query runs in; of a producer, with what its readers give it."""
+        path = self.paths[self.units_of(query)[-1]]
+        if path.into is not None:
+            raised = lifted(self.alive, self.streams, self.classes)
+            path = next(each for each in raised if each.query.name == query)
+        return path.query.query_class
+
     def forget(self, units: Sequence[int]) -> None:
         """Removes the paths of a query that has never run."""
-        queues = {self.paths[unit].into for unit in units}
+        filled = {self.paths[unit].into for unit in units}
         del self.paths[units[0] : units[-1] + 1]
         read = {path.stream for path in self.paths}
         self.streams = [
             each
             for each in self.streams
-            if each.name not in queues and (not each.of or each.name in read)
+            if each.name not in filled and (not each.of or each.name in read)
         ]
 
     def came(self, streams: list[Stream], paths: list[Path], new: Sequence[Path]) -> None:
         """Takes in a query, with what `with_query` gave for it."""
         self.streams, self.paths = streams, paths
+        self.gone -= {path.into for path in new}
         here = {path.query.name for path in paths} - {path.query.name for path in new}
         self.dropped &= here
 
@@ -144,12 +179,14 @@ class Catalogue:
         """Gives the number of a query that was dropped and is not cut, if there is one."""
         if not self._gives_again:
             return None
-        cut = {path.into for path in self.paths}
+        cut = {path.first_of for path in self.paths}
         return next(
             (
                 unit
                 for unit, path in enumerate(self.paths)
-                if path.query.name in self.dropped and path.into is None and path.stream not in cut
+                if path.query.name in self.dropped
+                and path.first_of is None
+                and path.query.name not in cut
             ),
             None,
         )

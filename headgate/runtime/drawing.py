@@ -7,6 +7,7 @@ from pathlib import Path as File
 from typing import Any
 
 from headgate.config import Pipeline
+from headgate.model.stream import DERIVED
 from headgate.runtime.explanation import Explanation, explained
 
 WIDEST = 76
@@ -201,7 +202,9 @@ class Drawing:
 def drawn(pipeline: Pipeline) -> Drawing:
     """Draws the network of a pipeline file that does not run; who shares what is not known then."""
     streams = {each.name: each.format for each in pipeline.stream_models()}
-    queries = [explained(pipeline, each.name) for each in pipeline.query_models()]
+    models = pipeline.query_models()
+    streams |= {each.into: DERIVED for each in models if each.into is not None}
+    queries = [explained(pipeline, each.name) for each in models]
     return Drawing.of(queries, streams, pipeline.policy.name)
 
 

@@ -41,8 +41,14 @@ class Explanation:
     behind: int | None = None
 
     @classmethod
-    def of(cls, paths: Sequence[Path], policy: str) -> "Explanation":
-        """Gives what the segments of a query say by themselves."""
+    def of(
+        cls, paths: Sequence[Path], policy: str, query_class: str | None = None
+    ) -> "Explanation":
+        """Gives what the segments of a query say by themselves.
+
+        Args:
+            query_class: the one that it runs in, where readers of its stream have raised it.
+        """
         query = paths[-1].query
         operators: list[dict[str, Any]] = []
         for path in paths:
@@ -51,12 +57,13 @@ class Explanation:
             operators += [
                 {"kind": each.kind, "expressions": list(each.expressions)}
                 for each in path.operators
-                if path.into is None or each.kind == "select"
+                if path.first_of is None or each.kind == "select"
             ]
         how = paths[0].stateful
         return cls(
-            query=query.name, query_class=query.query_class, stream=paths[0].stream, sql=query.sql,
-            operators=operators, sink=f"{query.sink.format} {query.sink.path}".rstrip(),
+            query=query.name, query_class=query_class or query.query_class,
+            stream=paths[0].stream, sql=query.sql, operators=operators,
+            sink=f"{query.sink.format} {query.into or query.sink.path}".rstrip(),
             policy=policy, reads=[paths[0].stream] if how is None else list(how.streams),
         )  # fmt: skip
 
@@ -103,10 +110,11 @@ def explained(pipeline: Pipeline, name: str) -> Explanation:
     if name not in queries:
         raise UnknownName(kind="query", name=name, known=queries)
     columns: dict[str, Sequence[str]] = {each.name: () for each in pipeline.stream_models()}
+    columns |= {each.into: () for each in queries.values() if each.into is not None}
     path, timelines = unread_path(queries[name], columns)
     found = Explanation.of([path], pipeline.policy.name).to_dict()
     found["reads"] = [name for each in timelines for name in each.of] or [path.stream]
-    if not queries[name].sink.path:
+    if queries[name].sink.has_files and not queries[name].sink.path:
         found["sink"] = f"{queries[name].sink.format} {File(pipeline.state) / 'results' / name}"
     figures = recorded_statistics(File(pipeline.state)).get(name, queries[name].statistics)
     if figures is not None:

@@ -169,7 +169,7 @@ class QueryHandle:
 
     def _told(self, of: "_Progress") -> dict[str, Any]:
         """Gives a step of progress with the keys of Structured Streaming, and ours."""
-        call = of.call
+        call, query = of.call, self._path.query
         return {
             "id": self.id,
             "runId": self.runId,
@@ -188,7 +188,7 @@ class QueryHandle:
                 }
             ],
             "sink": {
-                "description": f"{self._path.query.sink.format} {self._path.query.sink.path}",
+                "description": f"{query.sink.format} {query.into or query.sink.path}",
                 "numOutputRows": of.tuples_out,
             },
             "fusedWith": len(call.units) - 1,

@@ -13,7 +13,7 @@ from headgate.model.admission import AdmissionRules
 from headgate.model.performance import Rows as SpecificationRows
 from headgate.model.performance import specification_of
 from headgate.model.plan import ALL, Lane, Share
-from headgate.model.query import Deliver, Query, QueryClass, QueryStatistics
+from headgate.model.query import Deliver, Query, QueryClass, QueryStatistics, View
 from headgate.model.stream import Rows, Stream
 from headgate.model.units import Sharing
 from headgate.policies import Policy, policy_named
@@ -153,7 +153,7 @@ class Headgate:
         """Asks a stream's source no more; its log stays as long as retention says.
 
         Raises:
-            ConfigRefused: a query still reads it.
+            ConfigRefused: a query still reads it, or one fills it.
         """
         self._roster.drop_stream(name)
 
@@ -172,8 +172,27 @@ class Headgate:
         """
         return self._roster.add_query(query, deliver)
 
+    def add_view(self, view: View) -> QueryHandle:
+        """Add a view, also while running: a stream of its name that queries, and other views, read.
+
+        It is computed once for all of them, in the highest class of its readers, and tuples before
+        it are shed only if all of them allow it. Without readers it runs in the lowest class.
+
+        Raises:
+            QueryRefused: it cannot run continuously; says which clause, why, and what to do.
+            ConfigRefused: a stream has its name.
+        """
+        lowest = min(self.classes, key=lambda each: each.priority)
+        return self._roster.add_query(view.query(lowest.name))
+
     def drop_query(self, name: str) -> None:
-        """Ends a query for good: its results stay, its place in the log is forgotten."""
+        """Ends a query or view for good: its results stay, its place in the log is forgotten.
+
+        The stream that it fills goes with it.
+
+        Raises:
+            ConfigRefused: queries read the stream that it fills; names them.
+        """
         self._roster.drop_query(name)
 
     def set_policy(self, policy: str | Policy) -> None:
@@ -209,7 +228,7 @@ class Headgate:
             self._run.wish(change)
 
     def add(self, fragment: Mapping[str, Any], where: str = "fragment") -> list[str]:
-        """Adds streams and queries as a pipeline file has them; gives their names.
+        """Adds streams, views and queries as a pipeline file has them; gives their names.
 
         All of them are checked first: where one is refused, none is added.
 
@@ -219,7 +238,8 @@ class Headgate:
         Raises:
             HeadgateError: one is refused, as `add_stream` and `add_query` do.
         """
-        new = fragment_of(fragment, where, [each.name for each in self.classes])
+        classes = {each.name: each.priority for each in self.classes}
+        new = fragment_of(fragment, where, classes)
         return self._roster.add(new.stream_models(), new.query_models())
 
     def sql(self, text: str) -> "DataFrame":

@@ -8,6 +8,7 @@ from headgate.config import Pipeline
 from headgate.model.plan import ALL
 from headgate.runtime.headgate import Headgate
 from headgate.runtime.pipeline import policy_of
+from headgate.runtime.views import reading_order
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +45,7 @@ def load(
     try:
         for stream in pipeline.stream_models():
             headgate.add_stream(stream)
-        for query in pipeline.query_models():
+        for query in reading_order(pipeline.query_models()):
             headgate.add_query(query)
     except BaseException:
         headgate.stop()

@@ -1,20 +1,23 @@
 """A pipeline file as a simulation takes it: its network, what is known of it, its policy."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as File
 from typing import Any
 
 from headgate.config import Pipeline
 from headgate.errors import ConfigRefused, StatisticsMissing
 from headgate.language.unread import unread_path
+from headgate.model.derived import lifted
 from headgate.model.network import Network, Path
 from headgate.model.plan import ALL
 from headgate.model.query import QueryClass, QueryStatistics
+from headgate.model.stream import DERIVED, Stream
 from headgate.policies import Policy, policies, policy_named
 from headgate.policies.registry import refuse_inside
 from headgate.runtime.recorded import recorded_statistics
 from headgate.runtime.spelling import Spelled
+from headgate.runtime.views import reading_order, refuse_itself
 
 
 @dataclass(frozen=True)
@@ -31,16 +34,33 @@ def simulated_parts(pipeline: Pipeline) -> PipelineParts:
     Raises:
         StatisticsMissing: a query's figures are in neither.
     """
-    streams = pipeline.stream_models()
-    columns: dict[str, Sequence[str]] = {stream.name: () for stream in streams}
-    found = [unread_path(query, columns) for query in pipeline.query_models()]
-    paths = tuple(path for path, _ in found)
-    timelines = {each.name: each for _, more in found for each in more}
+    paths, streams = unread_paths(pipeline)
     classes = tuple(
         QueryClass(name=name, priority=priority) for name, priority in pipeline.classes.items()
     )
-    network = Network((*streams, *timelines.values()), classes, paths)
+    network = Network(tuple(streams), classes, lifted(paths, streams, classes))
     return PipelineParts(network, _known_statistics(pipeline, paths))
+
+
+def unread_paths(pipeline: Pipeline) -> tuple[list[Path], list[Stream]]:
+    """Return the paths of a file's queries and views, as its words say, and all their streams.
+
+    Raises:
+        ConfigRefused: views read each other in a circle.
+        QueryRefused, UnknownName: as `unread_path`.
+    """
+    streams = list(pipeline.stream_models())
+    paths: list[Path] = []
+    for query in reading_order(pipeline.query_models()):
+        columns: dict[str, Sequence[str]] = {each.name: () for each in streams if not each.of}
+        refuse_itself(query)
+        path, timelines = unread_path(query, columns)
+        paths.append(replace(path, into=query.into))
+        known = {each.name for each in streams}
+        streams += [each for each in timelines if each.name not in known]
+        if query.into is not None:
+            streams.append(Stream(name=query.into, format=DERIVED))
+    return paths, streams
 
 
 def simulated_options(pipeline: Pipeline) -> dict[str, Any]:

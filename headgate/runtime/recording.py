@@ -226,7 +226,15 @@ def _event_data(event: Event, exact: bool) -> list[Any]:
             starts, cursors = list(event.first_trains.items()), list(event.cursors.items())
             known = _figures(event.known)
             kept = [_train_data(each) for each in event.kept.values()]
-            return ["network", streams, paths, starts, cursors, known, event.groups, kept]
+            lifted = [
+                [unit, path.query.query_class, path.query.allows_shedding]
+                for unit, path in enumerate(event.network.paths)
+                if path.into is not None
+            ]
+            return [
+                "network", streams, paths, starts, cursors, known, event.groups, kept,
+                lifted, sorted(event.network.dropped),
+            ]  # fmt: skip
         case _:
             return ["tick"]
 
@@ -288,29 +296,34 @@ class _Reader:
                 return ClockTicked(at_s)
 
     def _changed(self, at_s: float, values: Sequence[Any]) -> NetworkChanged:
-        # Recordings of old do not have what is kept.
-        streams, paths, starts, cursors, known, groups, *kept = values
+        # Recordings of old do not have what is kept, nor what readers make of producers.
+        streams, paths, starts, cursors, known, groups, *more = values
+        kept, lifted, dropped = [*more, [], [], []][:3]
         before = self._network
         all_paths = list(before.paths)
         for (unit, _), data in zip(cursors, paths, strict=True):
             all_paths[unit : unit + 1] = [_path(data)]
+        for unit, query_class, sheds in lifted:
+            query = replace(all_paths[unit].query, query_class=query_class, allows_shedding=sheds)
+            all_paths[unit] = replace(all_paths[unit], query=query)
         self._network = replace(
-            before, streams=(*before.streams, *map(_stream, streams)), paths=tuple(all_paths)
-        )
+            before, streams=(*before.streams, *map(_stream, streams)), paths=tuple(all_paths),
+            dropped=frozenset(dropped),
+        )  # fmt: skip
         figures = _statistics(known)
-        trains = {each[0]: _train(at_s, each) for each in (kept[0] if kept else ())}
+        trains = {each[0]: _train(at_s, each) for each in kept}
         return NetworkChanged(
             at_s, self._network, dict(cursors), dict(starts), figures, tuple(groups), trains
         )
 
 
 def _stream_data(stream: Stream) -> dict[str, Any]:
-    kept = ("name", "format", "trigger_s", "ingest", "tuple_bytes")
+    kept = ("name", "format", "trigger_s", "ingest", "tuple_bytes", "of")
     return {key: getattr(stream, key) for key in kept}
 
 
 def _stream(data: Mapping[str, Any]) -> Stream:
-    return Stream(**data)
+    return Stream(**{**data, "of": tuple(data.get("of", ()))})
 
 
 def _path_data(path: Path) -> dict[str, Any]:
@@ -320,7 +333,7 @@ def _path_data(path: Path) -> dict[str, Any]:
         "weight": query.weight, "deadline_s": query.deadline_s,
         "qos": None if query.qos is None else query.qos.points, "shed": query.allows_shedding,
         "operators": [asdict(each) for each in path.operators], "columns": path.columns,
-        "into": path.into,
+        "into": path.into, "first_of": path.first_of,
     }  # fmt: skip
 
 
@@ -337,7 +350,7 @@ def _path(data: Mapping[str, Any]) -> Path:
     )
     return Path(
         query=query, stream=data["stream"], operators=operators, columns=tuple(data["columns"]),
-        into=data.get("into"),
+        into=data.get("into"), first_of=data.get("first_of"),
     )  # fmt: skip
 
 

@@ -41,9 +41,10 @@ def segments_of(
     streams: Sequence[Stream],
     cuts: Callable[[Query], bool] = lambda query: False,
 ) -> tuple[tuple[Stream, ...], tuple[Path, ...]]:
-    """Return the paths of a query, one or, where it is to be cut, two with the queue between them.
+    """Return the paths of a query, one or, where it is to be cut, two with a hidden stream between.
 
-    A query with windows reads a timeline, which comes with it.
+    A query with windows reads a timeline, which comes with it. The last path of one that writes to
+    a stream says so (`into`); the stream itself is `views.derived_stream`.
 
     Args:
         streams: all that there are.
@@ -62,11 +63,12 @@ def segments_of(
                 query=query.name, clause="cut", reason="is for queries without windows or unions",
                 fix="leave cut out",
             )  # fmt: skip
-        times = {each.name: each.event_time for each in streams if not each.is_derived}
+        times = {each.name: each.event_time for each in streams if not each.of}
         path = stateful_path(query, analyst, reading, clauses, times)
         of = path.stateful.streams if path.stateful else ()
-        return (Stream(name=path.stream, format=DERIVED, of=of),), (path,)
-    path = stateless_path(query, analyst, reading, columns)
+        timeline = Stream(name=path.stream, format=DERIVED, of=of)
+        return (timeline,), (replace(path, into=query.into),)
+    path = replace(stateless_path(query, analyst, reading, columns), into=query.into)
     if query.cut is False or (query.cut is None and not cuts(query)):
         return (), (path,)
     try:

@@ -21,7 +21,7 @@ from headgate.model.events import (
     UnitFailed,
 )
 from headgate.model.plan import BoxCall
-from headgate.model.unit_table import unit_table
+from headgate.model.unit_table import grown, unit_table
 from headgate.model.units import units_of
 from headgate.runtime.call_costs import CallCosts, fitted_costs
 from headgate.runtime.observed import Observed
@@ -156,10 +156,7 @@ def measured_report(recording: Recording) -> Report:
     for turn in recording.turns:
         event = turn.event
         if isinstance(event, NetworkChanged):
-            grown = unit_table(units_of(event.network), event.known)
-            old = [unit for unit in range(len(table)) if unit not in event.cursors]
-            grown[old] = table[old]
-            table = grown
+            table = grown(table, units_of(event.network), event.known, event.cursors)
             again = [unit for unit in event.cursors if unit < len(metrics.table)]
             statistics.grow(table, again)
             metrics.grow(event.network, table, again)

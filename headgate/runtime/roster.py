@@ -1,7 +1,7 @@
 """Who is there: streams and queries come and go, before the start and while it runs."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,13 @@ from headgate.runtime.handle import QueryHandle
 from headgate.runtime.placement import placed
 from headgate.runtime.registration import segments_of
 from headgate.runtime.running import Running
+from headgate.runtime.views import (
+    derived_stream,
+    reading_order,
+    refuse_itself,
+    refuse_read,
+    refuse_unordered,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,31 +116,62 @@ class Roster:
         catalogue = self.catalogue
         query = placed(query, self._state, catalogue.alive, deliver)
         self._room.refuse_sink(self._session, query)
-        queues, new = segments_of(
-            query, self._analyst, catalogue.columns, catalogue.streams, self._cuts
+        queues, new, schemas = self._segments(
+            query, self._analyst, catalogue.schemas, catalogue.streams, catalogue.alive
         )
-        self._room.refuse_outputs(self._session, new[-1])
         units, streams, paths = catalogue.with_query(queues, new)
         network = catalogue.network_of(streams, paths)
         if deliver is not None:
             self.deliver[query.name] = deliver
         handle = QueryHandle(new[-1], self._explanation)
         if self.engine is not None:
-            self.engine.changes.add_query(network, units, self._rehearsal_s)
+            self.engine.changes.add_query(network, units, self._rehearsal_s, schemas)
         if self.run is not None:
             self.run.bind(units[-1], handle)
-        for queue in (each for each in queues if not each.of):
-            catalogue.schemas[queue.name] = catalogue.schemas[new[0].stream]
+        if query.into is not None:
+            self._analyst.add_stream(query.into, schemas[query.into], queues[-1].event_time)
+        catalogue.schemas |= schemas
         catalogue.came(streams, paths, new)
         self.handles[query.name] = handle
         return handle
 
+    def _segments(
+        self,
+        query: Query,
+        analyst: Any,
+        schemas: Mapping[str, Any],
+        streams: Sequence[Stream],
+        others: Sequence[Path],
+    ) -> tuple[list[Stream], tuple[Path, ...], dict[str, Any]]:
+        """Return the derived streams that a query needs, its paths, and what it fills.
+
+        Args:
+            schemas, streams: of all streams that it may read.
+            others: the paths of the other queries.
+        """
+        columns = {name: schema.names for name, schema in schemas.items()}
+        refuse_itself(query)
+        queues, new = segments_of(query, analyst, columns, streams, self._cuts)
+        self._room.refuse_outputs(self._session, new[-1])
+        refuse_unordered(new[-1], others)
+        filled = {each.name: schemas[new[0].stream] for each in queues if not each.of}
+        if query.into is None:
+            return [*queues], new, filled
+        schema = analyst.schema_of(new[-1])
+        derived = derived_stream(new[-1], schema, streams)
+        return [*queues, derived], new, {**filled, derived.name: schema}
+
     def drop_query(self, name: str) -> None:
         catalogue = self.catalogue
         with self._changes:
-            self.handle(name)
+            stream = self.handle(name).path.into
+            refuse_read(name, stream, catalogue.alive)
             leaving, units = self.handles.pop(name), catalogue.units_of(name)
+            reads = catalogue.paths[units[0]].reads
             self.deliver.pop(name, None)
+            if stream is not None:  # from here on nobody can begin to read it
+                self._analyst.drop_stream(stream)
+                del catalogue.schemas[stream]
             if self.engine is None:
                 catalogue.forget(units)
                 return
@@ -145,11 +183,16 @@ class Roster:
             leaving.release()
             if gone.is_set():  # else nobody has forgotten it yet, and its number is not free
                 catalogue.dropped |= {catalogue.paths[unit].query.name for unit in units}
+                if stream is not None:
+                    catalogue.gone.add(stream)
+                if any(path.into in reads for path in catalogue.alive):
+                    self.engine.changes.reclassify(catalogue.network)
 
     def add(self, streams: Sequence[Stream], queries: Sequence[Query]) -> list[str]:
         """Adds all of them, or none where one is refused; gives their names."""
         added: list[str] = []
         with self._changes:
+            queries = reading_order(queries)
             self._check(streams, queries)
             try:
                 for stream in streams:
@@ -178,21 +221,22 @@ class Roster:
         times = {each.name: each.event_time for each in (*catalogue.streams, *streams)}
         for name, schema in schemas.items():
             analyst.add_stream(name, schema, times.get(name))
-        columns = {name: schema.names for name, schema in schemas.items()}
         alive = catalogue.alive
         paths: tuple[Path, ...] = ()
         queues: tuple[Stream, ...] = ()
         for query in queries:
             query = placed(query, self._state, (*alive, *paths), None)
-            more, found = segments_of(
-                query, analyst, columns, (*catalogue.streams, *streams), self._cuts
-            )
-            self._room.refuse_outputs(self._session, found[-1])
-            names = {each.name for each in queues}
+            there = (*catalogue.streams, *streams, *queues)
+            more, found, filled = self._segments(query, analyst, schemas, there, (*alive, *paths))
+            catalogue.with_query(more, found)
+            names = {each.name for each in queues if each.of}
             queues = (*queues, *(each for each in more if each.name not in names))
-            paths = (*paths, *found)
+            paths, schemas = (*paths, *found), {**schemas, **filled}
+            if query.into is not None:
+                analyst.add_stream(query.into, filled[query.into], more[-1].event_time)
         here = {each.name for each in (*streams, *queues)} | catalogue.gone
         old = [each for each in catalogue.streams if each.name not in here]
         catalogue.network_of((*old, *streams, *queues), (*alive, *paths))
         if self.engine is not None:
-            self.engine.changes.refuse_old_results([path for path in paths if path.into is None])
+            ends = [path for path in paths if path.first_of is None]
+            self.engine.changes.refuse_old_results(ends)

@@ -21,6 +21,7 @@ from headgate.runtime.observed import Listener, Observed
 from headgate.scheduler.loop import run
 from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.shedder import Shedder
+from headgate.scheduler.statistics import feeds_of, follow
 from headgate.simulation.engine import SimulationEngine
 from headgate.simulation.refusals import check_figures
 from headgate.simulation.run import Simulation, Switch
@@ -91,6 +92,7 @@ def simulate(
         units = units_of(network)
         check_figures(units)
         table = unit_table(units, known, overhead_s)
+        follow(table, feeds_of(units))
         asked = chosen.tuples_a_step if train_tuples is None else train_tuples
         engine = SimulationEngine(
             network, table, arrivals, seed=seed, workers=workers, trigger_s=trigger_s,

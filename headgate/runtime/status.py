@@ -18,7 +18,7 @@ T = TypeVar("T")
 def explanation_of(handle: QueryHandle, roster: Roster, policy: str) -> Explanation:
     """Gives how a query runs or, before the start, what is known of it by itself."""
     name, catalogue, run = handle.name, roster.catalogue, roster.run
-    found = Explanation.of(catalogue.segments_of(name), policy)
+    found = Explanation.of(catalogue.segments_of(name), policy, catalogue.class_of(name))
     if run is None:
         return found
     units = catalogue.units_of(name)
@@ -42,10 +42,8 @@ def explanation_of(handle: QueryHandle, roster: Roster, policy: str) -> Explanat
 
 def drawing_of(roster: Roster, policy: str) -> Drawing:
     """Draws all queries: what reads which stream, and what they share."""
-    streams = {each.name: each.format for each in roster.catalogue.streams if not each.is_derived}
-    here = {name: streams[name] for name in roster.catalogue.sources}
     queries = _of_each(roster, lambda handle: explanation_of(handle, roster, policy))
-    return Drawing.of(queries, here, policy)
+    return Drawing.of(queries, roster.catalogue.readable, policy)
 
 
 def status_of(roster: Roster, run: Running, policy: str) -> dict[str, Any]:
@@ -67,7 +65,7 @@ def status_of(roster: Roster, run: Running, policy: str) -> dict[str, Any]:
         }
 
     return {
-        "policy": policy, "streams": roster.catalogue.sources,
+        "policy": policy, "streams": list(roster.catalogue.readable),
         "dead_letters": roster.engine.dead_letters(), "queries": _of_each(roster, row),
     }  # fmt: skip
 
@@ -83,7 +81,7 @@ def starting(roster: Roster, policy: str, rehearsed_of: tuple[int, int]) -> dict
 
     done, of = rehearsed_of
     return {
-        "policy": policy, "streams": roster.catalogue.sources, "dead_letters": {},
+        "policy": policy, "streams": list(roster.catalogue.readable), "dead_letters": {},
         "queries": _of_each(roster, row), "starting": {"rehearsed": done, "of": of},
     }  # fmt: skip
 
@@ -100,7 +98,7 @@ def _of_each(roster: Roster, tell: Callable[[QueryHandle], T]) -> list[T]:
 def _named(handle: QueryHandle, roster: Roster) -> dict[str, Any]:
     return {
         "query": handle.name,
-        "class": handle.path.query.query_class,
+        "class": roster.catalogue.class_of(handle.name),
         "stream": roster.catalogue.segments_of(handle.name)[0].stream,
     }
 

@@ -153,7 +153,7 @@ def _of_pipeline(
     times = {trace.stream_in(parts.network): trace.times_s() for trace in traces}
     longest_s = max((float(each[-1]) for each in times.values()), default=DEFAULT_S)
     for stream in parts.network.streams:
-        if stream.name not in times and not stream.of:
+        if stream.name not in times and not stream.is_derived:
             bursts = pipeline.arrivals_of(stream.name)
             count = bursts.count_by(longest_s if seconds is None else seconds)
             times[stream.name] = bursts.times_s(0, count)
@@ -161,8 +161,11 @@ def _of_pipeline(
     triggers = usual["trigger_s"]
     for stream in parts.network.streams:
         if stream.of:
-            times[stream.name] = np.sort(np.concatenate([times[each] for each in stream.of]))
-            triggers[stream.name] = min(triggers[each] for each in stream.of)
+            # What queries make of it comes when they have run.
+            sources = [each for each in stream.of if each in times]
+            found = [times[each] for each in sources]
+            times[stream.name] = np.sort(np.concatenate([np.zeros(0), *found]))
+            triggers[stream.name] = min((triggers[each] for each in sources), default=0.0)
     known = parts.statistics
     if "overhead_s" in changes:
         every_s = changes["overhead_s"]

@@ -22,13 +22,13 @@ from headgate.model.events import (
 )
 from headgate.model.network import Network
 from headgate.model.plan import ALL, BoxCall, Step
-from headgate.model.unit_table import UnitTable, unit_table
+from headgate.model.unit_table import UnitTable, grown
 from headgate.model.units import Sharing, units_of
 from headgate.policies.interface import Policy, State
 from headgate.scheduler.fusion import fuse
 from headgate.scheduler.monitor import Monitor
 from headgate.scheduler.queues import StreamBuffer
-from headgate.scheduler.statistics import Statistics
+from headgate.scheduler.statistics import Statistics, feeds_of
 from headgate.scheduler.together import Together
 
 
@@ -185,8 +185,7 @@ class Scheduler:
         self._whole = [path.runs_whole for path in self.network.paths]
         units = units_of(self.network)
         if self.statistics is not None:
-            feeds = {shape.number: shape.feeds for shape in units.shapes if shape.feeds}
-            self.statistics.connect(feeds, self.table)
+            self.statistics.connect(feeds_of(units), self.table)
         self.policy.prepare(units)
         self._kin = self._groups_that_fuse()
         if self._kin is not None:
@@ -212,9 +211,7 @@ class Scheduler:
 
     def _change(self, event: NetworkChanged) -> None:
         """Makes room for what has come; what was there stays as it is."""
-        table = unit_table(units_of(event.network), event.known)
-        old = [unit for unit in range(len(self.table)) if unit not in event.cursors]
-        table[old] = self.table[old]
+        table = grown(self.table, units_of(event.network), event.known, event.cursors)
         new = len(table) - len(self.table)
         again = [unit for unit in event.cursors if unit < len(self.table)]
         self.network, self.table = event.network, table

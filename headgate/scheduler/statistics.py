@@ -6,6 +6,7 @@ import numpy as np
 
 from headgate.model.events import Floats, Ints, StepFinished
 from headgate.model.unit_table import UnitTable
+from headgate.model.units import Units
 
 PRIOR_SELECTIVITY = 0.5
 PRIOR_OVERHEAD_S = 0.05
@@ -86,8 +87,8 @@ class Statistics:
         self._publish(table)
 
     def connect(self, feeds: Mapping[int, tuple[int, ...]], table: UnitTable) -> None:
-        """Hears which units fill the queues of which: segments of a query, each after its first."""
-        self._feeds = dict(sorted(feeds.items()))
+        """Take in which units fill the streams of which: producers, with their readers."""
+        self._feeds = dict(feeds)
         self._publish(table)
 
     def unmeasured(self, units: Ints) -> Ints:
@@ -141,22 +142,48 @@ class Statistics:
         table["ideal_s"] = table["overhead_s"] + table["tuple_cost_s"]
         table["remaining_s"], table["box_cost_s"] = table["ideal_s"], table["tuple_cost_s"]
         table["selectivity"] = table["box_selectivity"]
-        if self._feeds:
-            self._follow(table)
+        follow(table, self._feeds)
 
-    def _follow(self, table: UnitTable) -> None:
-        """Counts what follows behind a segment: S is a product, c̄ weighted by what goes on.
 
-        T is that of the whole way, for every segment of it.
-        """
-        for unit, fed in reversed(self._feeds.items()):
-            row, after = table[unit], list(fed)
-            passes = float(row["box_selectivity"])
-            row["selectivity"] = passes * table["selectivity"][after].sum()
-            row["tuple_cost_s"] += passes * table["tuple_cost_s"][after].sum()
-            row["remaining_s"] += table["remaining_s"][after].max()
-            row["ideal_s"] = row["remaining_s"]
-        for unit, fed in self._feeds.items():
-            spent_s = table["ideal_s"][unit] - table["remaining_s"][list(fed)].max()
-            for each in fed:
-                table["ideal_s"][each] = spent_s + table["remaining_s"][each]
+def follow(table: UnitTable, feeds: Mapping[int, tuple[int, ...]]) -> None:
+    """Count what follows behind a producer: S is a product, c̄ weighted by what goes on.
+
+    T is that of the whole way, for every unit of it.
+
+    Args:
+        table: with what each unit is by itself.
+        feeds: the units that read what others make, in order (`feeds_of`).
+    """
+    for unit, fed in reversed([*feeds.items()]):
+        row, after = table[unit], list(fed)
+        passes = float(row["box_selectivity"])
+        row["selectivity"] = passes * table["selectivity"][after].sum()
+        row["tuple_cost_s"] += passes * table["tuple_cost_s"][after].sum()
+        row["remaining_s"] += table["remaining_s"][after].max()
+        row["ideal_s"] = row["remaining_s"]
+    for unit, fed in feeds.items():
+        spent_s = table["ideal_s"][unit] - table["remaining_s"][list(fed)].max()
+        for each in fed:  # of several ways to it the longest counts
+            whole_s = spent_s + table["remaining_s"][each]
+            table["ideal_s"][each] = max(whole_s, table["ideal_s"][each])
+
+
+def feeds_of(units: Units) -> dict[int, tuple[int, ...]]:
+    """Return the units that read what others make, by unit, each before those that it feeds."""
+    feeds = {shape.number: shape.feeds for shape in units.shapes if shape.feeds}
+    return {unit: feeds[unit] for unit in _in_order(feeds)}
+
+
+def _in_order(feeds: Mapping[int, tuple[int, ...]]) -> list[int]:
+    """Return the units that feed others, each before those that it feeds."""
+    order: dict[int, None] = {}
+
+    def add(unit: int) -> None:
+        if unit in feeds and unit not in order:
+            for fed in feeds[unit]:
+                add(fed)
+            order[unit] = None
+
+    for unit in sorted(feeds):
+        add(unit)
+    return [*reversed(order)]

@@ -1,6 +1,7 @@
 """The engine in virtual time: a heap of what ends when, and arrivals behind one cursor a stream."""
 
 import heapq
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -22,7 +23,8 @@ class SimulationEngine:
 
     A tuple is a train of its own, so that any number of tuples can be taken. A call costs its
     overhead once and every member's tuples at their cost; members of a fused call run one after
-    the other inside it.
+    the other inside it. What a producer makes arrives in its stream, and in timelines of that, when
+    the call ends, and counts from the arrival of the tuple that it was made of.
 
     Args:
         arrivals: arrival times by stream, ascending, in seconds.
@@ -82,7 +84,16 @@ class SimulationEngine:
                     value=len(own),
                     expected=f"one for each of the {offered} tuples",
                 )
-        self._ends: list[tuple[float, int, StepFinished]] = []
+        self._fills = [
+            [
+                number
+                for number, each in enumerate(network.streams)
+                if path.into in (each.name, *each.of)
+            ]
+            for path in network.paths
+        ]
+        self._ends: list[tuple[float, int, StepFinished, list[tuple[int, Floats]]]] = []
+        self._next: deque[Event] = deque()
         self._now_s = 0.0
 
     def now_s(self) -> float:
@@ -91,6 +102,7 @@ class SimulationEngine:
     def start(self, call: BoxCall) -> None:
         times_s = self._arrivals[call.stream]
         begun_s, outs, responses = self._now_s, [], []
+        made: list[tuple[int, Floats]] = []
         spent_s = float(self._table["overhead_s"][list(call.units)].max())
         departures = []
         for unit in call.units:
@@ -99,7 +111,11 @@ class SimulationEngine:
                 call.first_train, call.end_train, *self._boxes[unit], self._seed,
                 self._fates[unit], departs_s, passed,
             )  # fmt: skip
-            departures.append((departs_s[:count] + spent_s, times_s[passed[:count]]))
+            arrived_s = times_s[passed[:count]]
+            made += [(stream, arrived_s) for stream in self._fills[unit] if count]
+            left_s = departs_s[:count] + spent_s
+            nothing = left_s[:0]
+            departures.append((nothing, nothing) if self._fills[unit] else (left_s, arrived_s))
             spent_s += took_s
             outs.append(count)
         for departs_s, arrived_s in departures:
@@ -107,7 +123,7 @@ class SimulationEngine:
             responses.append(begun_s + left_s - arrived_s)
         end_s = begun_s + spent_s
         finished = StepFinished(end_s, call, spent_s, tuple(outs), tuple(responses))
-        heapq.heappush(self._ends, (end_s, call.number, finished))
+        heapq.heappush(self._ends, (end_s, call.number, finished, made))
 
     def next_event(self, wake_at_s: float) -> Event | None:
         """Advances to the next arrival, end of a call or alarm.
@@ -115,6 +131,8 @@ class SimulationEngine:
         While every worker is busy no decision can fall, so arrivals up to the next end come as one
         event: half the run time at high load, and the same decisions.
         """
+        if self._next:
+            return self._next.popleft()
         ends_at_s = self._ends[0][0] if self._ends else np.inf
         stream, arrives_at_s = self._next_arrival()
         if min(ends_at_s, arrives_at_s) == np.inf and not self._ends:
@@ -129,9 +147,17 @@ class SimulationEngine:
             return replace(event, more_follow=next_s <= event.at_s)
         self._now_s = ends_at_s
         self._progress(ends_at_s)
-        finished = heapq.heappop(self._ends)[2]
+        _, _, finished, made = heapq.heappop(self._ends)
         more_follow = bool(self._ends) and self._ends[0][0] <= ends_at_s
-        return replace(finished, more_follow=more_follow) if more_follow else finished
+        self._next += [self._made(*each) for each in made]
+        self._next.append(replace(finished, more_follow=more_follow))
+        return self._next.popleft()
+
+    def _made(self, stream: int, arrived_s: Floats) -> TrainArrived:
+        """Return the arrival of what a producer has made, with what follows it at this instant."""
+        self._arrivals[stream] = np.append(self._arrivals[stream], arrived_s)
+        ones = np.ones(len(arrived_s), dtype=np.int64)
+        return TrainArrived(self._now_s, stream, ones, arrived_s, arrived_s, more_follow=True)
 
     def _next_arrival(self) -> tuple[int, float]:
         stream, at_s = -1, np.inf
@@ -157,8 +183,8 @@ def _box(
     """Gives a path's costs, selectivities and operators; whole from the table where not apart."""
     operators = network.paths[number].operators
     if any(operator.cost_s is None or operator.selectivity is None for operator in operators):
-        costs_s = [float(table["tuple_cost_s"][number])]
-        selectivities = [float(table["selectivity"][number])]
+        costs_s = [float(table["box_cost_s"][number])]
+        selectivities = [float(table["box_selectivity"][number])]
     else:
         costs_s = [operator.cost_s or 0.0 for operator in operators]
         selectivities = [

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 
 SLOW_DOWN, SPARE, FULL = 0.7, 0.9, 1.0
 """Shares of a budget: above the first, sources wait; above the second, nothing is kept in memory;
@@ -33,8 +34,8 @@ class Budget:
 
     Args:
         cached: gives the bytes of trains in memory, which give way by themselves.
-        kept: gives the bytes of what else waits in memory: queues between segments, panes.
-        logged: gives the bytes of what waits on disk: trains, queues, results to be delivered.
+        kept: gives the bytes of what else waits in memory: panes.
+        logged: gives the bytes of what waits on disk: trains, results to be delivered.
     """
 
     def __init__(
@@ -91,6 +92,15 @@ class Budget:
         """
         left = int(SPARE * self.limits.memory_bytes) - self._held_bytes
         return max(0, min(self.limits.cache_bytes, left))
+
+    def derived_bytes(self) -> float:
+        """Return what the log of a derived stream may take: all, or as much as an outbox once the
+        log is full. Then its readers come first, and sources wait anyway.
+
+        >>> Budget(Limits(log_bytes=100), logged=lambda: 100).derived_bytes()
+        10
+        """
+        return self.limits.outbox_bytes if self.log >= FULL else inf
 
     def pause_s(self) -> float:
         """How long a source waits before it is asked again: none, up to a second, or until later.

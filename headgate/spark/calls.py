@@ -11,7 +11,15 @@ from uuid import uuid4
 import numpy as np
 from pyspark.sql import SparkSession
 
-from headgate.errors import CallTimedOut, ResultsHidden, SinkBehind, SinkUnwritable, StepFailed
+from headgate.errors import (
+    CallTimedOut,
+    LogFull,
+    LogUnwritable,
+    ResultsHidden,
+    SinkBehind,
+    SinkUnwritable,
+    StepFailed,
+)
 from headgate.model.events import (
     ClockTicked,
     Event,
@@ -196,9 +204,10 @@ class Calls:
             cause=cause_of(error),
             **({"fix": error.fix} if isinstance(error, SinkBehind | SinkUnwritable) else {}),
         )
-        # A journal that cannot be written, on a full disk say, is nobody's own failure.
-        of_journal = isinstance(error, sqlite3.OperationalError)
+        # A journal or log that cannot be written, on a full disk say, is nobody's own failure.
+        of_journal = isinstance(error, sqlite3.OperationalError | LogUnwritable)
         waits = (of_journal or isinstance(error, ResultsHidden)) and not self.draining
+        waits |= isinstance(error, LogFull)
         if waits or (attempts < ATTEMPTS and not isinstance(error, CallTimedOut)):
             level = logging.WARNING if of_journal and attempts == 1 else logging.INFO
             log.log(level, "%s", failure)

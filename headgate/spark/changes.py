@@ -11,6 +11,7 @@ from headgate.model.network import Network, Path
 from headgate.model.query import QueryStatistics
 from headgate.spark.calls import Calls
 from headgate.spark.cursors import Cursors
+from headgate.spark.derived import DerivedStreams
 from headgate.spark.executor import Executor
 from headgate.spark.intake import Intake
 from headgate.spark.journal import Journal, Train
@@ -28,7 +29,7 @@ class Changes:
         sink_of: makes the sink of a query's last path.
         arrival_of: gives the event of trains of a stream, by its number.
         arrived: takes trains of a stream, by its number.
-        passed_on: takes trains of a derived stream, by its name.
+        passed_on: takes trains of a timeline, by its name.
         tell: takes events for the scheduler, from any thread.
     """
 
@@ -38,6 +39,7 @@ class Changes:
         journal: Journal,
         store: Store,
         executor: Executor,
+        derived: DerivedStreams,
         rehearsal: Rehearsal,
         intake: Intake,
         calls: Calls,
@@ -51,7 +53,8 @@ class Changes:
         now_s: Callable[[], float],
     ) -> None:
         self._members, self._journal, self._store = members, journal, store
-        self._executor, self._rehearsal, self._intake = executor, rehearsal, intake
+        self._executor, self._derived = executor, derived
+        self._rehearsal, self._intake = rehearsal, intake
         self._calls, self._sinks, self._sink_of = calls, sinks, sink_of
         self._arrival_of, self._arrived, self._passed_on = arrival_of, arrived, passed_on
         self._tell, self._now_s = tell, now_s
@@ -74,7 +77,7 @@ class Changes:
         store = self._store
         store.schemas[stream.name] = schema
         new = not self.has_stream(number)
-        stream_log = store.log_of(stream) if new else store.logs[stream.name]
+        stream_log = store.logs.get(stream.name) or store.log_of(stream)
         begin = self._intake.opened(number, stream, stream_log)
         store.logs[stream.name] = stream_log
         trains = self._journal.trains(stream.name) if new else []
@@ -92,22 +95,34 @@ class Changes:
         """Asks a stream's source no more; its log stays, as long as retention says."""
         self._intake.drop(name)
 
-    def add_query(self, network: Network, units: Sequence[int], budget_s: float) -> None:
-        """Takes in a query, the units of a network that has it; measures it alone first."""
+    def add_query(
+        self,
+        network: Network,
+        units: Sequence[int],
+        budget_s: float,
+        schemas: Mapping[str, StructType],
+    ) -> None:
+        """Takes in a query, the units of a network that has it; measures it alone first.
+
+        Args:
+            schemas: what tuples of derived streams look like.
+        """
         paths = [network.paths[unit] for unit in units]
         self.refuse_old_results(paths[-1:])
-        new = {
-            number: 0
-            for number in range(len(self._members.streams), len(network.streams))
-            if network.streams[number].is_derived
-        }
+        # In their order: a timeline comes after the streams that it is of.
+        opened = [
+            number
+            for number, stream in enumerate(network.streams)
+            if stream.is_derived
+            and stream.name in {name for path in paths for name in (path.stream, path.into)}
+            and not self._store.has(stream.name)
+        ]
         try:
-            for number in list(new):
-                stream, schemas = network.streams[number], self._store.schemas
+            for number in opened:
+                stream = network.streams[number]
                 if not stream.of:
-                    schemas[stream.name] = schemas[paths[0].stream]
+                    self._store.schemas[stream.name] = schemas[stream.name]
                 self._store.open(stream, partial(self._passed_on, stream.name))
-                new[number] = self._store.first_train(stream.name)
             sink = self._sink_of(paths[-1])
             self._sinks[paths[-1].query.name] = sink
             known: dict[str, QueryStatistics] = {}
@@ -121,16 +136,25 @@ class Changes:
                 self._coming += 1
         except BaseException:
             # The scheduler has not heard of it: the next that comes gets the same numbers.
-            for number in new:
+            for number in opened:
                 self._store.close(network.streams[number].name)
             raise
         sink.resume()
         self._store.keep_for(paths[-1])
+        names = {number: network.streams[number].name for number in opened}
+        firsts = {number: self._store.first_train(name) for number, name in names.items()}
+        new = {number: firsts[number] for number in opened if not self.has_stream(number)}
         self._change(network, cursors, new, known)
-        for number in new:
-            name = network.streams[number].name
+        for number, name in names.items():
             if name in self._store.timelines:
                 self._store.timelines[name].speak()
+            elif trains := self._journal.trains(name):
+                self._arrived(number, *trains)
+        self._derived.catch_up()
+
+    def reclassify(self, network: Network) -> None:
+        """Take in that producers have other readers, and so perhaps another class."""
+        self._change(network, {}, {}, {})
 
     def refuse_old_results(self, paths: Sequence[Path]) -> None:
         """Refuses queries whose results would mix with those of one that was dropped, or is away
@@ -181,8 +205,11 @@ class Changes:
         if path.stateful is not None:
             self._store.timelines[path.stream].forget(name)
         self._members.dropped |= segments
-        if (waiting := self._store.queues.get(path.stream)) is not None:
-            waiting.clear()
+        for each in segments:
+            if (stream := self._members.path_of(each).into) is not None:
+                with self.forgetting:
+                    self._store.remove(stream)
+                self._derived.forget(stream)
         for each in segments:
             self._calls.attempts.pop(each, None)
         self.unplanned.discard(unit)
@@ -201,6 +228,7 @@ class Changes:
             self._rehearsal.alone_s.pop(path.known_as, None)
         members.change(network, cursors)
         self.unplanned -= set(cursors)
+        self._derived.connect(members.alive)
         self._executor.arrange(members.alive, self._rehearsal.is_costly)
         groups = tuple(self._executor.group_numbers(members.paths))
         self._tell(
@@ -216,8 +244,7 @@ class Changes:
         begins: dict[str, int] = {}
         for unit, train in cursors.items():
             stream = network.paths[unit].stream
-            if stream not in self._store.queues:
-                begins[stream] = min(train, begins.get(stream, train))
+            begins[stream] = min(train, begins.get(stream, train))
         kept = {
             stream: [each for each in self._journal.trains(stream) if each.number >= first]
             for stream, first in begins.items()

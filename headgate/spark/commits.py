@@ -3,16 +3,20 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as File
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from headgate.errors import ResultsHidden, SinkBehind, SinkUnwritable
+from headgate.errors import LogUnwritable, ResultsHidden, SinkBehind, SinkUnwritable
 from headgate.model.network import Path
 from headgate.spark.files import flush_all
-from headgate.spark.journal import Journal, Result
+from headgate.spark.journal import Derived, Journal, Result
 from headgate.spark.outputs import Output
 from headgate.spark.promises import Promise, Promises
 from headgate.spark.sinks import FileSink
+
+if TYPE_CHECKING:
+    from headgate.spark.derived import DerivedStreams
 
 
 @dataclass(frozen=True)
@@ -30,12 +34,18 @@ class Commits:
 
     Args:
         reached: called at every point where a crash must lose nothing; a test raises there.
+        streams: takes what queries write to streams.
     """
 
     def __init__(
-        self, journal: Journal, sinks: Mapping[str, FileSink], reached: Callable[[str], None]
+        self,
+        journal: Journal,
+        sinks: Mapping[str, FileSink],
+        reached: Callable[[str], None],
+        streams: "DerivedStreams | None" = None,
     ) -> None:
         self._journal, self._sinks, self._reached = journal, sinks, reached
+        self._streams = streams
         self.promises = Promises(journal, reached)
 
     def __call__(
@@ -56,12 +66,25 @@ class Commits:
         """
         results: list[Result] = []
         written: list[tuple[str, FileSink, File, File]] = []
+        derived: list[Derived] = []
         unwritten: dict[str, Exception] = {}
         for path, output in outputs:
-            sink = self._sinks[path.query.name]
-            temporary, final = sink.names(work.first_train, work.end_train)
             count = output.table.num_rows
-            if count:
+            names: tuple[File | None, File | None] = (None, None)
+            if path.into is not None:
+                assert self._streams is not None
+                try:
+                    derived.append(self._streams.stage(path, output, work))
+                except OSError as error:
+                    cause = error.strerror or str(error)
+                    unwritten[path.query.name] = LogUnwritable(stream=path.into, cause=cause)
+                    continue
+                except (pa.ArrowException, LogUnwritable) as error:
+                    unwritten[path.query.name] = error
+                    continue
+            elif count:
+                sink = self._sinks[path.query.name]
+                names = temporary, final = sink.names(work.first_train, work.end_train)
                 try:
                     self.promises.check(path.query.name)
                     sink.write(output.table, temporary)
@@ -77,7 +100,6 @@ class Commits:
                 written.append((path.query.name, sink, temporary, final))
             by_number = path.stateful is None or path.stateful.inputs[0].window.axis == "rows"
             of = (0, 0) if by_number else late
-            names: tuple[File | None, File | None] = (temporary, final) if count else (None, None)
             results.append(
                 Result(
                     path.query.name,
@@ -92,9 +114,12 @@ class Commits:
             )
         if not results:
             return unwritten
-        flush_all([temporary for *_, temporary, _ in written])
+        files = [temporary for *_, temporary, _ in written]
+        flush_all(files if self._streams is None else files + self._streams.staged(derived))
         self._reached("results written")
-        step = self._journal.intend(results)
+        step = self._journal.intend(results, derived)
         self._reached("step journalled")
+        if self._streams is not None:
+            self._streams.added(derived)
         self.promises.keep([Promise(step, *each) for each in written])
         return unwritten

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from headgate.model.window_ends import NEVER, Times
-from headgate.spark.entries import Entries, Entry, Stand
+from headgate.spark.entries import CLOCK, Entries, Entry, Stand
 from headgate.spark.journal import Journal
 
 
@@ -16,7 +16,7 @@ class Course:
         self._kept = Entries(journal, timeline)
         self.entries = self._kept()
         self.first = self.entries[0].number if self.entries else journal.next_train(timeline)
-        nothing = dict.fromkeys(streams, Stand(0, NEVER, NEVER))
+        nothing = dict.fromkeys(streams, Stand(0, NEVER, NEVER, NEVER))
         self._gone = {**nothing, **self._kept.stands()}
         self.now = _after(self._gone, self.entries)
         """Where its streams stand behind the last train."""
@@ -101,8 +101,11 @@ def _after(stands: Mapping[str, Stand], entries: Sequence[Entry]) -> dict[str, S
     """Gives where streams stand behind some more trains."""
     found = dict(stands)
     for each in entries:
-        old, heard = found[each.stream], each.train >= 0
+        old = found[each.stream]
         found[each.stream] = Stand(
-            each.train + 1 if heard else old.train, each.top, each.top if heard else old.heard
+            each.train + 1 if each.train >= 0 else old.train,
+            each.top,
+            old.heard if each.train == CLOCK else each.top,
+            each.reach,
         )
     return found

@@ -1,11 +1,12 @@
 """Where every query stands in the log, and what has become of its tuples."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headgate.errors import RecoveryRefused
 from headgate.model.account import Account
+from headgate.model.network import FIRST, REST
 from headgate.spark.journal import Journal
 
 
@@ -47,6 +48,19 @@ class Cursors:
             self._count_letters(db, query, before)
             return Cursor(first)
 
+    def train_of(self, query: str) -> int | None:
+        """Return the train that a query goes on with; None if it has no cursor."""
+        rows = self._journal.read("SELECT next_train FROM cursors WHERE query = ?", (query,))
+        return int(rows[0][0]) if rows else None
+
+    def origin(self, stream: str) -> int | None:
+        """Return the first train of the source of what waits in a hidden stream; None: nothing."""
+        rows = self._journal.read(
+            "SELECT MIN(t.origin) FROM trains t JOIN cursors c ON c.stream = t.stream"
+            " WHERE t.stream = ? AND t.number >= c.next_train AND t.kept", (stream,)
+        )  # fmt: skip
+        return None if rows[0][0] is None else int(rows[0][0])
+
     def refuse_other_text(self, query: str, sql: str) -> None:
         """Refuses another text under the name of a query that has been here."""
         rows = self._journal.read("SELECT sql FROM cursors WHERE query = ?", (query,))
@@ -60,9 +74,10 @@ class Cursors:
     def forget(self, query: str) -> None:
         """Forgets a query that was dropped; its results stay where they are."""
         with self._journal.transaction() as db:
-            db.execute("DELETE FROM cursors WHERE query = ?", (query,))
-            db.execute("DELETE FROM intents WHERE query = ?", (query,))
-            db.execute("DELETE FROM beginnings WHERE query = ?", (query,))
+            for name in (query, query + FIRST):
+                db.execute("DELETE FROM cursors WHERE query = ?", (name,))
+                db.execute("DELETE FROM intents WHERE query = ?", (name,))
+                db.execute("DELETE FROM beginnings WHERE query = ?", (name,))
 
     def _after_gap(
         self, db: sqlite3.Connection, query: str, stream: str, next_train: int
@@ -100,9 +115,22 @@ class Cursors:
         )
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Gives the tuples that every query has consumed and produced, over all runs."""
-        rows = self._journal.read("SELECT query, tuples_in, tuples_out FROM cursors", ())
-        return {query: (tuples_in, tuples_out) for query, tuples_in, tuples_out in rows}
+        """Gives the tuples that every query has consumed and produced, over all runs.
+
+        One that is cut has consumed what its first segment has, but for what waits between the two.
+        """
+        rows = self._journal.read(
+            "SELECT query, stream, tuples_in, tuples_out,"
+            " (SELECT COALESCE(SUM(t.tuples), 0) FROM trains t"
+            "   WHERE t.stream = c.stream AND t.number >= c.next_train) FROM cursors c", ()
+        )  # fmt: skip
+        found = {query: (stream, *counts) for query, stream, *counts in rows}
+        cut = _cut({query: each[0] for query, each in found.items()})
+        return {
+            query: (found[cut[query]][1] - queued if query in cut else tuples_in, tuples_out)
+            for query, (_, tuples_in, tuples_out, queued) in found.items()
+            if query not in cut.values()
+        }
 
     def shed(self, query: str, first_train: int, end_train: int, tuples: int) -> None:
         """Lets a query pass over trains that it does not see."""
@@ -118,8 +146,8 @@ class Cursors:
         Each term is counted by itself, so that a sum that is not right tells of a mistake.
         """
         rows = self._journal.read(
-            "SELECT query, first_tuple, delivered, tuples_in - delivered - late, shed, missed,"
-            " late,"
+            "SELECT query, stream, first_tuple, delivered, tuples_in - delivered - late, shed,"
+            " missed, late,"
             " (SELECT COALESCE(MAX(t.first_tuple + t.tuples), 0) FROM trains t"
             "   WHERE t.stream = c.stream),"
             " (SELECT COALESCE(SUM(t.tuples), 0) FROM trains t"
@@ -128,12 +156,43 @@ class Cursors:
             "   JOIN letters l ON l.stream = b.stream WHERE b.query = c.query)"
             " FROM cursors c", ()
         )  # fmt: skip
-        return {
-            query: Account(
+        found, streams = {}, {}
+        for row in rows:
+            query, stream, first, delivered, filtered, shed, missed, late, end, queued, dead = row
+            streams[query] = stream
+            found[query] = Account(
                 end - first + dead, delivered, filtered, queued, shed, missed, late, dead
             )
-            for query, first, delivered, filtered, shed, missed, late, end, queued, dead in rows
-        }
+        for query, first_segment in _cut(streams).items():
+            found[query] = _together(found.pop(first_segment), found[query])
+        return found
+
+
+def _cut(streams: Mapping[str, str]) -> dict[str, str]:
+    """Return the names of the first segments of queries that are cut, by query.
+
+    Args:
+        streams: the stream that each of them reads.
+    """
+    return {
+        query: query + FIRST
+        for query, stream in streams.items()
+        if stream == query + REST and query + FIRST in streams
+    }
+
+
+def _together(first: Account, rest: Account) -> Account:
+    """Return the account of a query that is cut: what the first segment delivers the rest has."""
+    return Account(
+        arrived=first.arrived,
+        delivered=rest.delivered,
+        filtered=first.filtered + rest.filtered,
+        queued=first.queued + rest.queued,
+        shed=first.shed + rest.shed,
+        missed=first.missed + rest.missed,
+        late=first.late + rest.late,
+        dead_lettered=first.dead_lettered,
+    )
 
 
 def _other_text(query: str, old: str, new: str) -> RecoveryRefused:

@@ -35,6 +35,7 @@ from headgate.spark.calls import Calls
 from headgate.spark.changes import Changes
 from headgate.spark.clock import Clock
 from headgate.spark.cursors import Cursors
+from headgate.spark.derived import DerivedStreams
 from headgate.spark.executor import Executor
 from headgate.spark.intake import Intake
 from headgate.spark.journal import Journal, Train
@@ -114,13 +115,18 @@ class SparkEngine:
         self.budget = Budget(
             limits,
             cached=lambda: self._store.cached_bytes,
-            kept=lambda: self._store.queued_bytes + self._windows_bytes(),
+            kept=lambda: self._windows_bytes(),
             logged=lambda: self._store.disk_bytes + self._waiting_bytes(),
         )
         self._store = store = Store(
-            state, self._journal, schemas, self.budget.train_room_bytes, reached
+            state, self._journal, schemas, self.budget.train_room_bytes, reached,
+            idle=lambda stream: self._derived.idle(stream),
+        )  # fmt: skip
+        self._derived = DerivedStreams(
+            self._journal, store, self._passed_on, self.budget.derived_bytes
         )
-        self.members = Members(network, store.queues)
+        self._derived.connect(network.paths)
+        self.members = Members(network)
         try:
             refuse_other_zone(session, self._journal, state)
             for stream in network.streams:
@@ -129,7 +135,7 @@ class SparkEngine:
                 store.keep_for(path)
             self._own = own_session(session)
             self._deliver = {} if deliver is None else deliver  # it may grow while we run
-            ends = [path for path in network.paths if path.into is None]
+            ends = [path for path in network.paths if path.first_of is None]
             refuse_old_results(self._journal, ends)
             self.sinks |= {path.query.name: self._sink_of(path) for path in ends}
             self.recovered = recover(self._journal, self.sinks.values(), reached)
@@ -140,8 +146,8 @@ class SparkEngine:
             raise
         self._executor = Executor(
             self._own, self._journal, store.logs, self.sinks, reached,
-            DriverLane(own_session(session), state), lane, self.budget,
-            store.queues, store.timelines, self._passed_on, share=share,
+            DriverLane(own_session(session), state), lane, self.budget, store.timelines,
+            self._derived, share=share,
         )  # fmt: skip
         self._windows_bytes = lambda: self._executor.windowed.memory_bytes
         self.rehearsal = Rehearsal(self._own, self._executor, state / "rehearsal", call_timeout_s)
@@ -156,10 +162,10 @@ class SparkEngine:
             tell=self._events.put, call_timeout_s=call_timeout_s,
         )  # fmt: skip
         self.changes = Changes(
-            self.members, self._journal, store, self._executor, self.rehearsal, self._intake,
-            self._calls, self.sinks, sink_of=self._sink_of, arrival_of=self._arrival_of,
-            arrived=self._arrived, passed_on=self._passed_on, tell=self._events.put,
-            now_s=self.now_s,
+            self.members, self._journal, store, self._executor, self._derived, self.rehearsal,
+            self._intake, self._calls, self.sinks, sink_of=self._sink_of,
+            arrival_of=self._arrival_of, arrived=self._arrived, passed_on=self._passed_on,
+            tell=self._events.put, now_s=self.now_s,
         )  # fmt: skip
         self._look_at_s = self._warn_at_s = 0.0
         self._give_up_at_s = self._end_at_s = 0.0
@@ -203,6 +209,7 @@ class SparkEngine:
                 self._store.timelines[stream.name].speak()
             elif trains := self._journal.trains(stream.name):
                 self._arrived(number, *trains)
+        self._derived.catch_up()
         self._intake.begin(self.members.streams, self._store.logs)
 
     def way_of(self, unit: int, tuples: int) -> tuple[list[str], str, str, str]:
@@ -315,12 +322,14 @@ class SparkEngine:
         # At once: a train may say that it is from the future, where clocks were set back.
         fills_up = self.budget.log >= SLOW_DOWN
         before_s = inf if fills_up else self.now_s() - self._retention_s
-        into = [path.into for path in self.members.paths if path.stream == name]
+        alive = self.members.alive
+        hidden = [path.into or "" for path in alive if path.first_of and path.stream == name]
+        first_of = next((path.first_of for path in alive if path.into == name), None)
         with self.changes.forgetting:
             if self.changes.query_is_coming:
                 return  # it begins with the oldest train, which `passed` knows nothing of
             try:
-                self._store.drop(name, passed, before_s, into)
+                self._store.drop(name, passed, before_s, first_of, hidden)
             except (sqlite3.Error, OSError) as error:
                 self._warn_of_journal(error)
 

@@ -9,11 +9,13 @@ from headgate.spark.journal import Journal
 
 @dataclass(frozen=True)
 class Entry:
-    """A train of a timeline: one of a stream, or (train −1) a beat of the clock without tuples.
+    """A train of a timeline: one of a stream, or one without tuples (train below 0).
 
     Args:
         first_tuple: the number of its first tuple in the stream.
-        before, top: the greatest time of the stream so far, before it and with it.
+        before, top: the time that the stream has come to, before it and with it: the greatest of
+            its tuples so far, or of a derived stream what its producer says.
+        reach: the greatest time of the stream's tuples so far, with it.
     """
 
     number: int
@@ -24,6 +26,12 @@ class Entry:
     before: int
     top: int
     arrived_at_s: float
+    reach: int
+
+
+CLOCK, PRODUCER = -1, -2
+"""Trains without tuples: the stream is quiet and the clock goes on, or the producer of a derived
+stream has come further without a result."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +40,14 @@ class Stand:
 
     Args:
         train: the next train of the stream.
-        top: the greatest time so far; `heard` is that of tuples alone, without beats of the clock.
+        top: the time that it has come to; `heard` is that without beats of the clock.
+        reach: the greatest time of its tuples so far.
     """
 
     train: int
     top: int
     heard: int
+    reach: int
 
 
 class Entries:
@@ -49,9 +59,10 @@ class Entries:
     def __call__(self) -> list[Entry]:
         """Gives those that are kept, in order."""
         rows = self._journal.read(
-            "SELECT number, stream, train, tuples, first_tuple, before, top, arrived_at_s"
-            " FROM entries WHERE timeline = ? ORDER BY number", (self._timeline,)
-        )  # fmt: skip
+            "SELECT number, stream, train, tuples, first_tuple, before, top, arrived_at_s,"
+            " COALESCE(reach, top) FROM entries WHERE timeline = ? ORDER BY number",
+            (self._timeline,),
+        )
         return [Entry(*row) for row in rows]
 
     def add(self, entry: Entry, durable: bool = False) -> None:
@@ -63,12 +74,14 @@ class Entries:
         arrived_s = entry.arrived_at_s
         with self._journal.transaction(durable) as db:
             db.execute(
-                "INSERT INTO trains VALUES (?, ?, ?, ?, 0, ?, ?, ?, 1, 0)",
+                "INSERT INTO trains (stream, number, source_batch, tuples, bytes,"
+                " head_arrived_at_s, mean_arrived_at_s, first_tuple)"
+                " VALUES (?, ?, ?, ?, 0, ?, ?, ?)",
                 (self._timeline, entry.number, entry.number, entry.tuples, arrived_s, arrived_s,
                  self._journal.end(db, self._timeline)[1]),
             )  # fmt: skip
             db.execute(
-                "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (self._timeline, *astuple(entry)),
             )
 
@@ -90,4 +103,9 @@ class Entries:
     def stands(self) -> dict[str, Stand]:
         """Gives how far the timeline had come, by stream, with the trains that are forgotten."""
         found = self._journal.positions(self._timeline)
-        return {name: Stand(*json.loads(value)) for name, value in found.items()}
+        stands = {name: json.loads(value) for name, value in found.items()}
+        # A journal of an older release has no reach: there, it was what was heard.
+        return {
+            name: Stand(train, top, heard, reach[0] if reach else heard)
+            for name, (train, top, heard, *reach) in stands.items()
+        }

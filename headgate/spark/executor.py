@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
@@ -16,13 +17,13 @@ from headgate.model.plan import Lane, Share
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.budget import Budget
 from headgate.spark.commits import Commits, Work
+from headgate.spark.derived import DerivedStreams
 from headgate.spark.filter_order import FilterOrders
-from headgate.spark.journal import Journal, Result, Train
+from headgate.spark.journal import Journal
 from headgate.spark.jvm.plan_runner import DriverLane
 from headgate.spark.jvm.plans import Parts, Plan
 from headgate.spark.outputs import Output, quoted
 from headgate.spark.prepared import Prepared
-from headgate.spark.segment_queue import SegmentQueue, SourceRange
 from headgate.spark.sharing.constants_group import constants_group
 from headgate.spark.sharing.mask_group import mask_group
 from headgate.spark.sharing.sharing_plan import Member, Part, parts_of, shared_by
@@ -59,19 +60,17 @@ class Executor:
         driver: DriverLane,
         lane: Lane | None = None,
         budget: Budget | None = None,
-        queues: Mapping[str, SegmentQueue] | None = None,
         timelines: Mapping[str, Timeline] | None = None,
-        queued: Callable[[str, Train], None] = lambda stream, train: None,
+        derived: DerivedStreams | None = None,
         *,
         share: Share = "class",
     ) -> None:
         self._session, self._lane, self._budget, self._share = session, lane, budget, share
         self.driver = driver
         self._journal, self._logs, self._sinks = journal, logs, sinks
-        self._queues, self._queued = {} if queues is None else queues, queued
-        self._timelines = {} if timelines is None else timelines
+        self._timelines, self._derived = {} if timelines is None else timelines, derived
         self.windowed = WindowedQueries(self._timelines, logs, sinks, driver, lane, share)
-        self.commits = Commits(journal, sinks, reached)
+        self.commits = Commits(journal, sinks, reached, derived)
         self._shared: dict[str, Prepared] = {}
         self._alone: dict[str, Prepared] = {}
         self._lock = threading.Lock()
@@ -85,7 +84,6 @@ class Executor:
 
     def _rearrange(self) -> None:
         paths = self._arranged
-        self._rest_of = {path.stream: path.query.name for path in paths}
         members = [Member(path, self._ordered(path)) for path in paths if not path.runs_whole]
         shared: dict[str, Prepared] = {}
         for part in parts_of(members, self._costly, self._share):
@@ -160,9 +158,9 @@ class Executor:
             alike += joins
         return [*equal, *alike], ", ".join(words) or "single"
 
-    def source(self, stream: str) -> StreamLog | SegmentQueue:
+    def source(self, stream: str) -> StreamLog:
         """Gives where the tuples of a stream are."""
-        return self._queues[stream] if stream in self._queues else self._logs[stream]
+        return self._logs[stream]
 
     def trains(self, stream: str, first: int, end: int, tuples: int) -> Trains:
         """Gives trains of a stream, which have so many tuples."""
@@ -275,18 +273,63 @@ class Executor:
         self, session: SparkSession, work: Work, turn: Turn | None = None
     ) -> tuple[list[Output | Exception], Lane]:
         """Evaluates a call and commits what succeeded, all of it or nothing."""
-        stream = work.paths[0].stream
-        trains = self.trains(stream, work.first_train, work.end_train, work.tuples)
         check = (lambda: None) if turn is None else turn.check
-        outputs, lane = self.evaluate(session, work.paths, trains, check)
+        if self._derived is not None and self._derived.needs_numbers(work.paths):
+            outputs, lane = self._numbered(session, work, check)
+        else:
+            trains = self.trains(
+                work.paths[0].stream, work.first_train, work.end_train, work.tuples
+            )
+            outputs, lane = self.evaluate(session, work.paths, trains, check)
         if turn is not None:
             turn.commits()
         made = sum(each.table.nbytes for each in outputs if isinstance(each, Output))
         with self._budget.holding(made) if self._budget else nullcontext():
             unwritten = self._commit_good(work, outputs)
-            self._hand_on(work, outputs)
         names = [path.query.name for path in work.paths]
         return [unwritten.get(name, out) for name, out in zip(names, outputs, strict=True)], lane
+
+    def _numbered(
+        self, session: SparkSession, work: Work, check: Callable[[], None]
+    ) -> tuple[list[Output | Exception], Lane]:
+        """Evaluate a call and find out of which tuple every row was made."""
+        assert self._derived is not None
+        source, first, end = self.source(work.paths[0].stream), work.first_train, work.end_train
+        arrived_s = source.columns(first, end, [ARRIVED_AT])[ARRIVED_AT].to_numpy()
+        together = [each for each in work.paths if not self._derived.takes_single_trains(each)]
+        made: dict[str, Output | Exception] = {}
+        lane: Lane = "job"
+        if together:
+            trains = source.numbered(first, end, work.tuples)
+            outputs, lane = self.evaluate(session, together, trains, check)
+            for path, output in zip(together, outputs, strict=True):
+                if isinstance(output, Output) and not path.runs_whole:
+                    places = output.arrived_at_s.astype(np.int64)
+                    output = replace(output, arrived_at_s=arrived_s[places], places=places)
+                made[path.query.name] = output
+        for path in work.paths:
+            if path.query.name not in made:
+                made[path.query.name] = self._train_by_train(session, path, work, check)
+        return [made[path.query.name] for path in work.paths], lane
+
+    def _train_by_train(
+        self, session: SparkSession, path: Path, work: Work, check: Callable[[], None]
+    ) -> Output | Exception:
+        """Evaluate a query over one train after the other."""
+        source, outputs, before = self.source(path.stream), list[Output](), 0
+        counts = self._journal.tuples_of(path.stream, work.first_train, work.end_train)
+        for number, tuples in enumerate(counts, work.first_train):
+            trains = source.trains(number, number + 1, tuples)
+            ((output,), _) = self.evaluate(session, [path], trains, check)
+            if isinstance(output, Exception):
+                return output
+            outputs.append(replace(output, places=np.full(output.table.num_rows, before)))
+            before += tuples
+        return Output(
+            pa.concat_tables([each.table for each in outputs]),
+            np.concatenate([each.arrived_at_s for each in outputs]),
+            places=np.concatenate([each.places for each in outputs if each.places is not None]),
+        )
 
     def look_at_conditions(self, work: Work) -> None:
         """Has conditions of costly queries run in another order where that pays by now."""
@@ -313,45 +356,16 @@ class Executor:
         good = [
             (path, output)
             for path, output in zip(work.paths, outputs, strict=True)
-            if isinstance(output, Output) and path.into is None
+            if isinstance(output, Output)
         ]
         if not good:
             return {}
-        queue = self._queues.get(work.paths[0].stream)
         timeline = self._timelines.get(work.paths[0].stream)
-        if timeline is not None:
-            tuples = timeline.tuples(work.first_train, work.end_train)
-            late = timeline.late(work.first_train, work.end_train)
-            return self.commits(replace(work, tuples=tuples), good, late)
-        if queue is None:
+        if timeline is None:
             return self.commits(work, good)
-        unwritten = self.commits(_of_source(work, queue), good)
-        if not unwritten:
-            queue.passed(work.end_train)
-            self._settle(queue, work.paths[0].query.name)
-        return unwritten
-
-    def _hand_on(self, work: Work, outputs: Sequence[Output | Exception]) -> None:
-        """Puts what first segments made into the queues of the rest."""
-        for path, output in zip(work.paths, outputs, strict=True):
-            if path.into is None or not isinstance(output, Output):
-                continue
-            queue = self._queues[path.into]
-            table = output.table.append_column(ARRIVED_AT, pa.array(output.arrived_at_s))
-            train = queue.append(table, SourceRange(work.first_train, work.end_train, work.tuples))
-            if train is not None:
-                self._queued(path.into, train)
-            else:
-                self._settle(queue, self._rest_of[path.into])
-
-    def _settle(self, queue: SegmentQueue, query: str) -> None:
-        """Moves a query's cursor over trains of which nothing is left, if that is its turn."""
-
-        def commit(passed: SourceRange) -> None:
-            moved = Result(query, passed.first, passed.end, passed.tuples, 0, 0, None, None)
-            self._journal.intend([moved])
-
-        queue.settle(commit)
+        tuples = timeline.tuples(work.first_train, work.end_train)
+        late = timeline.late(work.first_train, work.end_train)
+        return self.commits(replace(work, tuples=tuples), good, late)
 
     def _solo(self, path: Path) -> Prepared:
         name = path.query.name
@@ -393,9 +407,3 @@ class Executor:
         """Return what a query for a sink of text puts out instead of its columns."""
         columns = [quoted(name) for name in path.columns]
         return self._sinks[path.query.name].text(columns, path.columns)
-
-
-def _of_source(work: Work, queue: SegmentQueue) -> Work:
-    """Gives a call over a queue in terms of the source's trains, as the journal counts."""
-    source = queue.source_of(work.first_train, work.end_train)
-    return Work(work.paths, source.first, source.end, source.tuples)

@@ -1,6 +1,7 @@
 """The journal: one SQLite file per application that says what has been ingested and committed."""
 
 import fcntl
+import json
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,13 +13,16 @@ from typing import Any
 from headgate.errors import RecoveryRefused
 
 VERSION = 4
+TIME = "time"
+"""The key, among a derived stream's positions, of the time that its query has come to."""
+
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE IF NOT EXISTS streams (name TEXT PRIMARY KEY, schema TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS trains (
   stream TEXT, number INTEGER, source_batch INTEGER, tuples INTEGER, bytes INTEGER,
   head_arrived_at_s REAL, mean_arrived_at_s REAL, first_tuple INTEGER, kept INTEGER DEFAULT 1,
-  first_letter INTEGER DEFAULT 0,
+  first_letter INTEGER DEFAULT 0, top INTEGER, origin INTEGER,
   PRIMARY KEY (stream, number), UNIQUE (stream, source_batch));
 CREATE TABLE IF NOT EXISTS cursors (
   query TEXT PRIMARY KEY, sql TEXT, stream TEXT, first_train INTEGER, next_train INTEGER,
@@ -27,7 +31,8 @@ CREATE TABLE IF NOT EXISTS cursors (
   late INTEGER DEFAULT 0);
 CREATE TABLE IF NOT EXISTS entries (
   timeline TEXT, number INTEGER, stream TEXT, train INTEGER, tuples INTEGER, first_tuple INTEGER,
-  before INTEGER, top INTEGER, arrived_at_s REAL, PRIMARY KEY (timeline, number)) WITHOUT ROWID;
+  before INTEGER, top INTEGER, arrived_at_s REAL, reach INTEGER,
+  PRIMARY KEY (timeline, number)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS positions (
   stream TEXT, key TEXT, value TEXT, PRIMARY KEY (stream, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS letters (
@@ -40,22 +45,48 @@ CREATE TABLE IF NOT EXISTS intents (step INTEGER, query TEXT, temporary TEXT, fi
 
 @dataclass(frozen=True)
 class Train:
-    """A train's line in the journal."""
+    """A train's line in the journal.
+
+    Args:
+        top: of a derived stream, the time that its producer had come to with the train.
+    """
 
     number: int
     tuples: int
     bytes: int
     head_arrived_at_s: float
     mean_arrived_at_s: float
+    top: int | None = None
 
 
 @dataclass(frozen=True)
 class NewTrain:
-    """A train that is about to be in the log, and which batch of its source it is."""
+    """A train that is about to be in the log, and which batch of its source it is.
+
+    Args:
+        origin: of a derived stream, the first train of its producer's input that it comes from.
+    """
 
     stream: str
     train: Train
     source_batch: int
+    origin: int | None = None
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What a step adds to the stream that a query fills.
+
+    Args:
+        new: the train; None where nothing came out.
+        top: the time that the query has come to with the step; None where the stream has no time.
+        arrived_at_s: when the input of the step arrived.
+    """
+
+    stream: str
+    new: NewTrain | None
+    top: int | None
+    arrived_at_s: float
 
 
 @dataclass(frozen=True)
@@ -181,7 +212,7 @@ class Journal:
         """Gives the trains that are kept, in order; only those below a number if one is given."""
         end = self.next_train(stream) if before is None else before
         rows = self.read(
-            "SELECT number, tuples, bytes, head_arrived_at_s, mean_arrived_at_s FROM trains"
+            "SELECT number, tuples, bytes, head_arrived_at_s, mean_arrived_at_s, top FROM trains"
             " WHERE stream = ? AND number < ? AND kept ORDER BY number", (stream, end)
         )  # fmt: skip
         return [Train(*row) for row in rows]
@@ -221,13 +252,7 @@ class Journal:
         """
         with self.transaction() as db:
             for each in new:
-                train = each.train
-                db.execute(
-                    "INSERT INTO trains VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?)",
-                    (each.stream, train.number, each.source_batch, train.tuples, train.bytes,
-                     train.head_arrived_at_s, train.mean_arrived_at_s,
-                     self.end(db, each.stream)[1], self.letters_of(db, each.stream)),
-                )  # fmt: skip
+                self._add_train(db, each)
             db.executemany(
                 "INSERT INTO letters VALUES (?, ?, ?, ?) ON CONFLICT (stream) DO UPDATE SET"
                 " records = records + excluded.records, bytes = excluded.bytes,"
@@ -235,12 +260,43 @@ class Journal:
             )  # fmt: skip
             db.executemany("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", positions)
 
+    def _add_train(self, db: sqlite3.Connection, new: NewTrain) -> None:
+        train = new.train
+        db.execute(
+            "INSERT INTO trains (stream, number, source_batch, tuples, bytes, head_arrived_at_s,"
+            " mean_arrived_at_s, first_tuple, first_letter, top, origin)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (new.stream, train.number, new.source_batch, train.tuples, train.bytes,
+             train.head_arrived_at_s, train.mean_arrived_at_s, self.end(db, new.stream)[1],
+             self.letters_of(db, new.stream), train.top, new.origin),
+        )  # fmt: skip
+
     def first_tuple(self, stream: str, train: int) -> int:
         """Gives the number of a train's first tuple in its stream."""
         rows = self.read(
             "SELECT first_tuple FROM trains WHERE stream = ? AND number = ?", (stream, train)
         )
         return int(rows[0][0])
+
+    def arrived_at_s(self, stream: str, train: int) -> float:
+        """Return when the tuples of a train arrived, on average."""
+        rows = self.read(
+            "SELECT mean_arrived_at_s FROM trains WHERE stream = ? AND number = ?", (stream, train)
+        )
+        return float(rows[0][0])
+
+    def top_of(self, stream: str, train: int) -> int | None:
+        """Return the time that the producer of a derived stream had come to with a train."""
+        rows = self.read("SELECT top FROM trains WHERE stream = ? AND number = ?", (stream, train))
+        return None if rows[0][0] is None else int(rows[0][0])
+
+    def tuples_of(self, stream: str, first: int, end: int) -> list[int]:
+        """Return how many tuples each of the trains first, ..., end − 1 has."""
+        rows = self.read(
+            "SELECT tuples FROM trains WHERE stream = ? AND number >= ? AND number < ?"
+            " ORDER BY number", (stream, first, end)
+        )  # fmt: skip
+        return [int(tuples) for (tuples,) in rows]
 
     def positions(self, stream: str) -> "Positions":
         """Gives where a stream's source stands: everything that it has told."""
@@ -279,8 +335,10 @@ class Journal:
             " (SELECT MAX(number) FROM trains WHERE stream = ?1)", (stream,)
         )  # fmt: skip
 
-    def intend(self, results: Sequence[Result]) -> int:
-        """Makes a step's results certain: cursors move, and recovery will finish the renames."""
+    def intend(self, results: Sequence[Result], derived: Sequence[Derived] = ()) -> int:
+        """Make a step's results certain: cursors move, trains of derived streams are in their logs,
+        and recovery will finish the renames.
+        """
         with self.transaction() as db:
             self._steps += 1
             step = self._steps
@@ -304,7 +362,44 @@ class Journal:
                         "INSERT INTO intents VALUES (?, ?, ?, ?)",
                         (step, result.query, str(result.temporary), str(result.final)),
                     )
+            for each in derived:
+                if each.new is not None:
+                    self._add_train(db, each.new)
+                if each.top is not None:
+                    self._put_time(db, each)
             return step
+
+    def add_time(self, each: Derived) -> None:
+        """Note the time that the query of a derived stream has come to without a step.
+
+        It is found again after a crash, so it need not be durable.
+        """
+        with self.transaction(durable=False) as db:
+            self._put_time(db, each)
+
+    def _put_time(self, db: sqlite3.Connection, each: Derived) -> None:
+        value = json.dumps([each.top, each.arrived_at_s])
+        db.execute("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", (each.stream, TIME, value))
+
+    def derived_end(self, stream: str) -> tuple[int, int | None, float]:
+        """Return where a derived stream ends: its next train, the time that its query has come to
+        since the last, and when the input for that had arrived.
+        """
+        ((end, value),) = self.read(
+            "SELECT (SELECT COALESCE(MAX(number) + 1, 0) FROM trains WHERE stream = ?1),"
+            " (SELECT value FROM positions WHERE stream = ?1 AND key = ?2)", (stream, TIME)
+        )  # fmt: skip
+        top, arrived_at_s = (None, 0.0) if value is None else json.loads(value)
+        return int(end), top, arrived_at_s
+
+    def forget_derived(self, streams: Sequence[str]) -> None:
+        """Forget derived streams and timelines, but for their next number: others have seen it."""
+        with self.transaction() as db:
+            for stream in streams:
+                self.drop_lines(db, stream, self.end(db, stream)[0])
+                db.execute("DELETE FROM entries WHERE timeline = ?", (stream,))
+                db.execute("DELETE FROM positions WHERE stream = ?", (stream,))
+                db.execute("DELETE FROM streams WHERE name = ?", (stream,))
 
     def confirm(self, step: int, queries: Sequence[str]) -> None:
         """Notes that the files of some queries of a step have their final names."""
@@ -343,10 +438,16 @@ class Journal:
                 raise
 
     def _add_columns(self) -> None:
-        """Gives a journal that was begun before letters were counted what it needs for them."""
-        columns = {row[1] for row in self._db.execute("PRAGMA table_info(trains)")}
-        if "first_letter" not in columns:
-            self._db.execute("ALTER TABLE trains ADD COLUMN first_letter INTEGER DEFAULT 0")
+        """Add to a journal of an older release the columns that it does not have."""
+        for table, column, kind in (
+            ("trains", "first_letter", "INTEGER DEFAULT 0"),
+            ("trains", "top", "INTEGER"),
+            ("trains", "origin", "INTEGER"),
+            ("entries", "reach", "INTEGER"),
+        ):
+            columns = {row[1] for row in self._db.execute(f"PRAGMA table_info({table})")}
+            if column not in columns:
+                self._db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
 
     def _check_version(self, state: Path) -> None:
         with self.transaction() as db:

@@ -7,14 +7,10 @@ from headgate.model.stream import Stream
 
 
 class Members:
-    """Who is there; the engine's thread and those that add and drop all see the same.
+    """Who is there; the engine's thread and those that add and drop all see the same."""
 
-    Args:
-        queues: names of the streams between segments.
-    """
-
-    def __init__(self, network: Network, queues: Collection[str]) -> None:
-        self.network, self._queues = network, queues
+    def __init__(self, network: Network) -> None:
+        self.network = network
         self.dropped: set[int] = set()
         """Units that were dropped, and whose numbers nobody else has yet."""
         self._left: set[str] = set()
@@ -60,9 +56,9 @@ class Members:
     def segments_of(self, unit: int) -> list[int]:
         """Gives all units of a unit's query, in the order of the way of a tuple."""
         path = self.paths[unit]
-        queue = path.into or path.stream
-        if queue not in self._queues:
-            return [unit]
+        query = path.first_of or path.query.name
         return [
-            number for number, each in enumerate(self.paths) if queue in (each.into, each.stream)
+            number
+            for number, each in enumerate(self.paths)
+            if query in (each.query.name, each.first_of)
         ]

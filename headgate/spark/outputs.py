@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from headgate.model.events import Floats
+from headgate.model.window_ends import Times
 
 
 @dataclass(frozen=True)
@@ -13,11 +14,15 @@ class Output:
 
     Args:
         closed: how many windows they are of; None where there is no window that closes.
+        places: where each row belongs, for a stream that is made of them (`derived`): the number of
+            the tuple that it comes from among those of the call; of windows, their ends and so on.
+            None where that is not known.
     """
 
     table: pa.Table
     arrived_at_s: Floats
     closed: int | None = None
+    places: Times | None = None
 
     @property
     def instants(self) -> int:

@@ -1,4 +1,4 @@
-"""Who takes results: a folder, the console, memory, a callback, a database, Kafka."""
+"""Who takes results: a folder, a stream, the console, memory, a callback, a database, Kafka."""
 
 import json
 import threading
@@ -15,7 +15,7 @@ from headgate.model.query import Deliver, Query
 from headgate.spark.jdbc import Jdbc, refuse_without_driver
 from headgate.spark.kafka import Kafka, refuse_without_connector
 from headgate.spark.outbox import Outbox
-from headgate.spark.sinks import FileSink, header_of, whole_timestamps
+from headgate.spark.sinks import FileSink, StreamSink, header_of, whole_timestamps
 from headgate.spark.types import output_schema
 
 MEMORY_ROWS = 100_000
@@ -88,6 +88,8 @@ def sink_of(
         may_wait: tells whether there is room for more results that are to be delivered.
     """
     name, sink = path.query.name, path.query.sink
+    if path.into is not None:
+        return StreamSink(state / "log" / path.into)
     if sink.has_files:
         header = header_of(path.columns, sink.options) if sink.format == "csv" else None
         lines = session.sql(f"SELECT {header}").collect()[0] if header else [None]

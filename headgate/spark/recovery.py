@@ -8,8 +8,9 @@ from pathlib import Path as File
 from pyspark.sql import SparkSession
 
 from headgate.errors import RecoveryRefused
-from headgate.model.network import Network, Path
+from headgate.model.network import REST, Network, Path
 from headgate.spark.cursors import Cursors
+from headgate.spark.cut_cursors import CutCursors
 from headgate.spark.files import put, remove
 from headgate.spark.journal import Journal
 from headgate.spark.jvm.time_zone import SESSION_ZONE, same_zone, zone_of
@@ -62,7 +63,8 @@ def recover(
         reached("result recovered")
     journal.confirm_all()
     for sink in sinks:
-        for path in (sink.folder / HIDDEN).iterdir():
+        hidden = sink.folder / HIDDEN
+        for path in hidden.iterdir() if hidden.is_dir() else ():
             with suppress(OSError):  # read-only, say: it is in nobody's way
                 remove(path)
     return undone
@@ -81,16 +83,9 @@ def _finish(temporary: File, final: File) -> None:
 
 
 def resumed(path: Path, network: Network, journal: Journal, store: Store) -> int:
-    """Gives the train a unit goes on at, and tells of what its query has missed.
-
-    A query that is cut goes on where the last of its segments has committed: what waited between
-    them is made again.
-    """
-    if path.stream in store.queues:
-        return store.queues[path.stream].next_number
+    """Gives the train a unit goes on at, and tells of what its query has missed."""
     query = path.query
-    if path.into is not None:
-        query = next(each.query for each in network.paths if each.stream == path.into)
+    _fit_cut(path, network, journal, store)
     timeline = store.timelines.get(path.stream)
     sources = (path.stream,) if timeline is None else timeline.streams
     cursor = Cursors(journal).remember(query.name, query.sql, path.stream, sources)
@@ -101,6 +96,21 @@ def resumed(path: Path, network: Network, journal: Journal, store: Store) -> int
             query.name, cursor.missed, path.stream, cursor.train,
         )  # fmt: skip
     return cursor.train
+
+
+def _fit_cut(path: Path, network: Network, journal: Journal, store: Store) -> None:
+    """Have a query go on cut, or as one, that was not so when it ran last."""
+    cuts, name = CutCursors(journal), path.query.name
+    if path.first_of is not None:
+        query = next(each.query for each in network.paths if each.query.name == path.first_of)
+        Cursors(journal).refuse_other_text(query.name, query.sql)
+        if not cuts.cut(query.name, path.query.sql):
+            cuts.rejoin(query.name)
+            store.reopen(query.name + REST)
+            cuts.cut(query.name, path.query.sql)
+    elif path.stream != name + REST and cuts.is_cut(name):
+        cuts.rejoin(name)
+        store.remove(name + REST)
 
 
 def refuse_old_results(journal: Journal, paths: Iterable[Path]) -> None:

@@ -92,6 +92,16 @@ class FileSink:
         """Waits for the end, not for long; what has not arrived stays for the next start."""
 
 
+class StreamSink(FileSink):
+    """The log of a derived stream: its trains are written and journalled there (`derived`)."""
+
+    def __init__(self, folder: Path) -> None:
+        self.format, self.folder = "stream", folder
+
+    def text(self, outputs: Sequence[str], names: Sequence[str]) -> str | None:
+        return None
+
+
 def line_of(
     format: str, outputs: Sequence[str], names: Sequence[str], options: Mapping[str, str]
 ) -> str:

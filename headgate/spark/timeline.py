@@ -16,7 +16,7 @@ from headgate.model.stream import Stream
 from headgate.model.window import Axis, Stateful, Window
 from headgate.model.window_ends import NEVER, Times, first_end
 from headgate.spark.course import Course
-from headgate.spark.entries import Entry
+from headgate.spark.entries import CLOCK, PRODUCER, Entry
 from headgate.spark.journal import Journal, Train
 from headgate.spark.open_sessions import OpenSessions
 from headgate.spark.quiet import passed_in_quiet
@@ -34,7 +34,8 @@ class Timeline:
     A tuple is late if its time is below its stream's watermark just before it: the greatest time so
     far, less what the stream allows as lateness. The watermark of a timeline is the least of its
     streams'. So what is late, and when a window closes, is a matter of the log alone, and not of
-    which trains a call happens to take together.
+    which trains a call happens to take together. A derived stream brings its watermark along, that
+    before each tuple and that behind each train (`derived`).
 
     Args:
         sources: the streams, with their logs.
@@ -42,6 +43,8 @@ class Timeline:
         set_aside: takes what no window by time will have, before the journal has the train: its
             stream, number, first tuple, which tuples these are, and the times of all. Tells
             whether it has.
+        idle: tells of a derived stream whether its producer has read all that there is. Only then
+            does the clock say how quiet it is.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class Timeline:
         sources: Mapping[str, tuple[Stream, StreamLog]],
         put: Callable[..., None],
         set_aside: SetAside = lambda *late: True,
+        idle: Callable[[str], bool] = lambda stream: True,
     ) -> None:
         self.name, self._journal, self._sources, self._put = name, journal, sources, put
         self._lock = threading.RLock()
@@ -65,7 +69,7 @@ class Timeline:
         self._held_up: set[str] = set()
         """Streams whose next train cannot be taken in now."""
         self._told: set[str] = set()
-        self._set_aside = set_aside
+        self._set_aside, self._idle = set_aside, idle
         kept = {stream: {each.number for each in journal.trains(stream)} for stream in sources}
         # While no query had windows, nobody kept the log from dropping trains.
         self._lost = {
@@ -131,6 +135,8 @@ class Timeline:
             if name not in waits:
                 self.take(name, train)
                 waits |= self._held_up & {name}
+        for name in self._sources:
+            self.advance(name)
 
     def speak(self) -> None:
         """Tells of all trains that there are, at once, and from now on of every new one."""
@@ -151,6 +157,22 @@ class Timeline:
                         self._held_up.add(stream)
                         break  # it comes again with the next, or soon
                     self._held_up.discard(stream)
+
+    def advance(self, stream: str) -> None:
+        """Let the time of a derived stream pass as far as its producer has come behind the last
+        train, where that closes a window.
+        """
+        if not self._sources[stream][0].is_derived:
+            return
+        with self._lock:
+            end, top, arrived_at_s = self._journal.derived_end(stream)
+            now = self._course.now[stream]
+            if top is None or top <= now.top or end != now.train:
+                return  # or a train comes first, and brings its time along
+            self._heard_at_s.pop(stream, None)
+            tops = {name: each.top for name, each in self._course.now.items()}
+            if self._closes(tops, {**tops, stream: top}):
+                self._append(self._beat(stream, PRODUCER, top, arrived_at_s))
 
     def _taken_in(self, stream: str, train: Train) -> bool:
         """Takes in the next train of a stream; False where that is not possible now."""
@@ -173,13 +195,22 @@ class Timeline:
     def _entry_of(self, stream: str, train: Train) -> Entry:
         """Gives a train as it is the next of the timeline."""
         times = self._times[stream].of(train.number)
-        known = times[times != NEVER]
-        before = self._course.now[stream].top
-        top = max(before, int(known.max())) if len(known) else before
+        now = self._course.now[stream]
+        reach = max(now.reach, int(times.max(initial=NEVER)))
+        derived = self._sources[stream][0].is_derived
+        come_to = (NEVER if train.top is None else train.top) if derived else reach
         return Entry(
             number=self.next_number, stream=stream, train=train.number, tuples=train.tuples,
-            first_tuple=self._journal.first_tuple(stream, train.number),
-            before=before, top=top, arrived_at_s=train.mean_arrived_at_s,
+            first_tuple=self._journal.first_tuple(stream, train.number), before=now.top,
+            top=max(now.top, come_to), arrived_at_s=train.mean_arrived_at_s, reach=reach,
+        )  # fmt: skip
+
+    def _beat(self, stream: str, kind: int, top: int, arrived_at_s: float) -> Entry:
+        """Return a train without tuples that brings a stream's time forward."""
+        now = self._course.now[stream]
+        return Entry(
+            number=self.next_number, stream=stream, train=kind, tuples=0, first_tuple=0,
+            before=now.top, top=top, arrived_at_s=arrived_at_s, reach=now.reach,
         )  # fmt: skip
 
     def beat(self, now_s: float) -> None:
@@ -190,28 +221,30 @@ class Timeline:
             if self._held_up:
                 return
             try:
+                for name in self._sources:
+                    self.advance(name)
                 self._pass_time(now_s)
             except TrainUnreadable as error:
                 self._tell(error.stream, error)
 
     def _pass_time(self, now_s: float) -> None:
-        streams = [stream for stream, _ in self._sources.values()]
+        streams = [
+            stream
+            for stream, _ in self._sources.values()
+            if not stream.is_derived or self._idle(stream.name)
+        ]
         passed = passed_in_quiet(streams, self._course.now, self._heard_at_s, now_s)
         tops = {name: each.top for name, each in self._course.now.items()}
         # All at once: two that are quiet would wait for each other.
         if passed and self._closes(tops, {**tops, **passed}):
             for name, top in passed.items():
-                beat = Entry(
-                    number=self.next_number, stream=name, train=-1, tuples=0, first_tuple=0,
-                    before=tops[name], top=top, arrived_at_s=now_s,
-                )  # fmt: skip
-                if not self._append(beat):
+                if not self._append(self._beat(name, CLOCK, top, now_s)):
                     break  # the clock beats again
 
     def _closes(self, tops: Mapping[str, int], passed: Mapping[str, int]) -> bool:
         """Tells whether a window that has tuples closes once streams' times have come so far."""
         before, after = self._least(tops), self._least(passed)
-        reach = max(each.heard for each in self._course.now.values())
+        reach = max(each.reach for each in self._course.now.values())
         if after == NEVER or reach == NEVER:
             return False
         if before == NEVER or self._ends_session(before, after):
@@ -422,7 +455,7 @@ class Timeline:
     def _reaches(self, entry: Entry, axis: Axis, low: int) -> bool:
         if axis == "rows":
             return entry.first_tuple + entry.tuples > low
-        return entry.top >= low or not self._times[entry.stream].known
+        return entry.reach >= low or not self._times[entry.stream].known
 
     def _least(self, tops: Mapping[str, int]) -> int:
         return min(self._times[name].mark(top) for name, top in tops.items())

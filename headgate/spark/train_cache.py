@@ -38,13 +38,18 @@ class TrainCache:
             while self.bytes > budget_bytes:
                 self.bytes -= self._tables.popitem(last=False)[1].nbytes
 
-    def get(self, stream: str, number: int, read: Callable[[], pa.Table]) -> pa.Table:
-        """Gives a train, read and kept if it is not here."""
+    def find(self, stream: str, number: int) -> pa.Table | None:
+        """Return a train if it is here."""
         with self._lock:
             table = self._tables.get((stream, number))
             if table is not None:
                 self._tables.move_to_end((stream, number))
-                return table
+            return table
+
+    def get(self, stream: str, number: int, read: Callable[[], pa.Table]) -> pa.Table:
+        """Gives a train, read and kept if it is not here."""
+        if (table := self.find(stream, number)) is not None:
+            return table
         table = read()
         self.put(stream, number, table)
         return table

@@ -28,13 +28,24 @@ class Rows:
     new: NDArray[np.bool_]
 
 
+def times_in(table: pa.Table, column: str) -> Times:
+    """Return a column of instants, in microseconds since 1970; NEVER where it is NULL."""
+    name = next(name for name in table.column_names if name.lower() == column.lower())
+    instants: Any = table[name]
+    microseconds = instants.cast(pa.timestamp("us", tz=instants.type.tz)).cast(pa.int64())
+    times: Times = microseconds.fill_null(NEVER).to_numpy()
+    return times
+
+
 class TrainTimes:
     """What the log of a stream says of its tuples' times, kept in memory while it is needed."""
 
     def __init__(self, stream: Stream, log: StreamLog) -> None:
         self._column, self._log = stream.event_time, log
         self._lateness = round(stream.lateness_s * 1e6)
+        self._derived = stream.is_derived
         self._kept: dict[int, Times] = {}
+        self._marks: dict[int, Times] = {}
 
     @property
     def known(self) -> bool:
@@ -58,11 +69,8 @@ class TrainTimes:
         table = self._log.table(train, train + 1)
         if self._column is None:
             return np.full(table.num_rows, NEVER)
-        column: Any = table[self._name(table.column_names)]
-        microseconds = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64())
-        times: Times = microseconds.fill_null(NEVER).to_numpy()
-        self._kept[train] = times
-        return times
+        self._kept[train] = times_in(table, self._column)
+        return self._kept[train]
 
     def mark(self, top: int) -> int:
         """Gives the watermark where the greatest time so far is known."""
@@ -73,10 +81,20 @@ class TrainTimes:
         times = self.of(entry.train)
         if not self.known:
             return np.ones(entry.tuples, dtype=np.bool_), times
-        tops = np.maximum.accumulate(np.concatenate([[entry.before], times[:-1]]))
+        if self._derived:
+            tops = np.maximum(self._brought(entry.train), entry.before)
+        else:
+            tops = np.maximum.accumulate(np.concatenate([[entry.before], times[:-1]]))
         marks = np.where(tops == NEVER, NEVER, tops - self._lateness)
         return (times != NEVER) & (times >= marks), times
+
+    def _brought(self, train: int) -> Times:
+        """Return the watermarks that the tuples of a derived stream's train bring along."""
+        if train not in self._marks:
+            self._marks[train] = self._log.marks(train)
+        return self._marks[train]
 
     def forget(self, train: int) -> None:
         """Keeps the times of a train no longer in memory."""
         self._kept.pop(train, None)
+        self._marks.pop(train, None)

@@ -28,11 +28,14 @@ LATE_S = {"sensors": 0, "alarms": 3, "masts": 0}
 class Killed:
     """A query and what DuckDB is asked instead: over `all_NAME`, every tuple of a stream, or over
     those that are not late, where @upto is the time of the watermark behind the last tuple.
+
+    `reads` is the view that it reads, `streams` are what that is made of.
     """
 
     sql: str
     oracle: str
     streams: tuple[str, ...] = ("sensors",)
+    reads: str = ""
     query_class: str = "N"
     sink: str = "parquet"
     cut: bool = False
@@ -50,7 +53,28 @@ def _stateless(select: str, where: str, of: str = "sensors", **more: Any) -> Kil
 BOTH = ("sensors", "alarms")
 NEAR = "abs(a.us - b.us) <= 1000000 AND a.location = b.location"
 
+WARM = "temperature > 25"
+VIEWS = {
+    "warm": {
+        "sql": f"SELECT location, temperature AS t, ts FROM sensors WHERE {WARM}",
+        "event_time": "ts",
+    }
+}
+
 QUERIES = {
+    "warm_rows": Killed(
+        "SELECT upper(location) AS place, t, ts FROM warm",
+        f"SELECT upper(location), temperature, ts FROM all_sensors WHERE {WARM}",
+        reads="warm",
+    ),
+    "warm_windows": Killed(
+        "SELECT location, max(t) AS top, window.end AS e FROM warm [RANGE 1 SECOND]"
+        " GROUP BY location",
+        "SELECT location, max(temperature), make_timestamptz(e)"
+        f" FROM {windows('sensors', SECOND, SECOND)} WHERE {WARM} GROUP BY location, e",
+        reads="warm",
+        query_class="H",
+    ),
     "hot": _stateless("location, temperature, ts", "temperature > 30", query_class="H"),
     "dry": _stateless("location, humidity, ts", "humidity < 20", query_class="H"),
     "both": _stateless("*", "temperature > 20 AND humidity < 50"),
@@ -117,6 +141,7 @@ def write_pipeline(folder: Path, ingest: str) -> Path:
         "spark": {"master": "local[2]"},
         "classes": {"H": 6, "N": 1},
         "streams": streams,
+        "views": VIEWS,
         "queries": {
             name: {
                 "class": each.query_class, "sql": each.sql, "cut": each.cut,
@@ -138,7 +163,12 @@ def offer(folder: Path, first_file: int, files: int) -> dict[str, int]:
             # Structured Streaming takes the oldest first, and knows milliseconds only.
             os.utime(folder / name / f"{number:04d}.parquet", (number, number))
     tuples = (first_file + files) * ROWS
-    return {name: tuples * len(each.streams) for name, each in QUERIES.items()}
+    files_of = f"read_parquet('{folder}/sensors/*.parquet')"
+    ((warm,),) = duckdb.sql(f"SELECT count(*) FROM {files_of} WHERE {WARM}").fetchall()
+    of_queries = {
+        name: warm if each.reads else tuples * len(each.streams) for name, each in QUERIES.items()
+    }
+    return {**of_queries, **dict.fromkeys(VIEWS, tuples)}
 
 
 def check_results(folder: Path, deaths: int) -> None:
@@ -162,9 +192,16 @@ def check_results(folder: Path, deaths: int) -> None:
     journal = Journal(folder / "state")
     for name in STREAMS:
         kept = {f"{train.number:012d}.parquet" for train in journal.trains(name)}
-        assert {file.name for file in (folder / "state" / "log" / name).iterdir()} == kept
+        _check_files(folder, name, kept)
         assert len(kept) < len(list((folder / name).iterdir())), name
+    for name in VIEWS:
+        kept = {f"{train.number:012d}.parquet" for train in journal.trains(name)}
+        _check_files(folder, name, kept)
     journal.close()
+
+
+def _check_files(folder: Path, stream: str, kept: set[str]) -> None:
+    assert {file.name for file in (folder / "state" / "log" / stream).iterdir()} == kept
 
 
 def _read(db: duckdb.DuckDBPyConnection, folder: Path, name: str) -> None:

@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from killed_pipeline import QUERIES, check_results, offer, write_pipeline
+from killed_pipeline import QUERIES, VIEWS, check_results, offer, write_pipeline
 
 from headgate.spark.cursors import Cursors
 from headgate.spark.journal import Journal
@@ -57,7 +57,7 @@ def _end(process: subprocess.Popen[str]) -> int:
 
 
 def _check_accounts(accounts: dict[str, dict[str, int]]) -> None:
-    assert set(accounts) == set(QUERIES)
+    assert set(accounts) == {*QUERIES, *VIEWS}
     for name, each in accounts.items():
         parts = ("delivered", "filtered", "queued", "shed", "missed", "late", "dead_lettered")
         assert each["arrived"] == sum(each[part] for part in parts), (name, each)

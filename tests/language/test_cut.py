@@ -28,6 +28,7 @@ def test_from_the_first_call_on_conditions_and_outputs_are_the_rest() -> None:
     assert rest.predicate == "length(place) < 9 AND heat < 7"
     assert rest.outputs == ("upper(place)", "heat")
     assert (first.query.name, rest.query.name) == ("q__first", "q")
+    assert (first.first_of, rest.first_of, rest.into) == ("q", None, None)
     assert first.form is not None
 
 
@@ -52,11 +53,6 @@ def test_a_condition_that_guards_another_still_does() -> None:
 def test_where_there_is_nothing_to_cut_it_is_refused(sql: str) -> None:
     with pytest.raises(QueryRefused, match="query 'q': cut is possible only between a condition"):
         cut(_path(sql), COLUMNS)
-
-
-def test_a_query_that_may_lose_tuples_is_not_cut() -> None:
-    with pytest.raises(QueryRefused, match="allows_shedding is not possible for a query that is"):
-        cut(_path("SELECT upper(place) AS p FROM s WHERE heat > 3", allows_shedding=True), COLUMNS)
 
 
 def test_the_two_are_units_of_one_way() -> None:

@@ -22,7 +22,7 @@ from headgate.model.stream import Stream
         (
             {"sink": Sink(format="jdcb")},  # type: ignore[arg-type]
             "query 'fire': sink format is 'jdcb'.\nFix: it must be one of parquet, json, csv,"
-            " console, memory, callback, jdbc, kafka; did you mean 'jdbc'?",
+            " console, memory, callback, jdbc, kafka, stream; did you mean 'jdbc'?",
         ),
         (
             {"sink": Sink(format="kafka", options={"topic": "fires"})},
@@ -36,6 +36,14 @@ from headgate.model.stream import Stream
             {"sink": Sink(options={"compresion": "zstd"})},
             "query 'fire': sink options.compresion is 'zstd'.\nFix: it must be left out: format"
             " 'parquet' takes only compression",
+        ),
+        (
+            {"sink": Sink(format="stream", options={"lateness_s": "soon"})},
+            "query 'fire': sink options.lateness_s is 'soon'.\nFix: it must be 0 or more seconds",
+        ),
+        (
+            {"sink": Sink(format="stream", options={"stream": "a b"})},
+            "query 'fire': sink options.stream is 'a b'.\nFix: it must be letters, digits and _",
         ),
     ],
 )

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -132,7 +133,8 @@ class ClosingWindows:
             [output.table, *(each.table.cast(output.table.schema) for each in outputs[1:])]
         )
         arrived_s = np.concatenate([each.arrived_at_s for each in outputs])
-        return Output(table, arrived_s, len(closed))
+        places = np.concatenate([each.places for each in outputs if each.places is not None])
+        return Output(table, arrived_s, len(closed), places)
 
     def _each(self, session: SparkSession, first: int, end: int, before: int, after: int) -> Output:
         """Compute the windows that have closed one after the other."""
@@ -155,7 +157,7 @@ class ClosingWindows:
         if not tables:
             return self._none()
         output = self._arrived(pa.concat_tables(tables), np.concatenate(closes), first, end)
-        return Output(output.table, output.arrived_at_s, len(closed))
+        return replace(output, closed=len(closed))
 
     def _tables(self, rows: dict[str, pa.Table], close: int) -> dict[str, pa.Table]:
         """Return the relations of one window: the rows of each input, and the window itself."""
@@ -190,7 +192,8 @@ class ClosingWindows:
         """Return results that arrived with the train that has closed their window."""
         marks, arrived_s = self._timeline.closing(first, end, self._axis)
         at = np.searchsorted(np.maximum.accumulate(marks), ends)
-        return Output(table, arrived_s[np.minimum(at, len(arrived_s) - 1)], len(np.unique(ends)))
+        arrived_at_s = arrived_s[np.minimum(at, len(arrived_s) - 1)]
+        return Output(table, arrived_at_s, len(np.unique(ends)), ends)
 
     def _none(self) -> Output:
         """Return no rows, of the right columns."""

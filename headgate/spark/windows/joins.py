@@ -71,6 +71,7 @@ class Pairs:
                 known[each.stream, axis, low] = read or self._no_tuples(each)
             rows.append(known[each.stream, axis, low])
         tables: list[pa.Table] = []
+        places: list[Times] = []
         for turn, each in enumerate(rows):
             if self._how.join in ("LeftSemi", "LeftAnti") or not each.new.any():
                 continue
@@ -84,6 +85,7 @@ class Pairs:
             if all(some.any() for _, some in chosen):
                 joined = self._joined(session, rows, chosen, known)
                 tables.append(self._with(joined, range(len(inputs))))
+                places.append(self._last(tables[-1]))
         for side in _OUTER.get(self._how.join, ()):
             # The last partner of a tuple is at most its own window away from it.
             close = rows[side].place + inputs[side].window.size + 1
@@ -92,10 +94,12 @@ class Pairs:
                 chosen = [("all", read.new | True) for read in rows]
                 chosen[side] = f"closes {inputs[side].window.size}", closes
                 tables.append(self._with(self._joined(session, rows, chosen, known), [side]))
+                places.append(self._last(tables[-1]) + inputs[side].window.size)
         if not sum(table.num_rows for table in tables):
             return Output(self._results.visible(self._query.no_rows), np.zeros(0))
         table = pa.concat_tables(tables)
-        return Output(self._results.visible(table), self._arrivals_s(table))
+        visible = self._results.visible(table)
+        return Output(visible, self._arrivals_s(table), places=np.concatenate(places))
 
     def _joined(
         self,
@@ -144,6 +148,16 @@ class Pairs:
                 has = self._results.hidden(table, time_column(number)).is_valid()
                 table = table.filter(has if number in wanted else pc.invert(has))
         return table
+
+    def _last(self, table: pa.Table) -> Times:
+        """Return the latest place of the tuples that make each row."""
+        places = [
+            self._results.hidden(table, name).fill_null(NEVER).to_numpy()
+            for number in range(len(self._how.inputs))
+            if (name := time_column(number)) in self._results.hidden_names
+        ]
+        last: Times = np.maximum.reduce(places)
+        return last
 
     def _arrivals_s(self, table: pa.Table) -> Any:
         """Return when the last of the tuples that make each row arrived."""

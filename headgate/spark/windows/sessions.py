@@ -77,7 +77,7 @@ class Sessions:
         marks, arrived_s = self._timeline.closing(first, end, "time")
         at = np.searchsorted(np.maximum.accumulate(marks), ends[ended], side="right")
         visible = self._results.visible(table.filter(pa.array(ended)))
-        return Output(visible, arrived_s[at])
+        return Output(visible, arrived_s[at], places=ends[ended])
 
     def _may_end(self, end: int, before: int, after: int, since: int) -> bool:
         """Return True if the session of one tuple alone would end here."""

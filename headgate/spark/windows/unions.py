@@ -56,7 +56,8 @@ class Union:
         marks, arrived_s = self._timeline.closing(first, end, "time")
         at = np.searchsorted(np.maximum.accumulate(marks), times[order])
         visible = self._results.visible(table).take(order)
-        return Output(visible, arrived_s[np.minimum(at, len(arrived_s) - 1)])
+        arrived_at_s = arrived_s[np.minimum(at, len(arrived_s) - 1)]
+        return Output(visible, arrived_at_s, places=times[order])
 
 
 def _timed(table: pa.Table, place: Times) -> pa.Table:

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from headgate.spark.analysis import Analyst
+from headgate.spark.session import own_session
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -13,10 +15,8 @@ from headgate.config import Pipeline
 from headgate.errors import QueryRefused
 from headgate.model.admission import AdmissionRules
 from headgate.model.query import Query
-from headgate.spark.analysis import Analyst
 from headgate.spark.history import history_of
 from headgate.spark.journal import Journal
-from headgate.spark.session import own_session
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

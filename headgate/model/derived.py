@@ -1,0 +1,61 @@
+"""Derived streams in a network: who fills them, who reads them, and what that makes of a producer.
+
+A producer is a path that writes to a stream (`Path.into`). It works for its readers, so it runs in
+the highest class among its own and theirs, and tuples are shed before it only if all of them allow
+it. A view has the lowest class and allows shedding, so its readers alone decide.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from headgate.model.network import Path
+from headgate.model.query import QueryClass
+from headgate.model.stream import Stream
+
+
+def streams_of(path: Path, streams: Mapping[str, Stream]) -> tuple[str, ...]:
+    """Return the names of the streams that a path reads; of a timeline, those behind it."""
+    stream = streams.get(path.stream)
+    return stream.of if stream is not None and stream.of else path.reads
+
+
+def readers_of(
+    stream: str, paths: Iterable[Path], streams: Mapping[str, Stream] | None = None
+) -> list[Path]:
+    """Return the paths that read a stream."""
+    return [path for path in paths if stream in streams_of(path, streams or {})]
+
+
+def lifted(
+    paths: Sequence[Path],
+    streams: Iterable[Stream],
+    classes: Iterable[QueryClass],
+    dropped: Collection[str] = (),
+) -> tuple[Path, ...]:
+    """Return the paths, producers with the class and the right to shed that their readers give.
+
+    Args:
+        dropped: names of queries that read nothing any more.
+    """
+    priorities = {each.name: each.priority for each in classes}
+    known = {stream.name: stream for stream in streams}
+    readers: dict[str, list[Path]] = {}
+    for path in paths:
+        if path.query.name not in dropped:
+            for stream in streams_of(path, known):
+                readers.setdefault(stream, []).append(path)
+
+    def lift(path: Path) -> Path:
+        if path.into is None:
+            return path
+        queries = [path.query, *(lift(reader).query for reader in readers.get(path.into, ()))]
+        # An unknown class is refused where the network is checked.
+        highest = max(queries, key=lambda query: priorities.get(query.query_class, 0.0))
+        query = replace(
+            path.query,
+            query_class=highest.query_class,
+            allows_shedding=all(query.allows_shedding for query in queries),
+        )
+        return path if query == path.query else replace(path, query=query)
+
+    return tuple(map(lift, paths))
