@@ -7,7 +7,7 @@ from pathlib import Path as File
 import numpy as np
 import pyarrow as pa
 import pytest
-from headgate.spark.group import Output
+from headgate.spark.outputs import Output
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import IntegerType, StructField, StructType, TimestampType

@@ -3,7 +3,7 @@
 from itertools import permutations
 
 import pytest
-from headgate.spark.analysis import Analyst
+from headgate.spark.jvm.analysis import Analyst
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from headgate.spark.analysis import Analyst
-from headgate.spark.session import own_session
+from headgate.spark.jvm.analysis import Analyst
+from headgate.spark.jvm.session import own_session
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
