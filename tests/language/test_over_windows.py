@@ -1,4 +1,4 @@
-"""Which windows a query has: calls of window(...), window clauses, and what does not go together."""
+"""Which windows a query has: calls of window(...), clauses, and what does not go together."""
 
 import pytest
 
