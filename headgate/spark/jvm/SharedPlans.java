@@ -340,7 +340,7 @@ public class SharedPlans {
         NamedExpression output = (NamedExpression) outputs.get(n);
         Expression value = value(output);
         boolean column = value instanceof Attribute;
-        text.append("O\t").append(column ? plain(((Attribute) value).name()) : "").append('\t');
+        text.append("O\t").append(column ? plain(columnName(value, leaf)) : "").append('\t');
         text.append(calls(value)).append('\t').append(plain(output.name())).append('\t');
         text.append(plain(value.sql())).append('\n');
       }
@@ -391,6 +391,18 @@ public class SharedPlans {
 
   static Expression value(NamedExpression output) {
     return output instanceof Alias ? ((Alias) output).child() : (Expression) output;
+  }
+
+  /** Return the name that a leaf's column has there: queries may write it in another case. */
+  static String columnName(Expression column, LogicalPlan leaf) {
+    ExprId id = ((Attribute) column).exprId();
+    for (Iterator each = leaf.output().iterator(); each.hasNext(); ) {
+      Attribute own = (Attribute) each.next();
+      if (own.exprId().equals(id)) {
+        return own.name();
+      }
+    }
+    return ((Attribute) column).name();
   }
 
   private static Seq columnsOf(LogicalPlan leaf, String names) {
@@ -544,7 +556,7 @@ public class SharedPlans {
       for (int m = 0; m < parts.outputs.size(); m++) {
         Expression value = value((NamedExpression) parts.outputs.get(m));
         if (value instanceof Attribute) {
-          String name = ((Attribute) value).name();
+          String name = columnName(value, leaf);
           plain.add(name);
           group.members.append("\t=").append(name);
           continue;
@@ -744,7 +756,9 @@ public class SharedPlans {
       for (int m = 0; m < first.outputs.size(); m++) {
         Expression value = value((NamedExpression) first.outputs.get(m));
         group.members.append(
-            value instanceof Attribute ? "\t=" + ((Attribute) value).name() : "\t__hg_c" + m);
+            value instanceof Attribute
+                ? "\t=" + columnName(value, first.leaf)
+                : "\t__hg_c" + m);
       }
       group.members.append('\n');
     }
@@ -777,7 +791,7 @@ public class SharedPlans {
     for (int m = 0; m < first.outputs.size(); m++) {
       Expression value = value((NamedExpression) first.outputs.get(m));
       if (value instanceof Attribute) {
-        plain.add(((Attribute) value).name());
+        plain.add(columnName(value, first.leaf));
       } else {
         items.add(named(value, "__hg_c" + m));
       }
