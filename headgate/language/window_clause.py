@@ -9,14 +9,22 @@ from headgate.language.durations import microseconds, unreadable
 from headgate.model.query import Query
 from headgate.model.window import MARK, WRITTEN, Window
 
-_SKIPPED = re.compile(
-    r"""--[^\n]*|/\*.*?\*/|r'[^']*'|r"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`]|``)*`""",
-    re.DOTALL | re.IGNORECASE,
+_WORDS = re.compile(
+    r"""
+    (?P<comment> --(?:\\\n|[^\r\n])* | /\* | \s+ )
+    | r'[^']*(?:'|\Z) | r"[^"]*(?:"|\Z)
+    | '(?:[^'\\]|\\.)*(?:'|\\?\Z) | "(?:[^"\\]|\\.)*(?:"|\\?\Z)
+    | (?P<name> `(?:[^`]|``)*(?:`|\Z) | [^\W\d]\w* )
+    | (?P<clause> \[\s*(?P<kind>RANGE|ROWS)\s+(?=[\d'"A-Za-z])(?P<size>[^\]]*)(?P<end>\])? )
+    | .
+    """,
+    re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
-"""Comments, strings and quoted names: what is inside is no clause."""
+"""Comments and space, strings, names, window clauses, and anything else, one letter at a time."""
 
-_CLAUSE = re.compile(r"\[\s*(RANGE|ROWS)\s+(?=[\d'\"A-Za-z-])([^\]]*)(\])?", re.IGNORECASE)
-_NAME = re.compile(r"(?:`((?:[^`]|``)+)`|([A-Za-z_]\w*))\s*\Z")
+_CLAUSE = re.compile(r"\[\s*(?:RANGE|ROWS)\s", re.IGNORECASE)
+_BRACKETS = re.compile(r"/\*|\*/")
+_NO_NAMES = ("from", "join")
 
 
 @dataclass(frozen=True)
@@ -45,34 +53,49 @@ def marked(query: Query) -> tuple[str, tuple[Clause, ...]]:
     """
     sql, text, at = query.sql, "", 0
     clauses: list[Clause] = []
-    for match in clauses_in(sql):
+    for match, name in clauses_in(sql):
         line = sql.count("\n", 0, match.start()) + 1
-        clause = match.group(0)
-        if match.group(3) is None:
+        clause = match.group()
+        if match["end"] is None:
             raise _refused(query, clause.strip(), line, "is not closed")
-        name = _NAME.search(sql[: match.start()])
-        if name is None:
+        if not name or name.lower() in _NO_NAMES:
             raise _refused(query, clause, line, "does not stand behind the name of a stream")
-        stream = (name.group(1) or "").replace("``", "`") or name.group(2)
-        window = _window(query, clause, line, match.group(1).upper(), match.group(2))
+        stream = name[1:-1].replace("``", "`") if name.startswith("`") else name
+        window = _window(query, clause, line, match["kind"].upper(), match["size"])
         option = f"WITH ('{MARK}' = '{len(clauses)}')" + "\n" * clause.count("\n")
         text, at = text + sql[at : match.start()] + option, match.end()
         clauses.append(Clause(stream, window, clause, line))
     return text + sql[at:], tuple(clauses)
 
 
-def clauses_in(sql: str) -> Iterator[re.Match[str]]:
-    """Yield the window clauses of a text: not those in strings, comments and quoted names."""
-    at = 0
+def clauses_in(sql: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Yield the window clauses of a text, with the name before each, or nothing.
+
+    What stands in strings, comments and quoted names is no clause.
+    """
+    if not _CLAUSE.search(sql):
+        return
+    at, name = 0, ""
     while at < len(sql):
-        skipped, clause = _SKIPPED.search(sql, at), _CLAUSE.search(sql, at)
-        if clause is None:
-            return
-        if skipped is not None and skipped.start() < clause.start():
-            at = skipped.end()
-            continue
-        yield clause
-        at = clause.end()
+        match = _WORDS.match(sql, at)
+        assert match is not None
+        at = match.end()
+        if match["clause"]:
+            yield match, name
+        if match["comment"] is None:
+            name = match["name"] or ""
+        elif match["comment"] == "/*":
+            at = _end_of_comment(sql, at)
+
+
+def _end_of_comment(sql: str, at: int) -> int:
+    """Return the place behind a comment in brackets, which may have others inside."""
+    depth = 1
+    for bracket in _BRACKETS.finditer(sql, at):
+        depth += 1 if bracket.group() == "/*" else -1
+        if not depth:
+            return bracket.end()
+    return len(sql)
 
 
 def _window(query: Query, clause: str, line: int, kind: str, words: str) -> Window:

@@ -48,8 +48,8 @@ from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.model.window_ends import NEVER, Times
 from headgate.spark.commits import Work
 from headgate.spark.derived_time import inherited, own
-from headgate.spark.outputs import Output
 from headgate.spark.journal import Derived, Journal
+from headgate.spark.outputs import Output
 from headgate.spark.store import Store
 from headgate.spark.train_times import times_in
 

@@ -253,7 +253,7 @@ REFUSED: dict[str, tuple[Query | View, str]] = {
     ),
     "an unknown stream": (
         View(name="lost", sql="SELECT * FROM nowhere"),
-        "query 'lost', line 1: stream `nowhere` does not exist.",
+        "query 'lost', line 1: table or stream `nowhere` does not exist.",
     ),
     "no time": (
         View(name="timeless", sql="SELECT ts, location FROM sensors", event_time="location"),

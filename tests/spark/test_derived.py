@@ -7,7 +7,6 @@ from pathlib import Path as File
 import numpy as np
 import pyarrow as pa
 import pytest
-from headgate.spark.outputs import Output
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import IntegerType, StructField, StructType, TimestampType
@@ -25,6 +24,7 @@ from headgate.spark.cut_cursors import CutCursors
 from headgate.spark.derived import DerivedStreams
 from headgate.spark.derived_time import own
 from headgate.spark.journal import Journal, Result, Train
+from headgate.spark.outputs import Output
 from headgate.spark.store import Store
 
 SCHEMA = StructType([StructField("v", IntegerType()), StructField("ts", TimestampType())])

@@ -3,13 +3,13 @@
 from itertools import permutations
 
 import pytest
-from headgate.spark.jvm.analysis import Analyst
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from headgate.model.network import Condition
 from headgate.spark.filter_order import Figures, best_order, expected_s
+from headgate.spark.jvm.analysis import Analyst
 
 parts = st.floats(0.0, 1.0)
 costs_s = st.floats(1e-9, 1e-3)

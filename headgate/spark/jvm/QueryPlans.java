@@ -366,7 +366,7 @@ public class QueryPlans {
       }
       for (Iterator each = plan.innerChildren().iterator(); each.hasNext(); ) {
         Object inner = each.next();
-        if (inner instanceof LogicalPlan && !children.contains(inner)
+        if (inner instanceof LogicalPlan && !children.contains(inner) && !nested.contains(inner)
             && !(plan instanceof View)) {
           children.add(inner);
         }

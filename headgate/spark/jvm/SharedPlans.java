@@ -334,15 +334,15 @@ public class SharedPlans {
       for (int n = 0; n < conditions.size(); n++) {
         Expression condition = (Expression) conditions.get(n);
         text.append("C\t").append(neverFails(condition)).append('\t').append(calls(condition));
-        text.append('\t').append(plain(condition.sql())).append('\n');
+        text.append('\t').append(written(condition)).append('\n');
       }
       for (int n = 0; n < outputs.size(); n++) {
         NamedExpression output = (NamedExpression) outputs.get(n);
         Expression value = value(output);
         boolean column = value instanceof Attribute;
-        text.append("O\t").append(column ? plain(((Attribute) value).name()) : "").append('\t');
+        text.append("O\t").append(column ? plain(columnName(value, leaf)) : "").append('\t');
         text.append(calls(value)).append('\t').append(plain(output.name())).append('\t');
-        text.append(plain(value.sql())).append('\n');
+        text.append(written(value)).append('\n');
       }
       return text.toString();
     }
@@ -385,12 +385,51 @@ public class SharedPlans {
     }
   }
 
+  /** Return the SQL of an expression for people: columns without the names of relations. */
+  private static String written(Expression expression) {
+    Expression bare =
+        (Expression)
+            expression.transformUp(
+                new scala.runtime.AbstractPartialFunction() {
+                  public boolean isDefinedAt(Object node) {
+                    return node instanceof AttributeReference;
+                  }
+
+                  public Object applyOrElse(Object node, scala.Function1 otherwise) {
+                    return node instanceof AttributeReference
+                        ? ((AttributeReference) node).withQualifier((Seq) Nil$.MODULE$)
+                        : otherwise.apply(node);
+                  }
+                });
+    String text = plain(bare.sql());
+    int depth = 0;
+    for (int n = 0; n < text.length() - 1; n++) {
+      depth += text.charAt(n) == '(' ? 1 : text.charAt(n) == ')' ? -1 : 0;
+      if (depth == 0) {
+        return text;
+      }
+    }
+    return text.startsWith("(") ? text.substring(1, text.length() - 1) : text;
+  }
+
   private static String plain(String text) {
     return text.replace('\t', ' ').replace('\n', ' ').replace('\r', ' ');
   }
 
   static Expression value(NamedExpression output) {
     return output instanceof Alias ? ((Alias) output).child() : (Expression) output;
+  }
+
+  /** Return the name that a leaf's column has there: queries may write it in another case. */
+  static String columnName(Expression column, LogicalPlan leaf) {
+    ExprId id = ((Attribute) column).exprId();
+    for (Iterator each = leaf.output().iterator(); each.hasNext(); ) {
+      Attribute own = (Attribute) each.next();
+      if (own.exprId().equals(id)) {
+        return own.name();
+      }
+    }
+    return ((Attribute) column).name();
   }
 
   private static Seq columnsOf(LogicalPlan leaf, String names) {
@@ -544,7 +583,7 @@ public class SharedPlans {
       for (int m = 0; m < parts.outputs.size(); m++) {
         Expression value = value((NamedExpression) parts.outputs.get(m));
         if (value instanceof Attribute) {
-          String name = ((Attribute) value).name();
+          String name = columnName(value, leaf);
           plain.add(name);
           group.members.append("\t=").append(name);
           continue;
@@ -744,7 +783,9 @@ public class SharedPlans {
       for (int m = 0; m < first.outputs.size(); m++) {
         Expression value = value((NamedExpression) first.outputs.get(m));
         group.members.append(
-            value instanceof Attribute ? "\t=" + ((Attribute) value).name() : "\t__hg_c" + m);
+            value instanceof Attribute
+                ? "\t=" + columnName(value, first.leaf)
+                : "\t__hg_c" + m);
       }
       group.members.append('\n');
     }
@@ -777,7 +818,7 @@ public class SharedPlans {
     for (int m = 0; m < first.outputs.size(); m++) {
       Expression value = value((NamedExpression) first.outputs.get(m));
       if (value instanceof Attribute) {
-        plain.add(((Attribute) value).name());
+        plain.add(columnName(value, first.leaf));
       } else {
         items.add(named(value, "__hg_c" + m));
       }

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from headgate.spark.jvm.analysis import Analyst
-from headgate.spark.jvm.session import own_session
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -17,6 +15,8 @@ from headgate.model.admission import AdmissionRules
 from headgate.model.query import Query
 from headgate.spark.history import history_of
 from headgate.spark.journal import Journal
+from headgate.spark.jvm.analysis import Analyst
+from headgate.spark.jvm.session import own_session
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -1,7 +1,8 @@
-SELECT location FROM sensors
-UNION ALL
-SELECT location FROM parcels
+SELECT location FROM
+  (SELECT location FROM sensors
+   UNION ALL
+   SELECT location FROM parcels)
+WHERE location > 'a'
 -- expect
--- nodes: Union Project LogicalRDD
 -- refused: query 'q', line 2: UNION cannot be inside a query.
 -- fix: write SELECT ... UNION ALL SELECT ... outside all others

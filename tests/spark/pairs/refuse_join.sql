@@ -2,6 +2,5 @@ SELECT *
 FROM sensors s
   JOIN parcels p ON s.location = p.location
 -- expect
--- nodes: Project Join SubqueryAlias LogicalRDD
 -- refused: query 'q', line 3: JOIN cannot run continuously without a window
 -- fix: write a window behind each stream

@@ -1,0 +1,3 @@
+SELECT explode(array(1)) FROM sensors
+-- expect
+-- admitted
