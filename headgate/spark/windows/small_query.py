@@ -38,7 +38,7 @@ class SmallQuery:
     @property
     def lane(self) -> Lane:
         """The way that small calls take."""
-        return "driver" if self._runner is not None else "job"
+        return "driver" if self._runner is not None or self._split is not None else "job"
 
     @property
     def no_rows(self) -> pa.Table:
