@@ -39,7 +39,7 @@ from headgate.spark.derived import DerivedStreams
 from headgate.spark.executor import Executor
 from headgate.spark.intake import Intake
 from headgate.spark.journal import Journal, Train
-from headgate.spark.jvm.plan_runner import DriverLane
+from headgate.spark.jvm.compatibility import driver_lane
 from headgate.spark.jvm.session import own_session
 from headgate.spark.members import Members
 from headgate.spark.outbox import LAST_S
@@ -146,7 +146,7 @@ class SparkEngine:
             raise
         self._executor = Executor(
             self._own, self._journal, store.logs, self.sinks, reached,
-            DriverLane(own_session(session), state), lane, self.budget, store.timelines,
+            driver_lane(own_session(session), state), lane, self.budget, store.timelines,
             self._derived, share=share,
         )  # fmt: skip
         self._windows_bytes = lambda: self._executor.windowed.memory_bytes

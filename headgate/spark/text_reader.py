@@ -10,9 +10,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
 from headgate.spark.dead_letters import Letter
-from headgate.spark.jvm.plan_runner import DriverLane
+from headgate.spark.jvm.compatibility import driver_lane
 from headgate.spark.jvm.plans import Plans, ddl
 from headgate.spark.jvm.session import own_session
+from headgate.spark.jvm.small_query import SmallQuery
 
 CORRUPT = "_corrupt_record"
 _LINE_END = re.compile("\r\n|\n|\r")
@@ -44,7 +45,7 @@ class TextReader:
         plans, lines = Plans(own), StructType([StructField("line", StringType())])
         text = f"from_{self._kind}(line, {_quoted(ddl(own, fields))}, map({pairs})) AS parsed"
         plan = plans.of(plans.relation("lines", lines).selectExpr(text))
-        self._parse = DriverLane(own).prepare(plan)
+        self._session, self._parse = own, SmallQuery(plan, driver_lane(own), None)
 
     def __call__(
         self, file: Path, schema: pa.Schema, whole: bool
@@ -59,9 +60,8 @@ class TextReader:
             numbered = numbered[1:]
         split = elements_of if self._kind == "json" else lambda line: [line]
         pieces = [(at, each) for at, (_, line) in enumerate(numbered) for each in split(line)]
-        parsed = self._parse(
-            {"lines": pa.table({"line": pa.array([each for _, each in pieces], "str")})}
-        )
+        lines = pa.table({"line": pa.array([piece for _, piece in pieces], "str")})
+        parsed = self._parse(self._session, {"lines": lines})
         columns = parsed.flatten()
         line_of = np.array([at for at, _ in pieces], dtype=np.int64)
         corrupt = np.unique(line_of[columns[f"parsed.{CORRUPT}"].is_valid().to_numpy()])

@@ -36,14 +36,6 @@ SETTINGS = {
 }
 """Settings under which plans for one partition need no exchange and no broadcast."""
 
-START_SETTINGS = {
-    # The default of 100 plans makes 160 plans in turn recompile at every call: 99-197 ms, not 4.
-    "spark.sql.codegen.cache.maxEntries": "10000",
-    # The default pages of 32 MB cost milliseconds a call.
-    "spark.buffer.pageSize": "256k",
-}
-"""Settings that Spark takes at start only; a session that a user brings may lack them."""
-
 PARTIAL = "__hg_partial"
 """The relation of partial aggregates, from which a plan that was split makes its results."""
 

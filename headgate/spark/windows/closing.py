@@ -13,13 +13,13 @@ from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import GIVEN, MARK, WINDOW, Axis, Input, Stateful
 from headgate.model.window_ends import NEVER, Times, windows_of
 from headgate.spark.jvm.errors import SPARK_ERRORS
+from headgate.spark.jvm.small_query import SmallQuery
 from headgate.spark.outputs import Output
 from headgate.spark.sharing.panes import Panes
 from headgate.spark.timeline import Timeline
 from headgate.spark.train_times import Rows
 from headgate.spark.window_columns import window_bound, window_column
 from headgate.spark.windows.results import Results
-from headgate.spark.windows.small_query import SmallQuery
 
 log = logging.getLogger("headgate.spark")
 

@@ -13,11 +13,11 @@ from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import Axis, Input, Stateful, arrival_column, place_columns, time_column
 from headgate.model.window_ends import NEVER, Times
+from headgate.spark.jvm.small_query import SmallQuery
 from headgate.spark.outputs import Output
 from headgate.spark.timeline import Timeline
 from headgate.spark.train_times import Rows
 from headgate.spark.windows.results import Results
-from headgate.spark.windows.small_query import SmallQuery
 
 _OUTER = {
     "LeftOuter": (0,),

@@ -15,6 +15,7 @@ from headgate.model.window import Stateful
 from headgate.spark.jvm.analysis import SessionPlans, WindowPlans
 from headgate.spark.jvm.plan_runner import DriverLane
 from headgate.spark.jvm.plans import Plan
+from headgate.spark.jvm.small_query import SmallQuery
 from headgate.spark.outputs import Output, quoted
 from headgate.spark.sharing.panes import Panes
 from headgate.spark.sharing.sharing_plan import shared_by
@@ -25,7 +26,6 @@ from headgate.spark.windows.closing import ClosingWindows
 from headgate.spark.windows.joins import Pairs
 from headgate.spark.windows.results import Results
 from headgate.spark.windows.sessions import Sessions
-from headgate.spark.windows.small_query import SmallQuery
 from headgate.spark.windows.unions import Union
 
 Computation = ClosingWindows | Pairs | Union | Sessions

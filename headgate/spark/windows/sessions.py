@@ -10,11 +10,11 @@ from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import Stateful
 from headgate.model.window_ends import NEVER, Times
+from headgate.spark.jvm.small_query import SmallQuery
 from headgate.spark.outputs import Output
 from headgate.spark.timeline import Timeline
 from headgate.spark.window_columns import window_bound
 from headgate.spark.windows.results import Results
-from headgate.spark.windows.small_query import SmallQuery
 
 FEW = 100
 """Up to here it does not pay to ask which tuples are of sessions that have ended."""

@@ -10,11 +10,11 @@ from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import TIME, Stateful
 from headgate.model.window_ends import Times
+from headgate.spark.jvm.small_query import SmallQuery
 from headgate.spark.outputs import Output
 from headgate.spark.timeline import Timeline
 from headgate.spark.window_columns import numbers_of
 from headgate.spark.windows.results import Results
-from headgate.spark.windows.small_query import SmallQuery
 
 
 class Union:
