@@ -144,7 +144,7 @@ def _closed_by(frame: DataFrame, bound: str) -> DataFrame:
     every tuple still has a session of its own, and sessions lose their last tuples.
     """
     apart = frame.selectExpr("*", "count(*) OVER () AS barrier_")
-    return apart.where(f"{HIDDEN} {bound}").drop(HIDDEN, "barrier_")
+    return apart.where(f"{HIDDEN} {bound} AND barrier_ > 0").drop(HIDDEN, "barrier_")
 
 
 def _micros(row: Tuple) -> int:
