@@ -113,7 +113,8 @@ def check(
     tally = Tally(texts=len(questions))
     tally.kinds.update(question.case.kind for question in questions)
     by_name = [
-        Question(question.name, question.case.sql, question.case.streams) for question in questions
+        Question(question.name, question.case.sql, question.case.streams, question.case.sink)
+        for question in questions
     ]
     for number, way in enumerate(ways):
         outcomes = answers(world, by_name, way, folder / f"{number}-{'-'.join(way)}")

@@ -49,7 +49,8 @@ class Case:
 
     Args:
         floats: whether floating sums may differ in their last digits.
-        length: of `session_window`, its gap in microseconds; of `window`, nothing.
+        join: of a join of tuples as they come, its type in SQL's words.
+        sink: the format of the files that Headgate writes.
     """
 
     kind: Kind
@@ -57,6 +58,7 @@ class Case:
     sources: tuple[Source, ...]
     floats: bool = False
     join: str = ""
+    sink: Literal["parquet", "csv", "json"] = "parquet"
 
     @property
     def streams(self) -> tuple[str, ...]:

@@ -1,7 +1,9 @@
 """The streams of the differential test: their names, columns and types."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -10,13 +12,18 @@ class Layout:
 
     Args:
         pools: columns with values of their own, as SQL literals.
+        extremes: whether values at the edges of their types are drawn, too.
+        source: how tuples reach Headgate: Parquet files written by `arrow` or `spark`, lines of
+            `csv` or `json`, or `python` rows.
+        rows: the tuples, if they are not drawn: seconds behind the clock change, and the values.
     """
 
     name: str
     columns: Mapping[str, str]
-    pools: Mapping[str, tuple[str, ...]]
+    pools: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     extremes: bool = False
-    source: str = "arrow"
+    source: Literal["arrow", "spark", "csv", "json", "python"] = "arrow"
+    rows: tuple[tuple[Decimal | None, tuple[str, ...]], ...] = ()
 
     @property
     def all_columns(self) -> dict[str, str]:

@@ -45,9 +45,12 @@ def of_frame(frame: DataFrame, by_spark: bool = False) -> Answer:
 
 def of_folder(session: SparkSession, folder: Path, schema: StructType) -> Answer:
     """Return what the files of a query hold, read as any reader would: no hidden names."""
-    files = sorted(folder.glob("[!_.]*.parquet"))
+    files = sorted(folder.glob("[!_.]*.*"))
     if not files:
         return Answer(None, Counter())
+    format = files[0].suffix[1:]
+    if format != "parquet":
+        return of_frame(session.read.schema(schema).format(format).load([*map(str, files)]))
     if needs_spark(schema):
         return of_frame(session.read.parquet(*map(str, files)), by_spark=True)
     tables = [pq.ParquetFile(file).read() for file in files]

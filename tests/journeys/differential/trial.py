@@ -8,7 +8,7 @@ from shutil import rmtree
 from typing import Literal
 
 from differential.world import World
-from headgate import Headgate, Query
+from headgate import Headgate, Query, Sink
 from headgate.errors import HeadgateError
 
 Way = tuple[Literal["driver", "job"], Literal["class", "none"]]
@@ -32,11 +32,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Question:
-    """A text and the streams that it reads."""
+    """A text, the streams that it reads, and the format of its results."""
 
     name: str
     sql: str
     streams: tuple[str, ...]
+    sink: Literal["parquet", "csv", "json"] = "parquet"
 
 
 def answers(
@@ -122,7 +123,8 @@ def _registered(gate: Headgate, world: World, questions: list[Question]) -> dict
             outcomes[question.name] = refused[0]
             continue
         try:
-            gate.add_query(Query(name=question.name, sql=question.sql, query_class="C"))
+            sink = Sink(format=question.sink)
+            gate.add_query(Query(name=question.name, sql=question.sql, query_class="C", sink=sink))
         except HeadgateError as error:
             outcomes[question.name] = Outcome("refused", reason=str(error))
         except Exception as error:

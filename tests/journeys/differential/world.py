@@ -41,6 +41,9 @@ INTERPRETED = {
 """Without generating code Spark answers four times as fast over some tens of rows. Where Headgate
 differs, the answer of generated code counts: Spark's two ways are not always the same."""
 
+ALL_DIGITS = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
+"""How lines of text are written here; Spark's own default drops microseconds."""
+
 STORED = "places"
 STORED_ROWS = (
     "SELECT * FROM VALUES ('a', 'Ah', 0), ('b', 'Be', 1), ('b', 'Bee', 2), ('z', 'Zet', 9),"
@@ -68,6 +71,7 @@ class World:
     folder: Path
     seed: int
     zone: str = "Europe/Berlin"
+    layouts: Mapping[str, Layout] = field(default_factory=lambda: LAYOUTS)
     _frames: dict[str, DataFrame] = field(default_factory=dict)
     _written: set[str] = field(default_factory=set)
 
@@ -100,7 +104,7 @@ class World:
         """The tuples of every stream, in the order of the log."""
         return {
             name: list(_tuples(Random(f"{self.seed} {name}"), layout, CHANGES[self.zone]))
-            for name, layout in LAYOUTS.items()
+            for name, layout in self.layouts.items()
         }
 
     def files(self, stream: str) -> list[list[Tuple]]:
@@ -112,7 +116,7 @@ class World:
     def frame(self, stream: str) -> DataFrame:
         """Return all tuples of a stream in one partition, in the order of the log."""
         if stream not in self._frames:
-            layout, rows = LAYOUTS[stream], self.tuples[stream]
+            layout, rows = self.layouts[stream], self.tuples[stream]
             lines = ", ".join(f"({', '.join(row.values)})" for row in rows)
             names = ", ".join(map(quoted, layout.all_columns))
             values = self.session.sql(f"SELECT * FROM VALUES {lines} AS rows({names})")
@@ -122,12 +126,12 @@ class World:
 
     def add_to(self, gate: Headgate, stream: str) -> None:
         """Add a stream to a gate; its files lie in the world's folder."""
-        layout = LAYOUTS[stream]
-        more: dict[str, Any] = {"format": layout.source, "options": {"rowsPerPoll": "15"}}
+        layout = self.layouts[stream]
+        more: dict[str, Any] = {"format": "python", "options": {"rowsPerPoll": "15"}}
         if layout.source != "python":
-            path = self._write(stream)
-            options = {"path": str(path), "maxFilesPerTrigger": "1"}
-            more = {"format": "parquet", "options": options}
+            format = layout.source if layout.source in ("csv", "json") else "parquet"
+            path = str(self._write(stream))
+            more = {"format": format, "options": {"path": path, "maxFilesPerTrigger": "1"}}
         described = Stream(
             name=stream, schema=layout.ddl, event_time="ts", trigger_s=0, quiet_s=None,
             lateness_s=LATENESS_S, **more,
@@ -145,22 +149,29 @@ class World:
             return path
         self._written.add(stream)
         path.mkdir(exist_ok=True)
-        frame = self.frame(stream)
+        frame, source = self.frame(stream), self.layouts[stream].source
         for number, rows in enumerate(self.files(stream)):
-            file = path / f"{number:04d}.parquet"
             some = frame.where(f"id >= {rows[0].number} AND id <= {rows[-1].number}")
-            if LAYOUTS[stream].source == "arrow":
+            file = path / f"{number:04d}.{source if source in ('csv', 'json') else 'parquet'}"
+            if source == "arrow":
                 pq.write_table(some.toArrow(), file)
                 continue
             hidden = path / f"_{number}"
-            options = {"compression": "none"}
-            some.write.options(**options).parquet(str(hidden))
-            next(hidden.glob("part-*.parquet")).rename(file)
+            writer = some.write.option("compression", "none").option("timestampFormat", ALL_DIGITS)
+            writer.format("parquet" if source == "spark" else source).save(str(hidden))
+            next(hidden.glob("part-*")).rename(file)
         return path
 
 
 def _tuples(random: Random, layout: Layout, changes: tuple[int, int]) -> Iterator[Tuple]:
     """Draw tuples: around each clock change in order, with some late, untimed and twin times."""
+    for number, (seconds, values) in enumerate(layout.rows):
+        micros = None if seconds is None else int((changes[0] + seconds) * SECOND)
+        typed = zip(values, layout.columns.values(), strict=True)
+        casts = (f"CAST({one} AS {kind})" if kind != "void" else "NULL" for one, kind in typed)
+        yield Tuple(number, micros, (*_keys(number, micros), *casts))
+    if layout.rows:
+        return
     number = 0
     for change in changes:
         now = (change - 30) * SECOND
@@ -173,14 +184,18 @@ def _tuples(random: Random, layout: Layout, changes: tuple[int, int]) -> Iterato
 
 
 def _values(random: Random, layout: Layout, number: int, micros: int | None) -> tuple[str, ...]:
-    time = "CAST(NULL AS TIMESTAMP)" if micros is None else f"timestamp_micros({micros}L)"
-    values = [f"{number}L", time]
+    values = [*_keys(number, micros)]
     for name, kind in layout.columns.items():
         if name in layout.pools and random.random() >= NOTHING:
             values.append(f"CAST({random.choice(layout.pools[name])} AS {kind})")
         else:
             values.append(value(random, kind, layout.extremes))
     return tuple(values)
+
+
+def _keys(number: int, micros: int | None) -> tuple[str, str]:
+    time = "CAST(NULL AS TIMESTAMP)" if micros is None else f"timestamp_micros({micros}L)"
+    return f"{number}L", time
 
 
 def in_time(rows: list[Tuple]) -> tuple[list[Tuple], int]:
