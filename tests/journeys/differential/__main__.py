@@ -8,7 +8,7 @@ from tempfile import mkdtemp
 
 from differential.exclusions import listing
 from differential.long_run import LongRun, Settings
-from headgate.spark.session import local_session
+from headgate.spark.room import local_session
 
 
 def main() -> int:

@@ -20,7 +20,7 @@ from differential.known_streams import KNOWN_LAYOUTS
 from differential.oracle import Oracle
 from differential.trial import WAYS, Way
 from differential.world import World
-from headgate.spark.session import local_session
+from headgate.spark.room import local_session
 
 
 def check_known(
