@@ -1,0 +1,169 @@
+"""A batch: some hundred queries of one seed, checked on several ways through Headgate."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql.types import StructType
+
+from differential.cases import Case
+from differential.comparison import Answer, difference, of_folder, of_frame
+from differential.examples import SPARK_ERRORS
+from differential.oracle import Oracle
+from differential.trial import Outcome, Question, Way, answers
+from differential.world import World
+
+FAILING = 0.1
+"""The share of a batch that may be texts on which Spark in batch fails, too."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query with the right answer; an error in its place if there is none."""
+
+    name: str
+    case: Case
+    schema: StructType
+    answer: Answer | None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A query that Headgate answers differently on some way."""
+
+    case: Case
+    way: Way
+    zone: str
+    what: str
+    detail: str
+    minimal: str = ""
+
+    def line(self) -> dict[str, object]:
+        """Return the finding as plain data."""
+        return {
+            "what": self.what, "kind": self.case.kind, "lane": self.way[0], "share": self.way[1],
+            "zone": self.zone, "sql": self.case.sql, "minimal": self.minimal,
+            "detail": self.detail,
+        }  # fmt: skip
+
+
+@dataclass
+class Tally:
+    """How the texts of some batches fared; refusals and errors are counted by reason."""
+
+    texts: int = 0
+    compared: int = 0
+    agreed: int = 0
+    failed_alike: int = 0
+    refused: int = 0
+    refusals: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(
+            self.texts + other.texts, self.compared + other.compared, self.agreed + other.agreed,
+            self.failed_alike + other.failed_alike, self.refused + other.refused,
+            self.refusals + other.refusals, self.kinds + other.kinds,
+        )  # fmt: skip
+
+
+def asked(world: World, families: Iterator[list[Case]], count: int) -> list[Asked]:
+    """Return so many queries that Spark accepts, with their answers in batch."""
+    oracle = Oracle(world)
+    chosen: list[Asked] = []
+    texts: set[str] = set()
+    failing = 0
+    while len(chosen) < count:
+        for case in next(families):
+            if case.sql in texts:
+                continue
+            texts.add(case.sql)
+            question = answered(oracle, f"q{len(chosen)}", case)
+            if question is None:
+                continue
+            if question.answer is None:
+                if failing >= FAILING * count:
+                    continue
+                failing += 1
+            chosen.append(question)
+    return chosen[:count]
+
+
+def answered(oracle: Oracle, name: str, case: Case) -> Asked | None:
+    """Return a query with its answer in batch; None if Spark does not accept it."""
+    try:
+        frame = oracle.frame(case)
+        schema = frame.schema
+    except SPARK_ERRORS:
+        return None
+    try:
+        return Asked(name, case, schema, of_frame(frame))
+    except SPARK_ERRORS as error:
+        return Asked(name, case, schema, None, _first_line(error))
+
+
+def check(
+    world: World, questions: Sequence[Asked], ways: Iterable[Way], folder: Path
+) -> tuple[list[Finding], Tally]:
+    """Return the differences between Headgate's answers, on some ways, and the right ones."""
+    findings: list[Finding] = []
+    tally = Tally(texts=len(questions))
+    tally.kinds.update(question.case.kind for question in questions)
+    by_name = [
+        Question(question.name, question.case.sql, question.case.streams, question.case.sink)
+        for question in questions
+    ]
+    for number, way in enumerate(ways):
+        outcomes = answers(world, by_name, way, folder / f"{number}-{'-'.join(way)}")
+        for question in questions:
+            outcome = outcomes[question.name]
+            what, detail = _verdict(world, question, outcome)
+            if what in ("differs", "fails", "answers where batch fails"):
+                with world.generating_code():
+                    again = answered(Oracle(world), question.name, question.case)
+                    assert again is not None
+                what, detail = _verdict(world, again, outcome)
+            tally.compared += 1
+            if what in ("agrees", "fails alike", "refused"):
+                tally.agreed += what == "agrees"
+                tally.failed_alike += what == "fails alike"
+                tally.refused += what == "refused"
+                if what == "refused":
+                    tally.refusals[_reason(outcome.reason)] += 1
+            else:
+                findings.append(Finding(question.case, way, world.zone, what, detail))
+    return findings, tally
+
+
+def _verdict(world: World, question: Asked, outcome: Outcome) -> tuple[str, str]:
+    """Say how an outcome compares with the right answer, and the details of a difference."""
+    if outcome.state == "refused":
+        return "refused", outcome.reason
+    if outcome.state in ("hung", "broken"):
+        return outcome.state, outcome.reason
+    if question.answer is None:
+        if outcome.state == "failed":
+            return "fails alike", ""
+        return "answers where batch fails", question.error
+    if outcome.state == "failed":
+        return "fails", outcome.reason
+    assert outcome.folder is not None
+    try:
+        found = of_folder(world.session, outcome.folder, question.schema)
+    except Exception as error:
+        return "unreadable", f"{type(error).__name__}: {_first_line(error)}"
+    detail = difference(question.answer, found, question.case.floats)
+    return ("differs", detail) if detail else ("agrees", "")
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), "")[:400]
+
+
+def _reason(text: str) -> str:
+    """Return a refusal without names, so that like ones are counted together."""
+    first = re.sub(r"^query '\w+'(, line \d+)?(, column \d+)?: ", "", text.splitlines()[0])
+    return re.sub(r"'[^']*'|`[^`]*`|\d+", "_", first)[:140]

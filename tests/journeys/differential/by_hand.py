@@ -1,0 +1,59 @@
+"""Short ways to write a query of the differential test by hand."""
+
+import re
+
+from differential.cases import Case, Kind, Source, Window
+from differential.tree import leaf
+
+_UNITS = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000,
+          "HOUR": 3_600_000_000, "DAY": 86_400_000_000}  # fmt: skip
+_CLAUSE = re.compile(r"(RANGE|ROWS) (\d+)(?: (\w+?)S?)?(?: SLIDE (\d+)(?: (\w+?)S?)?)?")
+
+
+def window(clause: str, *, slides: bool = True) -> Window:
+    """Return a window clause with its lengths; without a SLIDE of its own it slides by its size,
+    or with every tuple.
+    """
+    match = _CLAUSE.fullmatch(clause)
+    assert match is not None, clause
+    axis, size, unit, slide, slide_unit = match.groups()
+    length = int(size) * _UNITS.get(unit, 1)
+    step = int(slide) * _UNITS.get(slide_unit, 1) if slide else length if slides else None
+    return Window("rows" if axis == "ROWS" else "time", length, step, clause)
+
+
+def over(stream: str, *texts: str, kind: Kind = "stateless", alias: str = "") -> list[Case]:
+    """Return texts over one stream without a window clause."""
+    return [Case(kind, leaf(text), (Source(stream, alias),), floats=True) for text in texts]
+
+
+def windows(stream: str, clause: str, *texts: str, alias: str = "") -> list[Case]:
+    """Return texts over the windows of one stream."""
+    source = Source(stream, alias, window(clause))
+    return [Case("windows", leaf(text), (source,), floats=True) for text in texts]
+
+
+def two_windows(one: tuple[str, str], two: tuple[str, str], *texts: str) -> list[Case]:
+    """Return texts over the windows `a` and `b` of two streams with the same slide."""
+    sources = tuple(
+        Source(stream, alias, window(clause))
+        for (stream, clause), alias in zip((one, two), "ab", strict=True)
+    )
+    return [Case("windows", leaf(text), sources, floats=True) for text in texts]
+
+
+def pairs(one: tuple[str, str], two: tuple[str, str], *joins: tuple[str, str]) -> list[Case]:
+    """Return joins, by type and text, of tuples `a` and `b` of two streams as they come."""
+    sources = tuple(
+        Source(stream, alias, window(clause, slides=False))
+        for (stream, clause), alias in zip((one, two), "ab", strict=True)
+    )
+    return [Case("pairs", leaf(text), sources, join=how) for how, text in joins]
+
+
+def to_files(case: Case, sink: str) -> Case:
+    """Return a text whose results are lines."""
+    return Case(case.kind, case.tree, case.sources, case.floats, case.join, sink)  # type: ignore[arg-type]
+
+
+HALF, SECOND, TEN = "RANGE 500 MILLISECONDS", "RANGE 1 SECOND", "RANGE 10 SECONDS SLIDE 5 SECONDS"

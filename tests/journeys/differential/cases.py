@@ -1,0 +1,94 @@
+"""A query of the differential test: a text for Headgate, and what the oracle needs to know."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from differential.columns import quoted
+from differential.tree import Tree
+
+Kind = Literal["stateless", "windows", "window()", "session_window()", "pairs", "union"]
+
+HIDDEN = "closes_at_"
+"""The column by which the oracle knows which windows of `window(...)` have closed."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window clause: by time in microseconds, or by the numbers of tuples."""
+
+    axis: Literal["time", "rows"]
+    size: int
+    slide: int | None
+    clause: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """A stream in FROM."""
+
+    stream: str
+    alias: str = ""
+    window: Window | None = None
+
+    @property
+    def written(self) -> str:
+        """The stream as a user writes it."""
+        window = "" if self.window is None else f" [{self.window.clause}]"
+        return f"{self.stream}{window}{f' AS {self.alias}' if self.alias else ''}"
+
+    def read_from(self, view: str) -> str:
+        """Return a view in the place of the stream, known by the same name."""
+        return f"{view} AS {quoted(self.alias or self.stream)}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query. In its tree, `@0@` is its first source, `@1@` the second; `@start@` and `@end@` are
+    the bounds of a window, `@near@` and `@final@` where the oracle adds conditions of a join of
+    tuples as they come, `@close@` where it adds a column with the end of a window.
+
+    Args:
+        floats: whether floating sums may differ in their last digits.
+        join: of a join of tuples as they come, its type in SQL's words.
+        sink: the format of the files that Headgate writes.
+    """
+
+    kind: Kind
+    tree: Tree
+    sources: tuple[Source, ...]
+    floats: bool = False
+    join: str = ""
+    sink: Literal["parquet", "csv", "json"] = "parquet"
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(source.stream for source in self.sources))
+
+    @property
+    def sql(self) -> str:
+        """The text that Headgate gets."""
+        sources = [source.written for source in self.sources]
+        return self.text(sources, start="window.start", end="window.end")
+
+    def text(
+        self,
+        sources: list[str],
+        *,
+        start: str = "",
+        end: str = "",
+        near: str = "",
+        final: str = "",
+        close: str = "",
+    ) -> str:
+        """Return the text with something in every place that is marked."""
+        text = self.tree.text
+        for number, source in enumerate(sources):
+            text = text.replace(f"@{number}@", source)
+        places = {"start": start, "end": end, "near": near, "final": final, "close": close}
+        for place, written in places.items():
+            text = text.replace(f"@{place}@", written)
+        return text
+
+    def with_tree(self, tree: Tree) -> "Case":
+        """Return the same kind of query with another text."""
+        return replace(self, tree=tree)

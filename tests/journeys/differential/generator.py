@@ -1,0 +1,44 @@
+"""Random queries of every kind, in families of texts that look much the same."""
+
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+
+from differential import joined, stateless, windowed
+from differential.cases import Case
+from differential.draw import Draw
+from differential.examples import Example
+from differential.tree import sibling
+
+KINDS: dict[Callable[[Draw], Case], int] = {
+    stateless.projection: 22,
+    stateless.selection: 8,
+    stateless.nested: 6,
+    stateless.several_rows_of_one: 5,
+    stateless.with_stored_rows: 6,
+    windowed.tuples: 7,
+    windowed.groups: 16,
+    windowed.window_function: 6,
+    windowed.sessions: 5,
+    joined.windows: 5,
+    joined.pairs: 9,
+    joined.union: 5,
+}
+"""Kinds of queries, each with its weight."""
+
+SIBLINGS = 0.3
+"""The share of queries that come with others that differ in a detail."""
+
+
+def families(seed: str, examples: Sequence[Example]) -> Iterator[list[Case]]:
+    """Yield queries without end, alone or with siblings; the same seed yields the same."""
+    random = Random(seed)
+    draw = Draw(random, examples)
+    while True:
+        (kind,) = random.choices(list(KINDS), list(KINDS.values()))
+        case = kind(draw)
+        texts = {case.tree.text: case}
+        if random.random() < SIBLINGS:
+            for _ in range(random.randint(1, 2)):
+                changed = case.with_tree(sibling(random, case.tree))
+                texts.setdefault(changed.tree.text, changed)
+        yield list(texts.values())

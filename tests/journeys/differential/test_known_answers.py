@@ -1,0 +1,26 @@
+"""Texts that were once answered wrongly have the answers that Spark gives in batch."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from differential.batch import Finding
+from differential.known_answers import KNOWN
+from differential.known_check import check_known
+from differential.trial import WAYS
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def findings(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, list[Finding]]:
+    folder: Path = tmp_path_factory.mktemp("known")
+    return check_known(spark, folder, KNOWN, WAYS[:2])
+
+
+@pytest.mark.parametrize("group", KNOWN)
+def test_answers_equal_those_of_batch(findings: dict[str, list[Finding]], group: str) -> None:
+    assert not findings[group], "\n".join(str(finding.line()) for finding in findings[group])

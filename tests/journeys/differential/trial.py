@@ -1,0 +1,144 @@
+"""Headgate's answers to many texts in one run."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import rmtree
+from typing import Literal
+
+from differential.world import World
+from headgate import Headgate, Query, Sink
+from headgate.errors import HeadgateError
+
+Way = tuple[Literal["driver", "job"], Literal["class", "none"]]
+"""A lane, and what is shared."""
+
+WAYS: tuple[Way, ...] = (("driver", "class"), ("job", "none"), ("driver", "none"), ("job", "class"))
+
+CALL_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a query: `answered` (in a folder of files), `refused`, `failed`, `hung`, or
+    `broken` where an exception escaped that is not Headgate's own.
+    """
+
+    state: Literal["answered", "refused", "failed", "hung", "broken"]
+    folder: Path | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A text, the streams that it reads, and the format of its results."""
+
+    name: str
+    sql: str
+    streams: tuple[str, ...]
+    sink: Literal["parquet", "csv", "json"] = "parquet"
+
+
+def answers(
+    world: World,
+    questions: list[Question],
+    way: Way,
+    folder: Path,
+    patience_s: float = 120.0,
+) -> dict[str, Outcome]:
+    """Return what becomes of every text in one run of Headgate.
+
+    If the run as a whole fails, each half of the texts runs by itself, so that the failure is
+    attributed to the texts that cause it.
+    """
+    if not questions:
+        return {}
+    try:
+        return _run(world, questions, way, folder, patience_s)
+    except Exception as error:
+        if len(questions) == 1:
+            reason = f"the run broke: {type(error).__name__}: {error}"
+            return {questions[0].name: Outcome("broken", reason=reason)}
+    half = len(questions) // 2
+    return {
+        **answers(world, questions[:half], way, folder / "a", patience_s),
+        **answers(world, questions[half:], way, folder / "b", patience_s),
+    }
+
+
+def _run(
+    world: World,
+    questions: list[Question],
+    way: Way,
+    folder: Path,
+    patience_s: float,
+) -> dict[str, Outcome]:
+    rmtree(folder, ignore_errors=True)
+    lane, share = way
+    gate = Headgate(
+        world.users, state=folder, policy="rr", classes={"C": 1}, rehearsal_s=0, lane=lane,
+        share=share, call_timeout_s=CALL_TIMEOUT_S,
+    )  # fmt: skip
+    outcomes = _registered(gate, world, questions)
+    offered = {
+        question.name: sum(len(world.tuples[stream]) for stream in question.streams)
+        for question in questions
+        if question.name not in outcomes
+    }
+    if not offered:
+        return outcomes
+    gate.start()
+    try:
+        _wait(gate, offered, patience_s)
+        totals = gate.totals()
+    finally:
+        gate.stop()
+    for name, count in offered.items():
+        error = gate.query(name).exception()
+        if error is not None:
+            outcomes[name] = Outcome("failed", reason=str(error))
+        elif totals[name][0] < count:
+            outcomes[name] = Outcome("hung", reason=f"{totals[name][0]} of {count} tuples")
+        else:
+            outcomes[name] = Outcome("answered", folder / "results" / name)
+    return outcomes
+
+
+def _registered(gate: Headgate, world: World, questions: list[Question]) -> dict[str, Outcome]:
+    """Add streams and texts; return those that are refused."""
+    outcomes: dict[str, Outcome] = {}
+    unusable: dict[str, Outcome] = {}
+    for stream in sorted({stream for question in questions for stream in question.streams}):
+        try:
+            world.add_to(gate, stream)
+        except HeadgateError as error:
+            unusable[stream] = Outcome("refused", reason=f"stream '{stream}': {error}")
+        except Exception as error:
+            reason = f"stream '{stream}': {type(error).__name__}: {error}"
+            unusable[stream] = Outcome("broken", reason=reason)
+    for question in questions:
+        refused = [unusable[stream] for stream in question.streams if stream in unusable]
+        if refused:
+            outcomes[question.name] = refused[0]
+            continue
+        try:
+            sink = Sink(format=question.sink)
+            gate.add_query(Query(name=question.name, sql=question.sql, query_class="C", sink=sink))
+        except HeadgateError as error:
+            outcomes[question.name] = Outcome("refused", reason=str(error))
+        except Exception as error:
+            reason = f"add_query: {type(error).__name__}: {error}"
+            outcomes[question.name] = Outcome("broken", reason=reason)
+    return outcomes
+
+
+def _wait(gate: Headgate, offered: Mapping[str, int], patience_s: float) -> None:
+    """Wait until every query has consumed what was offered or has failed."""
+    ends_at_s = time.monotonic() + patience_s
+    while time.monotonic() < ends_at_s:
+        totals = gate.totals()
+        waiting = [name for name, count in offered.items() if totals[name][0] < count]
+        if all(gate.query(name).exception() is not None for name in waiting):
+            return
+        gate.wait(0.05)

@@ -1,0 +1,210 @@
+"""The rows of all streams: as files for Headgate, as frames for the oracle."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from differential.columns import LAYOUTS, Layout, quoted
+from differential.literals import NOTHING, value
+from headgate import Headgate, Stream
+
+SECOND = 1_000_000
+LATENESS_S = 3
+ROWS, FILES = 40, 3
+
+CHANGES = {
+    "UTC": (1_711_846_800, 1_729_990_800),
+    "Europe/Berlin": (1_711_846_800, 1_729_990_800),  # 31 March and 27 October 2024, 01:00 UTC
+    "America/New_York": (1_710_054_000, 1_730_613_600),  # 10 March 07:00, 3 November 2024 06:00 UTC
+}
+"""Session time zones, each with the seconds since 1970 at which its clocks change in 2024."""
+
+BATCH = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
+"""Settings of the oracle's session: one partition, so that rows keep the order of the log."""
+
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Without generating code Spark answers four times as fast over some tens of rows. Where Headgate
+differs, the answer of generated code counts: Spark's two ways are not always the same."""
+
+ALL_DIGITS = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
+"""How lines of text are written here; Spark's own default drops microseconds."""
+
+STORED = "places"
+STORED_ROWS = (
+    "SELECT * FROM VALUES ('a', 'Ah', 0), ('b', 'Be', 1), ('b', 'Bee', 2), ('z', 'Zet', 9),"
+    " (NULL, 'none', NULL) AS p(k, label, g)"
+)
+
+
+@dataclass(frozen=True)
+class Tuple:
+    """A tuple of a stream: its number, its event time in microseconds, its values as SQL."""
+
+    number: int
+    micros: int | None
+    values: tuple[str, ...]
+
+
+@dataclass
+class World:
+    """Streams with seeded rows around both clock changes of a time zone.
+
+    `session` is the oracle's, `users` the one that goes into Headgate; both have the time zone.
+    """
+
+    spark: SparkSession
+    folder: Path
+    seed: int
+    zone: str = "Europe/Berlin"
+    layouts: Mapping[str, Layout] = field(default_factory=lambda: LAYOUTS)
+    _frames: dict[str, DataFrame] = field(default_factory=dict)
+    _written: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.session, self.users = self.spark.newSession(), self.spark.newSession()
+        for session in (self.session, self.users):
+            session.conf.set("spark.sql.session.timeZone", self.zone)
+            session.conf.set("spark.sql.timeType.enabled", "true")
+        for key, setting in {**BATCH, **INTERPRETED}.items():
+            self.session.conf.set(key, setting)
+        places = str(self.folder / STORED)
+        self.session.sql(STORED_ROWS).coalesce(1).write.mode("overwrite").parquet(places)
+        self.session.sql(f"DROP TABLE IF EXISTS {STORED}")
+        self.session.sql(f"CREATE TABLE {STORED} USING parquet LOCATION '{places}'")
+
+    @contextmanager
+    def generating_code(self) -> Iterator[None]:
+        """Have the oracle's session generate code, as Spark does by default."""
+        for key in INTERPRETED:
+            self.session.conf.unset(key)
+        try:
+            yield
+        finally:
+            for key, setting in INTERPRETED.items():
+                self.session.conf.set(key, setting)
+
+    @cached_property
+    def tuples(self) -> Mapping[str, list[Tuple]]:
+        """The tuples of every stream, in the order of the log."""
+        return {
+            name: list(_tuples(Random(f"{self.seed} {name}"), layout, CHANGES[self.zone]))
+            for name, layout in self.layouts.items()
+        }
+
+    def files(self, stream: str) -> list[list[Tuple]]:
+        """Return a stream's tuples, cut into files, each of which becomes a train."""
+        rows = self.tuples[stream]
+        cuts = [number * len(rows) // FILES for number in range(FILES + 1)]
+        return [rows[start:end] for start, end in pairwise(cuts)]
+
+    def frame(self, stream: str) -> DataFrame:
+        """Return all tuples of a stream in one partition, in the order of the log."""
+        if stream not in self._frames:
+            layout, rows = self.layouts[stream], self.tuples[stream]
+            lines = ", ".join(f"({', '.join(row.values)})" for row in rows)
+            names = ", ".join(map(quoted, layout.all_columns))
+            values = self.session.sql(f"SELECT * FROM VALUES {lines} AS rows({names})")
+            # Spark computes nothing ahead of a job through `coalesce`, as it does for local rows.
+            self._frames[stream] = values.coalesce(1)
+        return self._frames[stream]
+
+    def add_to(self, gate: Headgate, stream: str) -> None:
+        """Add a stream to a gate; its files lie in the world's folder."""
+        layout = self.layouts[stream]
+        more: dict[str, Any] = {"format": "python", "options": {"rowsPerPoll": "15"}}
+        if layout.source != "python":
+            format = layout.source if layout.source in ("csv", "json") else "parquet"
+            path = str(self._write(stream))
+            more = {"format": format, "options": {"path": path, "maxFilesPerTrigger": "1"}}
+        described = Stream(
+            name=stream, schema=layout.ddl, event_time="ts", trigger_s=0, quiet_s=None,
+            lateness_s=LATENESS_S, **more,
+        )  # fmt: skip
+        if layout.source == "python":
+            rows = [row.asDict() for row in self.frame(stream).collect()]
+            gate.add_stream(described, rows=lambda first: iter(rows[first:]))
+        else:
+            gate.add_stream(described)
+
+    def _write(self, stream: str) -> Path:
+        """Write a stream's files, once; Spark writes types that Arrow's Parquet does not name."""
+        path = self.folder / stream
+        if stream in self._written:
+            return path
+        self._written.add(stream)
+        path.mkdir(exist_ok=True)
+        frame, source = self.frame(stream), self.layouts[stream].source
+        for number, rows in enumerate(self.files(stream)):
+            some = frame.where(f"id >= {rows[0].number} AND id <= {rows[-1].number}")
+            file = path / f"{number:04d}.{source if source in ('csv', 'json') else 'parquet'}"
+            if source == "arrow":
+                pq.write_table(some.toArrow(), file)
+                continue
+            hidden = path / f"_{number}"
+            writer = some.write.option("compression", "none").option("timestampFormat", ALL_DIGITS)
+            writer.format("parquet" if source == "spark" else source).save(str(hidden))
+            next(hidden.glob("part-*")).rename(file)
+        return path
+
+
+def _tuples(random: Random, layout: Layout, changes: tuple[int, int]) -> Iterator[Tuple]:
+    """Draw tuples: around each clock change in order, with some late, untimed and twin times."""
+    for number, (seconds, values) in enumerate(layout.rows):
+        micros = None if seconds is None else int((changes[0] + seconds) * SECOND)
+        typed = zip(values, layout.columns.values(), strict=True)
+        casts = (f"CAST({one} AS {kind})" if kind != "void" else "NULL" for one, kind in typed)
+        yield Tuple(number, micros, (*_keys(number, micros), *casts))
+    if layout.rows:
+        return
+    number = 0
+    for change in changes:
+        now = (change - 30) * SECOND
+        for _ in range(ROWS // 2):
+            now += random.choice([0, 1, 500_000, SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND])
+            back = random.choice([0] * 7 + [SECOND, 2_500_000, 20 * SECOND])
+            micros = None if random.random() < NOTHING / 3 else now - back
+            yield Tuple(number, micros, _values(random, layout, number, micros))
+            number += 1
+
+
+def _values(random: Random, layout: Layout, number: int, micros: int | None) -> tuple[str, ...]:
+    values = [*_keys(number, micros)]
+    for name, kind in layout.columns.items():
+        if name in layout.pools and random.random() >= NOTHING:
+            values.append(f"CAST({random.choice(layout.pools[name])} AS {kind})")
+        else:
+            values.append(value(random, kind, layout.extremes))
+    return tuple(values)
+
+
+def _keys(number: int, micros: int | None) -> tuple[str, str]:
+    time = "CAST(NULL AS TIMESTAMP)" if micros is None else f"timestamp_micros({micros}L)"
+    return f"{number}L", time
+
+
+def in_time(rows: list[Tuple]) -> tuple[list[Tuple], int]:
+    """Return the tuples that are not late, and the watermark behind the last one."""
+    punctual: list[Tuple] = []
+    mark = -(2**62)
+    for row in rows:
+        if row.micros is not None:
+            if row.micros >= mark:
+                punctual.append(row)
+            mark = max(mark, row.micros - LATENESS_S * SECOND)
+    return punctual, mark
