@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType, TimestampType
 
 from headgate.spark.jvm.arrow_frames import collected, frame_of
 from headgate.spark.jvm.errors import cause_of
@@ -19,7 +19,13 @@ from headgate.spark.types import arrow_schema
 
 log = logging.getLogger("headgate.spark")
 
-SCHEMA = StructType.fromDDL("k STRING, v INT, ts TIMESTAMP")
+SCHEMA = StructType(
+    [
+        StructField("k", StringType()),
+        StructField("v", IntegerType()),
+        StructField("ts", TimestampType()),
+    ]
+)
 QUERIES = {
     "projection": "SELECT upper(k) AS k, v + 1 AS v FROM hg_left WHERE v % 2 = 0",
     "aggregate": "SELECT k, count(*) AS n, sum(v) AS s, avg(v) AS m FROM hg_left GROUP BY k",
