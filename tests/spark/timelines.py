@@ -89,4 +89,4 @@ def over(
 ) -> Stateful:
     window = Window(axis=axis, size=size, slide=slide)
     inputs = tuple(Input(stream=name, view=name, window=window) for name in streams)
-    return Stateful(mode=mode, text="", inputs=inputs, join=join)
+    return Stateful(mode=mode, inputs=inputs, join=join)
