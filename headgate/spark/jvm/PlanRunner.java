@@ -526,11 +526,14 @@ public class PlanRunner {
   /** Return a join without equal keys as a hash join on a literal. */
   private static Object onOneKey(
       JoinType type, Option condition, SparkPlan left, SparkPlan right) {
+    BuildSide side = buildSide(type);
+    SparkPlan hashed = side instanceof BuildLeft$ ? left : right;
+    // Spark's map of numbers loses the first of rows that have no columns: its address is 0.
+    Object value = hashed.output().isEmpty() ? (Object) Boolean.TRUE : (Object) Integer.valueOf(1);
     List keys = new ArrayList();
-    keys.add(Literal$.MODULE$.apply(Integer.valueOf(1)));
+    keys.add(Literal$.MODULE$.apply(value));
     Seq key = QueryPlans.seq(keys);
-    return new ShuffledHashJoinExec(
-        key, key, type, buildSide(type), condition, left, right, false);
+    return new ShuffledHashJoinExec(key, key, type, side, condition, left, right, false);
   }
 
   /** Return the side that can be hashed: the left one only for a right outer join. */
