@@ -82,7 +82,7 @@ def test_a_session_ends_its_gap_behind_the_last_tuple() -> None:
     ("call", "reason"),
     [
         (window("ts"), "window(ts) cannot be read"),
-        (window("ts", "1 month"), "window(ts, 1 month) cannot be read"),
+        (window("ts", "1 month"), "window(ts, '1 month') cannot be read"),
         (window("ts", "3 seconds", "1 second", "x"), "cannot be read"),
         (window("ts", "3 seconds", "1 second", "0.5 seconds", "1 second"), "cannot be read"),
         (session("ts"), "has no gap that is the same for all tuples"),

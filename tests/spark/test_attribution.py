@@ -11,15 +11,18 @@ from pyspark.sql import SparkSession
 
 from headgate.model.events import StepFinished
 from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
 from headgate.model.plan import BoxCall
 from headgate.model.query import Query, QueryClass, Sink
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.model.unit_table import UnitTable, unit_table
 from headgate.model.units import units_of
+from headgate.runtime.registration import segments_of
 from headgate.scheduler.statistics import Statistics
 from headgate.spark.executor import Executor
 from headgate.spark.journal import Journal
+from headgate.spark.jvm.analysis import Analyst
+from headgate.spark.jvm.plan_runner import DriverLane
+from headgate.spark.jvm.session import own_session
 from headgate.spark.rehearsal import Rehearsal
 from headgate.spark.sinks import FileSink
 from headgate.spark.stream_log import StreamLog, Trains
@@ -34,15 +37,21 @@ TERMS = (3, 7, 18)
 it interprets, a lambda say, gets dearer the more of its kind the JVM has seen."""
 
 
-def path_of(folder: File, terms: int) -> Path:
-    hashes = f"concat(location, '{terms}')"
-    for _ in range(terms):
-        hashes = f"sha2({hashes}, 256)"
-    select = Operator(kind="select", expressions=(f"{hashes} > '1'",))
-    project = Operator(kind="project", expressions=("location",))
-    sink = Sink(path=str(folder / f"q{terms}"))
-    query = Query(name=f"q{terms}", sql="SELECT", query_class="H", sink=sink)
-    return Path(query=query, stream="s", operators=(select, project), columns=("location",))
+def paths_of(spark: SparkSession, folder: File) -> tuple[Path, ...]:
+    analyst = Analyst(own_session(spark))
+    schema = spark.createDataFrame([], SCHEMA).schema
+    analyst.add_stream("s", schema)
+    paths = []
+    for terms in TERMS:
+        hashes = f"concat(location, '{terms}')"
+        for _ in range(terms):
+            hashes = f"sha2({hashes}, 256)"
+        sql = f"SELECT location FROM s WHERE {hashes} > '1'"
+        sink = Sink(path=str(folder / f"q{terms}"))
+        query = Query(name=f"q{terms}", sql=sql, query_class="H", sink=sink)
+        streams = [Stream(name="s", format="rate")]
+        paths += segments_of(query, analyst, {"s": schema.names}, streams)[1]
+    return tuple(paths)
 
 
 def trains_of(log: StreamLog, rows: int) -> Trains:
@@ -60,7 +69,7 @@ def learn(
 
 
 def test_shares_of_fused_members_agree_with_solo_runs(spark: SparkSession, tmp_path: File) -> None:
-    paths = tuple(path_of(tmp_path, terms) for terms in TERMS)
+    paths = paths_of(spark, tmp_path)
     network = Network(
         (Stream(name="s", format="rate"),), (QueryClass(name="H", priority=1.0),), paths
     )
@@ -68,7 +77,8 @@ def test_shares_of_fused_members_agree_with_solo_runs(spark: SparkSession, tmp_p
     schema = spark.createDataFrame([], SCHEMA).schema
     log = StreamLog(tmp_path / "state", "s", journal, schema, TrainCache(lambda: 1 << 20))
     sinks = {path.query.name: FileSink(path.query.sink) for path in paths}
-    executor = Executor(spark, journal, {"s": log}, sinks, lambda point: None, "driver")
+    driver = DriverLane(own_session(spark), tmp_path)
+    executor = Executor(spark, journal, {"s": log}, sinks, lambda point: None, driver, "driver")
     executor.arrange(paths, lambda path: False)
 
     def took_s(units: Sequence[int], rows: int) -> float:

@@ -15,10 +15,16 @@ from headgate.spark.commits import Work
 from headgate.spark.cursors import Cursors
 from headgate.spark.executor import Executor
 from headgate.spark.journal import Journal
+from headgate.spark.jvm.plan_runner import DriverLane
+from headgate.spark.jvm.session import own_session
 from headgate.spark.outbox import Outbox
 from headgate.spark.outputs import Output
 from headgate.spark.recovery import recover
 from headgate.spark.sinks import FileSink
+
+
+def driver_of(spark: SparkSession) -> DriverLane:
+    return DriverLane(own_session(spark))
 
 
 class Gone:
@@ -49,7 +55,7 @@ def test_no_result_is_delivered_before_an_earlier_one_that_a_failed_rename_hides
         )
 
     first = outbox()
-    executor = Executor(spark, journal, {}, {"told": first}, Gone())
+    executor = Executor(spark, journal, {}, {"told": first}, Gone(), driver_of(spark))
     table = pa.table({"a": [1, 2, 3]})
     output = Output(table, table["a"].to_numpy().astype(float))
     assert executor.commits(Work((path,), 0, 1, 3), [(path, output)]) == {}
@@ -103,7 +109,7 @@ def test_a_rename_that_fails_after_the_promise_is_left_to_recovery(
     table = pa.table({"a": [1, 2, 3]})
     output = Output(table, table["a"].to_numpy().astype(float))
     away = Away(tmp_path / "first")
-    executor = Executor(spark, journal, {}, sinks, away)
+    executor = Executor(spark, journal, {}, sinks, away, driver_of(spark))
     executor.commits(Work(paths, 0, 1, 3), [(path, output) for path in paths])
     assert "results stay hidden, and are tried again" in caplog.text
     # Only the one whose directory is away is hidden; both are certain.
@@ -129,7 +135,7 @@ def test_a_rename_that_fails_is_tried_again_and_the_query_waits_for_it(
     shown: list[str] = []
     sink.hand_over = lambda file: shown.append(file.name)  # type: ignore[method-assign]
     away = Away(tmp_path / "first")
-    executor = Executor(spark, journal, {}, {"first": sink}, away)
+    executor = Executor(spark, journal, {}, {"first": sink}, away, driver_of(spark))
     table = pa.table({"a": [1, 2, 3]})
     output = Output(table, table["a"].to_numpy().astype(float))
     assert executor.commits(Work((path,), 0, 1, 3), [(path, output)]) == {}
@@ -159,7 +165,8 @@ def test_a_dropped_query_leaves_no_promise(
     (path,) = _paths(tmp_path, "first")
     Cursors(journal).remember(path.query.name, path.query.sql, path.stream)
     sinks = {"first": FileSink(path.query.sink)}
-    executor = Executor(spark, journal, {}, sinks, Away(tmp_path / "first"))
+    away = Away(tmp_path / "first")
+    executor = Executor(spark, journal, {}, sinks, away, driver_of(spark))
     table = pa.table({"a": [1]})
     output = Output(table, table["a"].to_numpy().astype(float))
     executor.commits(Work((path,), 0, 1, 1), [(path, output)])

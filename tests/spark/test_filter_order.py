@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from headgate.model.network import Condition
 from headgate.spark.filter_order import Figures, best_order, expected_s
-from headgate.spark.jvm.analysis import Analyst
+from headgate.spark.jvm.plans import Plans
+from headgate.spark.jvm.session import own_session
 
 parts = st.floats(0.0, 1.0)
 costs_s = st.floats(1e-9, 1e-3)
@@ -61,7 +63,10 @@ def test_what_may_fail_sees_no_tuple_that_it_did_not_see(
     ],
 )
 def test_what_never_fails(spark: SparkSession, condition: str, certain: bool) -> None:
-    analyst = Analyst(spark.newSession())
+    session = own_session(spark)
+    plans = Plans(session)
     schema = "heat INT, share DOUBLE, place STRING, other STRING, many ARRAY<INT>"
-    analyst.add_stream("s", spark.createDataFrame([], schema).schema)
-    assert analyst.never_fail("s", [condition, "heat > 1"]) == [certain, True]
+    plans.relation("s", StructType.fromDDL(schema)).createOrReplaceTempView("s")
+    parts = plans.of(session.sql(f"SELECT 1 FROM s WHERE ({condition}) AND heat > 1")).parts
+    assert parts is not None
+    assert [part.never_fails for part in parts.conditions] == [certain, True]

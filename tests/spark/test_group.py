@@ -1,25 +1,28 @@
 """Queries that share their code have the rows that each would have alone, by either lane."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
-from headgate.spark.analysis import Analyst
-from headgate.spark.constants import ConstantsGroup
 from pyspark.sql import SparkSession
 
 from headgate.model.network import Path as QueryPath
 from headgate.model.query import Query, Sink
-from headgate.runtime.registration import registered
+from headgate.model.stream import Stream
+from headgate.runtime.registration import segments_of
 from headgate.spark.executor import Executor
 from headgate.spark.journal import Journal
+from headgate.spark.jvm.analysis import Analyst
 from headgate.spark.jvm.errors import cause_of
+from headgate.spark.jvm.plan_runner import DriverLane
 from headgate.spark.jvm.session import own_session
-from headgate.spark.outputs import MOST, Output
+from headgate.spark.outputs import Output
 from headgate.spark.rehearsal import invent
+from headgate.spark.sharing.constants_group import ConstantsGroup
+from headgate.spark.sharing.mask_group import MOST, MaskGroup
 from headgate.spark.sharing.sharing_plan import LEAST_ALIKE
 from headgate.spark.sinks import FileSink
 from headgate.spark.stream_log import StreamLog, Trains
@@ -28,11 +31,14 @@ from headgate.spark.train_cache import TrainCache
 pytestmark = pytest.mark.spark
 
 DDL = "Temp INT, `a.b` STRING, `odd ``name` DOUBLE, s STRUCT<b: INT>, a STRUCT<b: STRING>"
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"Temp": n - 5, "a.b": f"v{n % 3}" if n % 4 else None, "odd `name": n / 2,
      "s": {"b": n}, "a": {"b": "field"}}
     for n in range(40)
 ]  # fmt: skip
+
+
+STREAMS = [Stream(name="readings", format="rate")]
 
 
 class Rig:
@@ -54,7 +60,7 @@ class Rig:
         self.sinks: dict[str, FileSink] = {}
         self.executor = Executor(
             self.session, self.journal, {"readings": self.log}, self.sinks, lambda point: None,
-            lane,  # type: ignore[arg-type]
+            DriverLane(own_session(spark), folder), lane,  # type: ignore[arg-type]
         )  # fmt: skip
 
     def paths(self, texts: Mapping[str, str], sink: str = "parquet") -> list[QueryPath]:
@@ -62,7 +68,7 @@ class Rig:
         for name, sql in texts.items():
             where = Sink(format=sink, path=str(self.folder / name))  # type: ignore[arg-type]
             query = Query(name=name, sql=sql, query_class="H", sink=where)
-            paths.append(registered(query, self.analyst, self.columns))
+            paths += segments_of(query, self.analyst, self.columns, STREAMS)[1]
             self.sinks[name] = FileSink(where)
         self.executor.arrange(paths, lambda path: False)
         return paths
@@ -72,7 +78,11 @@ class Rig:
         return self.log.trains(0, 1, len(ROWS))
 
     def evaluate(self, paths: Sequence[QueryPath]) -> list[Output | Exception]:
-        return self.executor.evaluate(self.session, paths, self.trains)[0]
+        """Return what each path gives; where none fails, it was by the lane that is tested."""
+        outputs, lane = self.executor.evaluate(self.session, paths, self.trains)
+        if all(isinstance(output, Output) for output in outputs):
+            assert lane == self.lane
+        return outputs
 
     def alone(self, sql: str) -> pa.Table:
         """What Spark says to the text as it is written."""
@@ -145,23 +155,27 @@ def test_queries_that_differ_in_constants_alone_are_a_table_of_them(rig: Rig) ->
     paths = rig.paths(texts)
     assert isinstance(rig.executor.prepared(paths[0]).group, ConstantsGroup)
     assert len({id(rig.executor.prepared(path)) for path in paths}) == 1
-    _same(rig, texts)
+    for n, output in enumerate(rig.evaluate(paths)):
+        assert isinstance(output, Output), output
+        expected = [
+            {"Temp": row["Temp"], "v": row["a.b"]}
+            for row in ROWS
+            if row["a.b"] == f"v{n % 4}" and row["Temp"] >= n % 6
+            and row["odd `name"] < n % 5 + 11.5 and row["s"]["b"] != 9
+        ]  # fmt: skip
+        assert output.table.to_pylist() == expected
 
 
-@pytest.mark.parametrize("count", [5, 70])
-def test_of_two_shapes_the_cheaper_one_is_taken(rig: Rig, count: int) -> None:
+@pytest.mark.parametrize("count", [LEAST_ALIKE - 1, LEAST_ALIKE])
+def test_few_queries_alike_are_bits_and_many_are_a_table(rig: Rig, count: int) -> None:
     texts = {f"q{n}": f"SELECT Temp FROM readings WHERE Temp >= {n}" for n in range(count)}
     paths = rig.paths(texts)
-    assert not rig.executor.shapes.why(paths[0])
-    rig.executor.shapes.compare(paths, lambda stream: rig.trains, lambda: None)
-    why = rig.executor.shapes.why(paths[0])
-    found = re.fullmatch(r"; measured (.*) ms as a table of constants, (.*) ms as masks", why)
-    assert found, why
-    _same(rig, texts)
-    table_ms, mask_ms = map(float, found.groups())
-    if table_ms != mask_ms:  # as printed
-        is_table = isinstance(rig.executor.prepared(paths[0]).group, ConstantsGroup)
-        assert is_table == (table_ms < mask_ms)
+    kind = MaskGroup if count < LEAST_ALIKE else ConstantsGroup
+    assert {type(rig.executor.prepared(path).group) for path in paths} == {kind}
+    for n, output in enumerate(rig.evaluate(paths)):
+        assert isinstance(output, Output), output
+        expected = [row["Temp"] for row in ROWS if row["Temp"] >= n]
+        assert output.table["Temp"].to_pylist() == expected
 
 
 def test_an_error_of_one_member_does_not_touch_the_others(rig: Rig) -> None:
@@ -206,9 +220,9 @@ def test_a_python_function_goes_by_job_and_gives_the_same_rows(
         "plain": "SELECT Temp FROM readings",
     }
     paths = rig.paths(texts)
-    outputs, lane = rig.executor.evaluate(rig.session, paths, rig.trains)
-    assert lane == "job"
-    half, plain = outputs
+    assert rig.executor.evaluate(rig.session, paths[:1], rig.trains)[1] == "job"
+    assert rig.executor.evaluate(rig.session, paths[1:], rig.trains)[1] == "driver"
+    half, plain = rig.executor.evaluate(rig.session, paths, rig.trains)[0]
     assert isinstance(half, Output), half
     assert isinstance(plain, Output)
     assert half.table["h"].to_pylist() == [row["Temp"] // 2 for row in ROWS if row["Temp"] > 3]

@@ -49,6 +49,7 @@ import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.classic.SparkSession$;
 import org.apache.spark.sql.execution.CoalesceExec;
 import org.apache.spark.sql.execution.CollapseCodegenStages;
 import org.apache.spark.sql.execution.InputAdapter;
@@ -299,8 +300,26 @@ public class PlanRunner {
 
   /** Prepare an analyzed or optimized plan. */
   public void prepare(SparkSession session, LogicalPlan plan) throws Exception {
-    this.session = session;
+    Option before = SparkSession$.MODULE$.getActiveSession();
     SparkSession.setActiveSession(session);
+    try {
+      plan(session, plan);
+    } finally {
+      restore(before);
+    }
+  }
+
+  /** Make the session active again that was before: settings are those of the active session. */
+  private static void restore(Option before) {
+    if (before.isDefined()) {
+      SparkSession.setActiveSession((SparkSession) before.get());
+    } else {
+      SparkSession.clearActiveSession();
+    }
+  }
+
+  private void plan(SparkSession session, LogicalPlan plan) {
+    this.session = session;
     properties = properties(session);
     org.apache.spark.sql.execution.QueryExecution execution =
         session.sessionState().executePlan(plan, session.sessionState().executePlan$default$2());
@@ -315,8 +334,17 @@ public class PlanRunner {
    * Partial aggregates of parts of the rows, merged, are exactly the aggregates of all rows.
    */
   public PlanRunner split(SparkSession session, LogicalPlan plan) throws Exception {
-    this.session = session;
+    Option before = SparkSession$.MODULE$.getActiveSession();
     SparkSession.setActiveSession(session);
+    try {
+      return splitPlan(session, plan);
+    } finally {
+      restore(before);
+    }
+  }
+
+  private PlanRunner splitPlan(SparkSession session, LogicalPlan plan) {
+    this.session = session;
     properties = properties(session);
     org.apache.spark.sql.execution.QueryExecution execution =
         session.sessionState().executePlan(plan, session.sessionState().executePlan$default$2());
@@ -527,11 +555,14 @@ public class PlanRunner {
   /** Return a join without equal keys as a hash join on a literal. */
   private static Object onOneKey(
       JoinType type, Option condition, SparkPlan left, SparkPlan right) {
+    BuildSide side = buildSide(type);
+    SparkPlan hashed = side instanceof BuildLeft$ ? left : right;
+    // Spark's map of numbers loses the first of rows that have no columns: its address is 0.
+    Object value = hashed.output().isEmpty() ? (Object) Boolean.TRUE : (Object) Integer.valueOf(1);
     List keys = new ArrayList();
-    keys.add(Literal$.MODULE$.apply(Integer.valueOf(1)));
+    keys.add(Literal$.MODULE$.apply(value));
     Seq key = QueryPlans.seq(keys);
-    return new ShuffledHashJoinExec(
-        key, key, type, buildSide(type), condition, left, right, false);
+    return new ShuffledHashJoinExec(key, key, type, side, condition, left, right, false);
   }
 
   /** Return the side that can be hashed: the left one only for a right outer join. */
