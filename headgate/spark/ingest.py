@@ -15,6 +15,7 @@ from headgate.errors import ConfigRefused, RecoveryRefused
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.spark.journal import Train
 from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
+from headgate.spark.jvm.session import activate
 from headgate.spark.kafka_options import subscription_of
 from headgate.spark.malformed import tells_of_malformed, with_malformed
 from headgate.spark.stream_log import StreamLog
@@ -140,6 +141,7 @@ def start_ingest(
         if train is not None:
             arrived(train)
 
+    activate(source.sparkSession)
     try:
         return (
             source.writeStream.queryName(f"headgate-ingest-{stream.name}")

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -109,6 +110,12 @@ def own_session(session: SparkSession) -> SparkSession:
     for key, value in SETTINGS.items():
         copy.conf.set(key, value)
     return copy
+
+
+def activate(session: SparkSession) -> None:
+    """Make a session this thread's: some parts of Spark ask the active session for settings."""
+    jvm: Any = session._jvm
+    jvm.SparkSession.setActiveSession(session._jsparkSession)
 
 
 def quiet_python() -> None:
