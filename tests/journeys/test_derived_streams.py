@@ -18,9 +18,12 @@ pytestmark = pytest.mark.spark
 
 ROWS = 60
 WARM = "SELECT location, temperature AS t, humidity, ts FROM sensors WHERE temperature > 15"
+EARLY = "ts < TIMESTAMP'1970-01-01 00:00:15'"
+"""Behind it nothing comes into one of the views, and its windows close all the same."""
+
 VIEWS = (
     View(name="warm", event_time="ts", sql=WARM),
-    View(name="hot", event_time="ts", sql="SELECT * FROM warm WHERE t > 30"),
+    View(name="hot", event_time="ts", sql=f"SELECT * FROM warm WHERE t > 30 AND {EARLY}"),
     View(
         name="due", event_time="due", lateness_s=1,
         sql="SELECT location, ts + INTERVAL 1 HOUR AS due FROM sensors WHERE humidity < 70",
@@ -52,7 +55,7 @@ TWINS = {
     ),
     "through_two": (
         "SELECT location, ts FROM hot WHERE humidity > 10",
-        "SELECT location, ts FROM sensors WHERE temperature > 30 AND humidity > 10",
+        f"SELECT location, ts FROM sensors WHERE temperature > 30 AND humidity > 10 AND {EARLY}",
     ),
     "windows": (
         f"SELECT {GROUPED} FROM warm {OVER} GROUP BY location",
@@ -60,7 +63,8 @@ TWINS = {
     ),
     "windows_through_two": (
         f"SELECT {GROUPED} FROM hot {OVER} GROUP BY location",
-        f"SELECT {GROUPED} FROM sensors {OVER} WHERE temperature > 30 GROUP BY location",
+        f"SELECT {GROUPED} FROM sensors {OVER} WHERE temperature > 30 AND {EARLY}"
+        " GROUP BY location",
     ),
     "sessions": (
         "SELECT location, count(*) AS n FROM warm"
@@ -79,12 +83,12 @@ TWINS = {
         " LEFT JOIN hot [RANGE 1 SECOND] b ON a.location = b.location AND a.humidity < b.humidity",
         "SELECT a.location, a.ts, b.ts AS other FROM"
         " (SELECT * FROM sensors [RANGE 1 SECOND] WHERE temperature > 15) a"
-        " LEFT JOIN (SELECT * FROM sensors [RANGE 1 SECOND] WHERE temperature > 30) b"
+        f" LEFT JOIN (SELECT * FROM sensors [RANGE 1 SECOND] WHERE temperature > 30 AND {EARLY}) b"
         " ON a.location = b.location AND a.humidity < b.humidity",
     ),
     "united": (
         "SELECT ts, location FROM hot UNION ALL SELECT ts, location FROM alarms",
-        "SELECT ts, location FROM sensors WHERE temperature > 30"
+        f"SELECT ts, location FROM sensors WHERE temperature > 30 AND {EARLY}"
         " UNION ALL SELECT ts, location FROM alarms",
     ),
 }
