@@ -235,7 +235,7 @@ def test_queries_over_views_answer_like_queries_without_them(
     until(lambda: first.accounts()["stateless_twin"].queued < offered // 2, first)
     first.stop()
     offered = _write(tmp_path, 5, 6)
-    second = _whole(spark, tmp_path)
+    second = _whole(spark, tmp_path, train_tuples=2 * ROWS)
     second.start()
     until(lambda: second.totals()["stateless_twin"][0] == offered, second)
     until(lambda: second.totals()["joined_twin"][0] == 2 * offered, second)
