@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spark
 
 ROWS = 60
 WARM = "SELECT location, temperature AS t, humidity, ts FROM sensors WHERE temperature > 15"
-EARLY = "ts < TIMESTAMP'1970-01-01 00:00:15'"
+EARLY = "ts < TIMESTAMP'1970-01-01 00:00:14'"
 """Behind it nothing comes into one of the views, and its windows close all the same."""
 
 VIEWS = (
@@ -229,12 +229,12 @@ def _check(gate: Headgate, folder: Path) -> None:
 def test_queries_over_views_answer_like_queries_without_them(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    offered = _write(tmp_path, 0, 5)
+    offered = _write(tmp_path, 0, 4)
     first = _whole(spark, tmp_path, train_tuples=ROWS, workers=1)
     first.start()
     until(lambda: first.accounts()["stateless_twin"].queued < offered // 2, first)
     first.stop()
-    offered = _write(tmp_path, 5, 6)
+    offered = _write(tmp_path, 4, 4)
     second = _whole(spark, tmp_path, train_tuples=2 * ROWS)
     second.start()
     until(lambda: second.totals()["stateless_twin"][0] == offered, second)
