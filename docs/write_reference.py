@@ -27,6 +27,7 @@ MODELS = (
     config.SparkConfig,
     config.StreamConfig,
     config.ArrivalsConfig,
+    config.ViewConfig,
     config.QueryConfig,
     config.SinkConfig,
     config.StatisticsConfig,

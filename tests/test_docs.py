@@ -18,6 +18,7 @@ import headgate
 from headgate.cli.app import app
 from headgate.config import SinkConfig, read_pipeline
 from headgate.model.query import FORMATS
+from headgate.runtime.pipeline import unread_paths
 from headgate.spark.kafka_options import OPTIONS, Subscription, subscription_of
 
 ROOT = Path(__file__).parents[1]
@@ -111,6 +112,15 @@ def test_examples_of_sources_are_pipelines_whose_options_the_driver_knows(tmp_pa
     assert told.topics == ("readings", "alarms")
     listed = re.findall(r"^\| `([a-z][A-Za-z]+)` \| ", page, re.MULTILINE)
     assert {name.lower() for name in listed} >= OPTIONS
+
+
+def test_the_example_of_views_is_a_pipeline(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/views.md").read_text(), re.DOTALL)
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(f"state: state\nclasses: {{critical: 6, normal: 1}}\n{example}")
+    paths, streams = unread_paths(read_pipeline(file))
+    assert [path.into for path in paths] == ["readings", None, None]
+    assert [stream.name for stream in streams] == ["raw", "readings", "readings__time"]
 
 
 def test_commands_of_the_readme_exist() -> None:

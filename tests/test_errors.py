@@ -7,6 +7,7 @@ from headgate.errors import (
     ConfigRefused,
     HeadgateBug,
     HeadgateError,
+    LogUnwritable,
     PlanRejected,
     QueryRefused,
     RecordsLost,
@@ -93,6 +94,10 @@ SENTENCES = [
     (
         SinkUnwritable(folder="results/q", cause="Read-only file system"),
         "its results cannot be written to results/q: Read-only file system",
+    ),
+    (
+        LogUnwritable(stream="parsed", cause="No space left on device"),
+        "the log of stream 'parsed' cannot be written: No space left on device",
     ),
     (
         SinkBehind(format="jdbc", waiting_bytes=1_200_000),

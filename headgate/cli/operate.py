@@ -27,13 +27,13 @@ set_app = typer.Typer(no_args_is_help=True, help="Changes the policy of a run, o
 
 
 def add(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="YAML with streams, queries.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="YAML with streams, views, queries.")],
     state: STATE = None,
     pipeline: PIPELINE = None,
 ) -> None:
-    """Adds streams and queries to a run; all of them, or none where one is refused.
+    """Adds streams, views and queries to a run; all of them, or none where one is refused.
 
-    The file has `streams` and `queries` as a pipeline file has them, and nothing else.
+    The file has `streams`, `views` and `queries` as a pipeline file has them, and nothing else.
 
     Example: headgate add more.yaml --state state/forest
     """

@@ -77,10 +77,14 @@ class Path:
     stateful: Stateful | None = None
 
     @property
+    def is_rest(self) -> bool:
+        """Whether it is the rest of a query that is cut."""
+        return self.stream == self.query.name + REST
+
+    @property
     def known_as(self) -> str:
         """The name of its statistics: what the rest of a query costs is not what the whole does."""
-        rest = self.query.name + REST
-        return rest if self.stream == rest else self.query.name
+        return self.query.name + (REST if self.is_rest else "")
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -142,14 +142,19 @@ class Changes:
         sink.resume()
         self._store.keep_for(paths[-1])
         names = {number: network.streams[number].name for number in opened}
-        firsts = {number: self._store.first_train(name) for number, name in names.items()}
-        new = {number: firsts[number] for number in opened if not self.has_stream(number)}
+        new = {
+            number: self._store.first_train(name)
+            for number, name in names.items()
+            if not self.has_stream(number)
+        }
+        # Before the scheduler knows who fills them, and more come.
+        kept = {number: self._journal.trains(name) for number, name in names.items()}
         self._change(network, cursors, new, known)
         for number, name in names.items():
             if name in self._store.timelines:
                 self._store.timelines[name].speak()
-            elif trains := self._journal.trains(name):
-                self._arrived(number, *trains)
+            elif kept[number]:
+                self._arrived(number, *kept[number])
         self._derived.catch_up()
 
     def reclassify(self, network: Network) -> None:

@@ -84,7 +84,10 @@ class Commits:
                     continue
             elif count:
                 sink = self._sinks[path.query.name]
-                names = temporary, final = sink.names(work.first_train, work.end_train)
+                trains = work.first_train, work.end_train
+                if path.is_rest:  # the next run may not cut it: its trains are those of the source
+                    trains = self._journal.origins(path.stream, *trains)
+                names = temporary, final = sink.names(*trains)
                 try:
                     self.promises.check(path.query.name)
                     sink.write(output.table, temporary)

@@ -8,13 +8,10 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headgate.model.network import Path
 from headgate.model.plan import Lane, Share
-from headgate.model.stream import ARRIVED_AT
 from headgate.spark.budget import Budget
 from headgate.spark.commits import Commits, Work
 from headgate.spark.derived import DerivedStreams
@@ -24,6 +21,7 @@ from headgate.spark.jvm.plan_runner import DriverLane
 from headgate.spark.jvm.plans import Parts, Plan
 from headgate.spark.outputs import Output, quoted
 from headgate.spark.prepared import Prepared
+from headgate.spark.producing import produced
 from headgate.spark.sharing.constants_group import constants_group
 from headgate.spark.sharing.mask_group import mask_group
 from headgate.spark.sharing.sharing_plan import Member, Part, parts_of, shared_by
@@ -274,12 +272,13 @@ class Executor:
     ) -> tuple[list[Output | Exception], Lane]:
         """Evaluates a call and commits what succeeded, all of it or nothing."""
         check = (lambda: None) if turn is None else turn.check
-        if self._derived is not None and self._derived.needs_numbers(work.paths):
-            outputs, lane = self._numbered(session, work, check)
-        else:
-            trains = self.trains(
-                work.paths[0].stream, work.first_train, work.end_train, work.tuples
+        stream, derived = work.paths[0].stream, self._derived
+        if derived is not None and derived.needs_numbers(work.paths):
+            outputs, lane = produced(
+                self.evaluate, derived, self._journal, self.source(stream), session, work, check
             )
+        else:
+            trains = self.trains(stream, work.first_train, work.end_train, work.tuples)
             outputs, lane = self.evaluate(session, work.paths, trains, check)
         if turn is not None:
             turn.commits()
@@ -288,48 +287,6 @@ class Executor:
             unwritten = self._commit_good(work, outputs)
         names = [path.query.name for path in work.paths]
         return [unwritten.get(name, out) for name, out in zip(names, outputs, strict=True)], lane
-
-    def _numbered(
-        self, session: SparkSession, work: Work, check: Callable[[], None]
-    ) -> tuple[list[Output | Exception], Lane]:
-        """Evaluate a call and find out of which tuple every row was made."""
-        assert self._derived is not None
-        source, first, end = self.source(work.paths[0].stream), work.first_train, work.end_train
-        arrived_s = source.columns(first, end, [ARRIVED_AT])[ARRIVED_AT].to_numpy()
-        together = [each for each in work.paths if not self._derived.takes_single_trains(each)]
-        made: dict[str, Output | Exception] = {}
-        lane: Lane = "job"
-        if together:
-            trains = source.numbered(first, end, work.tuples)
-            outputs, lane = self.evaluate(session, together, trains, check)
-            for path, output in zip(together, outputs, strict=True):
-                if isinstance(output, Output) and not path.runs_whole:
-                    places = output.arrived_at_s.astype(np.int64)
-                    output = replace(output, arrived_at_s=arrived_s[places], places=places)
-                made[path.query.name] = output
-        for path in work.paths:
-            if path.query.name not in made:
-                made[path.query.name] = self._train_by_train(session, path, work, check)
-        return [made[path.query.name] for path in work.paths], lane
-
-    def _train_by_train(
-        self, session: SparkSession, path: Path, work: Work, check: Callable[[], None]
-    ) -> Output | Exception:
-        """Evaluate a query over one train after the other."""
-        source, outputs, before = self.source(path.stream), list[Output](), 0
-        counts = self._journal.tuples_of(path.stream, work.first_train, work.end_train)
-        for number, tuples in enumerate(counts, work.first_train):
-            trains = source.trains(number, number + 1, tuples)
-            ((output,), _) = self.evaluate(session, [path], trains, check)
-            if isinstance(output, Exception):
-                return output
-            outputs.append(replace(output, places=np.full(output.table.num_rows, before)))
-            before += tuples
-        return Output(
-            pa.concat_tables([each.table for each in outputs]),
-            np.concatenate([each.arrived_at_s for each in outputs]),
-            places=np.concatenate([each.places for each in outputs if each.places is not None]),
-        )
 
     def look_at_conditions(self, work: Work) -> None:
         """Has conditions of costly queries run in another order where that pays by now."""

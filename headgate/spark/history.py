@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from headgate.errors import QueryRefused, RecoveryRefused, UnknownName
 from headgate.model.admission import AdmissionRules
+from headgate.model.network import REST
 from headgate.model.query import Query
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.jvm.analysis import Analyst
@@ -94,12 +95,18 @@ def kept_trains(state: Path) -> dict[str, tuple[str, list[str]]]:
             fix="name the state directory of a pipeline that has run, by --state or --pipeline",
         )
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as db:
-        schemas = dict(db.execute("SELECT name, schema FROM streams ORDER BY name"))
+        # Not what waits between the segments of a query that is cut.
+        hidden = {query + REST for (query,) in db.execute("SELECT query FROM cursors")}
+        schemas = {
+            name: schema
+            for name, schema in db.execute("SELECT name, schema FROM streams ORDER BY name")
+            if name not in hidden
+        }
         rows = db.execute("SELECT stream, number FROM trains WHERE kept ORDER BY number").fetchall()
     files: dict[str, list[str]] = {name: [] for name in schemas}
     for stream, number in rows:
-        # Retention may have removed it since.
-        if (train := train_file(state / "log" / stream, number)).exists():
+        # Retention may have removed it since; and timelines have no files.
+        if stream in files and (train := train_file(state / "log" / stream, number)).exists():
             files[stream].append(str(train))
     return {name: (schema, files[name]) for name, schema in schemas.items()}
 

@@ -290,6 +290,16 @@ class Journal:
         rows = self.read("SELECT top FROM trains WHERE stream = ? AND number = ?", (stream, train))
         return None if rows[0][0] is None else int(rows[0][0])
 
+    def origins(self, stream: str, first: int, end: int) -> tuple[int, int]:
+        """Return the first and, behind the last, the next train of the input that trains first,
+        ..., end − 1 of a derived stream begin with.
+        """
+        rows = self.read(
+            "SELECT MIN(origin), MAX(origin) + 1 FROM trains"
+            " WHERE stream = ? AND number >= ? AND number < ?", (stream, first, end)
+        )  # fmt: skip
+        return int(rows[0][0]), int(rows[0][1])
+
     def tuples_of(self, stream: str, first: int, end: int) -> list[int]:
         """Return how many tuples each of the trains first, ..., end − 1 has."""
         rows = self.read(

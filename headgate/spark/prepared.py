@@ -60,13 +60,10 @@ class Prepared:
         """
         if lane == "driver":
             rows = trains.table()
-            return self.group.split(rows, self._computed(rows, tag), names)
+            return self._split(rows, self._computed(rows, tag), trains, names)
         frames = {self.group.stream: trains.frame(session)}
         rows = collected(self.group.job.frame(session, frames))
-        if isinstance(self.group, WholeQuery):
-            arrivals = pa.table({"_arrived_at_s": [trains.mean_arrived_at_s()]})
-            return self.group.split(arrivals, rows, names)
-        return self.group.split(rows, rows, names)
+        return self._split(rows, rows, trains, names)
 
     def run_or_repeat(
         self, session: SparkSession, trains: Trains, names: list[str], tag: str
@@ -86,6 +83,13 @@ class Prepared:
             log.warning("queries run as jobs from now on, the driver lane failed: %s", error)
             self.lanes.driver_can = False
             return outputs, "job"
+
+    def _split(
+        self, rows: pa.Table, computed: pa.Table, trains: Trains, names: list[str]
+    ) -> list[Output]:
+        if isinstance(self.group, WholeQuery):
+            return self.group.split(trains.mean_arrived_at_s(), computed, names)
+        return self.group.split(rows, computed, names)
 
     def _computed(self, rows: pa.Table, tag: str) -> pa.Table:
         runner = self.prepare()

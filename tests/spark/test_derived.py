@@ -48,15 +48,16 @@ V, W = _path("v", "s"), _path("w", "v")
 class World:
     """A source and two views, one over the other, in a state directory that can be left."""
 
-    def __init__(self, state: File, most_bytes: float = 1e9) -> None:
+    def __init__(self, state: File, most_bytes: float = 1e9, quiet_s: float | None = None) -> None:
         self.journal, self.told = Journal(state), list[tuple[str, int]]()
         self.store = Store(
-            state, self.journal, dict.fromkeys("svw", SCHEMA), lambda: 1 << 20, lambda point: None
-        )
+            state, self.journal, dict.fromkeys("svw", SCHEMA), lambda: 1 << 20, lambda point: None,
+            lambda stream: self.derived.idle(stream),
+        )  # fmt: skip
         self.derived = DerivedStreams(self.journal, self.store, self._tell, lambda: most_bytes)
         self.derived.connect((V, W))
         for stream in STREAMS:
-            self.store.open(stream, lambda *trains: None)
+            self.store.open(replace(stream, quiet_s=quiet_s), lambda *trains: None)
         self.timeline = self.store.timelines["w__time"]
         self.timeline.reads("q", over(SECOND, SECOND, streams=("w",)))
         self.commits = Commits(self.journal, {}, lambda point: None, self.derived)
@@ -191,6 +192,26 @@ def test_the_clock_counts_for_a_view_whose_producer_has_nothing_left_to_read(wor
     assert not world.derived.idle("w")
     world.run(W, 1, lambda v: False)
     assert world.derived.idle("w")
+
+
+def test_a_view_is_quiet_while_its_source_is_and_not_while_it_has_not_run(tmp_path: File) -> None:
+    world = World(tmp_path / "one", quiet_s=1.0)
+    timeline = world.timeline
+    world.feed(10)
+    world.run(V, 1)
+    world.run(W, 1)
+    assert timeline.watermark(timeline.next_number) == 7 * SECOND
+    for now_s in (0.0, 0.5, 5.0):
+        timeline.beat(now_s)
+    assert timeline.watermark(timeline.next_number) == 12 * SECOND
+    world.feed(11, 30)
+    timeline.beat(60.0)
+    assert timeline.watermark(timeline.next_number) == 12 * SECOND
+    world.run(V, 2)
+    world.run(W, 2)
+    assert timeline.watermark(timeline.next_number) == 27 * SECOND
+    assert timeline.late(timeline.next_number - 1, timeline.next_number) == (1, 0)
+    world.journal.close()
 
 
 def test_a_step_that_the_journal_does_not_have_has_left_nothing(

@@ -5,6 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 from headgate.spark.journal import Journal
@@ -53,4 +54,22 @@ def test_files_of_trains_that_were_dropped_before_a_crash_are_cleared_away(tmp_p
     journal.drop_trains("s", 4)
     log_of(journal, tmp_path)
     assert not list((tmp_path / "log/s").iterdir())
+    journal.close()
+
+
+def test_numbered_tuples_have_their_place_in_the_log_whatever_order_a_job_reads_them_in(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    journal = Journal(tmp_path)
+    log = log_of(journal, tmp_path)
+    log.append(spark.range(0, 100, 1, 3).withColumnRenamed("id", "i"), 0, 1.0)  # a folder of files
+    for rows in (5, 700, 3):
+        add(log, journal, rows)
+    trains = log.numbered(0, 4, 808)
+    columns = ["i", ARRIVED.name]
+    table, rows = trains.table(), trains.frame(spark).select(*columns).toArrow()
+    assert table[ARRIVED.name].to_pylist() == list(range(808))
+    assert rows[ARRIVED.name].to_pylist() != list(range(808)), "Spark reads large files first"
+    assert rows.sort_by(ARRIVED.name).equals(table.select(columns).cast(rows.schema))
+    assert trains.mean_arrived_at_s() == 1.0
     journal.close()

@@ -22,7 +22,6 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
-import org.apache.spark.sql.catalyst.planning.PhysicalOperation;
 import org.apache.spark.sql.catalyst.plans.Inner$;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
@@ -469,15 +468,10 @@ public class SharedPlans {
 
   /** Return a query taken apart; null where it does more than filter and project one leaf. */
   public Parts parts(LogicalPlan plan) {
-    Option found = PhysicalOperation.unapply(plan);
-    if (found.isEmpty()) {
-      return null;
-    }
-    Tuple3 taken = (Tuple3) found.get();
-    LogicalPlan leaf = (LogicalPlan) taken._3();
-    List conditions = QueryPlans.list((Seq) taken._2());
-    List outputs = QueryPlans.list((Seq) taken._1());
-    if (QueryPlans.leafName(leaf) == null) {
+    List conditions = new ArrayList();
+    List outputs = new ArrayList();
+    LogicalPlan leaf = collapsed(plan, conditions, outputs);
+    if (leaf == null) {
       return null;
     }
     List all = new ArrayList(conditions);
@@ -488,6 +482,72 @@ public class SharedPlans {
       }
     }
     return new Parts(conditions, outputs, leaf);
+  }
+
+  /** Collect the conditions, innermost first, and outputs over a leaf; return null for others. */
+  private static LogicalPlan collapsed(LogicalPlan plan, List conditions, List outputs) {
+    if (QueryPlans.leafName(plan) != null) {
+      outputs.addAll(QueryPlans.list(plan.output()));
+      return plan;
+    }
+    if (!(plan instanceof Project) && !(plan instanceof Filter)) {
+      return null;
+    }
+    List below = new ArrayList();
+    LogicalPlan child = (LogicalPlan) plan.children().head();
+    LogicalPlan leaf = collapsed(child, conditions, below);
+    if (leaf == null) {
+      return null;
+    }
+    Map values = new HashMap();
+    for (int n = 0; n < below.size(); n++) {
+      NamedExpression column = (NamedExpression) below.get(n);
+      values.put(column.exprId(), value(column));
+    }
+    if (plan instanceof Filter) {
+      conjuncts(inlined(((Filter) plan).condition(), values), conditions);
+      outputs.addAll(below);
+      return leaf;
+    }
+    for (Iterator each = ((Project) plan).projectList().iterator(); each.hasNext(); ) {
+      NamedExpression column = (NamedExpression) each.next();
+      Expression made = inlined(value(column), values);
+      outputs.add(
+          made instanceof AttributeReference
+                  && ((AttributeReference) made).name().equals(column.name())
+              ? (Object) made
+              : new Alias(
+                  made, column.name(), column.exprId(), (Seq) Nil$.MODULE$,
+                  new Some(column.metadata()), (Seq) Nil$.MODULE$));
+    }
+    return leaf;
+  }
+
+  private static void conjuncts(Expression condition, List conditions) {
+    if (condition instanceof And) {
+      conjuncts(((And) condition).left(), conditions);
+      conjuncts(((And) condition).right(), conditions);
+    } else {
+      conditions.add(condition);
+    }
+  }
+
+  /** Return an expression in which columns are what they stand for. */
+  private static Expression inlined(Expression expression, final Map values) {
+    return (Expression)
+        expression.transformUp(
+            new scala.runtime.AbstractPartialFunction() {
+              public boolean isDefinedAt(Object node) {
+                return node instanceof AttributeReference
+                    && values.containsKey(((AttributeReference) node).exprId());
+              }
+
+              public Object applyOrElse(Object node, scala.Function1 otherwise) {
+                return isDefinedAt(node)
+                    ? values.get(((AttributeReference) node).exprId())
+                    : otherwise.apply(node);
+              }
+            });
   }
 
   private static boolean hasSubquery(Expression node) {

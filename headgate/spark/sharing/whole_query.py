@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from headgate.model.stream import ARRIVED_AT
 from headgate.spark.jvm.plans import Plan
 from headgate.spark.outputs import Output
 
@@ -35,12 +34,11 @@ class WholeQuery:
         """What a job computes."""
         return self.plan
 
-    def split(self, rows: pa.Table, computed: pa.Table, names: Iterable[str]) -> list[Output]:
+    def split(self, arrived_at_s: float, rows: pa.Table, names: Iterable[str]) -> list[Output]:
         """Return the output, for each of its names.
 
         Args:
-            rows: with the arrivals of the input.
+            arrived_at_s: the mean arrival of the trains.
         """
-        mean_s = float(np.mean(rows[ARRIVED_AT].to_numpy())) if rows.num_rows else 0.0
-        output = Output(computed, np.full(computed.num_rows, mean_s))
+        output = Output(rows, np.full(rows.num_rows, arrived_at_s))
         return [output for _ in names]
