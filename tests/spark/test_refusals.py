@@ -111,7 +111,7 @@ def _refusal(headgate: Headgate, sql: str) -> str:
         ("SELECT rand() AS r FROM sensors [ROWS 5]", ["Rand has no fixed answer"]),
         (
             "SELECT * FROM sensors WHERE temperature > (SELECT max(temperature) FROM sensors)",
-            ["a subquery (ScalarSubquery)"],
+            ["a subquery over a stream"],
         ),
         ("SELECT rand() AS r FROM sensors", ["Rand has no fixed answer"]),
         ("SELECT uuid() AS u FROM sensors", ["Uuid has no fixed answer"]),

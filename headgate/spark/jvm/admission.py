@@ -15,6 +15,9 @@ from headgate.spark.jvm.text_limits import refuse_text, too_deep
 LEVELS_PER_NESTING = 3
 """Levels of a plan's tree for each level of brackets; chains of operators also count."""
 
+MOST_TYPE_LEVELS = 100
+"""Levels of a type's JSON that PySpark reads without exhausting Python's stack."""
+
 _FUNCTIONS = "use functions of Spark SQL, or register your own in the session that you pass in"
 _REASONS = {
     "node": ("is not a SELECT: a query only reads",
@@ -83,7 +86,9 @@ class Admission:
         try:
             _ = frame.schema
         except PySparkValueError:
-            raise too_deep(query, "has a result whose type is nested too deep") from None
+            # PySpark also says so of a type that it does not know, which is refused by its name.
+            if _depth(frame._jdf.schema().json()) > MOST_TYPE_LEVELS:
+                raise too_deep(query, "has a result whose type is nested too deep") from None
         return frame
 
     def _admitted(self, query: Query, outcome: Any) -> Any:
@@ -119,3 +124,12 @@ class Admission:
         else:
             reason, fix = _REASONS[code]
         return QueryRefused(query=query.name, clause=clause, reason=reason, fix=fix, line=at_line)
+
+
+def _depth(text: str) -> int:
+    """Return how deep brackets of a JSON text are inside each other."""
+    depth = deepest = 0
+    for letter in text:
+        depth += (letter in "[{") - (letter in "]}")
+        deepest = max(deepest, depth)
+    return deepest
