@@ -27,6 +27,7 @@ def _check(run: LongRun) -> None:
     assert not differences, "\n".join(map(json.dumps, differences))
 
 
+@pytest.mark.long
 def test_generated_queries_have_the_answers_of_batch(spark: SparkSession, tmp_path: Path) -> None:
     settings = Settings(seed=15, queries=60, batch=60, minimize=False)
     _check(LongRun(spark, tmp_path, settings, _tell))
