@@ -34,6 +34,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.IntegerType$;
 import org.apache.spark.sql.types.Metadata$;
+import scala.Function1;
 import scala.Option;
 import scala.Product;
 import scala.Some;
@@ -42,6 +43,7 @@ import scala.Tuple3;
 import scala.collection.Iterator;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
+import scala.runtime.AbstractPartialFunction;
 
 /**
  * Decides what queries have in common, by Catalyst's canonical form, and builds plans for several.
@@ -448,7 +450,10 @@ public class SharedPlans {
     }
     Tuple3 taken = (Tuple3) found.get();
     LogicalPlan leaf = (LogicalPlan) taken._3();
-    List conditions = QueryPlans.list((Seq) taken._2());
+    List conditions = new ArrayList();
+    for (Iterator each = ((Seq) taken._2()).iterator(); each.hasNext(); ) {
+      addComparisons((Expression) each.next(), conditions);
+    }
     List outputs = QueryPlans.list((Seq) taken._1());
     if (QueryPlans.leafName(leaf) == null) {
       return null;
@@ -461,6 +466,39 @@ public class SharedPlans {
       }
     }
     return new Parts(conditions, outputs, leaf);
+  }
+
+  /** Add a condition or, of BETWEEN over something cheap, the two comparisons that it is. */
+  private static void addComparisons(Expression condition, List conditions) {
+    Expression with = kind(condition).equals("Between") ? only(condition) : null;
+    if (with != null && kind(with).equals("With") && with.children().size() == 2) {
+      final Expression input = only((Expression) with.children().apply(1));
+      Expression both = (Expression) with.children().apply(0);
+      if (both instanceof And && input != null && input.deterministic() && !calls(input)) {
+        for (int n = 0; n < 2; n++) {
+          conditions.add(inlined((Expression) both.children().apply(n), input));
+        }
+        return;
+      }
+    }
+    conditions.add(condition);
+  }
+
+  private static Expression only(Expression node) {
+    return node.children().size() == 1 ? (Expression) node.children().head() : null;
+  }
+
+  private static Object inlined(Expression comparison, final Expression input) {
+    return comparison.transformUp(
+        new AbstractPartialFunction() {
+          public boolean isDefinedAt(Object node) {
+            return kind(node).equals("CommonExpressionRef");
+          }
+
+          public Object applyOrElse(Object node, Function1 otherwise) {
+            return kind(node).equals("CommonExpressionRef") ? input : otherwise.apply(node);
+          }
+        });
   }
 
   private static boolean hasSubquery(Expression node) {
