@@ -283,6 +283,14 @@ public class SharedPlans {
     String kind = kind(node);
     List children = QueryPlans.list(node.children());
     boolean known;
+    if (node.foldable() && !children.isEmpty()) {
+      try {
+        node.eval(null);
+        return true;
+      } catch (RuntimeException error) {
+        return false;
+      }
+    }
     if (kind.equals("Cast")) {
       String narrow = ((Expression) children.get(0)).dataType().catalogString();
       String wide = node.dataType().catalogString();
@@ -698,12 +706,23 @@ public class SharedPlans {
     }
   }
 
-  /** Return the form of a query; null where no condition compares something with a constant. */
+  /**
+   * Return the form of a query; null where no condition compares something with a constant.
+   *
+   * Up to a condition that may fail, constants stay where they are, unless it is the last one: a join
+   * tries conditions in an order of its own, and a query must fail on the same rows if it shares.
+   */
   public synchronized Form form(Parts parts) {
     Form form = new Form(parts.outputs, parts.leaf);
-    for (int n = 0; n < parts.conditions.size(); n++) {
+    int count = parts.conditions.size();
+    int failing = -1;
+    for (int n = 0; n < count; n++) {
+      failing = neverFails((Expression) parts.conditions.get(n)) ? failing : n;
+    }
+    for (int n = 0; n < count; n++) {
       Expression condition = (Expression) parts.conditions.get(n);
-      form.conditions.add(withoutConstant(condition, form));
+      boolean free = n > failing || n == count - 1;
+      form.conditions.add(free ? withoutConstant(condition, form) : condition);
     }
     if (form.keys.isEmpty()) {
       return null;
@@ -814,15 +833,9 @@ public class SharedPlans {
       Expression condition = (Expression) first.conditions.get(n);
       (refersTo(condition, first.keys) ? tests : early).add(condition);
     }
-    // A condition that may fail stays behind what is written before it.
-    boolean ordered = true;
-    for (int n = 0; n < first.conditions.size(); n++) {
-      ordered = ordered && neverFails((Expression) first.conditions.get(n));
-    }
-    LogicalPlan left = ordered ? filter(early, first.leaf) : first.leaf;
-    List on = ordered ? tests : first.conditions;
+    LogicalPlan left = filter(early, first.leaf);
     LogicalPlan joined =
-        new Join(left, constants, Inner$.MODULE$, new Some(and(on)), JoinHint$.MODULE$.NONE());
+        new Join(left, constants, Inner$.MODULE$, new Some(and(tests)), JoinHint$.MODULE$.NONE());
     List items = new ArrayList();
     List whole = new ArrayList();
     Set plain = new HashSet();
