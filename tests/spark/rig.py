@@ -30,7 +30,7 @@ class Rig:
     def __init__(
         self, spark: SparkSession, folder: Path, lane: str, ddl: str, rows: Sequence[dict[str, Any]]
     ) -> None:
-        self.session, self.lane = own_session(spark), lane
+        self.session = own_session(spark)
         self.count = len(rows)
         self.folder, self.journal = folder, Journal(folder)
         schema = self.session.createDataFrame([], ddl).schema
@@ -44,10 +44,17 @@ class Rig:
         self.journal.add_trains([new])
         self.log.added(new)
         self.sinks: dict[str, FileSink] = {}
+        self.driver = DriverLane(own_session(spark), folder)
+        self.take_lane(lane)
+
+    def take_lane(self, lane: str, paths: Sequence[QueryPath] = ()) -> None:
+        """Evaluate by one lane from now on, with code that is prepared anew."""
+        self.lane = lane
         self.executor = Executor(
             self.session, self.journal, {"readings": self.log}, self.sinks, lambda point: None,
-            DriverLane(own_session(spark), folder), lane,  # type: ignore[arg-type]
+            self.driver, lane,  # type: ignore[arg-type]
         )  # fmt: skip
+        self.executor.arrange(paths, lambda path: False)
 
     def paths(self, texts: Mapping[str, str], sink: str = "parquet") -> list[QueryPath]:
         paths = []
