@@ -1,31 +1,24 @@
 """Queries that share their code have the rows that each would have alone, by either lane."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from rig import Rig
 
-from headgate.model.network import Path as QueryPath
-from headgate.model.query import Query, Sink
-from headgate.model.stream import Stream
-from headgate.runtime.registration import segments_of
-from headgate.spark.executor import Executor
 from headgate.spark.journal import Journal
-from headgate.spark.jvm.analysis import Analyst
 from headgate.spark.jvm.errors import cause_of
-from headgate.spark.jvm.plan_runner import DriverLane
 from headgate.spark.jvm.session import own_session
 from headgate.spark.outputs import Output
 from headgate.spark.rehearsal import invent
 from headgate.spark.sharing.constants_group import ConstantsGroup
 from headgate.spark.sharing.mask_group import MOST, MaskGroup
 from headgate.spark.sharing.sharing_plan import LEAST_ALIKE
-from headgate.spark.sinks import FileSink
-from headgate.spark.stream_log import StreamLog, Trains
+from headgate.spark.stream_log import StreamLog
 from headgate.spark.train_cache import TrainCache
 
 pytestmark = pytest.mark.spark
@@ -38,62 +31,9 @@ ROWS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-STREAMS = [Stream(name="readings", format="rate")]
-
-
-class Rig:
-    """A log of one train, and an executor over it."""
-
-    def __init__(self, spark: SparkSession, folder: Path, lane: str) -> None:
-        self.session, self.lane = own_session(spark), lane
-        self.folder, self.journal = folder, Journal(folder)
-        schema = self.session.createDataFrame([], DDL).schema
-        cache = TrainCache(lambda: 1 << 20)
-        self.log = StreamLog(folder, "readings", self.journal, schema, cache)
-        self.analyst = Analyst(own_session(spark))
-        self.analyst.add_stream("readings", schema)
-        self.columns = {"readings": schema.names}
-        arrived = [{**row, "_arrived_at_s": float(n)} for n, row in enumerate(ROWS)]
-        new = self.log.stage(pa.Table.from_pylist(arrived, self.log.arrow_schema), 0)
-        self.journal.add_trains([new])
-        self.log.added(new)
-        self.sinks: dict[str, FileSink] = {}
-        self.executor = Executor(
-            self.session, self.journal, {"readings": self.log}, self.sinks, lambda point: None,
-            DriverLane(own_session(spark), folder), lane,  # type: ignore[arg-type]
-        )  # fmt: skip
-
-    def paths(self, texts: Mapping[str, str], sink: str = "parquet") -> list[QueryPath]:
-        paths = []
-        for name, sql in texts.items():
-            where = Sink(format=sink, path=str(self.folder / name))  # type: ignore[arg-type]
-            query = Query(name=name, sql=sql, query_class="H", sink=where)
-            paths += segments_of(query, self.analyst, self.columns, STREAMS)[1]
-            self.sinks[name] = FileSink(where)
-        self.executor.arrange(paths, lambda path: False)
-        return paths
-
-    @property
-    def trains(self) -> Trains:
-        return self.log.trains(0, 1, len(ROWS))
-
-    def evaluate(self, paths: Sequence[QueryPath]) -> list[Output | Exception]:
-        """Return what each path gives; where none fails, it was by the lane that is tested."""
-        outputs, lane = self.executor.evaluate(self.session, paths, self.trains)
-        if all(isinstance(output, Output) for output in outputs):
-            assert lane == self.lane
-        return outputs
-
-    def alone(self, sql: str) -> pa.Table:
-        """What Spark says to the text as it is written."""
-        view = self.trains.frame(self.session).drop("_arrived_at_s")
-        view.createOrReplaceTempView("readings")
-        return self.session.sql(sql).toArrow()
-
-
 @pytest.fixture(params=["driver", "job"])
 def rig(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Rig]:
-    rig = Rig(spark, tmp_path, request.param)
+    rig = Rig(spark, tmp_path, request.param, DDL, ROWS)
     yield rig
     rig.journal.close()
 
@@ -214,7 +154,7 @@ def test_a_python_function_goes_by_job_and_gives_the_same_rows(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     spark.udf.register("half_of", lambda value: value // 2, "int")
-    rig = Rig(spark, tmp_path, "driver")
+    rig = Rig(spark, tmp_path, "driver", DDL, ROWS)
     texts = {
         "half": "SELECT half_of(Temp) AS h FROM readings WHERE Temp > 3",
         "plain": "SELECT Temp FROM readings",

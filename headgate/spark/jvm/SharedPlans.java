@@ -33,6 +33,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.IntegerType$;
 import org.apache.spark.sql.types.Metadata$;
+import scala.Function1;
 import scala.Option;
 import scala.Product;
 import scala.Some;
@@ -41,6 +42,7 @@ import scala.Tuple3;
 import scala.collection.Iterator;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
+import scala.runtime.AbstractPartialFunction;
 
 /**
  * Decides what queries have in common, by Catalyst's canonical form, and builds plans for several.
@@ -280,6 +282,14 @@ public class SharedPlans {
     String kind = kind(node);
     List children = QueryPlans.list(node.children());
     boolean known;
+    if (node.foldable() && !children.isEmpty()) {
+      try {
+        node.eval(null);
+        return true;
+      } catch (RuntimeException error) {
+        return false;
+      }
+    }
     if (kind.equals("Cast")) {
       String narrow = ((Expression) children.get(0)).dataType().catalogString();
       String wide = node.dataType().catalogString();
@@ -528,7 +538,7 @@ public class SharedPlans {
       conjuncts(((And) condition).left(), conditions);
       conjuncts(((And) condition).right(), conditions);
     } else {
-      conditions.add(condition);
+      addComparisons(condition, conditions);
     }
   }
 
@@ -548,6 +558,39 @@ public class SharedPlans {
                     : otherwise.apply(node);
               }
             });
+  }
+
+  /** Add a condition or, of BETWEEN over something cheap, the two comparisons that it is. */
+  private static void addComparisons(Expression condition, List conditions) {
+    Expression with = kind(condition).equals("Between") ? only(condition) : null;
+    if (with != null && kind(with).equals("With") && with.children().size() == 2) {
+      final Expression input = only((Expression) with.children().apply(1));
+      Expression both = (Expression) with.children().apply(0);
+      if (both instanceof And && input != null && input.deterministic() && !calls(input)) {
+        for (int n = 0; n < 2; n++) {
+          conditions.add(withInput((Expression) both.children().apply(n), input));
+        }
+        return;
+      }
+    }
+    conditions.add(condition);
+  }
+
+  private static Expression only(Expression node) {
+    return node.children().size() == 1 ? (Expression) node.children().head() : null;
+  }
+
+  private static Object withInput(Expression comparison, final Expression input) {
+    return comparison.transformUp(
+        new AbstractPartialFunction() {
+          public boolean isDefinedAt(Object node) {
+            return kind(node).equals("CommonExpressionRef");
+          }
+
+          public Object applyOrElse(Object node, Function1 otherwise) {
+            return kind(node).equals("CommonExpressionRef") ? input : otherwise.apply(node);
+          }
+        });
   }
 
   private static boolean hasSubquery(Expression node) {
@@ -747,12 +790,23 @@ public class SharedPlans {
     }
   }
 
-  /** Return the form of a query; null where no condition compares something with a constant. */
+  /**
+   * Return the form of a query; null where no condition compares something with a constant.
+   *
+   * Up to a condition that may fail, constants stay where they are, unless it is the last one: a join
+   * tries conditions in an order of its own, and a query must fail on the same rows if it shares.
+   */
   public synchronized Form form(Parts parts) {
     Form form = new Form(parts.outputs, parts.leaf);
-    for (int n = 0; n < parts.conditions.size(); n++) {
+    int count = parts.conditions.size();
+    int failing = -1;
+    for (int n = 0; n < count; n++) {
+      failing = neverFails((Expression) parts.conditions.get(n)) ? failing : n;
+    }
+    for (int n = 0; n < count; n++) {
       Expression condition = (Expression) parts.conditions.get(n);
-      form.conditions.add(withoutConstant(condition, form));
+      boolean free = n > failing || n == count - 1;
+      form.conditions.add(free ? withoutConstant(condition, form) : condition);
     }
     if (form.keys.isEmpty()) {
       return null;
@@ -863,15 +917,9 @@ public class SharedPlans {
       Expression condition = (Expression) first.conditions.get(n);
       (refersTo(condition, first.keys) ? tests : early).add(condition);
     }
-    // A condition that may fail stays behind what is written before it.
-    boolean ordered = true;
-    for (int n = 0; n < first.conditions.size(); n++) {
-      ordered = ordered && neverFails((Expression) first.conditions.get(n));
-    }
-    LogicalPlan left = ordered ? filter(early, first.leaf) : first.leaf;
-    List on = ordered ? tests : first.conditions;
+    LogicalPlan left = filter(early, first.leaf);
     LogicalPlan joined =
-        new Join(left, constants, Inner$.MODULE$, new Some(and(on)), JoinHint$.MODULE$.NONE());
+        new Join(left, constants, Inner$.MODULE$, new Some(and(tests)), JoinHint$.MODULE$.NONE());
     List items = new ArrayList();
     List whole = new ArrayList();
     Set plain = new HashSet();

@@ -1,0 +1,84 @@
+"""A stream of one train, and an executor of queries over it, by one lane or the other."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from headgate.model.network import Path as QueryPath
+from headgate.model.query import Query, Sink
+from headgate.model.stream import Stream
+from headgate.runtime.registration import segments_of
+from headgate.spark.executor import Executor
+from headgate.spark.journal import Journal
+from headgate.spark.jvm.analysis import Analyst
+from headgate.spark.jvm.plan_runner import DriverLane
+from headgate.spark.jvm.session import own_session
+from headgate.spark.outputs import Output
+from headgate.spark.sinks import FileSink
+from headgate.spark.stream_log import StreamLog, Trains
+from headgate.spark.train_cache import TrainCache
+
+STREAMS = [Stream(name="readings", format="rate")]
+
+
+class Rig:
+    """A log of one train, and an executor over it."""
+
+    def __init__(
+        self, spark: SparkSession, folder: Path, lane: str, ddl: str, rows: Sequence[dict[str, Any]]
+    ) -> None:
+        self.session = own_session(spark)
+        self.count = len(rows)
+        self.folder, self.journal = folder, Journal(folder)
+        schema = self.session.createDataFrame([], ddl).schema
+        cache = TrainCache(lambda: 1 << 20)
+        self.log = StreamLog(folder, "readings", self.journal, schema, cache)
+        self.analyst = Analyst(own_session(spark))
+        self.analyst.add_stream("readings", schema)
+        self.columns = {"readings": schema.names}
+        arrived = [{**row, "_arrived_at_s": float(n)} for n, row in enumerate(rows)]
+        new = self.log.stage(pa.Table.from_pylist(arrived, self.log.arrow_schema), 0)
+        self.journal.add_trains([new])
+        self.log.added(new)
+        self.sinks: dict[str, FileSink] = {}
+        self.driver = DriverLane(own_session(spark), folder)
+        self.take_lane(lane)
+
+    def take_lane(self, lane: str, paths: Sequence[QueryPath] = ()) -> None:
+        """Evaluate by one lane from now on, with code that is prepared anew."""
+        self.lane = lane
+        self.executor = Executor(
+            self.session, self.journal, {"readings": self.log}, self.sinks, lambda point: None,
+            self.driver, lane,  # type: ignore[arg-type]
+        )  # fmt: skip
+        self.executor.arrange(paths, lambda path: False)
+
+    def paths(self, texts: Mapping[str, str], sink: str = "parquet") -> list[QueryPath]:
+        paths = []
+        for name, sql in texts.items():
+            where = Sink(format=sink, path=str(self.folder / name))  # type: ignore[arg-type]
+            query = Query(name=name, sql=sql, query_class="H", sink=where)
+            paths += segments_of(query, self.analyst, self.columns, STREAMS)[1]
+            self.sinks[name] = FileSink(where)
+        self.executor.arrange(paths, lambda path: False)
+        return paths
+
+    @property
+    def trains(self) -> Trains:
+        return self.log.trains(0, 1, self.count)
+
+    def evaluate(self, paths: Sequence[QueryPath]) -> list[Output | Exception]:
+        """Return what each path gives; where none fails, it was by the lane that is tested."""
+        outputs, lane = self.executor.evaluate(self.session, paths, self.trains)
+        if all(isinstance(output, Output) for output in outputs):
+            assert lane == self.lane
+        return outputs
+
+    def alone(self, sql: str) -> pa.Table:
+        """What Spark says to the text as it is written."""
+        view = self.trains.frame(self.session).drop("_arrived_at_s")
+        view.createOrReplaceTempView("readings")
+        return self.session.sql(sql).toArrow()
