@@ -1,13 +1,12 @@
 """A topic of Kafka as a sink, by Spark's connector."""
 
-from typing import Any
-
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headgate.errors import QueryRefused
 from headgate.model.query import ROW_KEY, Query, Sink
+from headgate.spark.jvm.connectors import find_source
 from headgate.spark.jvm.errors import SPARK_ERRORS
 from headgate.spark.outbox import row_keys
 
@@ -50,10 +49,8 @@ class Kafka:
 
 def refuse_without_connector(session: SparkSession, query: Query) -> None:
     """Refuses a query for Kafka when Spark's connector is not there."""
-    jvm: Any = session.sparkContext._jvm
-    sources = jvm.org.apache.spark.sql.execution.datasources.DataSource
     try:
-        sources.lookupDataSource("kafka", session._jsparkSession.sessionState().conf())
+        find_source(session, "kafka")
     except SPARK_ERRORS as error:
         package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{session.version}"
         raise QueryRefused(
