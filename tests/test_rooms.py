@@ -1,6 +1,7 @@
 """The walls between the rooms: who may import whom. No list of exceptions."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,10 @@ FILES_AND_SOCKETS = frozenset(
     {"open", "os", "io", "pathlib", "shutil", "tempfile", "sqlite3", "socket", "urllib", "http"}
 )
 LUCK = frozenset({"random", "secrets", "uuid", "numpy.random"})
+SPARK_INSIDE = frozenset({"_jvm", "_jdf", "_jsparkSession", "_jsc", "_jrdd", "_jc"})
+SPARK_CLASS = re.compile(r"\borg[./]apache[./]spark[./](\w+[./$])*[A-Z]")
+"""What only headgate/spark/jvm may touch: PySpark's ways into the JVM, and classes of Spark's."""
+
 CORE_NEVER = CLOCKS | THREADS | FILES_AND_SOCKETS | LUCK
 """The core is told, and answers: no clock, no thread, no file, no luck of its own."""
 
@@ -159,11 +164,56 @@ def faults_of(text: str, room: str, folder: str) -> Iterator[str]:
             yield f"line {node.lineno} uses np.random"
 
 
+def insides_of(source: str) -> Iterator[str]:
+    """Find what is inside Spark: names that lead there, and classes by their names."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute):
+            if node.attr in SPARK_INSIDE:
+                yield f"line {node.lineno} touches {node.attr}"
+            if SPARK_CLASS.search(ast.unparse(node)):
+                yield f"line {node.lineno} names {ast.unparse(node)}"
+        text = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and (text in SPARK_INSIDE or SPARK_CLASS.search(text)):
+            yield f"line {node.lineno} names {text}"
+
+
 @pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(HEADGATE)) for file in FILES])
 def test_a_file_imports_only_what_its_room_may(file: Path) -> None:
     room, place = room_of(file), file.relative_to(HEADGATE.parent)
     assert room in ROOMS, f"{place} is in no room of the table"
     assert list(faults_of(file.read_text(), room, ".".join(place.parts[:-1]))) == []
+
+
+def test_only_the_wall_around_spark_reaches_inside() -> None:
+    wall = HEADGATE / "spark" / "jvm"
+    outside = [file for file in FILES if wall not in file.parents]
+    faults = {
+        str(file.relative_to(HEADGATE)): found
+        for file in outside
+        if (found := list(insides_of(file.read_text())))
+    }
+    assert faults == {}
+    assert sum(1 for file in FILES for _ in insides_of(file.read_text())) > 10
+    assert [file for file in HEADGATE.rglob("*.java") if wall not in file.parents] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("session._jsparkSession.cloneSession()", True),
+        ("frame._jdf", True),
+        ("jvm = session.sparkContext._jvm", True),
+        ("getattr(session, '_jvm')", True),
+        ("jvm.org.apache.spark.sql.classic.Dataset", True),
+        ("load('org.apache.spark.sql.catalyst.trees.TreeNode')", True),
+        ("load('org/apache/spark/SparkEnv')", True),
+        ("'org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0'", False),
+        ("KEY = 'org.apache.spark.sql.parquet.row.metadata'", False),
+        ("import pyspark", False),
+    ],
+)
+def test_the_wall_around_spark_holds(line: str, found: bool) -> None:
+    assert bool(list(insides_of(line))) is found
 
 
 @pytest.mark.parametrize(

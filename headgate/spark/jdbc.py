@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from headgate.errors import QueryRefused
 from headgate.model.query import ROW_KEY, Query, Sink
+from headgate.spark.jvm.connectors import jdbc_connection, jdbc_options, jdbc_time_classes
 from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
 from headgate.spark.outbox import row_keys
 
@@ -22,10 +23,9 @@ class Jdbc:
     """
 
     def __init__(self, session: SparkSession, sink: Sink) -> None:
-        jvm: Any = session.sparkContext._jvm
         # Looked up once: py4j asks Java for every dot of a name.
-        self._jvm, self._timestamp, self._date = jvm, jvm.java.sql.Timestamp, jvm.java.sql.Date
-        self._url, self._table, self._keys = sink.options["url"], sink.options["table"], sink.keys
+        self._session, (self._timestamp, self._date) = session, jdbc_time_classes(session)
+        self._table, self._keys = sink.options["table"], sink.keys
         # The rest is the connection's: user, password, driver, and whatever the driver knows.
         self._options = {key: sink.options[key] for key in sink.options if key != "key"}
 
@@ -51,13 +51,10 @@ class Jdbc:
 
     def find_driver(self) -> Any:
         """Gives what Spark connects by; it finds drivers of `spark.jars` too, or raises."""
-        properties = self._jvm.PythonUtils.toScalaMap(self._options)
-        package = self._jvm.org.apache.spark.sql.execution.datasources.jdbc
-        return package.JDBCOptions(self._url, self._table, properties)
+        return jdbc_options(self._session, self._table, self._options)
 
     def _connect(self) -> Any:
-        dialect = self._jvm.org.apache.spark.sql.jdbc.JdbcDialects.get(self._url)
-        return dialect.createConnectionFactory(self.find_driver()).apply(-1)
+        return jdbc_connection(self._session, self._table, self._options)
 
     def _names(self, connection: Any, columns: Sequence[str]) -> dict[str, str]:
         """Gives every column's name as the database spells it, quoted."""

@@ -1,7 +1,5 @@
 """A topic of Kafka as a sink, by Spark's connector."""
 
-from typing import Any
-
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -9,7 +7,11 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from headgate.errors import QueryRefused
 from headgate.model.query import ROW_KEY, Query, Sink
+<<<<<<< HEAD
 from headgate.spark.jvm.arrow_frames import frame_of
+=======
+from headgate.spark.jvm.connectors import find_source
+>>>>>>> h-tests
 from headgate.spark.jvm.errors import SPARK_ERRORS
 from headgate.spark.outbox import row_keys
 from headgate.spark.sinks import whole_timestamps
@@ -55,10 +57,8 @@ class Kafka:
 
 def refuse_without_connector(session: SparkSession, query: Query) -> None:
     """Refuses a query for Kafka when Spark's connector is not there."""
-    jvm: Any = session.sparkContext._jvm
-    sources = jvm.org.apache.spark.sql.execution.datasources.DataSource
     try:
-        sources.lookupDataSource("kafka", session._jsparkSession.sessionState().conf())
+        find_source(session, "kafka")
     except SPARK_ERRORS as error:
         package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{session.version}"
         raise QueryRefused(
