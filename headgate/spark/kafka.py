@@ -7,11 +7,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from headgate.errors import QueryRefused
 from headgate.model.query import ROW_KEY, Query, Sink
-<<<<<<< HEAD
 from headgate.spark.jvm.arrow_frames import frame_of
-=======
 from headgate.spark.jvm.connectors import find_source
->>>>>>> h-tests
 from headgate.spark.jvm.errors import SPARK_ERRORS
 from headgate.spark.outbox import row_keys
 from headgate.spark.sinks import whole_timestamps
