@@ -185,7 +185,7 @@ def test_a_call_after_a_restart_takes_no_more_than_memory_allows(
     assert {call.tuples for call in calls} == {2000}
 
 
-def test_what_waits_between_segments_goes_to_the_disk_where_memory_is_short(
+def test_what_waits_between_segments_is_in_the_log_and_takes_no_memory(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     sql = f"SELECT {FAR} AS far, temperature FROM sensors WHERE temperature > 3"
@@ -194,12 +194,10 @@ def test_what_waits_between_segments_goes_to_the_disk_where_memory_is_short(
     gate = gate_over(spark, tmp_path, queries, train_tuples=100, memory_bytes=100_000)
     gate.add_query(Query(name="slow", sql=sql, query_class="N", cut=True))
     gate.start()
-    queue = tmp_path / "state/queues/slow__rest"
+    queue = tmp_path / "state/log/slow__rest"
     until(lambda: queue.is_dir() and any(queue.iterdir()), gate)
-    assert gate.totals()["slow"][0] < offered
     consume(gate, offered)
     gate.stop()
-    assert not list(queue.iterdir())
     for name, text in (("hot", HOT), ("slow", sql)):
         found = committed_rows(tmp_path / "state/results" / name)
         assert found == expected_rows(text, tmp_path / "source"), name

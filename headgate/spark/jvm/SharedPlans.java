@@ -524,7 +524,7 @@ public class SharedPlans {
       Expression made = inlined(value(column), values);
       outputs.add(
           made instanceof AttributeReference
-                  && ((AttributeReference) made).name().equals(column.name())
+                  && ((AttributeReference) made).exprId().equals(column.exprId())
               ? (Object) made
               : new Alias(
                   made, column.name(), column.exprId(), (Seq) Nil$.MODULE$,

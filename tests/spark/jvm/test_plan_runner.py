@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.spark.jvm import row_files
+from headgate.spark.jvm.arrow_frames import collected, frame_of
 from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
 from headgate.spark.jvm.plan_runner import DriverLane, NeedsJob, PlanRunner
 from headgate.spark.jvm.plans import Plans
@@ -177,7 +178,7 @@ def test_successive_calls_give_what_spark_gives_in_batch_and_start_no_job(
     for number in (0, len(text) % 3 + 1):
         for name in ("t", "u"):
             batch.table(f"{name}{number}").createOrReplaceTempView(name)
-        found, expected = results[number], batch.sql(text).toArrow()
+        found, expected = results[number], collected(batch.sql(text))
         assert found.column_names == expected.column_names
         assert found.schema.types == expected.schema.types
         assert sorted_rows(found) == sorted_rows(expected), SIZES[number]
@@ -301,12 +302,10 @@ def test_a_subquery_sees_the_rows_of_its_own_call(
         prepared(session, driver, "SELECT (SELECT v FROM u) AS m FROM t")({"t": table, "u": table})
 
 
-def test_a_frame_has_the_rows_in_their_order(session: SparkSession, driver: DriverLane) -> None:
+def test_a_frame_has_the_rows_in_their_order(session: SparkSession) -> None:
     table = rows_of(7, 300)
-    frame = driver.frame(session, table, SCHEMA)
-    assert frame.rdd.getNumPartitions() == 1
-    assert frame.toArrow().to_pylist() == table.to_pylist()
-    assert driver.frame(session, table.slice(0, 0), SCHEMA).count() == 0
+    assert collected(frame_of(session, table, SCHEMA)) == table
+    assert frame_of(session, table.slice(0, 0), SCHEMA).count() == 0
 
 
 @pytest.fixture
@@ -335,7 +334,6 @@ def test_rows_pass_by_the_state_folder_where_shared_memory_is_full(
     driver = DriverLane(session, state)
     runner, table = prepared(session, driver, text), rows_of(1, size)
     assert runner({"t": table}).num_rows == size
-    assert driver.frame(session, table, SCHEMA).count() == size
     few = table.slice(0, 5)
     assert runner({"t": few}).num_rows == 5
     assert list(tiny.iterdir()) == list(state.iterdir()) == []
