@@ -232,7 +232,7 @@ def test_check_answers_a_mistyped_query_with_its_line(tmp_path: Path) -> None:
     done = _headgate("check", _pipeline(tmp_path, queries={"typo": typo}))
     assert done.returncode == 2
     assert "query 'typo', line 3: column `temprature` does not exist in the stream" in done.stderr
-    assert "Fix: use one of `temperature`" in done.stderr
+    assert "Fix: write `temperature`" in done.stderr
     assert not any(noise in done.stderr for noise in SPARK_NOISE)
 
 

@@ -161,7 +161,7 @@ def test_a_mistyped_query_is_answered_and_nobody_else_stops(run: Run, tmp_path: 
     file.write_text(yaml.safe_dump({"queries": {"good": ALL, "typo": typo}}))
     done = headgate("add", str(file), "--state", run.state)
     refused(done, "query 'typo', line 3: column `temprature` does not exist in the stream")
-    assert "Fix: use one of `temperature`" in done.stderr
+    assert "Fix: write `temperature`" in done.stderr
     before = run.status()
     assert set(before) == {"hot", "all"}
     delivered = before["all"]["account"]["delivered"]

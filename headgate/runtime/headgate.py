@@ -282,6 +282,7 @@ class Headgate:
         roster, network = self._roster, self._roster.catalogue.network
         if not network.paths:
             raise ConfigRefused(path="queries", key="", value=None, expected="at least one query")
+        self._rehearsed_of = 0, len(network.paths)
         roster.engine = self._engine = self._room.SparkEngine(
             self._session, network, roster.catalogue.schemas, self.state,
             rows=roster.rows, workers=self._workers, retention_s=self._retention_s,

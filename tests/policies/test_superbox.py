@@ -1,5 +1,7 @@
 """Superboxes as a policy: which application runs, and for how long (Aurora §4.1.1)."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from headgate.errors import ConfigRefused, UnknownName
 from headgate.language.cut import cut
 from headgate.language.parse import path_of
 from headgate.model.events import StepStarted
-from headgate.model.network import Network
+from headgate.model.network import Condition, Network
 from headgate.model.plan import ALL, BoxCall
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
@@ -204,7 +206,9 @@ def test_an_inner_policy_that_nobody_knows_is_refused() -> None:
 
 def test_the_rest_of_a_query_that_is_cut_comes_before_other_queries() -> None:
     query = Query(name="q", sql="SELECT upper(a) AS p FROM s WHERE b > 3", query_class="H")
-    queue, *parts = cut(path_of(query, {"s": ["a", "b"]}), ["a", "b"])
+    path = path_of(query, {"s": ["a", "b"]})
+    path = replace(path, conditions=(Condition("b > 3", never_fails=True),), calls=True)
+    queue, *parts = cut(path, ["a", "b"])
     plain = path_of(Query(name="r", sql="SELECT b FROM s", query_class="H"), {"s": ["a", "b"]})
     streams = (Stream(name="s", format="rate"), queue)
     network = Network(streams, (QueryClass(name="H", priority=1),), (plain, *parts))

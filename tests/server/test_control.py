@@ -122,7 +122,7 @@ def test_a_query_is_explained_as_its_handle_does(
 @pytest.mark.parametrize(
     ("fragment", "says"),
     [
-        ({}, "more.yaml: the file must be a mapping with streams, queries or both."),
+        ({}, "more.yaml: the file must be a mapping with streams, views or queries."),
         ({"state": "x"}, "more.yaml: state must be left out: there is no such key."),
         (
             {"queries": {"q": {"class": "X", "sql": ALL}}},

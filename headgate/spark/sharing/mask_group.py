@@ -98,5 +98,7 @@ def _text(stream: str, parts: Sequence[Parts]) -> str:
     predicates = dict.fromkeys(
         " AND ".join(condition.text for condition in own.conditions) for own in parts
     )
-    where = "" if "" in predicates else " WHERE " + " OR ".join(f"({each})" for each in predicates)
+    where = ""
+    if any(predicates):
+        where = " WHERE " + " OR ".join(f"({predicate or 'true'})" for predicate in predicates)
     return f"SELECT {', '.join(outputs)} FROM {stream}{where}"
