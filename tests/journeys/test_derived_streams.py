@@ -261,7 +261,7 @@ REFUSED: dict[str, tuple[Query | View, str]] = {
     ),
     "windows without a time": (
         Query(name="q", sql="SELECT count(*) AS n FROM loud [RANGE 1 SECOND]", query_class="N"),
-        "query 'q': RANGE needs the time of a tuple, and stream 'loud' has no event_time.",
+        "query 'q', line 1: RANGE needs the time of a tuple, and stream 'loud' has no event_time.",
     ),
     "the order of windows": (
         Query(name="q", sql="SELECT count(*) AS n FROM counts [ROWS 3]", query_class="N"),

@@ -386,6 +386,10 @@ public class PlanRunner {
       numbered = numbered.add("p" + n, column.dataType(), true);
       windowPlace = column.name().equals("__hg_window") ? n : windowPlace;
     }
+    if (windowPlace < 0
+        || computesWith(((Attribute) partial.output().apply(windowPlace)).exprId(), partial)) {
+      return null;
+    }
     this.schema = numbered;
     this.physical = partial;
     start(runnable(partial));
@@ -437,6 +441,30 @@ public class PlanRunner {
     }
     for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
       if (hasAggregate((SparkPlan) each.next())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /**
+   * Return true if anything is computed from a column: a pane's window is not the window that it is
+   * merged into, so it may only be a key.
+   */
+  private static boolean computesWith(Object column, SparkPlan plan) {
+    for (Iterator each = plan.expressions().iterator(); each.hasNext(); ) {
+      Expression expression = (Expression) each.next();
+      if (expression instanceof Attribute) {
+        continue;
+      }
+      Set references = new HashSet();
+      addAll(references, expression.references().toSeq());
+      if (references.contains(column)) {
+        return true;
+      }
+    }
+    for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
+      if (computesWith(column, (SparkPlan) each.next())) {
         return true;
       }
     }

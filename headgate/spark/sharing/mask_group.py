@@ -99,6 +99,8 @@ def _text(stream: str, parts: Sequence[Parts]) -> str:
         " AND ".join(condition.text for condition in own.conditions) for own in parts
     )
     where = ""
-    if any(predicates):
+    if len(predicates) > 1:
         where = " WHERE " + " OR ".join(f"({predicate or 'true'})" for predicate in predicates)
+    elif any(predicates):
+        where = f" WHERE {next(iter(predicates))}"
     return f"SELECT {', '.join(outputs)} FROM {stream}{where}"
