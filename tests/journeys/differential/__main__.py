@@ -16,9 +16,9 @@ from differential.exclusions import listing
 from differential.known_streams import KNOWN_LAYOUTS
 from differential.long_run import LongRun, Settings
 from differential.oracle import Oracle
+from differential.session import local
 from differential.trial import WAYS
 from differential.world import World
-from headgate.spark.room import local_session
 
 
 def main() -> int:
@@ -39,7 +39,7 @@ def main() -> int:
         return 0
     folder = options.state or Path(mkdtemp(prefix="differential-"))
     folder.mkdir(parents=True, exist_ok=True)
-    spark = local_session(folder / "spark", "local[2]", {})
+    spark = local(folder / "spark")
     settings = Settings(
         seed=options.seed, queries=options.queries, batch=options.batch,
         zones=tuple(options.zone or ()), all_ways=options.all_ways,

@@ -19,9 +19,9 @@ from differential.cases import Case
 from differential.known_answers import KNOWN
 from differential.known_streams import KNOWN_LAYOUTS
 from differential.oracle import Oracle
+from differential.session import local
 from differential.trial import WAYS, Way
 from differential.world import World
-from headgate.spark.room import local_session
 
 
 def check_known(
@@ -57,7 +57,7 @@ def main() -> int:
         for name, cases in KNOWN.items()
     }
     folder = Path(mkdtemp(prefix="known-"))
-    spark = local_session(folder / "spark", "local[2]", {})
+    spark = local(folder / "spark")
     differences = check_known(spark, folder, groups, WAYS if options.all_ways else WAYS[:2])
     for name, findings in differences.items():
         for finding in findings:
