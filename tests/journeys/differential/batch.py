@@ -46,7 +46,7 @@ class Finding:
         return {
             "what": self.what, "kind": self.case.kind, "lane": self.way[0], "share": self.way[1],
             "zone": self.zone, "sql": self.case.sql, "minimal": self.minimal,
-            "detail": self.detail,
+            "detail": self.detail, "case": self.case.data(),
         }  # fmt: skip
 
 

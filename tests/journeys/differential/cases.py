@@ -1,10 +1,10 @@
 """A query of the differential test: a text for Headgate, and what the oracle needs to know."""
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
 from differential.columns import quoted
-from differential.tree import Tree
+from differential.tree import Tree, leaf
 
 Kind = Literal["stateless", "windows", "window()", "session_window()", "pairs", "union"]
 
@@ -88,6 +88,19 @@ class Case:
         for place, written in places.items():
             text = text.replace(f"@{place}@", written)
         return text
+
+    def data(self) -> dict[str, Any]:
+        """Return the query as plain data, from which `from_data` makes it again."""
+        return {**asdict(replace(self, tree=leaf(""))), "tree": self.tree.text}
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> "Case":
+        """Return a query that was written as plain data."""
+        sources = tuple(
+            Source(**{**source, "window": source["window"] and Window(**source["window"])})
+            for source in data["sources"]
+        )
+        return cls(**{**data, "tree": leaf(data["tree"]), "sources": sources})
 
     def with_tree(self, tree: Tree) -> "Case":
         """Return the same kind of query with another text."""

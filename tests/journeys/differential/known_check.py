@@ -1,10 +1,11 @@
 """Check the texts that were once answered wrongly, in one gate for each way.
 
-    PYTHONPATH=$PWD:$PWD/tests/journeys .venv/bin/python -m differential.known_check [WORDS ...]
+    PYTHONPATH=$PWD:$PWD/tests/journeys .venv/bin/python -m differential.known_check [WORD ...]
 
-checks the groups whose names contain all of the words, and prints differences as JSON lines.
+checks the groups and texts that contain all of the words, and prints differences as JSON lines.
 """
 
+import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,9 +19,9 @@ from differential.cases import Case
 from differential.known_answers import KNOWN
 from differential.known_streams import KNOWN_LAYOUTS
 from differential.oracle import Oracle
+from differential.session import local
 from differential.trial import WAYS, Way
 from differential.world import World
-from headgate.spark.room import local_session
 
 
 def check_known(
@@ -44,11 +45,20 @@ def check_known(
     return by_text
 
 
-def main(words: Sequence[str]) -> int:
-    groups = {name: cases for name, cases in KNOWN.items() if all(w in name for w in words)}
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="differential.known_check", description=__doc__)
+    parser.add_argument("words", nargs="*", help="check texts with all of these words")
+    parser.add_argument("--all-ways", action="store_true", help="both lanes, shared or not")
+    options = parser.parse_args()
+    groups = {
+        name: [
+            case for case in cases if all(word in f"{name} {case.sql}" for word in options.words)
+        ]
+        for name, cases in KNOWN.items()
+    }
     folder = Path(mkdtemp(prefix="known-"))
-    spark = local_session(folder / "spark", "local[2]", {})
-    differences = check_known(spark, folder, groups, WAYS)
+    spark = local(folder / "spark")
+    differences = check_known(spark, folder, groups, WAYS if options.all_ways else WAYS[:2])
     for name, findings in differences.items():
         for finding in findings:
             print(json.dumps({"group": name, **finding.line()}))
@@ -56,4 +66,4 @@ def main(words: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

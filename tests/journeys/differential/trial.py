@@ -16,7 +16,8 @@ Way = tuple[Literal["driver", "job"], Literal["class", "none"]]
 
 WAYS: tuple[Way, ...] = (("driver", "class"), ("job", "none"), ("driver", "none"), ("job", "class"))
 
-CALL_TIMEOUT_S = 30.0
+CALL_TIMEOUT_S, STILL_S = 60.0, 90.0
+"""How long a call may take, and for how long nothing may happen before a run is given up."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,6 @@ def answers(
     questions: list[Question],
     way: Way,
     folder: Path,
-    patience_s: float = 120.0,
 ) -> dict[str, Outcome]:
     """Return what becomes of every text in one run of Headgate.
 
@@ -55,15 +55,15 @@ def answers(
     if not questions:
         return {}
     try:
-        return _run(world, questions, way, folder, patience_s)
+        return _run(world, questions, way, folder)
     except Exception as error:
         if len(questions) == 1:
             reason = f"the run broke: {type(error).__name__}: {error}"
             return {questions[0].name: Outcome("broken", reason=reason)}
     half = len(questions) // 2
     return {
-        **answers(world, questions[:half], way, folder / "a", patience_s),
-        **answers(world, questions[half:], way, folder / "b", patience_s),
+        **answers(world, questions[:half], way, folder / "a"),
+        **answers(world, questions[half:], way, folder / "b"),
     }
 
 
@@ -72,7 +72,6 @@ def _run(
     questions: list[Question],
     way: Way,
     folder: Path,
-    patience_s: float,
 ) -> dict[str, Outcome]:
     rmtree(folder, ignore_errors=True)
     lane, share = way
@@ -90,7 +89,7 @@ def _run(
         return outcomes
     gate.start()
     try:
-        _wait(gate, offered, patience_s)
+        _wait(gate, offered)
         totals = gate.totals()
     finally:
         gate.stop()
@@ -133,12 +132,15 @@ def _registered(gate: Headgate, world: World, questions: list[Question]) -> dict
     return outcomes
 
 
-def _wait(gate: Headgate, offered: Mapping[str, int], patience_s: float) -> None:
-    """Wait until every query has consumed what was offered or has failed."""
-    ends_at_s = time.monotonic() + patience_s
-    while time.monotonic() < ends_at_s:
+def _wait(gate: Headgate, offered: Mapping[str, int]) -> None:
+    """Wait until every query has consumed what was offered or has failed, or nothing moves."""
+    moved_at_s, before = time.monotonic(), ""
+    while time.monotonic() < moved_at_s + STILL_S:
         totals = gate.totals()
         waiting = [name for name, count in offered.items() if totals[name][0] < count]
-        if all(gate.query(name).exception() is not None for name in waiting):
+        failures = [name for name in waiting if gate.query(name).exception() is not None]
+        if len(failures) == len(waiting):
             return
+        if (now := f"{totals} {failures}") != before:
+            moved_at_s, before = time.monotonic(), now
         gate.wait(0.05)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -137,7 +138,10 @@ class World:
             lateness_s=LATENESS_S, **more,
         )  # fmt: skip
         if layout.source == "python":
-            rows = [row.asDict() for row in self.frame(stream).collect()]
+            rows = [
+                {name: _aware(one) for name, one in row.asDict().items()}
+                for row in self.frame(stream).collect()
+            ]
             gate.add_stream(described, rows=lambda first: iter(rows[first:]))
         else:
             gate.add_stream(described)
@@ -191,6 +195,11 @@ def _values(random: Random, layout: Layout, number: int, micros: int | None) -> 
         else:
             values.append(value(random, kind, layout.extremes))
     return tuple(values)
+
+
+def _aware(value: Any) -> Any:
+    """Return a timestamp with its zone; PySpark collects it without, in that of the process."""
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
 def _keys(number: int, micros: int | None) -> tuple[str, str]:
