@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from differential.exclusions import listing
 from differential.long_run import LongRun, Settings
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
 
 
 def _tell(line: str) -> None:

@@ -10,7 +10,7 @@ from differential.known_answers import KNOWN
 from differential.known_check import check_known
 from differential.trial import WAYS
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")
