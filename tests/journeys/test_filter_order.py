@@ -62,7 +62,7 @@ def test_conditions_change_places(spark: SparkSession, tmp_path: Path) -> None:
     )
     assert plain.order is None
     assert guarded.order is not None
-    assert guarded.order.split(", then ")[-1].startswith("1000 / temperature > 100")
+    assert guarded.order.split(", then ")[-1].startswith("(CAST(1000 AS DOUBLE) /")
     for name, (_, sql) in TEXTS.items():
         found = committed_rows(tmp_path / "state" / "results" / name)
         asked = sql.replace("0.2D", "0.2")

@@ -525,6 +525,7 @@ public class SharedPlans {
       outputs.add(
           made instanceof AttributeReference
                   && ((AttributeReference) made).exprId().equals(column.exprId())
+                  && ((AttributeReference) made).name().equals(column.name())
               ? (Object) made
               : new Alias(
                   made, column.name(), column.exprId(), (Seq) Nil$.MODULE$,
