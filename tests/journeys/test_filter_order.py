@@ -57,7 +57,7 @@ def test_conditions_change_places(spark: SparkSession, tmp_path: Path) -> None:
     gate.stop()
     assert late.order is not None
     assert late.order.startswith("humidity < 2 (passes 0")
-    assert "WHERE humidity < 2 AND" in str(late.group_sql) or "WHEN humidity < 2" in str(
+    assert "humidity < 2 AND lev" in str(late.group_sql) or "WHEN humidity < 2" in str(
         late.group_sql
     )
     assert plain.order is None
