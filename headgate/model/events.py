@@ -41,6 +41,23 @@ class StepStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class ConditionSample:
+    """A query's conditions, evaluated one by one over a few tuples; one entry a condition.
+
+    Args:
+        tuples: how many a condition was evaluated over; one that may fail sees only those that
+            pass all conditions written before it.
+        passed: how many of them it holds for.
+        seconds: what the evaluation took, less what an empty condition takes.
+    """
+
+    unit: int
+    tuples: tuple[int, ...]
+    passed: tuple[int, ...]
+    seconds: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StepFinished:
     """A call is done and its results are committed; tuples have one entry a unit.
 
@@ -60,6 +77,8 @@ class StepFinished:
     instants: tuple[int, ...] = ()
     """What counts as output for S: of an aggregate the windows that have closed, whatever groups
     these have (Sharaf §3.5). Empty where that is the tuples that came out."""
+    samples: tuple[ConditionSample, ...] = ()
+    """Of units whose conditions were measured after the call."""
 
 
 @dataclass(frozen=True, slots=True)

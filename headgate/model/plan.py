@@ -1,10 +1,12 @@
 """Plan and step: what a policy returns. Box call: what the engine is asked to do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 Lane = Literal["driver", "job"]
 """How the Spark engine runs a call: rows through the driver, or a job."""
+
+LANES: tuple[Lane, ...] = ("driver", "job")
 
 Share = Literal["class", "all", "none"]
 """Between which queries equal parts run once: those of one class, all, or none."""
@@ -31,6 +33,11 @@ class BoxCall:
 
     Trains are counted from the first that the scheduler heard of; `first_train` is included,
     `end_train` is not.
+
+    Args:
+        lane: the lane that is expected to be quicker. The engine runs a job where a plan of the
+            call cannot run in the driver.
+        orders: by unit, the order that its conditions run in, where that is not the written one.
     """
 
     number: int
@@ -39,3 +46,5 @@ class BoxCall:
     first_train: int
     end_train: int
     tuples: int
+    lane: Lane = "driver"
+    orders: tuple[tuple[int, tuple[int, ...]], ...] = field(default=(), compare=False)

@@ -8,6 +8,7 @@ from math import inf
 from typing import Any, Literal, get_args
 
 from headgate.errors import ConfigRefused, QueryRefused
+from headgate.model.plan import Lane
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.stream import NAME
 
@@ -123,13 +124,14 @@ class QueryStatistics:
     be above 1).
 
     `alone_s` is what a tuple cost when the query ran alone, 0 where that is not known: in company
-    it pays only its share of what several need.
+    it pays only its share of what several need. c̄ and o are those of the `lane` that it took last.
     """
 
     cost_s: float
     selectivity: float
     overhead_s: float = 0.0
     alone_s: float = 0.0
+    lane: Lane = "driver"
 
     def __post_init__(self) -> None:
         if not 0 < self.cost_s < inf:

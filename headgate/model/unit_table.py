@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headgate.errors import ConfigRefused
+from headgate.model.plan import LANES
 from headgate.model.query import QueryStatistics
 from headgate.model.units import Units, UnitShape
 
@@ -15,6 +16,7 @@ UnitTable = NDArray[np.void]
 UNIT = np.dtype(
     [
         ("ready", np.bool_),  # has tuples and does not run
+        ("lane", np.int8),  # place in LANES of the lane that o and c̄ are of
         ("query_class", np.int32),
         ("pending", np.int64),  # N
         ("amount", np.float64),  # N by what is expected of it: less than `pending` in fluid runs
@@ -64,6 +66,7 @@ class Unit(Protocol):
     bytes_in: float
     bytes_out: float
     ready: bool
+    lane: int
     pending: int
     amount: float
     head_arrived_at_s: float
@@ -108,7 +111,7 @@ def unit_table(
         figures = None if name is None else (known or {}).get(name)
         if figures is not None:
             row["selectivity"] = row["box_selectivity"] = figures.selectivity
-            row["overhead_s"] = figures.overhead_s
+            row["overhead_s"], row["lane"] = figures.overhead_s, LANES.index(figures.lane)
             row["tuple_cost_s"] = row["box_cost_s"] = figures.cost_s
             row["ideal_s"] = row["remaining_s"] = figures.overhead_s + figures.cost_s
         else:

@@ -286,14 +286,14 @@ class Headgate:
         roster.engine = self._engine = self._room.SparkEngine(
             self._session, network, roster.catalogue.schemas, self.state,
             rows=roster.rows, workers=self._workers, retention_s=self._retention_s,
-            limits=self._limits, lane=self._lane, reached=self._reached, deliver=roster.deliver,
-            call_timeout_s=self._call_timeout_s, share=self._share,
+            limits=self._limits, reached=self._reached, deliver=roster.deliver,
+            lane=self._lane or "driver", call_timeout_s=self._call_timeout_s, share=self._share,
         )  # fmt: skip
         try:
             new = Running(
                 self._engine, network, self.policy, self._rehearsed(progress), self.state,
                 workers=self._workers, train_tuples=self._train_tuples,
-                most_fused=self._most_fused, sharing=self._sharing,
+                most_fused=self._most_fused, sharing=self._sharing, lane=self._lane,
                 call_bytes=self._limits.memory_bytes / 8 / self._workers,
             )  # fmt: skip
             for name, handle in roster.handles.items():

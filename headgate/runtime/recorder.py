@@ -54,6 +54,7 @@ class Recorder:
             known=known,
             groups=() if scheduler.groups is None else tuple(scheduler.groups.tolist()),
             sharing=scheduler.sharing,
+            lane=scheduler.lane,
         )
         self.file.write_text(header_of(scheduler.network, settings), encoding="utf-8")
         self._turn: Turn | None = None

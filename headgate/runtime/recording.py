@@ -32,7 +32,7 @@ from headgate.model.events import (
 )
 from headgate.model.network import Network, Path
 from headgate.model.operator import Operator
-from headgate.model.plan import ALL, BoxCall
+from headgate.model.plan import ALL, BoxCall, Lane
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import Query, QueryClass, QueryStatistics
 from headgate.model.stream import Stream
@@ -76,6 +76,7 @@ class Settings:
     known: Mapping[str, QueryStatistics]
     groups: tuple[int, ...] = ()
     sharing: Sharing = "max"  # which is what runs did before it could be chosen
+    lane: Lane | None = None
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def line_of(turn: Turn) -> str:
     """Gives the line of one turn."""
     kind, *values = _event_data(turn.event, turn.exact)
     calls = [
-        [c.number, c.units, c.stream, c.first_train, c.end_train, c.tuples, at_s]
+        [c.number, c.units, c.stream, c.first_train, c.end_train, c.tuples, at_s, c.lane]
         for c, at_s in turn.calls
     ]
     return _line([kind, turn.event.at_s, values, turn.planned_at_s, calls])
@@ -262,8 +263,9 @@ class _Reader:
     def turn(self, line: Sequence[Any]) -> Turn:
         kind, at_s, values, planned_at_s, calls = line
         turn = Turn(self._event(kind, at_s, values), planned_at_s)
-        for number, units, stream, first, end, tuples, started_at_s in calls:
-            call = BoxCall(number, tuple(units), stream, first, end, tuples)
+        # Recordings of old do not have the lane of calls.
+        for number, units, stream, first, end, tuples, started_at_s, *lane in calls:
+            call = BoxCall(number, tuple(units), stream, first, end, tuples, *lane)
             self._calls[number] = call
             turn.calls.append((call, started_at_s))
         return turn
@@ -375,12 +377,17 @@ def _settings(data: Mapping[str, Any]) -> Settings:
     return Settings(**made)
 
 
-def _figures(known: Mapping[str, QueryStatistics]) -> dict[str, list[float]]:
-    return {name: [each.cost_s, each.selectivity, each.overhead_s] for name, each in known.items()}
-
-
-def _statistics(data: Mapping[str, Sequence[float]]) -> dict[str, QueryStatistics]:
+def _figures(known: Mapping[str, QueryStatistics]) -> dict[str, list[Any]]:
     return {
-        name: QueryStatistics(cost_s=cost_s, selectivity=selectivity, overhead_s=overhead_s)
-        for name, (cost_s, selectivity, overhead_s) in data.items()
+        name: [figures.cost_s, figures.selectivity, figures.overhead_s, figures.lane]
+        for name, figures in known.items()
+    }
+
+
+def _statistics(data: Mapping[str, Sequence[Any]]) -> dict[str, QueryStatistics]:
+    return {
+        name: QueryStatistics(
+            cost_s=cost_s, selectivity=selectivity, overhead_s=overhead_s, lane=(*lane, "driver")[0]
+        )
+        for name, (cost_s, selectivity, overhead_s, *lane) in data.items()
     }

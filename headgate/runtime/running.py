@@ -11,6 +11,7 @@ from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
 from headgate.model.events import Event, NetworkChanged, Overloaded, TuplesShed, units_in
 from headgate.model.network import Network
+from headgate.model.plan import LANES
 from headgate.model.query import QueryStatistics
 from headgate.model.unit_table import unit_table
 from headgate.model.units import units_of
@@ -196,6 +197,7 @@ class Running:
                 selectivity=float(row["box_selectivity"]),
                 overhead_s=float(row["overhead_s"]),
                 alone_s=alone_s.get(path.known_as, 0.0),
+                lane=LANES[row["lane"]],
             )
             for path, line, row in zip(
                 self.scheduler.network.paths,

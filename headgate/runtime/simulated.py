@@ -18,10 +18,10 @@ from headgate.model.units import Level, Sharing, units_of
 from headgate.policies import Policy, policies, policy_named
 from headgate.policies.registry import refuse_inside
 from headgate.runtime.observed import Listener, Observed
+from headgate.scheduler.feeds import feeds_of, follow
 from headgate.scheduler.loop import run
 from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.shedder import Shedder
-from headgate.scheduler.statistics import feeds_of, follow
 from headgate.simulation.engine import SimulationEngine
 from headgate.simulation.refusals import check_figures
 from headgate.simulation.run import Simulation, Switch

@@ -24,7 +24,8 @@ def explanation_of(handle: QueryHandle, roster: Roster, policy: str) -> Explanat
     units = catalogue.units_of(name)
     if handle.unit < 0:
         raise UnknownName(kind="query", name=name, known=roster.handles)
-    members, shape, sql, lane = roster.engine.way_of(handle.unit, run.pending(units[-1:]))
+    members, shape, sql = roster.engine.way_of(handle.unit)
+    planned = run.scheduler.lane_text(handle.unit, run.pending(units[-1:]))
     return replace(
         found,
         state=handle.state,
@@ -32,8 +33,8 @@ def explanation_of(handle: QueryHandle, roster: Roster, policy: str) -> Explanat
         shares_code_with=[each for each in members if each != name],
         shape=shape,
         group_sql=sql,
-        lane=lane,
-        order=roster.engine.order_of(handle.unit),
+        lane=roster.engine.lane_text(handle.unit, planned),
+        order=run.scheduler.order_text(handle.unit),
         statistics=_figures(handle),
         next_train=run.next_train(units[0]),
         behind=run.pending(units),

@@ -7,6 +7,7 @@ import numpy as np
 
 from headgate.errors import PlanRejected
 from headgate.model.events import (
+    ConditionSample,
     Event,
     Ints,
     NetworkChanged,
@@ -21,14 +22,16 @@ from headgate.model.events import (
     UnitFailed,
 )
 from headgate.model.network import Network
-from headgate.model.plan import ALL, BoxCall, Step
+from headgate.model.plan import ALL, BoxCall, Lane, Step
 from headgate.model.unit_table import UnitTable, grown
 from headgate.model.units import Sharing, units_of
 from headgate.policies.interface import Policy, State
+from headgate.scheduler.feeds import feeds_of
+from headgate.scheduler.filter_order import better_order, order_text
 from headgate.scheduler.fusion import fuse
 from headgate.scheduler.monitor import Monitor
 from headgate.scheduler.queues import StreamBuffer
-from headgate.scheduler.statistics import Statistics, feeds_of
+from headgate.scheduler.statistics import Statistics
 from headgate.scheduler.together import Together
 
 
@@ -47,6 +50,7 @@ class Scheduler:
         cursors: where each unit stands, for a run that resumes.
         groups: a number for every unit, the same for those whose code the engine shares.
         sharing: what units of a group are worth that stand at the same train.
+        lane: the lane of every call; None for the one that statistics expect to be quicker.
     """
 
     def __init__(
@@ -65,10 +69,13 @@ class Scheduler:
         cursors: Ints | None = None,
         groups: Sequence[int] = (),
         sharing: Sharing = "pdt",
+        lane: Lane | None = None,
     ) -> None:
         self.network, self.table, self.policy = network, table, policy
         self.workers, self.train_tuples, self.most_fused = workers, train_tuples, most_fused
-        self.statistics, self.call_bytes = statistics, call_bytes
+        self.statistics, self.call_bytes, self.lane = statistics, call_bytes, lane
+        self._orders: dict[int, tuple[int, ...]] = {}
+        """Orders of conditions that are not as written, by unit."""
         self.cursors = np.zeros(len(table), dtype=np.int64) if cursors is None else cursors
         self.groups = np.array(groups, dtype=np.int64) if len(groups) else None
         self._kin, self._together = self.groups, Together(sharing, most_fused)
@@ -146,6 +153,20 @@ class Scheduler:
         """What units of a group are worth that stand at the same train."""
         return self._together.sharing
 
+    def lane_text(self, unit: int, tuples: int) -> str:
+        """Return the lane that a call of a unit takes and why, for `explain`."""
+        if self.lane is not None or self.statistics is None:
+            return f"{self._lane_of((unit,), tuples)} for every call"
+        return self.statistics.lane_text((unit,), tuples)
+
+    def order_text(self, unit: int) -> str | None:
+        """Return the order of a unit's conditions and why; None where none was measured."""
+        figures = None if self.statistics is None else self.statistics.conditions(unit)
+        conditions = self.network.paths[unit].conditions
+        if figures is None or len(figures.cost_s) != len(conditions):
+            return None
+        return order_text(figures, conditions, self._orders.get(unit, range(len(conditions))))
+
     def passed(self, stream: int) -> int:
         """Gives the train that every consumer of a stream has passed; one that failed has not."""
         units = self._units_of_stream[stream]
@@ -221,6 +242,7 @@ class Scheduler:
         for unit, train in event.cursors.items():
             self.cursors[unit], self._idle[unit] = train, True
             self._out.discard(unit)
+            self._orders.pop(unit, None)
             self._delayed_until_s.pop(unit, None)  # of the query that had the number before
         for stream in sorted(event.first_trains):
             self.buffers.append(StreamBuffer(event.first_trains[stream]))
@@ -288,7 +310,10 @@ class Scheduler:
         buffer, first = self.buffers[stream], int(self.cursors[units[0]])
         end = buffer.train_after(first, min(tuples, self._most_tuples[stream]))
         end = end if stop is None else min(end, stop)
-        call = BoxCall(self._calls, units, stream, first, end, buffer.tuples(first, end))
+        taken = buffer.tuples(first, end)
+        lane = self._lane_of(units, taken)
+        orders = tuple((unit, self._orders[unit]) for unit in units if unit in self._orders)
+        call = BoxCall(self._calls, units, stream, first, end, taken, lane, orders)
         self._calls += 1
         self._running += 1
         self._idle[list(units)] = False
@@ -303,10 +328,26 @@ class Scheduler:
         self._idle[[unit for unit in done if unit not in self._out]] = True
         if self.statistics is not None:
             self.statistics.learn(self.table, event)
+            self._reorder(event.samples)
             self._figures += 1
         self._refresh(np.array(call.units))
         self.policy.hear(event)
         self.buffers[call.stream].drop(self.passed(call.stream))
+
+    def _lane_of(self, units: Sequence[int], tuples: int) -> Lane:
+        if self.lane is not None or self.statistics is None:
+            return self.lane or "driver"
+        return self.statistics.lane(units, tuples)
+
+    def _reorder(self, samples: Sequence[ConditionSample]) -> None:
+        """Choose the order of conditions again that were measured."""
+        for sample in samples:
+            unit, conditions = sample.unit, self.network.paths[sample.unit].conditions
+            figures = self.statistics.conditions(unit) if self.statistics is not None else None
+            if figures is not None and len(figures.cost_s) == len(conditions):
+                written = tuple(range(len(conditions)))
+                present = self._orders.get(unit, written)
+                self._orders[unit] = better_order(figures, conditions, present)
 
     def _refresh(self, units: Ints) -> None:
         """Brings pending, head and mean arrival and the cost of units of one stream up to date.

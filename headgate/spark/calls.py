@@ -133,7 +133,13 @@ class Calls:
         """A worker's turn: evaluates and commits, tells how it went."""
         began_s, call = time.perf_counter(), turn.task.call
         paths = tuple(self._queries.path_of(unit) for unit in turn.units)
-        work = Work(paths, call.first_train, call.end_train, call.tuples)
+        chosen = dict(call.orders)
+        orders = {
+            path.query.name: chosen[unit]
+            for unit, path in zip(turn.units, paths, strict=True)
+            if unit in chosen
+        }
+        work = Work(paths, call.first_train, call.end_train, call.tuples, call.lane, orders)
         lane = ""
         try:
             outputs, lane = self._executor.run(self._worker_session(turn.tag), work, turn)
@@ -143,9 +149,10 @@ class Calls:
             return  # abandoned, and settled
         turn.task.lane = lane or turn.task.lane
         turn.task.seconds += time.perf_counter() - began_s
-        self._settle(turn, outputs)
+        turn.task.committed_at_s = self._now_s()
         if not self.stopping:
-            self._executor.look_at_conditions(work)
+            turn.task.samples += self._executor.sampled(turn.units, work)
+        self._settle(turn, outputs)
 
     def _settle(self, turn: Turn, outputs: Sequence[Output | Exception]) -> None:
         """Takes in what a turn made; lets units that together took too long run each alone."""
@@ -160,7 +167,7 @@ class Calls:
             self._finish(task)
 
     def _finish(self, task: Task) -> None:
-        call, committed_at_s = task.call, self._now_s()
+        call, committed_at_s = task.call, task.committed_at_s or self._now_s()
         stopped = CallTimedOut(limit_s=self._call_timeout_s)
         outputs = [task.outcomes.get(unit, stopped) for unit in call.units]
         failed = [
@@ -186,7 +193,7 @@ class Calls:
             StepFinished(
                 self._now_s(), call, task.seconds, outs, responses,
                 failed=tuple(unit for unit, _ in failed), lane=task.lane,
-                instants=() if instants == outs else instants,
+                instants=() if instants == outs else instants, samples=tuple(task.samples),
             )
         )  # fmt: skip
         for unit in set(call.units).difference(unit for unit, _ in failed):

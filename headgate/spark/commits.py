@@ -1,7 +1,7 @@
 """Commits what a call made, all of it or nothing, exactly once."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path as File
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from headgate.errors import LogUnwritable, ResultsHidden, SinkBehind, SinkUnwritable
 from headgate.model.network import Path
+from headgate.model.plan import Lane
 from headgate.spark.files import flush_all
 from headgate.spark.journal import Derived, Journal, Result
 from headgate.spark.outputs import Output
@@ -27,6 +28,9 @@ class Work:
     first_train: int
     end_train: int
     tuples: int
+    lane: Lane = "driver"
+    orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Orders of conditions that are not as written, by query."""
 
 
 class Commits:

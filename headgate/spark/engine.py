@@ -78,7 +78,7 @@ class SparkEngine:
         state: the directory of log, journal and checkpoints.
         rows: for streams of format `python`, what gives their tuples.
         deliver: for queries with sinks of format `callback`, what takes their results.
-        lane: the way that every call takes, if it can; without it the cheaper one.
+        lane: the lane that queries are rehearsed on.
         share: between which queries equal parts run once.
         limits: what may be used of memory and of disk.
         call_timeout_s: how long a call may take; its query has failed then.
@@ -97,7 +97,7 @@ class SparkEngine:
         deliver: Mapping[str, Deliver] | None = None,
         workers: int = 2,
         retention_s: float = 3600.0,
-        lane: Lane | None = None,
+        lane: Lane = "driver",
         share: Share = "class",
         limits: Limits = NO_MORE,
         call_timeout_s: float = 300.0,
@@ -146,11 +146,13 @@ class SparkEngine:
             raise
         self._executor = Executor(
             self._own, self._journal, store.logs, self.sinks, reached,
-            driver_lane(own_session(session), state), lane, self.budget, store.timelines,
+            driver_lane(own_session(session), state), self.budget, store.timelines,
             self._derived, share=share,
         )  # fmt: skip
         self._windows_bytes = lambda: self._executor.windowed.memory_bytes
-        self.rehearsal = Rehearsal(self._own, self._executor, state / "rehearsal", call_timeout_s)
+        self.rehearsal = Rehearsal(
+            self._own, self._executor, state / "rehearsal", call_timeout_s, lane
+        )
         self._executor.arrange(network.paths, self.rehearsal.is_costly)
         self._intake = Intake(
             session, self._journal, state, rows={} if rows is None else rows, arrived=self._arrived,
@@ -212,23 +214,28 @@ class SparkEngine:
         self._derived.catch_up()
         self._intake.begin(self.members.streams, self._store.logs)
 
-    def way_of(self, unit: int, tuples: int) -> tuple[list[str], str, str, str]:
-        """Gives who shares a query's code and how, the SQL of all, and which lane tuples take."""
+    def way_of(self, unit: int) -> tuple[list[str], str, str]:
+        """Return the queries that share a query's code, how they do, and the SQL of all."""
         path = self.members.paths[unit]
         if path.runs_whole:
             members, shape = self._executor.shared_whole(path, self.members.alive)
-            if path.stateful is None:
-                why = self._executor.solo(path).lanes.why(tuples)
-                return members, shape, path.query.sql, why
-            lane = f"{self._executor.windowed.lane(path)}: {WAYS[path.stateful.mode]}"
-            return members, shape, path.query.sql, lane
-        prepared = self._executor.prepared(path)
-        group = prepared.group
-        return list(group.members), group.shape, group.text, prepared.lanes.why(tuples)
+            return members, shape, path.query.sql
+        group = self._executor.prepared(path).group
+        return list(group.members), group.shape, group.text
 
-    def order_of(self, unit: int) -> str | None:
-        """Says in which order a query's conditions run and why, where that was measured."""
-        return self._executor.orders.why(self.members.paths[unit])
+    def lane_text(self, unit: int, planned: str) -> str:
+        """Return the lane of a query and the reason, for `explain`.
+
+        Args:
+            planned: the lane that its next call is planned for, and why.
+        """
+        path = self.members.paths[unit]
+        if path.stateful is not None:
+            needs_job = self._executor.windowed.needs_job(path)
+            return f"{'job' if needs_job else planned.split()[0]}: {WAYS[path.stateful.mode]}"
+        whole = path.runs_whole
+        prepared = self._executor.solo(path) if whole else self._executor.prepared(path)
+        return "job: the plan cannot run in the driver" if prepared.needs_job else planned
 
     def change_policy(self, policy: Any) -> None:
         """Lets another policy decide from now on."""

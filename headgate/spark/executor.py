@@ -10,12 +10,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from headgate.model.events import ConditionSample
 from headgate.model.network import Path
 from headgate.model.plan import Lane, Share
 from headgate.spark.budget import Budget
 from headgate.spark.commits import Commits, Work
+from headgate.spark.condition_sampling import ConditionSampler
 from headgate.spark.derived import DerivedStreams
-from headgate.spark.filter_order import FilterOrders
 from headgate.spark.journal import Journal
 from headgate.spark.jvm.plan_runner import DriverLane
 from headgate.spark.jvm.plans import Parts, Plan
@@ -43,7 +44,6 @@ class Executor:
     of members.
 
     Args:
-        lane: the way that every call takes, if it can; without it the cheaper one.
         share: between which queries equal parts run once.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
@@ -56,29 +56,30 @@ class Executor:
         sinks: Mapping[str, FileSink],
         reached: Callable[[str], None],
         driver: DriverLane,
-        lane: Lane | None = None,
         budget: Budget | None = None,
         timelines: Mapping[str, Timeline] | None = None,
         derived: DerivedStreams | None = None,
         *,
         share: Share = "class",
     ) -> None:
-        self._session, self._lane, self._budget, self._share = session, lane, budget, share
+        self._session, self._budget, self._share = session, budget, share
         self.driver = driver
         self._journal, self._logs, self._sinks = journal, logs, sinks
         self._timelines, self._derived = {} if timelines is None else timelines, derived
-        self.windowed = WindowedQueries(self._timelines, logs, sinks, driver, lane, share)
+        self.windowed = WindowedQueries(self._timelines, logs, sinks, driver, share)
         self.commits = Commits(journal, sinks, reached, derived)
         self._shared: dict[str, Prepared] = {}
         self._alone: dict[str, Prepared] = {}
-        self._lock = threading.Lock()
+        self._lock, self._arranging = threading.Lock(), threading.Lock()
         self._taken_apart: dict[str, tuple[Path, Parts]] = {}
-        self.orders = FilterOrders(driver, self._parts)
+        self._orders: dict[str, tuple[int, ...]] = {}
+        self._sampler = ConditionSampler(driver, self._parts)
 
     def arrange(self, paths: Iterable[Path], costly: Callable[[Path], bool]) -> None:
         """Says anew which queries share their code."""
-        self._arranged, self._costly = list(paths), costly
-        self._rearrange()
+        with self._arranging:
+            self._arranged, self._costly = list(paths), costly
+            self._rearrange()
 
     def _rearrange(self) -> None:
         paths = self._arranged
@@ -180,8 +181,9 @@ class Executor:
         with self._lock:
             self._alone.pop(query, None)
             self._taken_apart.pop(query, None)
+            self._orders.pop(query, None)
         self.windowed.forget(query)
-        self.orders.forget(query)
+        self._sampler.forget(query)
 
     def renew(self, paths: Iterable[Path]) -> None:
         """Has the code of queries made anew."""
@@ -195,11 +197,13 @@ class Executor:
         session: SparkSession,
         paths: Sequence[Path],
         trains: Trains,
+        lane: Lane,
         check: Callable[[], None] = lambda: None,
     ) -> tuple[list[Output | Exception], Lane]:
-        """Gives every member's results, or why it has none; and the lane of most of them.
+        """Return every member's results, or why it has none; and the lane of most of them.
 
         Args:
+            lane: the lane that they take, but for those that need a job.
             check: raises when nothing more may begin.
         """
         parts: dict[int, tuple[Prepared, list[Path]]] = {}
@@ -213,25 +217,27 @@ class Executor:
                 continue
             if path.stateful is not None:
                 check()
-                found[name] = self.windowed.run(session, path, trains, known)
-                lanes.append(self.windowed.lane(path))
+                found[name] = self.windowed.run(session, lane, path, trains, known)
+                lanes.append("job" if self.windowed.needs_job(path) else lane)
                 continue
             prepared = self.solo(path) if len(paths) == 1 else self.prepared(path)
             parts.setdefault(id(prepared), (prepared, []))[1].append(path)
         for prepared, members in parts.values():
-            lanes.append(self._together(session, prepared, members, trains, found, check))
-        jobs = lanes.count("job")
-        lane: Lane = "job" if jobs * 2 > len(lanes) else "driver"
+            lanes.append(self._together(session, prepared, members, trains, lane, found, check))
+        taken: Lane = "job" if lanes.count("job") * 2 > len(lanes) else "driver"
         names = [path.query.name for path in paths]
-        return [found[twins.get(name, name)] for name in names], lane
+        return [found[twins.get(name, name)] for name in names], taken
 
-    def measure(self, session: SparkSession, path: Path, trains: Trains) -> float:
-        """Gives the seconds that one query takes alone; raises what it raises."""
+    def measure(
+        self, session: SparkSession, path: Path, trains: Trains, lane: Lane
+    ) -> tuple[float, Lane]:
+        """Return the seconds that one query takes alone, and its lane; raise what it raises."""
         prepared = self.solo(path)
-        prepared.prepare()
+        if lane == "driver":
+            prepared.prepare()
         began_s = time.perf_counter()
-        self._run(session, prepared, [path], trains)
-        return time.perf_counter() - began_s
+        _, taken = prepared.run_or_repeat(session, lane, trains, [path.query.name], "")
+        return time.perf_counter() - began_s, taken
 
     def _together(
         self,
@@ -239,33 +245,25 @@ class Executor:
         prepared: Prepared,
         members: list[Path],
         trains: Trains,
+        lane: Lane,
         found: dict[str, Output | Exception],
         check: Callable[[], None],
     ) -> Lane:
-        """Evaluates members at once or, should that fail, each alone."""
-        lane: Lane = "job"
+        """Evaluate members at once or, should that fail, each alone; return the lane."""
         check()
+        names = [path.query.name for path in members]
         try:
-            outputs, lane = self._run(session, prepared, members, trains)
-            found.update(zip([path.query.name for path in members], outputs, strict=True))
+            outputs, taken = prepared.run_or_repeat(session, lane, trains, names, "")
+            found.update(zip(names, outputs, strict=True))
+            return taken
         except Exception as error:
             if len(members) == 1:
-                found[members[0].query.name] = error
-                return lane
+                found[names[0]] = error
+                return "job"
             log.debug("%s queries failed together: %s", len(members), error)
             for path in members:
-                self._together(session, self.solo(path), [path], trains, found, check)
-        return lane
-
-    def _run(
-        self, session: SparkSession, prepared: Prepared, members: list[Path], trains: Trains
-    ) -> tuple[list[Output], Lane]:
-        names = [path.query.name for path in members]
-        prepared.prepare()
-        began_s = time.perf_counter()
-        outputs, lane = prepared.run_or_repeat(session, trains, names, "")
-        prepared.lanes.learn(lane, trains.tuples, time.perf_counter() - began_s)
-        return outputs, lane
+                self._together(session, self.solo(path), [path], trains, lane, found, check)
+        return "job"
 
     def run(
         self, session: SparkSession, work: Work, turn: Turn | None = None
@@ -273,13 +271,14 @@ class Executor:
         """Evaluates a call and commits what succeeded, all of it or nothing."""
         check = (lambda: None) if turn is None else turn.check
         stream, derived = work.paths[0].stream, self._derived
+        self._reorder(work)
         if derived is not None and derived.needs_numbers(work.paths):
             outputs, lane = produced(
                 self.evaluate, derived, self._journal, self.source(stream), session, work, check
             )
         else:
             trains = self.trains(stream, work.first_train, work.end_train, work.tuples)
-            outputs, lane = self.evaluate(session, work.paths, trains, check)
+            outputs, lane = self.evaluate(session, work.paths, trains, work.lane, check)
         if turn is not None:
             turn.commits()
         made = sum(each.table.nbytes for each in outputs if isinstance(each, Output))
@@ -288,24 +287,28 @@ class Executor:
         names = [path.query.name for path in work.paths]
         return [unwritten.get(name, out) for name, out in zip(names, outputs, strict=True)], lane
 
-    def look_at_conditions(self, work: Work) -> None:
-        """Has conditions of costly queries run in another order where that pays by now."""
-        paths = [
-            path
-            for path in work.paths
-            if len(path.conditions) > 1
-            and any(condition.calls for condition in path.conditions)
-            and self._costly(path)
-        ]
-        if not paths:
-            return
-        trains = self.trains(paths[0].stream, work.first_train, work.end_train, work.tuples)
-        changed = [path for path in paths if self.orders.look(path, work.tuples, trains.table)]
+    def sampled(self, units: Sequence[int], work: Work) -> list[ConditionSample]:
+        """Return samples of the conditions of costly queries of a call, if any is due."""
+        samples = []
+        for unit, path in zip(units, work.paths, strict=True):
+            conditions = path.conditions
+            if len(conditions) > 1 and any(c.calls for c in conditions) and self._costly(path):
+                trains = self.trains(path.stream, work.first_train, work.end_train, work.tuples)
+                samples.append(self._sampler.sample(unit, path, work.tuples, trains.table))
+        return [sample for sample in samples if sample is not None]
+
+    def _reorder(self, work: Work) -> None:
+        """Have conditions run in the order that a call asks for."""
+        changed = {
+            name: order for name, order in work.orders.items() if self._orders.get(name) != order
+        }
         if changed:
-            with self._lock:
-                for path in changed:
-                    self._alone.pop(path.query.name, None)
-            self._rearrange()
+            with self._arranging:
+                with self._lock:
+                    self._orders.update(changed)
+                    for name in changed:
+                        self._alone.pop(name, None)
+                self._rearrange()
 
     def _commit_good(
         self, work: Work, outputs: Sequence[Output | Exception]
@@ -337,17 +340,19 @@ class Executor:
         text = self._whole_text(path)
         plan = path.plan if text is None else path.plan.select(text)
         whole = WholeQuery(path.stream, plan, {path.query.name: 0}, path.query.sql)
-        return Prepared(None, whole, self.driver, self._lane)
+        return Prepared(None, whole, self.driver)
 
     def _prepare(self, part: Part) -> Prepared:
         paths = [member.path for member in part.members]
         parts = [member.parts for member in part.members]
         group = (constants_group if part.table else mask_group)(paths, parts)
-        return Prepared(part, group, self.driver, self._lane)
+        return Prepared(part, group, self.driver)
 
     def _ordered(self, path: Path) -> Parts:
         """Return the parts of a query, with its conditions in the order that pays."""
-        return self.orders.ordered(path, self._parts(path))
+        parts, order = self._parts(path), self._orders.get(path.query.name)
+        known = order is not None and len(order) == len(path.conditions)
+        return parts.ordered(order) if known and order is not None else parts
 
     def _parts(self, path: Path) -> Parts:
         """Return the parts of a query; those of a sink of text put out one column."""

@@ -1,4 +1,4 @@
-"""Queries that run as one plan, and what its calls cost."""
+"""Queries that run as one plan, on either lane."""
 
 import logging
 import threading
@@ -12,7 +12,6 @@ from headgate.model.window import ROW
 from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.errors import SPARK_ERRORS
 from headgate.spark.jvm.plan_runner import DriverLane, NeedsJob, PlanRunner
-from headgate.spark.lanes import Lanes
 from headgate.spark.outputs import Output
 from headgate.spark.sharing.constants_group import ConstantsGroup
 from headgate.spark.sharing.mask_group import MaskGroup
@@ -31,10 +30,10 @@ class Prepared:
         part: Part | None,
         group: MaskGroup | ConstantsGroup | WholeQuery,
         driver: DriverLane,
-        lane: Lane | None = None,
     ) -> None:
-        self.part, self.group, self.lanes = part, group, Lanes.new(lane)
-        self._driver = driver
+        self.part, self.group, self._driver = part, group, driver
+        self.needs_job = False
+        """Whether the plan cannot run in the driver, as far as is known."""
         self._runner: PlanRunner | None = None
         self._turn = threading.Lock()
 
@@ -42,12 +41,12 @@ class Prepared:
         """Return what runs the plan in the driver; None where there is nothing, or a job must."""
         with self._turn:
             plan = self.group.driver
-            if self._runner is None and self.lanes.driver_can and plan is not None:
+            if self._runner is None and not self.needs_job and plan is not None:
                 try:
                     self._runner = self._driver.prepare(plan)
                 except NeedsJob as error:
                     log.debug("queries run as jobs: %s", error)
-                    self.lanes.driver_can = False
+                    self.needs_job = True
             return self._runner
 
     def run(
@@ -66,22 +65,22 @@ class Prepared:
         return self._split(rows, rows, trains, names)
 
     def run_or_repeat(
-        self, session: SparkSession, trains: Trains, names: list[str], tag: str
+        self, session: SparkSession, lane: Lane, trains: Trains, names: list[str], tag: str
     ) -> tuple[list[Output], Lane]:
-        """Run on the cheaper lane; repeat as a job what the driver lane could not do.
+        """Run on a lane; repeat as a job what the driver lane could not do.
 
         If the job fails, too, the query is at fault, and its error is raised.
         """
-        self.prepare()
-        lane = self.lanes.choose(trains.tuples)
-        if lane == "job":
+        if lane == "driver":
+            self.prepare()
+        if lane == "job" or self.needs_job:
             return self.run(session, "job", trains, names, tag), "job"
         try:
             return self.run(session, "driver", trains, names, tag), "driver"
         except SPARK_ERRORS as error:
             outputs = self.run(session, "job", trains, names, tag)
             log.warning("queries run as jobs from now on, the driver lane failed: %s", error)
-            self.lanes.driver_can = False
+            self.needs_job = True
             return outputs, "job"
 
     def _split(

@@ -24,7 +24,7 @@ class Evaluate(Protocol):
     """Evaluates queries over trains: results or why there are none, and the lane of most."""
 
     def __call__(
-        self, session: SparkSession, paths: Sequence[Path], trains: Trains, check: Check
+        self, session: SparkSession, paths: Sequence[Path], trains: Trains, lane: Lane, check: Check
     ) -> tuple[list[Output | Exception], Lane]: ...
 
 
@@ -49,10 +49,10 @@ def produced(
     arrived_s = source.columns(first, end, [ARRIVED_AT])[ARRIVED_AT].to_numpy()
     together = [path for path in work.paths if not derived.takes_single_trains(path)]
     found: dict[str, Output | Exception] = {}
-    lane: Lane = "job"
+    lane: Lane = work.lane
     if together:
         trains = source.numbered(first, end, work.tuples)
-        outputs, lane = evaluate(session, together, trains, check)
+        outputs, lane = evaluate(session, together, trains, work.lane, check)
         for path, output in zip(together, outputs, strict=True):
             if isinstance(output, Output) and not path.runs_whole:
                 places = output.arrived_at_s.astype(np.int64)
@@ -65,18 +65,25 @@ def produced(
                 source.trains(number, number + 1, tuples)
                 for number, tuples in enumerate(counts, first)
             ]
-            found[path.query.name] = _one_by_one(evaluate, session, path, trains_of, check)
+            found[path.query.name] = _one_by_one(
+                evaluate, session, path, trains_of, work.lane, check
+            )
     return [found[path.query.name] for path in work.paths], lane
 
 
 def _one_by_one(
-    evaluate: Evaluate, session: SparkSession, path: Path, trains: list[Trains], check: Check
+    evaluate: Evaluate,
+    session: SparkSession,
+    path: Path,
+    trains: list[Trains],
+    lane: Lane,
+    check: Check,
 ) -> Output | Exception:
     """Evaluate a query over one train after the other; rows count as made of its first tuple."""
     outputs: list[Output] = []
     before = 0
     for train in trains:
-        ((output,), _) = evaluate(session, [path], train, check)
+        ((output,), _) = evaluate(session, [path], train, lane, check)
         if isinstance(output, Exception):
             return output
         outputs.append(replace(output, places=np.full(output.table.num_rows, before)))

@@ -1,9 +1,8 @@
-"""A rehearsal before the first tuple: warms the JVM up and measures what each query costs alone."""
+"""A rehearsal before the first tuple: warms up the JVM and times each query alone."""
 
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from math import inf
 from pathlib import Path as File
@@ -15,6 +14,7 @@ from pyspark.sql.types import DataType, NumericType, StructType
 
 from headgate.errors import CallTimedOut
 from headgate.model.network import Path
+from headgate.model.plan import Lane
 from headgate.model.query import QueryStatistics
 from headgate.model.stream import ARRIVED_AT
 from headgate.scheduler.statistics import PRIOR_SELECTIVITY
@@ -38,9 +38,6 @@ LEAST_S = 10.0
 LEAST_ROUNDS = 2
 """Code is generated in the first round, and measured in the second."""
 
-MORE_ROUNDS = 8
-"""How often queries are measured again, each alone, if there is time."""
-
 COSTLY_S, CHEAP_S = 5e-6, 2.5e-7
 """A query that costs more than the first a tuple is costly; most take less than the second."""
 
@@ -60,7 +57,7 @@ INVENTED = {
 
 
 def invent(session: SparkSession, schema: StructType, rows: int, folder: File) -> Trains:
-    """Gives a train of invented tuples of a schema, in a folder and in memory."""
+    """Return a train of invented tuples of a schema, in a folder and in memory."""
     columns = [
         _value(field.dataType).alias(field.name)
         for field in schema.fields
@@ -79,6 +76,7 @@ class Rehearsal:
     Args:
         folder: for the tuples.
         call_timeout_s: how long a call may take.
+        lane: the lane that queries are rehearsed on.
     """
 
     def __init__(
@@ -87,16 +85,16 @@ class Rehearsal:
         executor: Executor,
         folder: File,
         call_timeout_s: float = inf,
+        lane: Lane = "driver",
     ) -> None:
-        self._session, self._executor = session, executor
+        self._session, self._executor, self._lane = session, executor, lane
         self._folder, self._call_timeout_s = folder, call_timeout_s
         self._trains: dict[str, tuple[Trains, Trains]] = {}
-        self._least_s: dict[str, tuple[float, float]] = {}
         self.alone_s: dict[str, float] = {}
         """What a tuple costs queries that run alone."""
 
     def is_costly(self, path: Path) -> bool:
-        """Tells whether a query takes so long alone that others should not wait for it."""
+        """Return True if a query takes so long alone that others should not wait for it."""
         return self.alone_s.get(path.known_as, 0.0) > COSTLY_S
 
     def of_all(
@@ -106,11 +104,11 @@ class Rehearsal:
         budget_s: float,
         progress: Callable[[int, int], None],
     ) -> dict[str, QueryStatistics]:
-        """Measures new queries, then warms up what will run together; gives what is known of all.
+        """Time new queries, then warm up what will run together; return what is known of all.
 
-        Each is measured alone, as far as three quarters of the time allow. The others are measured
-        with those whose code they share; where that is so dear that a costly one must be among
-        them, they stay unknown.
+        Each is timed alone, as far as three quarters of the time allow. Of the others, the warm-up
+        says what they take with those whose code they share; where that is so much that a costly
+        one must be among them, they stay unknown.
 
         Args:
             recorded: what earlier runs have measured.
@@ -118,7 +116,7 @@ class Rehearsal:
         ends_at_s = time.perf_counter() + budget_s
         everything, paths = paths, [path for path in paths if path.stateful is None]
         self._invent(paths)
-        self.alone_s |= {name: each.alone_s for name, each in recorded.items()}
+        self.alone_s |= {name: figures.alone_s for name, figures in recorded.items()}
         new = [path for path in paths if path.known_as not in recorded]
         known, slow = self._alone(new, budget_s * 0.75, progress)
         self._executor.arrange(everything, self.is_costly)
@@ -129,7 +127,7 @@ class Rehearsal:
         return known
 
     def of_one(self, path: Path, budget_s: float) -> dict[str, QueryStatistics]:
-        """Measures one query alone; one with windows is measured as it runs."""
+        """Time one query alone; one with windows is measured as it runs."""
         if path.stateful is not None:
             return {}
         self._invent([path])
@@ -140,80 +138,84 @@ class Rehearsal:
     def _alone(
         self, paths: Sequence[Path], budget_s: float, progress: Callable[[int, int], None]
     ) -> tuple[dict[str, QueryStatistics], set[str]]:
-        """Gives each query's overhead and cost, as far as the time allows.
+        """Return each query's overhead and cost, as far as the time allows.
 
-        Selectivity on invented tuples means nothing, so it starts from its prior and is learned. A
-        query that fails on them (a cast, say) is left to be measured on real ones. So is one that
-        takes longer than all others may together: the second value names those.
+        All are warmed up before the first is timed: otherwise the first would look more expensive
+        than the last. Selectivity on invented tuples means nothing, so it starts from its prior and
+        is learned. A query that fails on them (a cast, say) is left to be measured on real ones. So
+        is one that takes longer than all others may together: the second value names those.
         """
         known: dict[str, QueryStatistics] = {}
         slow: set[str] = set()
-        ends_at_s = time.perf_counter() + budget_s
+        began_s = time.perf_counter()
+        warm_until_s, ends_at_s = began_s + budget_s * 0.75, began_s + budget_s
+        warm: list[Path] = []
+
+        def run(path: Path, step: Callable[[Callable[[], None]], None]) -> bool:
+            """Return True if a query ran; it is slow if it took too long."""
+            try:
+                self._within(ends_at_s, step)
+            except SPARK_ERRORS:
+                return False
+            except CallTimedOut as error:
+                self._give_up(path, error.limit_s)
+                slow.add(path.known_as)
+                return False
+            return True
+
         for number, path in enumerate(paths):
+            if time.perf_counter() > warm_until_s:
+                break
+            if run(path, partial(self._warm_up, path)):
+                warm.append(path)
+            progress(number + 1, len(paths))
+        for path in warm:
             if time.perf_counter() > ends_at_s:
                 break
-            name = path.known_as
-            try:
-                self._keep(name, self._within(ends_at_s, partial(self._measured, path)), known)
-            except SPARK_ERRORS:
-                pass
-            except CallTimedOut as error:
-                slow.add(name)
-                self.alone_s[name] = SLOW_S
-                self._executor.renew([path])
-                log.warning(
-                    "query '%s' took longer than %.3g s over %s invented tuples: it starts"
-                    " unmeasured, and alone; a call of it may take call_timeout_s, %g s",
-                    path.query.name, error.limit_s, MANY, self._call_timeout_s,
-                )  # fmt: skip
-            progress(number + 1, len(paths))
-        self._again([path for path in paths if path.known_as in known], known, ends_at_s)
+            run(path, partial(self._time, path, known))
         return known, slow
 
-    def _again(
-        self, paths: Sequence[Path], known: dict[str, QueryStatistics], ends_at_s: float
-    ) -> None:
-        """Measures queries once more, while there is time, and keeps the least.
-
-        The first were measured while the JVM was colder than for the last, so that they look dearer
-        beside them than they are.
-        """
-        for path in list(paths) * MORE_ROUNDS:
-            if time.perf_counter() > ends_at_s:
-                return
-            with suppress(CallTimedOut, *SPARK_ERRORS):
-                taken_s = self._within(ends_at_s, partial(self._measured, path))
-                self._keep(path.known_as, taken_s, known)
-
-    def _keep(
-        self, name: str, taken_s: tuple[float, float], known: dict[str, QueryStatistics]
-    ) -> None:
-        """Takes in what few and many tuples took, the least of all times each."""
-        before_s = self._least_s.get(name, taken_s)
-        few_s, many_s = self._least_s[name] = (
-            min(before_s[0], taken_s[0]), min(before_s[1], taken_s[1])
+    def _give_up(self, path: Path, limit_s: float) -> None:
+        self.alone_s[path.known_as] = SLOW_S
+        self._executor.renew([path])
+        log.warning(
+            "query '%s' took longer than %.3g s over %s invented tuples: it starts unmeasured, and"
+            " alone; a call of it may take call_timeout_s, %g s",
+            path.query.name, limit_s, MANY, self._call_timeout_s,
         )  # fmt: skip
-        cost_s = self.alone_s[name] = max(LEAST_COST_S, (many_s - few_s) / (MANY - FEW))
-        known[name] = QueryStatistics(
-            cost_s=cost_s, alone_s=cost_s, selectivity=PRIOR_SELECTIVITY, overhead_s=few_s
-        )
 
-    def _measured(self, path: Path, check: Callable[[], None]) -> tuple[float, float]:
-        """Gives the seconds of a query over few tuples and over many, each the lesser of two."""
-        few, many = self._trains[path.stream]
-        taken_s = []
-        for train in (few, few, few, many, many):  # the first generates code: none pays for it
+    def _warm_up(self, path: Path, check: Callable[[], None]) -> None:
+        """Run a query, so that its code is generated."""
+        for train in self._trains[path.stream]:
             check()
-            taken_s.append(self._executor.measure(self._session, path, train))
-        return min(taken_s[1:3]), min(taken_s[3:])
+            self._executor.measure(self._session, path, train, self._lane)
+
+    def _time(
+        self, path: Path, known: dict[str, QueryStatistics], check: Callable[[], None]
+    ) -> None:
+        """Time a query over few tuples and over many."""
+        taken_s = []
+        for train in self._trains[path.stream]:
+            check()
+            seconds, lane = self._executor.measure(self._session, path, train, self._lane)
+            taken_s.append(seconds)
+        few_s, many_s = taken_s
+        cost_s = self.alone_s[path.known_as] = _tuple_s(few_s, many_s)
+        known[path.known_as] = QueryStatistics(
+            cost_s=cost_s,
+            alone_s=cost_s,
+            selectivity=PRIOR_SELECTIVITY,
+            overhead_s=few_s,
+            lane=lane,
+        )
 
     def _together(
         self, paths: Sequence[Path], ends_at_s: float, check: Callable[[], None]
     ) -> dict[str, QueryStatistics]:
-        """Runs what will run together, over and over: the JVM needs some hundred runs to be quick.
+        """Run what will run together, over and over: the JVM needs some hundred runs to be quick.
 
-        Once at the least, so that no tuple waits for code to be generated. What takes too long is
-        left as it is. Gives each query's part of what its group costs.
+        At least once, so that no tuple waits for code to be generated. What takes too long is left
+        as it is. Return each query's part of what its group costs.
 
         Args:
             check: called now and then; raises when the start is to end.
@@ -243,7 +245,7 @@ class Rehearsal:
     def _timed(self, paths: list[Path], train: Trains, ends_at_s: float) -> tuple[float, str]:
         def run(check: Callable[[], None]) -> tuple[float, str]:
             began_s = time.perf_counter()
-            _, lane = self._executor.evaluate(self._session, paths, train, check)
+            _, lane = self._executor.evaluate(self._session, paths, train, self._lane, check)
             return time.perf_counter() - began_s, lane
 
         return self._within(ends_at_s, run)
@@ -253,7 +255,7 @@ class Rehearsal:
         return within(self._session.sparkContext, min(self._call_timeout_s, left_s), work)
 
     def _invent(self, paths: Sequence[Path]) -> None:
-        """Makes a train of few and a train of many tuples for every stream that is read."""
+        """Make a train of few and a train of many tuples for every stream that is read."""
         for stream in dict.fromkeys(path.stream for path in paths):
             schema, folder = self._executor.source(stream).schema, self._folder / stream
             self._trains[stream] = (
@@ -263,13 +265,12 @@ class Rehearsal:
 
     def _forget(self) -> None:
         self._trains.clear()
-        self._least_s.clear()
         remove(self._folder)
 
 
 def _parts(paths: Sequence[Path], few_s: float, many_s: float) -> dict[str, QueryStatistics]:
-    """Splits what a group costs among its members; nothing where a costly one may be among them."""
-    cost_s = max(LEAST_COST_S, (many_s - few_s) / (MANY - FEW))
+    """Split what a group costs among its members; nothing where a costly one may be among them."""
+    cost_s = _tuple_s(few_s, many_s)
     if cost_s > COSTLY_S + CHEAP_S * len(paths):
         return {}
     part = QueryStatistics(
@@ -278,6 +279,10 @@ def _parts(paths: Sequence[Path], few_s: float, many_s: float) -> dict[str, Quer
         overhead_s=few_s,
     )
     return {path.known_as: part for path in paths}
+
+
+def _tuple_s(few_s: float, many_s: float) -> float:
+    return max(LEAST_COST_S, (many_s - few_s) / (MANY - FEW))
 
 
 def _value(kind: DataType) -> Column:

@@ -45,7 +45,7 @@ class TextReader:
         plans, lines = Plans(own), StructType([StructField("line", StringType())])
         text = f"from_{self._kind}(line, {_quoted(ddl(own, fields))}, map({pairs})) AS parsed"
         plan = plans.of(plans.relation("lines", lines).selectExpr(text))
-        self._session, self._parse = own, SmallQuery(plan, driver_lane(own), None)
+        self._session, self._parse = own, SmallQuery(plan, driver_lane(own))
 
     def __call__(
         self, file: Path, schema: pa.Schema, whole: bool
@@ -61,7 +61,7 @@ class TextReader:
         split = elements_of if self._kind == "json" else lambda line: [line]
         pieces = [(at, each) for at, (_, line) in enumerate(numbered) for each in split(line)]
         lines = pa.table({"line": pa.array([piece for _, piece in pieces], "str")})
-        parsed = self._parse(self._session, {"lines": lines})
+        parsed = self._parse(self._session, "driver", {"lines": lines})
         columns = parsed.flatten()
         line_of = np.array([at for at, _ in pieces], dtype=np.int64)
         corrupt = np.unique(line_of[columns[f"parsed.{CORRUPT}"].is_valid().to_numpy()])

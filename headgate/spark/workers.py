@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from headgate.errors import CallTimedOut
+from headgate.model.events import ConditionSample
 from headgate.model.plan import BoxCall
 
 
@@ -20,6 +21,8 @@ class Task:
     outcomes: dict[int, Any] = field(default_factory=dict)
     lane: str = ""
     seconds: float = 0.0
+    committed_at_s: float | None = None
+    samples: list[ConditionSample] = field(default_factory=list)
 
 
 @dataclass(eq=False)

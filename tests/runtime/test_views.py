@@ -15,7 +15,7 @@ from headgate.runtime.drawing import drawn
 from headgate.runtime.explanation import explained
 from headgate.runtime.pipeline import simulated_parts
 from headgate.runtime.workload import workload
-from headgate.scheduler.statistics import feeds_of, follow
+from headgate.scheduler.feeds import feeds_of, follow
 
 CLASSES = {"N": 1, "H": 6, "C": 3}
 

@@ -8,6 +8,7 @@ import pytest
 
 from headgate.errors import PlanRejected
 from headgate.model.events import (
+    ConditionSample,
     NetworkChanged,
     Overloaded,
     QueryStopped,
@@ -17,7 +18,7 @@ from headgate.model.events import (
     UnitDelayed,
     UnitFailed,
 )
-from headgate.model.network import Network, Path
+from headgate.model.network import Condition, Network, Path
 from headgate.model.operator import Kind, Operator
 from headgate.model.plan import BoxCall, Step
 from headgate.model.query import Query, QueryClass
@@ -26,7 +27,7 @@ from headgate.model.unit_table import unit_table
 from headgate.model.units import units_of
 from headgate.policies import Policy, State, policy_named
 from headgate.scheduler.scheduler import Scheduler
-from headgate.scheduler.statistics import Statistics
+from headgate.scheduler.statistics import MOST_IN_DRIVER, Statistics
 
 
 def network_of(
@@ -375,3 +376,45 @@ def test_a_policy_hears_of_every_start_and_of_every_end() -> None:
     assert policy.heard == [
         ("StepStarted", 0), ("StepFinished", 0), ("StepStarted", 1), ("StepFinished", 1),
     ]  # fmt: skip
+
+
+def test_a_call_carries_the_lane_that_is_expected_to_be_quicker() -> None:
+    network = network_of(1)
+    table = unit_table(units_of(network), overhead_s=0.01)
+    scheduler = Scheduler(network, table, policy_named("rr"), statistics=Statistics(table))
+    for tuples, lane in ((10, "driver"), (MOST_IN_DRIVER + 1, "job"), (10, "driver")):
+        arrive(scheduler, tuples)
+        call = only(scheduler.plan(0.0))
+        assert call.lane == lane
+        seconds = 0.01 + 0.001 * tuples if lane == "driver" else 0.5
+        nothing = (np.zeros(0),)
+        scheduler.hear(StepFinished(0.0, call, seconds, (0,), nothing, lane=lane))
+    # A job has run by now, and takes much less a tuple.
+    arrive(scheduler, 10_000)
+    assert only(scheduler.plan(0.0)).lane == "job"
+
+
+def test_every_call_carries_the_lane_that_was_asked_for() -> None:
+    scheduler = scheduler_of(1, lane="job")
+    arrive(scheduler, 10)
+    assert only(scheduler.plan(0.0)).lane == "job"
+    assert scheduler.lane_text(0, 10) == "job for every call"
+
+
+def test_a_call_carries_the_order_of_conditions_that_costs_least() -> None:
+    network = network_of(2)
+    conditions = (Condition("f(a) > 1", True), Condition("b > 1", True))
+    paths = tuple(replace(path, conditions=conditions) for path in network.paths)
+    network = replace(network, paths=paths)
+    table = unit_table(units_of(network), overhead_s=0.01)
+    scheduler = Scheduler(network, table, Always(0), statistics=Statistics(table))
+    arrive(scheduler, 100)
+    call = only(scheduler.plan(0.0))
+    assert call.orders == ()
+    assert scheduler.order_text(0) is None
+    sample = ConditionSample(0, (100, 100), (50, 1), (1e-3, 1e-5))
+    nothing = (np.zeros(0),)
+    scheduler.hear(StepFinished(0.0, call, 0.1, (0,), nothing, samples=(sample,)))
+    arrive(scheduler, 100)
+    assert only(scheduler.plan(0.0)).orders == ((0, (1, 0)),)
+    assert str(scheduler.order_text(0)).startswith("b > 1 (passes 0.0196, 0.1 µs a tuple), then f")

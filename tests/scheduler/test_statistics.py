@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.model.events import StepFinished
-from headgate.model.plan import BoxCall
+from headgate.model.events import ConditionSample, StepFinished
+from headgate.model.plan import LANES, BoxCall, Lane
 from headgate.model.unit_table import UNIT, UnitTable
-from headgate.scheduler.statistics import Statistics
+from headgate.scheduler.statistics import MOST_IN_DRIVER, Statistics
 
 
 def new_units(count: int) -> UnitTable:
@@ -183,7 +183,7 @@ def test_a_query_that_rests_while_others_run_for_long_spoils_no_estimate() -> No
         max_size=20,
     )
 )
-def test_no_estimate_is_negative_and_shares_add_up_to_what_was_measured(
+def test_no_estimate_is_negative(
     calls: list[tuple[set[int], int, float]],
 ) -> None:
     table = new_units(4)
@@ -191,22 +191,81 @@ def test_no_estimate_is_negative_and_shares_add_up_to_what_was_measured(
     for members, tuples, seconds in calls:
         units = tuple(sorted(members))
         statistics.learn(table, call(units, tuples, seconds))
-        shares_s = statistics.shares_s(units, tuples, seconds)
-        assert shares_s.sum() == pytest.approx(seconds)
-        assert (shares_s > 0).all()
         assert (table["overhead_s"] > 0).all()
         assert (table["tuple_cost_s"] > 0).all()
         assert np.isfinite(table["cost_s"]).all()
 
 
-def test_the_dearer_member_of_a_fused_call_has_the_larger_share() -> None:
+def on(lane: Lane, units: tuple[int, ...], tuples: int, seconds: float) -> StepFinished:
+    return replace(call(units, tuples, seconds), lane=lane)
+
+
+def test_a_job_that_never_ran_is_not_thought_to_be_cheaper_for_long_queues() -> None:
+    table = new_units(1)
+    statistics = Statistics(table)
+    for tuples in (500, 2000, 8000) * 10:
+        statistics.learn(table, on("driver", (0,), tuples, 0.01 + tuples * 5e-5))
+    assert statistics.lane((0,), 50_000) == "driver"
+    assert "job" in statistics.lane_text((0,), 50_000)
+    assert "guess" in statistics.lane_text((0,), 50_000)
+    assert statistics.lane((0,), MOST_IN_DRIVER + 1) == "job"
+
+
+def test_a_lane_without_a_call_costs_a_unit_what_the_other_one_does() -> None:
     table = new_units(2)
     statistics = Statistics(table)
-    for tuples in (100, 10_000):
-        statistics.learn(table, call((0,), tuples, 0.1 + 1e-5 * tuples))
-        statistics.learn(table, call((1,), tuples, 0.1 + 4e-5 * tuples))
-    shares_s = statistics.shares_s((0, 1), 10_000, 0.6)
-    assert shares_s == pytest.approx([0.15, 0.45], rel=0.25)
+    for tuples in (500, 2000, 8000) * 10:
+        statistics.learn(table, on("driver", (0,), tuples, 0.01 + tuples * 5e-5))
+        statistics.learn(table, on("job", (1,), tuples, 0.1 + tuples * 2e-5))
+    for unit, cost_s in ((0, 5e-5), (1, 2e-5)):
+        more_s = statistics.expected_s((unit,), 10_000) - statistics.expected_s((unit,), 0)
+        assert more_s[0] == pytest.approx(more_s[1])
+        assert more_s[0] == pytest.approx(10_000 * cost_s, rel=0.25)
+
+
+def test_a_job_that_was_measured_to_be_cheaper_is_taken() -> None:
+    table = new_units(2)
+    statistics = Statistics(table)
+    for tuples in (500, 2000, 8000) * 10:
+        statistics.learn(table, on("driver", (0, 1), tuples, 0.01 + tuples * 5e-5))
+        statistics.learn(table, on("job", (0, 1), tuples, 0.1 + tuples * 1e-6))
+    assert statistics.lane((0, 1), 500) == "driver"
+    assert statistics.lane((0, 1), 50_000) == "job"
+
+
+def test_figures_are_those_of_the_lane_that_a_unit_took_last() -> None:
+    table = new_units(1)
+    statistics = Statistics(table)
+    for tuples in (500, 2000, 8000) * 10:
+        statistics.learn(table, on("driver", (0,), tuples, 0.01 + tuples * 5e-5))
+        statistics.learn(table, on("job", (0,), tuples, 0.1 + tuples * 1e-6))
+    assert LANES[table["lane"][0]] == "job"
+    assert table["overhead_s"][0] == pytest.approx(0.1, rel=0.25)
+    statistics.learn(table, on("driver", (0,), 500, 0.035))
+    assert LANES[table["lane"][0]] == "driver"
+    assert table["tuple_cost_s"][0] == pytest.approx(5e-5, rel=0.25)
+
+
+def test_figures_of_an_earlier_run_count_for_their_lane_only() -> None:
+    table = np.concatenate([known_unit(0.5), known_unit(0.5)])
+    table["overhead_s"], table["lane"] = (0.004, 0.2), (0, 1)
+    statistics = Statistics(table)
+    assert statistics.expected_s((), 0).tolist() == [0.004, 0.2]
+    assert "driver 1004.0 ms (measured), job 1200.0 ms (guess)" in statistics.lane_text((0,), 1000)
+    assert "driver 1004.0 ms (guess), job 1200.0 ms (measured)" in statistics.lane_text((1,), 1000)
+
+
+def test_samples_of_conditions_are_smoothed_over_windows_of_tuples() -> None:
+    table = known_unit(0.5)
+    statistics = Statistics(table)
+    assert statistics.conditions(0) is None
+    for passed, seconds in ((8, 2e-3), (98, 1e-3)):
+        sample = ConditionSample(0, (98, 98), (passed, 48), (seconds, 0.0))
+        statistics.learn(table, replace(call((0,), 100, 0.11), samples=(sample,)))
+    figures, kept = statistics.conditions(0), 0.825**0.98
+    assert figures is not None
+    assert figures.selectivity == pytest.approx((kept * 0.09 + (1 - kept) * 0.99, 0.49))
+    assert figures.cost_s == pytest.approx(((kept * 2e-3 + (1 - kept) * 1e-3) / 98, 1e-9))
 
 
 def test_a_segment_counts_what_follows_behind_it() -> None:

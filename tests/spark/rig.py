@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headgate.model.network import Path as QueryPath
+from headgate.model.plan import Lane
 from headgate.model.query import Query, Sink
 from headgate.model.stream import Stream
 from headgate.runtime.registration import segments_of
@@ -28,7 +29,7 @@ class Rig:
     """A log of one train, and an executor over it."""
 
     def __init__(
-        self, spark: SparkSession, folder: Path, lane: str, ddl: str, rows: Sequence[dict[str, Any]]
+        self, spark: SparkSession, folder: Path, lane: Lane, ddl: str, rows: Sequence[dict[str, Any]]
     ) -> None:
         self.session = own_session(spark)
         self.count = len(rows)
@@ -47,12 +48,12 @@ class Rig:
         self.driver = DriverLane(own_session(spark), folder)
         self.take_lane(lane)
 
-    def take_lane(self, lane: str, paths: Sequence[QueryPath] = ()) -> None:
+    def take_lane(self, lane: Lane, paths: Sequence[QueryPath] = ()) -> None:
         """Evaluate by one lane from now on, with code that is prepared anew."""
         self.lane = lane
         self.executor = Executor(
             self.session, self.journal, {"readings": self.log}, self.sinks, lambda point: None,
-            self.driver, lane,  # type: ignore[arg-type]
+            self.driver,
         )  # fmt: skip
         self.executor.arrange(paths, lambda path: False)
 
@@ -72,7 +73,7 @@ class Rig:
 
     def evaluate(self, paths: Sequence[QueryPath]) -> list[Output | Exception]:
         """Return what each path gives; where none fails, it was by the lane that is tested."""
-        outputs, lane = self.executor.evaluate(self.session, paths, self.trains)
+        outputs, lane = self.executor.evaluate(self.session, paths, self.trains, self.lane)
         if all(isinstance(output, Output) for output in outputs):
             assert lane == self.lane
         return outputs

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from headgate.model.network import Condition
-from headgate.spark.filter_order import Figures, best_order, expected_s
+from headgate.scheduler.filter_order import ConditionFigures, best_order, expected_s
 from headgate.spark.jvm.plans import Plans
 from headgate.spark.jvm.session import own_session
 
@@ -18,8 +18,8 @@ costs_s = st.floats(1e-9, 1e-3)
 three = st.tuples(st.tuples(parts, costs_s), st.tuples(parts, costs_s), st.tuples(parts, costs_s))
 
 
-def figures_of(found: tuple[tuple[float, float], ...]) -> Figures:
-    return Figures(tuple(each[0] for each in found), tuple(each[1] for each in found))
+def figures_of(found: tuple[tuple[float, float], ...]) -> ConditionFigures:
+    return ConditionFigures(tuple(each[0] for each in found), tuple(each[1] for each in found))
 
 
 @given(three)

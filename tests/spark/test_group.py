@@ -160,9 +160,9 @@ def test_a_python_function_goes_by_job_and_gives_the_same_rows(
         "plain": "SELECT Temp FROM readings",
     }
     paths = rig.paths(texts)
-    assert rig.executor.evaluate(rig.session, paths[:1], rig.trains)[1] == "job"
-    assert rig.executor.evaluate(rig.session, paths[1:], rig.trains)[1] == "driver"
-    half, plain = rig.executor.evaluate(rig.session, paths, rig.trains)[0]
+    assert rig.executor.evaluate(rig.session, paths[:1], rig.trains, "driver")[1] == "job"
+    assert rig.executor.evaluate(rig.session, paths[1:], rig.trains, "driver")[1] == "driver"
+    half, plain = rig.executor.evaluate(rig.session, paths, rig.trains, "driver")[0]
     assert isinstance(half, Output), half
     assert isinstance(plain, Output)
     assert half.table["h"].to_pylist() == [row["Temp"] // 2 for row in ROWS if row["Temp"] > 3]

@@ -21,34 +21,28 @@ MOST_ROWS = 200_000
 
 
 class SmallQuery:
-    """One plan, asked again and again over other rows of the same relations.
+    """One plan, asked again and again over other rows of the same relations."""
 
-    Args:
-        lane: `job` for every call, or the quicker.
-    """
-
-    def __init__(self, plan: Plan, driver: DriverLane, lane: Lane | None) -> None:
-        self.plan = plan
-        self._driver, self._can_run = driver, lane != "job"
+    def __init__(self, plan: Plan, driver: DriverLane) -> None:
+        self.plan, self._driver = plan, driver
+        self.needs_job = False
+        """Whether the plan cannot run in the driver, as far as is known."""
         self._runner: PlanRunner | None = None
         self._split: SplitPlan | None = None
         self._is_split = False
         self._turn = threading.Lock()
 
     @property
-    def lane(self) -> Lane:
-        """The way that small calls take."""
-        return "driver" if self._runner is not None or self._split is not None else "job"
-
-    @property
     def no_rows(self) -> pa.Table:
         """No results, of the right columns."""
         return self.plan.arrow_schema.empty_table()
 
-    def __call__(self, session: SparkSession, tables: Mapping[str, pa.Table]) -> pa.Table:
+    def __call__(
+        self, session: SparkSession, lane: Lane, tables: Mapping[str, pa.Table]
+    ) -> pa.Table:
         """Return the rows that come out."""
         small = sum(table.num_rows for table in tables.values()) <= MOST_ROWS
-        runner = self._prepared() if small else None
+        runner = self._prepared() if small and lane == "driver" else None
         if runner is None:
             return self._by_job(session, tables)
         try:
@@ -57,13 +51,13 @@ class SmallQuery:
             rows = self._by_job(session, tables)  # which fails, too, where a row is at fault
             log.warning("a query runs as jobs from now on, the driver lane failed: %s", error)
             with self._turn:
-                self._runner, self._can_run = None, False
+                self._runner, self.needs_job = None, True
             return rows
 
     def split(self) -> SplitPlan | None:
         """Return the plan as partial aggregates and their merger; None where it has none."""
         with self._turn:
-            if not self._is_split and self._can_run:
+            if not self._is_split and not self.needs_job:
                 try:
                     self._split = self._driver.split(self.plan)
                 except NeedsJob as error:
@@ -73,12 +67,12 @@ class SmallQuery:
 
     def _prepared(self) -> PlanRunner | None:
         with self._turn:
-            if self._runner is None and self._can_run:
+            if self._runner is None and not self.needs_job:
                 try:
                     self._runner = self._driver.prepare(self.plan)
                 except NeedsJob as error:
                     log.debug("a query runs as jobs: %s", error)
-                    self._can_run = False
+                    self.needs_job = True
             return self._runner
 
     def _by_job(self, session: SparkSession, tables: Mapping[str, pa.Table]) -> pa.Table:

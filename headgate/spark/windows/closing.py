@@ -52,23 +52,26 @@ class ClosingWindows:
         self._of_no_rows: pa.Table | None = None
 
     @property
-    def lane(self) -> Lane:
-        """The way that small calls take."""
-        return (self._at_once or self._one)[1].lane
+    def needs_job(self) -> bool:
+        """Whether the query cannot run in the driver, as far as is known."""
+        return (self._at_once or self._one)[1].needs_job
 
-    def __call__(self, session: SparkSession, first: int, end: int, known: object = None) -> Output:
+    def __call__(
+        self, session: SparkSession, lane: Lane, first: int, end: int, known: object = None
+    ) -> Output:
         """Return what the timeline's trains first, ..., end − 1 bring."""
         before = self._timeline.watermark(first, self._axis)
         after = self._timeline.watermark(end, self._axis)
         if after <= before:
             return self._none()
         if self._at_once is not None:
-            return self._all(session, self._at_once, first, end, before, after)
-        return self._each(session, first, end, before, after)
+            return self._all(session, lane, self._at_once, first, end, before, after)
+        return self._each(session, lane, first, end, before, after)
 
     def _all(
         self,
         session: SparkSession,
+        lane: Lane,
         way: tuple[Results, SmallQuery],
         first: int,
         end: int,
@@ -78,7 +81,7 @@ class ClosingWindows:
         """Compute all windows that have closed at once, from panes or from their tuples."""
         results, query = way
         (source,) = self._how.inputs
-        split = None if self._always else query.split()
+        split = query.split() if lane == "driver" and not self._always else None
         if split is not None:
             panes = self._share(
                 split.key,
@@ -101,15 +104,16 @@ class ClosingWindows:
         table = table.append_column(
             WINDOW, window_column(ends, source.window.size, self._kind(source))
         )
-        rows = query(session, {source.view: table})
+        rows = query(session, lane, {source.view: table})
         output = self._closed(results, rows, first, end)
         if not self._always:
             return output
-        return self._with_left_out(session, results, rows, output, ends, first, end)
+        return self._with_left_out(session, lane, results, rows, output, ends, first, end)
 
     def _with_left_out(
         self,
         session: SparkSession,
+        lane: Lane,
         results: Results,
         rows: pa.Table,
         output: Output,
@@ -125,7 +129,7 @@ class ClosingWindows:
         outputs = [output]
         one, query = self._one
         for close in missing.tolist():
-            rows = query(session, self._tables({}, close))
+            rows = query(session, lane, self._tables({}, close))
             outputs.append(
                 self._arrived(one.visible(rows), np.full(rows.num_rows, close), first, end)
             )
@@ -136,7 +140,9 @@ class ClosingWindows:
         places = np.concatenate([each.places for each in outputs if each.places is not None])
         return Output(table, arrived_s, len(closed), places)
 
-    def _each(self, session: SparkSession, first: int, end: int, before: int, after: int) -> Output:
+    def _each(
+        self, session: SparkSession, lane: Lane, first: int, end: int, before: int, after: int
+    ) -> Output:
         """Compute the windows that have closed one after the other."""
         results, query = self._one
         sources = [
@@ -151,7 +157,7 @@ class ClosingWindows:
                 each.view: rows.table.take(tuples[ends == close])
                 for each, rows, tuples, ends in sources
             }
-            table = query(session, self._tables(views, close))
+            table = query(session, lane, self._tables(views, close))
             tables.append(results.visible(table))
             closes.append(np.full(table.num_rows, close))
         if not tables:

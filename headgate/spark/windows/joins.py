@@ -45,12 +45,12 @@ class Pairs:
         self._axis: Axis = stateful.inputs[0].window.axis
 
     @property
-    def lane(self) -> Lane:
-        """The way that small calls take."""
-        return self._query.lane
+    def needs_job(self) -> bool:
+        """Whether the query cannot run in the driver, as far as is known."""
+        return self._query.needs_job
 
     def __call__(
-        self, session: SparkSession, first: int, end: int, known: dict[Any, Any]
+        self, session: SparkSession, lane: Lane, first: int, end: int, known: dict[Any, Any]
     ) -> Output:
         """Return what the timeline's trains first, ..., end − 1 bring.
 
@@ -83,7 +83,7 @@ class Pairs:
                 for number, read in enumerate(rows)
             ]  # fmt: skip
             if all(some.any() for _, some in chosen):
-                joined = self._joined(session, rows, chosen, known)
+                joined = self._joined(session, lane, rows, chosen, known)
                 tables.append(self._with(joined, range(len(inputs))))
                 places.append(self._last(tables[-1]))
         for side in _OUTER.get(self._how.join, ()):
@@ -93,7 +93,7 @@ class Pairs:
             if closes.any():
                 chosen = [("all", read.new | True) for read in rows]
                 chosen[side] = f"closes {inputs[side].window.size}", closes
-                tables.append(self._with(self._joined(session, rows, chosen, known), [side]))
+                tables.append(self._with(self._joined(session, lane, rows, chosen, known), [side]))
                 places.append(self._last(tables[-1]) + inputs[side].window.size)
         if not sum(table.num_rows for table in tables):
             return Output(self._results.visible(self._query.no_rows), np.zeros(0))
@@ -104,6 +104,7 @@ class Pairs:
     def _joined(
         self,
         session: SparkSession,
+        lane: Lane,
         rows: Sequence[Rows],
         chosen: Sequence[tuple[str, NDArray[np.bool_]]],
         known: dict[Any, Any],
@@ -117,7 +118,7 @@ class Pairs:
                 table = self._placed(read.table, number, read.place)
                 known[key] = table.filter(pa.array(wanted))
             views[each.view] = known[key]
-        return self._query(session, views)
+        return self._query(session, lane, views)
 
     def _others(self, number: int) -> tuple[str, ...]:
         """Return the other streams whose tuple counts an input needs.

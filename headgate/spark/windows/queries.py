@@ -36,7 +36,6 @@ class WindowedQueries:
 
     Args:
         driver: where plans run without a job.
-        lane: `job` for every call, or the quicker.
         share: between which queries equal parts run once: the panes of what they aggregate.
             Prepared plans they have in common whatever it is, unless it is `none`.
     """
@@ -47,11 +46,10 @@ class WindowedQueries:
         logs: Mapping[str, StreamLog],
         sinks: Mapping[str, FileSink],
         driver: DriverLane,
-        lane: Lane | None,
         share: Share,
     ) -> None:
         self._timelines, self._logs, self._sinks = timelines, logs, sinks
-        self._driver, self._lane, self._share = driver, lane, share
+        self._driver, self._share = driver, share
         self._queries: dict[str, Computation] = {}
         # A prepared plan lives as long as a query has it.
         self._plans: WeakValueDictionary[tuple[object, ...], SmallQuery] = WeakValueDictionary()
@@ -60,7 +58,12 @@ class WindowedQueries:
         self._lock = threading.Lock()
 
     def run(
-        self, session: SparkSession, path: Path, trains: Trains, known: dict[Any, Any]
+        self,
+        session: SparkSession,
+        lane: Lane,
+        path: Path,
+        trains: Trains,
+        known: dict[Any, Any],
     ) -> Output | Exception:
         """Return what trains of its timeline bring a query, or why that cannot be told.
 
@@ -75,14 +78,14 @@ class WindowedQueries:
                 if name not in self._queries:
                     self._queries[name] = self._new(path, path.stateful)
                 computation = self._queries[name]
-            return computation(session, trains.first, trains.end, known)
+            return computation(session, lane, trains.first, trains.end, known)
         except Exception as error:
             return error
 
-    def lane(self, path: Path) -> Lane:
-        """Return the way that small calls of a query take."""
+    def needs_job(self, path: Path) -> bool:
+        """Return True if it is known that a query cannot run in the driver."""
         computation = self._queries.get(path.query.name)
-        return "job" if computation is None else computation.lane
+        return computation is not None and computation.needs_job
 
     def with_panes_of(self, query: str) -> list[str]:
         """Return the queries that have a query's panes, itself among them; none if it has none."""
@@ -125,7 +128,7 @@ class WindowedQueries:
         match how.plans:
             case SessionPlans(ended, every):
                 results, query = way(ended)
-                all_sessions = SmallQuery(every, self._driver, self._lane)
+                all_sessions = SmallQuery(every, self._driver)
                 return Sessions(how, timeline, self._nothing, results, query, all_sessions)
             case WindowPlans(one, at_once, always):
                 together = way(at_once) if at_once is not None and how.mode == "windows" else None
@@ -148,7 +151,7 @@ class WindowedQueries:
         key = (plan.key, text, names, path.query.apply, path.stream, *own)
         query = self._plans.get(key)
         if query is None:
-            query = self._plans[key] = SmallQuery(results.plan, self._driver, self._lane)
+            query = self._plans[key] = SmallQuery(results.plan, self._driver)
         return query
 
     def _panes_of(self, path: Path, key: int, make: Callable[[], Panes]) -> Panes:

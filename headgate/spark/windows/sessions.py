@@ -49,11 +49,13 @@ class Sessions:
         self._open_tuples = 0
 
     @property
-    def lane(self) -> Lane:
-        """The way that small calls take."""
-        return self._query.lane
+    def needs_job(self) -> bool:
+        """Whether the query cannot run in the driver, as far as is known."""
+        return self._query.needs_job
 
-    def __call__(self, session: SparkSession, first: int, end: int, known: object = None) -> Output:
+    def __call__(
+        self, session: SparkSession, lane: Lane, first: int, end: int, known: object = None
+    ) -> Output:
         """Return what the timeline's trains first, ..., end − 1 bring: sessions that have ended."""
         before, after = self._timeline.watermark(first), self._timeline.watermark(end)
         since = self._timeline.open_sessions.since(self._how, first)
@@ -63,11 +65,11 @@ class Sessions:
         assert rows is not None
         # What lies at the watermark or beyond it can be in no session that has ended.
         views = self._views(rows.table.filter(pa.array(rows.place < after)))
-        table = self._query(session, views)
+        table = self._query(session, lane, views)
         sessions = table.column(table.num_columns - 1)
         ends = window_bound(sessions, "end")
         if len(rows.place) > 2 * self._open_tuples + FEW:
-            every = self._every(session, views).column(0)
+            every = self._every(session, lane, views).column(0)
             starts, lasts = window_bound(every, "start"), window_bound(every, "end")
             since = self._tell(starts[lasts >= after], end, after)
             self._open_tuples = int((rows.place >= since).sum())

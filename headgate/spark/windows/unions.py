@@ -32,11 +32,13 @@ class Union:
         self._results, self._query = results, query
 
     @property
-    def lane(self) -> Lane:
-        """The way that small calls take."""
-        return self._query.lane
+    def needs_job(self) -> bool:
+        """Whether the query cannot run in the driver, as far as is known."""
+        return self._query.needs_job
 
-    def __call__(self, session: SparkSession, first: int, end: int, known: object = None) -> Output:
+    def __call__(
+        self, session: SparkSession, lane: Lane, first: int, end: int, known: object = None
+    ) -> Output:
         """Return what the timeline's trains first, ..., end − 1 bring."""
         before, after = self._timeline.watermark(first), self._timeline.watermark(end)
         views, some = {}, False
@@ -50,7 +52,7 @@ class Union:
                 views[each.view] = _timed(rows.table, rows.place).filter(pa.array(passed))
         if not some:
             return Output(self._results.visible(self._query.no_rows), np.zeros(0))
-        table = self._query(session, views)
+        table = self._query(session, lane, views)
         times = numbers_of(self._results.hidden(table, TIME))
         order = np.argsort(times, kind="stable")
         marks, arrived_s = self._timeline.closing(first, end, "time")

@@ -1,0 +1,50 @@
+"""What a producer's figures count of the units that read its stream."""
+
+from collections.abc import Mapping
+
+from headgate.model.unit_table import UnitTable
+from headgate.model.units import Units
+
+
+def follow(table: UnitTable, feeds: Mapping[int, tuple[int, ...]]) -> None:
+    """Count what follows behind a producer: S is a product, c̄ weighted by what goes on.
+
+    T is that of the whole way, for every unit of it.
+
+    Args:
+        table: with what each unit is by itself.
+        feeds: the units that read what others make, in order (`feeds_of`).
+    """
+    for unit, fed in reversed([*feeds.items()]):
+        row, after = table[unit], list(fed)
+        passes = float(row["box_selectivity"])
+        row["selectivity"] = passes * table["selectivity"][after].sum()
+        row["tuple_cost_s"] += passes * table["tuple_cost_s"][after].sum()
+        row["remaining_s"] += table["remaining_s"][after].max()
+        row["ideal_s"] = row["remaining_s"]
+    for unit, fed in feeds.items():
+        spent_s = table["ideal_s"][unit] - table["remaining_s"][list(fed)].max()
+        for reader in fed:  # of several ways to it the longest counts
+            whole_s = spent_s + table["remaining_s"][reader]
+            table["ideal_s"][reader] = max(whole_s, table["ideal_s"][reader])
+
+
+def feeds_of(units: Units) -> dict[int, tuple[int, ...]]:
+    """Return the units that read what others make, by unit, each before those that it feeds."""
+    feeds = {shape.number: shape.feeds for shape in units.shapes if shape.feeds}
+    return {unit: feeds[unit] for unit in _in_order(feeds)}
+
+
+def _in_order(feeds: Mapping[int, tuple[int, ...]]) -> list[int]:
+    """Return the units that feed others, each before those that it feeds."""
+    order: dict[int, None] = {}
+
+    def add(unit: int) -> None:
+        if unit in feeds and unit not in order:
+            for fed in feeds[unit]:
+                add(fed)
+            order[unit] = None
+
+    for unit in sorted(feeds):
+        add(unit)
+    return [*reversed(order)]
