@@ -25,12 +25,17 @@ from settings import settings_of
 QUERIES, FILES, ROWS, REPEATS = 50, 40, 10_000, 2
 
 
-def measurements(folder: Path) -> Iterator[Measurement]:
+def write_source(folder: Path) -> None:
+    """Write the tuples that wait, as files."""
     source = folder / "source"
     source.mkdir()
     for number in range(FILES):
         batch = sensor_readings(1, number * ROWS, np.arange(ROWS) / 1e4 + number)
         pq.write_table(pa.Table.from_batches([batch]), source / f"{number:06d}.parquet")
+
+
+def measurements(folder: Path) -> Iterator[Measurement]:
+    write_source(folder)
     tuples = FILES * ROWS
     best = {}
     for side in ("headgate", "job"):
