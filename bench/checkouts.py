@@ -95,6 +95,12 @@ def calls_part(folder: Path, checkout: Path) -> Figures:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
+def joins_part(folder: Path, checkout: Path) -> Figures:
+    """Return the seconds that queries take which join the same streams."""
+    done = run([str(HERE / "bench" / "shared_joins.py")], checkout)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
 def run(command: list[str], checkout: Path) -> subprocess.CompletedProcess[str]:
     """Run a script with the package and the benchmarks of a checkout."""
     paths = os.pathsep.join([str(checkout), str(checkout / "bench")])
@@ -113,6 +119,7 @@ PARTS: dict[str, Callable[[Path, Path], Figures]] = {
     "50 queries": lambda folder, checkout: stream_part("demo", 50, folder, checkout),
     "500 distinct": lambda folder, checkout: stream_part("distinct", 500, folder, checkout),
     "saturation": saturation_part,
+    "joins": joins_part,
     **{
         f"CQC {name}": lambda folder, checkout, name=name: stream_part(
             f"cqc-{name}", 21, folder, checkout
