@@ -11,6 +11,7 @@ from headgate.model.plan import Lane
 from headgate.model.window import ROW
 from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.errors import SPARK_ERRORS
+from headgate.spark.jvm.failing_row import blamed
 from headgate.spark.jvm.plan_runner import DriverLane, NeedsJob, PlanRunner
 from headgate.spark.lanes import Lanes
 from headgate.spark.outputs import Output
@@ -72,14 +73,19 @@ class Prepared:
 
         If the job fails, too, the query is at fault, and its error is raised.
         """
-        self.prepare()
+        runner = self.prepare()
         lane = self.lanes.choose(trains.tuples)
         if lane == "job":
             return self.run(session, "job", trains, names, tag), "job"
         try:
             return self.run(session, "driver", trains, names, tag), "driver"
         except SPARK_ERRORS as error:
-            outputs = self.run(session, "job", trains, names, tag)
+            try:
+                outputs = self.run(session, "job", trains, names, tag)
+            except SPARK_ERRORS as again:
+                row = None if runner is None else runner.failing_row
+                number = None if row is None else trains.number_of(row.number)
+                raise blamed(error, again, row, self.group.stream, number) from error
             log.warning("queries run as jobs from now on, the driver lane failed: %s", error)
             self.lanes.driver_can = False
             return outputs, "job"

@@ -107,6 +107,8 @@ public class PlanRunner {
   private StructType schema;
   private Properties properties;
   private boolean streams;
+  private boolean subqueries;
+  private final Map failingRows = new ConcurrentHashMap();
   private String explanation;
   private SparkPlan physical;
   private int windowPlace = -1;
@@ -483,7 +485,7 @@ public class PlanRunner {
 
   /** Prepare a physical plan that has the output of its own. */
   private void start(SparkPlan runnable) {
-    streams = isStreaming(runnable);
+    streams = isStreaming(runnable) && !subqueries && scans.size() == 1;
     explanation = runnable.toString();
     rows = runnable.execute();
     partition = only(rows);
@@ -551,6 +553,7 @@ public class PlanRunner {
           }
           return otherwise.apply(node);
         }
+        subqueries = true;
         ScalarSubquery subquery = (ScalarSubquery) node;
         SparkPlan plan =
             QueryExecution$.MODULE$.createSparkPlan(
@@ -782,7 +785,7 @@ public class PlanRunner {
     }
   }
 
-  /** Return true if each row leaves the plan before the next is read. */
+  /** Return true if each row leaves the plan before the next is read, so that it is to blame. */
   private static boolean isStreaming(SparkPlan plan) {
     String name = plan.getClass().getSimpleName();
     boolean passes = name.equals("ProjectExec") || name.equals("FilterExec")
@@ -829,15 +832,10 @@ public class PlanRunner {
     return explanation;
   }
 
-  /** Return true if an error of a call belongs to the row that was read last. */
-  public boolean streams() {
-    return streams;
-  }
-
-  /** Return the number of the row that was read last, of the only view of a streaming plan. */
-  public long lastRow() {
-    View view = (View) scans.values().iterator().next();
-    return ((Scan) view.scans.get(0)).row;
+  /** Return the row at which a call has failed; -1 where rows do not pass singly. Asked once. */
+  public long failingRow(String tag) {
+    Long row = (Long) failingRows.remove(tag);
+    return row == null ? -1 : row.longValue();
   }
 
   /**
@@ -886,6 +884,10 @@ public class PlanRunner {
       }
     } catch (Throwable error) {
       failure = error;
+      if (streams) {
+        View view = (View) scans.values().iterator().next();
+        failingRows.put(tag, Long.valueOf(((Scan) view.scans.get(0)).row));
+      }
       throw error;
     } finally {
       RUNNING.remove(tag);

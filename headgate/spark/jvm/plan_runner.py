@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from threading import local
 from typing import Any
 from uuid import uuid4
 
@@ -10,6 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
+from headgate.spark.jvm.failing_row import FailingRow
 from headgate.spark.jvm.java_classes import java_class
 from headgate.spark.jvm.plans import Plan, struct_of
 from headgate.spark.jvm.row_files import (
@@ -112,6 +114,7 @@ class PlanRunner:
         self._java, self.arrow_schema, self._folders = java, schema, places
         lines = [line.split("\t") for line in java.reads().splitlines()]
         self._reads = [(view, columns) for view, *columns in lines]
+        self._failed = local()
 
     def reads(self, view: str, column: str = "") -> bool:
         """Return True if the plan reads a relation or, where one is named, a column of it."""
@@ -143,13 +146,21 @@ class PlanRunner:
         with row_files(folder, len(inputs) + 1) as (output, *names):
             for name, table in zip(names, inputs, strict=True):
                 write_rows(name, table)
-            self._java.run("\n".join(names), output, tag or uuid4().hex)
+            tag = tag or uuid4().hex
+            try:
+                self._java.run("\n".join(names), output, tag)
+            except SPARK_ERRORS:
+                number = int(self._java.failingRow(tag))
+                row = FailingRow.of(self._reads[0][0], inputs[0], number) if number >= 0 else None
+                self._failed.row = row
+                raise
             return read_rows(output, self.arrow_schema)
 
     @property
-    def failing_row(self) -> int | None:
-        """The row at which the last call failed; None where rows do not pass one by one."""
-        return int(self._java.lastRow()) if self._java.streams() else None
+    def failing_row(self) -> FailingRow | None:
+        """The row at which this thread's last failure was; None where rows do not pass singly."""
+        row: FailingRow | None = getattr(self._failed, "row", None)
+        return row
 
     @property
     def explanation(self) -> str:

@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 from headgate.model.plan import Lane
 from headgate.spark.jvm.arrow_frames import collected, frame_of
 from headgate.spark.jvm.errors import SPARK_ERRORS
+from headgate.spark.jvm.failing_row import blamed
 from headgate.spark.jvm.plan_runner import DriverLane, NeedsJob, PlanRunner, SplitPlan
 from headgate.spark.jvm.plans import Plan
 
@@ -25,10 +26,17 @@ class SmallQuery:
 
     Args:
         lane: `job` for every call, or the quicker.
+        streams: the streams of relations, for the messages of errors.
     """
 
-    def __init__(self, plan: Plan, driver: DriverLane, lane: Lane | None) -> None:
-        self.plan = plan
+    def __init__(
+        self,
+        plan: Plan,
+        driver: DriverLane,
+        lane: Lane | None,
+        streams: Mapping[str, str] | None = None,
+    ) -> None:
+        self.plan, self._streams = plan, streams or {}
         self._driver, self._can_run = driver, lane != "job"
         self._runner: PlanRunner | None = None
         self._split: SplitPlan | None = None
@@ -54,7 +62,12 @@ class SmallQuery:
         try:
             return runner(tables)
         except SPARK_ERRORS as error:
-            rows = self._by_job(session, tables)  # which fails, too, where a row is at fault
+            try:
+                rows = self._by_job(session, tables)
+            except SPARK_ERRORS as again:  # a row is at fault
+                row = runner.failing_row
+                stream = "" if row is None else self._streams.get(row.view, row.view)
+                raise blamed(error, again, row, stream, None) from error
             log.warning("a query runs as jobs from now on, the driver lane failed: %s", error)
             with self._turn:
                 self._runner, self._can_run = None, False

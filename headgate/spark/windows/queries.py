@@ -148,7 +148,10 @@ class WindowedQueries:
         key = (plan.key, text, names, path.query.apply, path.stream, *own)
         query = self._plans.get(key)
         if query is None:
-            query = self._plans[key] = SmallQuery(results.plan, self._driver, self._lane)
+            inputs = path.stateful.inputs if path.stateful is not None else ()
+            streams = {each.view: each.stream for each in inputs}
+            query = SmallQuery(results.plan, self._driver, self._lane, streams)
+            self._plans[key] = query
         return query
 
     def _panes_of(self, path: Path, key: int, make: Callable[[], Panes]) -> Panes:
