@@ -7,10 +7,11 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from headgate.errors import HeadgateError
 from headgate.model.plan import Lane
 from headgate.model.window import ROW
 from headgate.spark.jvm.arrow_frames import collected
-from headgate.spark.jvm.errors import SPARK_ERRORS
+from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
 from headgate.spark.jvm.failing_row import blamed
 from headgate.spark.jvm.plan_runner import DriverLane, NeedsJob, PlanRunner
 from headgate.spark.lanes import Lanes
@@ -79,14 +80,18 @@ class Prepared:
             return self.run(session, "job", trains, names, tag), "job"
         try:
             return self.run(session, "driver", trains, names, tag), "driver"
-        except SPARK_ERRORS as error:
+        except HeadgateError:
+            raise  # of the log, say: a train that cannot be read
+        except Exception as error:
             try:
                 outputs = self.run(session, "job", trains, names, tag)
             except SPARK_ERRORS as again:
                 row = None if runner is None else runner.failing_row
                 number = None if row is None else trains.number_of(row.number)
                 raise blamed(error, again, row, self.group.stream, number) from error
-            log.warning("queries run as jobs from now on, the driver lane failed: %s", error)
+            log.warning(
+                "queries run as jobs from now on, the driver lane failed: %s", cause_of(error)
+            )
             self.lanes.driver_can = False
             return outputs, "job"
 

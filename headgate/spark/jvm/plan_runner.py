@@ -1,13 +1,15 @@
 """The driver lane: Spark's own physical plan, run in the calling thread without a job."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from threading import local
 from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
@@ -58,11 +60,13 @@ class DriverLane:
         for key, value in SETTINGS.items():
             session.conf.set(key, value)
         self._session = session
-        self._class = java_class(session, "PlanRunner")
-        self._static = self._class.newInstance()
         self._folders = folders(folder)
         self.enabled = True
         """Whether plans may run here; False sends every call to a job."""
+
+    @cached_property
+    def _class(self) -> Any:
+        return java_class(self._session, "PlanRunner")
 
     def prepare(self, plan: Plan) -> "PlanRunner":
         """Return what runs a plan.
@@ -74,7 +78,7 @@ class DriverLane:
         java = self._class.newInstance()
         try:
             java.prepare(self._session._jsparkSession, plan.java)
-        except SPARK_ERRORS as error:
+        except (PySparkException, Py4JError) as error:
             raise NeedsJob(reason_of(error)) from error
         return PlanRunner(java, plan.arrow_schema, self._folders)
 
@@ -88,7 +92,7 @@ class DriverLane:
         java = self._class.newInstance()
         try:
             rest = java.split(self._session._jsparkSession, plan.java)
-        except SPARK_ERRORS as error:
+        except (PySparkException, Py4JError) as error:
             raise NeedsJob(reason_of(error)) from error
         if rest is None or java.windowPlace() < 0:
             return None
@@ -100,7 +104,8 @@ class DriverLane:
 
     def cancel(self, tag: str) -> None:
         """Interrupt the call that runs under a tag, if one does."""
-        self._static.cancel(tag)
+        if self.enabled:
+            self._class.newInstance().cancel(tag)
 
     def _refuse_disabled(self) -> None:
         if not self.enabled:

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from headgate.model.plan import Lane
 from headgate.spark.jvm.arrow_frames import collected, frame_of
-from headgate.spark.jvm.errors import SPARK_ERRORS
+from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
 from headgate.spark.jvm.failing_row import blamed
 from headgate.spark.jvm.plan_runner import DriverLane, NeedsJob, PlanRunner, SplitPlan
 from headgate.spark.jvm.plans import Plan
@@ -61,14 +61,15 @@ class SmallQuery:
             return self._by_job(session, tables)
         try:
             return runner(tables)
-        except SPARK_ERRORS as error:
+        except Exception as error:
             try:
                 rows = self._by_job(session, tables)
             except SPARK_ERRORS as again:  # a row is at fault
                 row = runner.failing_row
                 stream = "" if row is None else self._streams.get(row.view, row.view)
                 raise blamed(error, again, row, stream, None) from error
-            log.warning("a query runs as jobs from now on, the driver lane failed: %s", error)
+            cause = cause_of(error)
+            log.warning("a query runs as jobs from now on, the driver lane failed: %s", cause)
             with self._turn:
                 self._runner, self._can_run = None, False
             return rows
