@@ -110,6 +110,19 @@ class StreamFailed(HeadgateError):
         )
 
 
+class RowFailed(HeadgateError):
+    """A query's own error, at a tuple of its stream."""
+
+    def __init__(self, *, cause: str, stream: str, number: int | None, values: str) -> None:
+        super().__init__(cause, stream, number, values)
+        self.cause, self.stream, self.number, self.values = cause, stream, number, values
+
+    def __str__(self) -> str:
+        which = "a tuple" if self.number is None else f"tuple {self.number}"
+        values = f" ({self.values})" if self.values else ""
+        return f"{self.cause}, at {which} of stream '{self.stream}'{values}"
+
+
 class RecordsLost(StreamFailed):
     """Records of Kafka that were deleted before the stream had them."""
 

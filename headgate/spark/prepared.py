@@ -7,10 +7,12 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from headgate.errors import HeadgateError
 from headgate.model.plan import Lane
 from headgate.model.window import ROW
 from headgate.spark.jvm.arrow_frames import collected
-from headgate.spark.jvm.errors import SPARK_ERRORS
+from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
+from headgate.spark.jvm.failing_row import blamed
 from headgate.spark.jvm.plan_runner import DriverLane, NeedsJob, PlanRunner
 from headgate.spark.outputs import Output
 from headgate.spark.sharing.constants_group import ConstantsGroup
@@ -71,15 +73,23 @@ class Prepared:
 
         If the job fails, too, the query is at fault, and its error is raised.
         """
-        if lane == "driver":
-            self.prepare()
+        runner = self.prepare() if lane == "driver" else None
         if lane == "job" or self.needs_job:
             return self.run(session, "job", trains, names, tag), "job"
         try:
             return self.run(session, "driver", trains, names, tag), "driver"
-        except SPARK_ERRORS as error:
-            outputs = self.run(session, "job", trains, names, tag)
-            log.warning("queries run as jobs from now on, the driver lane failed: %s", error)
+        except HeadgateError:
+            raise  # of the log, say: a train that cannot be read
+        except Exception as error:
+            try:
+                outputs = self.run(session, "job", trains, names, tag)
+            except SPARK_ERRORS as again:
+                row = None if runner is None else runner.failing_row
+                number = None if row is None else trains.number_of(row.number)
+                raise blamed(error, again, row, self.group.stream, number) from error
+            log.warning(
+                "queries run as jobs from now on, the driver lane failed: %s", cause_of(error)
+            )
             self.needs_job = True
             return outputs, "job"
 

@@ -44,6 +44,11 @@ class Trains:
     files: Sequence[str]
     tuples: int
     table: Callable[[], pa.Table]
+    first_tuple: Callable[[], int] | None = None
+
+    def number_of(self, row: int) -> int | None:
+        """Return the number of a tuple in its stream; None for trains that are not in a log."""
+        return None if self.first_tuple is None else self.first_tuple() + row
 
     def frame(self, session: SparkSession) -> DataFrame:
         return session.read.schema(self.schema).parquet(*self.files)
@@ -77,8 +82,8 @@ class NumberedTrains(Trains):
 class TimelineTrains(Trains):
     """Trains first, ..., end − 1 of a timeline: whoever computes over them looks at others, too."""
 
-    first: int
-    end: int
+    first: int = 0
+    end: int = 0
 
 
 def _files_of(trains: Sequence[str]) -> Iterator[Path]:
@@ -137,7 +142,9 @@ class StreamLog:
     def trains(self, first: int, end: int, tuples: int) -> Trains:
         """Gives the trains first, ..., end − 1, which have so many tuples."""
         files = [str(self.path(number)) for number in range(first, end)]
-        return Trains(self.schema, files, tuples, lambda: self.table(first, end))
+        return Trains(
+            self.schema, files, tuples, lambda: self.table(first, end), self._first_tuple(first)
+        )
 
     def numbered(self, first: int, end: int, tuples: int) -> NumberedTrains:
         """Return the same trains with the number of each tuple among them."""
@@ -148,7 +155,10 @@ class StreamLog:
             numbers = pa.array(np.arange(rows.num_rows, dtype=np.float64))
             return rows.set_column(rows.column_names.index(ARRIVED_AT), ARRIVED_AT, numbers)
 
-        return NumberedTrains(self.schema, files, tuples, table)
+        return NumberedTrains(self.schema, files, tuples, table, self._first_tuple(first))
+
+    def _first_tuple(self, train: int) -> Callable[[], int]:
+        return partial(self._journal.first_tuple, self.stream, train)
 
     def columns(self, first: int, end: int, names: Sequence[str]) -> pa.Table:
         """Return some columns of the trains first, ..., end − 1; reads no others from the disk."""

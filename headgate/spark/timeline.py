@@ -278,7 +278,7 @@ class Timeline:
 
     def trains(self, first: int, end: int, tuples: int) -> "TimelineTrains":
         """Gives the trains first, ..., end − 1."""
-        return TimelineTrains(StructType(), (), tuples, lambda: pa.table({}), first, end)
+        return TimelineTrains(StructType(), (), tuples, lambda: pa.table({}), first=first, end=end)
 
     def place_type(self, stream: str, axis: Axis) -> pa.DataType:
         """Return the type of places in a stream: that of its event times, or of numbers."""

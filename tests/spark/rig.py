@@ -29,7 +29,12 @@ class Rig:
     """A log of one train, and an executor over it."""
 
     def __init__(
-        self, spark: SparkSession, folder: Path, lane: Lane, ddl: str, rows: Sequence[dict[str, Any]]
+        self,
+        spark: SparkSession,
+        folder: Path,
+        lane: Lane,
+        ddl: str,
+        rows: Sequence[dict[str, Any]],
     ) -> None:
         self.session = own_session(spark)
         self.count = len(rows)

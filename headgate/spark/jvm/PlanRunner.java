@@ -45,16 +45,12 @@ import org.apache.spark.sql.catalyst.plans.JoinType;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.physical.SinglePartition$;
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils;
-import org.apache.spark.sql.catalyst.types.DataTypeUtils;
-import org.apache.spark.sql.classic.Dataset;
-import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.classic.SparkSession$;
 import org.apache.spark.sql.execution.CoalesceExec;
 import org.apache.spark.sql.execution.CollapseCodegenStages;
 import org.apache.spark.sql.execution.InputAdapter;
 import org.apache.spark.sql.execution.LocalTableScanExec;
-import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.OneRowRelationExec;
 import org.apache.spark.sql.execution.QueryExecution$;
 import org.apache.spark.sql.execution.RDDScanExec;
@@ -107,38 +103,12 @@ public class PlanRunner {
   private StructType schema;
   private Properties properties;
   private boolean streams;
+  private boolean subqueries;
+  private final Map failingRows = new ConcurrentHashMap();
   private String explanation;
   private SparkPlan physical;
   private int windowPlace = -1;
   private final Map scans = new LinkedHashMap();
-
-  /** A leaf of an analyzed plan: the name of a view whose rows are handed over at each call. */
-  public static class Leaf extends RDD {
-    public final String name;
-
-    public Leaf(SparkContext context, String name) {
-      super(context, (Seq) Nil$.MODULE$, ClassTag$.MODULE$.apply(InternalRow.class));
-      this.name = name;
-    }
-
-    public Iterator compute(Partition split, TaskContext context) {
-      throw new IllegalStateException("view '" + name + "' has no rows of its own");
-    }
-
-    public Partition[] getPartitions() {
-      return new Partition[] {new OnlyPartition()};
-    }
-  }
-
-  private static class OnlyPartition implements Partition {
-    public int index() {
-      return 0;
-    }
-
-    public boolean org$apache$spark$Partition$$super$equals(Object other) {
-      return this == other;
-    }
-  }
 
   /** The rows of one view in one plan: the columns that the plan reads, for the present call. */
   private static class Scan extends RDD {
@@ -154,7 +124,7 @@ public class PlanRunner {
     }
 
     public Partition[] getPartitions() {
-      return new Partition[] {new OnlyPartition()};
+      return new Partition[] {new Relations.OnlyPartition()};
     }
 
     public Iterator compute(Partition split, final TaskContext context) {
@@ -216,7 +186,7 @@ public class PlanRunner {
     }
 
     public Partition[] getPartitions() {
-      return new Partition[] {new OnlyPartition()};
+      return new Partition[] {new Relations.OnlyPartition()};
     }
 
     public Iterator compute(Partition split, TaskContext context) {
@@ -264,38 +234,6 @@ public class PlanRunner {
     public NeedsJob(String message) {
       super(message);
     }
-  }
-
-  /** Return a relation without rows of its own, whose rows are handed over under a name. */
-  public static Dataset relation(SparkSession session, String schema, String name)
-      throws Exception {
-    StructType type = (StructType) DataType.fromJson(schema);
-    Seq output = DataTypeUtils.toAttributes(type);
-    // The constructor differs between versions, so it is matched by type.
-    Constructor constructor = LogicalRDD.class.getConstructors()[0];
-    Class[] types = constructor.getParameterTypes();
-    Object[] values = new Object[types.length];
-    boolean hasOutput = false;
-    for (int n = 0; n < types.length; n++) {
-      String kind = types[n].getName();
-      if (kind.equals("scala.collection.immutable.Seq")) {
-        values[n] = hasOutput ? (Object) Nil$.MODULE$ : output;
-        hasOutput = true;
-      } else if (kind.endsWith(".RDD")) {
-        values[n] = new Leaf(session.sparkContext(), name);
-      } else if (kind.endsWith(".Partitioning")) {
-        values[n] = SinglePartition$.MODULE$;
-      } else if (kind.equals("boolean")) {
-        values[n] = Boolean.FALSE;
-      } else if (kind.equals("scala.Option")) {
-        values[n] = Option.empty();
-      } else if (kind.endsWith(".SparkSession")) {
-        values[n] = session;
-      } else {
-        throw new NeedsJob("LogicalRDD with a parameter of type " + kind);
-      }
-    }
-    return Dataset$.MODULE$.ofRows(session, (LogicalPlan) constructor.newInstance(values));
   }
 
   /** Prepare an analyzed or optimized plan. */
@@ -360,7 +298,8 @@ public class PlanRunner {
     rest.session = session;
     rest.properties = properties;
     rest.schema = execution.analyzed().schema();
-    final SparkPlan leaf = scan(partial.output(), new Leaf(session.sparkContext(), PARTIAL));
+    final SparkPlan leaf =
+        scan(partial.output(), new Relations.Leaf(session.sparkContext(), PARTIAL));
     SparkPlan above =
         (SparkPlan)
             whole.transformUp(
@@ -483,7 +422,7 @@ public class PlanRunner {
 
   /** Prepare a physical plan that has the output of its own. */
   private void start(SparkPlan runnable) {
-    streams = isStreaming(runnable);
+    streams = isStreaming(runnable) && !subqueries && scans.size() == 1;
     explanation = runnable.toString();
     rows = runnable.execute();
     partition = only(rows);
@@ -551,6 +490,7 @@ public class PlanRunner {
           }
           return otherwise.apply(node);
         }
+        subqueries = true;
         ScalarSubquery subquery = (ScalarSubquery) node;
         SparkPlan plan =
             QueryExecution$.MODULE$.createSparkPlan(
@@ -662,9 +602,10 @@ public class PlanRunner {
                   }
 
                   public Object applyOrElse(Object node, Function1 otherwise) {
-                    if (node instanceof RDDScanExec && ((RDDScanExec) node).rdd() instanceof Leaf) {
+                    if (node instanceof RDDScanExec
+                        && ((RDDScanExec) node).rdd() instanceof Relations.Leaf) {
                       RDDScanExec leaf = (RDDScanExec) node;
-                      return scanOf(leaf, (Set) columns.get(((Leaf) leaf.rdd()).name));
+                      return scanOf(leaf, (Set) columns.get(((Relations.Leaf) leaf.rdd()).name));
                     }
                     return node;
                   }
@@ -679,7 +620,7 @@ public class PlanRunner {
 
   /** Return the scan of a leaf, with the columns that the plan reads; one scan serves all calls. */
   private Object scanOf(RDDScanExec leaf, Set places) {
-    Leaf view = (Leaf) leaf.rdd();
+    Relations.Leaf view = (Relations.Leaf) leaf.rdd();
     Seq output = leaf.output();
     List kept = new ArrayList();
     StructType schema = new StructType();
@@ -716,7 +657,7 @@ public class PlanRunner {
     Map columns = new HashMap();
     for (int n = 0; n < leaves.size(); n++) {
       RDDScanExec leaf = (RDDScanExec) leaves.get(n);
-      String name = ((Leaf) leaf.rdd()).name;
+      String name = ((Relations.Leaf) leaf.rdd()).name;
       Set places = (Set) columns.get(name);
       if (places == null) {
         places = new TreeSet();
@@ -730,7 +671,7 @@ public class PlanRunner {
       }
     }
     for (int n = 0; n < leaves.size(); n++) {
-      Set places = (Set) columns.get(((Leaf) ((RDDScanExec) leaves.get(n)).rdd()).name);
+      Set places = (Set) columns.get(((Relations.Leaf) ((RDDScanExec) leaves.get(n)).rdd()).name);
       if (places.isEmpty()) {
         places.add(Integer.valueOf(0));
       }
@@ -739,7 +680,7 @@ public class PlanRunner {
   }
 
   private static void visit(SparkPlan plan, Set used, List leaves) {
-    if (plan instanceof RDDScanExec && ((RDDScanExec) plan).rdd() instanceof Leaf) {
+    if (plan instanceof RDDScanExec && ((RDDScanExec) plan).rdd() instanceof Relations.Leaf) {
       leaves.add(plan);
       return;
     }
@@ -771,7 +712,7 @@ public class PlanRunner {
         || plan instanceof RangeExec;
     if (plan instanceof RDDScanExec) {
       RDD rdd = ((RDDScanExec) plan).rdd();
-      ours = rdd instanceof Leaf || rdd instanceof Fixed;
+      ours = rdd instanceof Relations.Leaf || rdd instanceof Fixed;
     }
     if ((leaf && !ours) || kind.indexOf(".python.") >= 0 || kind.indexOf("Broadcast") >= 0
         || kind.indexOf("ScriptTransformation") >= 0) {
@@ -782,7 +723,7 @@ public class PlanRunner {
     }
   }
 
-  /** Return true if each row leaves the plan before the next is read. */
+  /** Return true if each row leaves the plan before the next is read, so that it is to blame. */
   private static boolean isStreaming(SparkPlan plan) {
     String name = plan.getClass().getSimpleName();
     boolean passes = name.equals("ProjectExec") || name.equals("FilterExec")
@@ -829,15 +770,10 @@ public class PlanRunner {
     return explanation;
   }
 
-  /** Return true if an error of a call belongs to the row that was read last. */
-  public boolean streams() {
-    return streams;
-  }
-
-  /** Return the number of the row that was read last, of the only view of a streaming plan. */
-  public long lastRow() {
-    View view = (View) scans.values().iterator().next();
-    return ((Scan) view.scans.get(0)).row;
+  /** Return the row at which a call has failed; -1 where rows do not pass singly. Asked once. */
+  public long failingRow(String tag) {
+    Long row = (Long) failingRows.remove(tag);
+    return row == null ? -1 : row.longValue();
   }
 
   /**
@@ -886,6 +822,10 @@ public class PlanRunner {
       }
     } catch (Throwable error) {
       failure = error;
+      if (streams) {
+        View view = (View) scans.values().iterator().next();
+        failingRows.put(tag, Long.valueOf(((Scan) view.scans.get(0)).row));
+      }
       throw error;
     } finally {
       RUNNING.remove(tag);

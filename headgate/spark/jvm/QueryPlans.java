@@ -547,7 +547,7 @@ public class QueryPlans {
         value, name, id, (Seq) Nil$.MODULE$, Option.empty(), (Seq) Nil$.MODULE$);
   }
 
-  static Seq seq(List values) {
+  public static Seq seq(List values) {
     return scala.jdk.javaapi.CollectionConverters.asScala(values).toSeq();
   }
 

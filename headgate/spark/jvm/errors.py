@@ -5,9 +5,13 @@ import re
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from headgate.errors import RowFailed
+
 PYTHON_ERROR = re.compile(r"\w+(\.\w+)*(Error|Exception|Refused): ")
-SPARK_ERRORS = (PySparkException, Py4JJavaError)
-"""What a call into Spark may raise: most errors are translated by pyspark, some are not."""
+CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] ")
+SPARK_ERRORS = (PySparkException, Py4JJavaError, RowFailed)
+"""What a call into Spark may raise: most errors are translated by pyspark, some are not, and some
+have got the row at which they occurred."""
 
 
 def reason_of(error: BaseException) -> str:
@@ -27,6 +31,8 @@ def cause_of(error: BaseException | None) -> str:
     """Gives the sentence that says why a job or a source died."""
     if error is None:
         return "it ended"
+    if isinstance(error, RowFailed):
+        return str(error)
     if isinstance(error, SPARK_ERRORS):
         for line in str(error).splitlines():
             if "SQLSTATE" in line and "[" in line and "] " in line:
@@ -37,6 +43,14 @@ def cause_of(error: BaseException | None) -> str:
             return f"{kind.rsplit('.', 1)[-1]}: {what}".strip(": ")
         return reason_of(error)
     return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def condition_of(error: BaseException) -> str:
+    """Return Spark's name for an error, as in DIVIDE_BY_ZERO; "" where it has none."""
+    for line in str(error).splitlines():
+        if "SQLSTATE" in line and (condition := CONDITION.search(line)):
+            return condition.group(1)
+    return ""
 
 
 def _sentence(line: str) -> str:

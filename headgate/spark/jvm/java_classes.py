@@ -1,40 +1,62 @@
 """Java sources of this package, compiled at start by the Janino compiler that ships with Spark."""
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
-SOURCES = ("Admission", "PlanRunner", "QueryPlans", "SharedPlans")
+UNITS = (("Admission", "QueryPlans", "Relations", "SharedPlans"), ("PlanRunner",))
+"""What is compiled together. The driver lane, which has most to do with Spark's internals, comes by
+itself behind the others: without it all calls are jobs."""
 
 _LOCK = threading.Lock()
-_LOADERS: dict[int, tuple[str, Any]] = {}
+_LOADERS: dict[tuple[int, int], tuple[str, Any]] = {}
 
 
 def java_class(session: SparkSession, name: str) -> Any:
-    """Return a class of ours; all are compiled together, once in each JVM."""
-    jvm: Any = session._jvm
+    """Return a class of ours; each unit is compiled once in each JVM.
+
+    Raises:
+        Py4JJavaError: this version of Spark lacks something that the unit needs.
+    """
+    (number,) = (number for number, names in enumerate(UNITS) if name in names)
     with _LOCK:
-        if id(jvm) not in _LOADERS:
-            # A package of its own: py4j mistakes two classes of one name for each other.
-            package = f"headgate_{uuid4().hex[:8]}"
-            loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-            compiler = jvm.org.codehaus.janino.SimpleCompiler()
-            compiler.setParentClassLoader(loader)
-            compiler.cook(_unit(package))
-            _LOADERS[id(jvm)] = package, compiler.getClassLoader()
-        package, loader = _LOADERS[id(jvm)]
+        package, loader = _compiled(session, number)
     return loader.loadClass(f"{package}.{name}")
 
 
-def _unit(package: str) -> str:
-    """Return all sources as one compilation unit."""
-    imports: dict[str, None] = {}
-    bodies = []
-    for name in SOURCES:
-        lines = Path(__file__).with_name(f"{name}.java").read_text().splitlines()
-        imports |= dict.fromkeys(line for line in lines if line.startswith("import "))
-        bodies += [line for line in lines if not line.startswith("import ")]
-    return "\n".join([f"package {package};", *imports, *bodies])
+def _compiled(session: SparkSession, number: int) -> tuple[str, Any]:
+    """Return the package and class loader of a unit, which sees those before it."""
+    jvm: Any = session._jvm
+    key = id(jvm), number
+    if key not in _LOADERS:
+        # A package of its own: py4j mistakes two classes of one name for each other.
+        package = f"headgate_{uuid4().hex[:8]}"
+        parent, imports = jvm.java.lang.Thread.currentThread().getContextClassLoader(), list[str]()
+        if number:
+            before, parent = _compiled(session, number - 1)
+            imports = [f"import {before}.{name};" for name in UNITS[number - 1]]
+        compiler = jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(parent)
+        compiler.cook(_source(package, UNITS[number], imports))
+        _LOADERS[key] = package, compiler.getClassLoader()
+    return _LOADERS[key]
+
+
+def _source(package: str, names: Sequence[str], imports: Sequence[str]) -> str:
+    """Return classes as one compilation unit."""
+    lines = [
+        line
+        for name in names
+        for line in Path(__file__).with_name(f"{name}.java").read_text().splitlines()
+    ]
+    all_imports = dict.fromkeys([*imports, *(line for line in lines if _is_import(line))])
+    bodies = [line for line in lines if not _is_import(line)]
+    return "\n".join([f"package {package};", *all_imports, *bodies])
+
+
+def _is_import(line: str) -> bool:
+    return line.startswith("import ")

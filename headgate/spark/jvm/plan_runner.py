@@ -1,15 +1,19 @@
 """The driver lane: Spark's own physical plan, run in the calling thread without a job."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
+from threading import local
 from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
+from headgate.spark.jvm.failing_row import FailingRow
 from headgate.spark.jvm.java_classes import java_class
 from headgate.spark.jvm.plans import Plan, struct_of
 from headgate.spark.jvm.row_files import (
@@ -56,11 +60,13 @@ class DriverLane:
         for key, value in SETTINGS.items():
             session.conf.set(key, value)
         self._session = session
-        self._class = java_class(session, "PlanRunner")
-        self._static = self._class.newInstance()
         self._folders = folders(folder)
         self.enabled = True
         """Whether plans may run here; False sends every call to a job."""
+
+    @cached_property
+    def _class(self) -> Any:
+        return java_class(self._session, "PlanRunner")
 
     def prepare(self, plan: Plan) -> "PlanRunner":
         """Return what runs a plan.
@@ -72,7 +78,7 @@ class DriverLane:
         java = self._class.newInstance()
         try:
             java.prepare(self._session._jsparkSession, plan.java)
-        except SPARK_ERRORS as error:
+        except (PySparkException, Py4JError) as error:
             raise NeedsJob(reason_of(error)) from error
         return PlanRunner(java, plan.arrow_schema, self._folders)
 
@@ -86,7 +92,7 @@ class DriverLane:
         java = self._class.newInstance()
         try:
             rest = java.split(self._session._jsparkSession, plan.java)
-        except SPARK_ERRORS as error:
+        except (PySparkException, Py4JError) as error:
             raise NeedsJob(reason_of(error)) from error
         if rest is None or java.windowPlace() < 0:
             return None
@@ -98,7 +104,8 @@ class DriverLane:
 
     def cancel(self, tag: str) -> None:
         """Interrupt the call that runs under a tag, if one does."""
-        self._static.cancel(tag)
+        if self.enabled:
+            self._class.newInstance().cancel(tag)
 
     def _refuse_disabled(self) -> None:
         if not self.enabled:
@@ -112,6 +119,7 @@ class PlanRunner:
         self._java, self.arrow_schema, self._folders = java, schema, places
         lines = [line.split("\t") for line in java.reads().splitlines()]
         self._reads = [(view, columns) for view, *columns in lines]
+        self._failed = local()
 
     def reads(self, view: str, column: str = "") -> bool:
         """Return True if the plan reads a relation or, where one is named, a column of it."""
@@ -143,13 +151,21 @@ class PlanRunner:
         with row_files(folder, len(inputs) + 1) as (output, *names):
             for name, table in zip(names, inputs, strict=True):
                 write_rows(name, table)
-            self._java.run("\n".join(names), output, tag or uuid4().hex)
+            tag = tag or uuid4().hex
+            try:
+                self._java.run("\n".join(names), output, tag)
+            except SPARK_ERRORS:
+                number = int(self._java.failingRow(tag))
+                row = FailingRow.of(self._reads[0][0], inputs[0], number) if number >= 0 else None
+                self._failed.row = row
+                raise
             return read_rows(output, self.arrow_schema)
 
     @property
-    def failing_row(self) -> int | None:
-        """The row at which the last call failed; None where rows do not pass one by one."""
-        return int(self._java.lastRow()) if self._java.streams() else None
+    def failing_row(self) -> FailingRow | None:
+        """The row at which this thread's last failure was; None where rows do not pass singly."""
+        row: FailingRow | None = getattr(self._failed, "row", None)
+        return row
 
     @property
     def explanation(self) -> str:

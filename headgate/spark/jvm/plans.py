@@ -164,11 +164,11 @@ class Plans:
         self.session = session
         self.queries = java_class(session, "QueryPlans").newInstance()
         self.shared = java_class(session, "SharedPlans").newInstance()
-        self._runner = java_class(session, "PlanRunner").newInstance()
+        self._relations = java_class(session, "Relations").newInstance()
 
     def relation(self, name: str, schema: StructType) -> DataFrame:
         """Return a relation whose rows are handed over, under its name, at every call."""
-        frame = self._runner.relation(self.session._jsparkSession, schema.json(), name)
+        frame = self._relations.relation(self.session._jsparkSession, schema.json(), name)
         return DataFrame(frame, self.session)
 
     def of(self, frame: DataFrame) -> Plan:

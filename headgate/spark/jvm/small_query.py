@@ -10,7 +10,8 @@ from pyspark.sql.types import StructType
 
 from headgate.model.plan import Lane
 from headgate.spark.jvm.arrow_frames import collected, frame_of
-from headgate.spark.jvm.errors import SPARK_ERRORS
+from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
+from headgate.spark.jvm.failing_row import blamed
 from headgate.spark.jvm.plan_runner import DriverLane, NeedsJob, PlanRunner, SplitPlan
 from headgate.spark.jvm.plans import Plan
 
@@ -21,10 +22,16 @@ MOST_ROWS = 200_000
 
 
 class SmallQuery:
-    """One plan, asked again and again over other rows of the same relations."""
+    """One plan, asked again and again over other rows of the same relations.
 
-    def __init__(self, plan: Plan, driver: DriverLane) -> None:
-        self.plan, self._driver = plan, driver
+    Args:
+        streams: the streams of relations, for the messages of errors.
+    """
+
+    def __init__(
+        self, plan: Plan, driver: DriverLane, streams: Mapping[str, str] | None = None
+    ) -> None:
+        self.plan, self._driver, self._streams = plan, driver, streams or {}
         self.needs_job = False
         """Whether the plan cannot run in the driver, as far as is known."""
         self._runner: PlanRunner | None = None
@@ -47,9 +54,15 @@ class SmallQuery:
             return self._by_job(session, tables)
         try:
             return runner(tables)
-        except SPARK_ERRORS as error:
-            rows = self._by_job(session, tables)  # which fails, too, where a row is at fault
-            log.warning("a query runs as jobs from now on, the driver lane failed: %s", error)
+        except Exception as error:
+            try:
+                rows = self._by_job(session, tables)
+            except SPARK_ERRORS as again:  # a row is at fault
+                row = runner.failing_row
+                stream = "" if row is None else self._streams.get(row.view, row.view)
+                raise blamed(error, again, row, stream, None) from error
+            cause = cause_of(error)
+            log.warning("a query runs as jobs from now on, the driver lane failed: %s", cause)
             with self._turn:
                 self._runner, self.needs_job = None, True
             return rows

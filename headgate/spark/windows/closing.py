@@ -12,7 +12,6 @@ from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import GIVEN, MARK, WINDOW, Axis, Input, Stateful
 from headgate.model.window_ends import NEVER, Times, windows_of
-from headgate.spark.jvm.errors import SPARK_ERRORS
 from headgate.spark.jvm.small_query import SmallQuery
 from headgate.spark.outputs import Output
 from headgate.spark.sharing.panes import Panes
@@ -91,7 +90,7 @@ class ClosingWindows:
             try:
                 rows = panes.closed(split, source.window, end, before, after)
                 return self._none() if rows is None else self._closed(results, rows, first, end)
-            except SPARK_ERRORS as error:
+            except Exception as error:
                 # A tuple at fault must fail the windows that have it, and no other of its train.
                 log.debug("windows are computed from their tuples: %s", error)
         rows_of = self._rows(source, first, end, before)

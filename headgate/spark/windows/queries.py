@@ -151,7 +151,9 @@ class WindowedQueries:
         key = (plan.key, text, names, path.query.apply, path.stream, *own)
         query = self._plans.get(key)
         if query is None:
-            query = self._plans[key] = SmallQuery(results.plan, self._driver)
+            inputs = path.stateful.inputs if path.stateful is not None else ()
+            streams = {source.view: source.stream for source in inputs}
+            query = self._plans[key] = SmallQuery(results.plan, self._driver, streams)
         return query
 
     def _panes_of(self, path: Path, key: int, make: Callable[[], Panes]) -> Panes:

@@ -223,6 +223,9 @@ FAILING = {
     "SELECT sum(10 / g) AS q FROM t": None,
     "SELECT t.g FROM t JOIN u ON t.g = 10 / u.g": None,
     "SELECT 10 / g AS q FROM t ORDER BY v": None,
+    "SELECT g / (SELECT min(g) + 17 FROM u) AS q FROM t": None,
+    "SELECT 10 / g AS q FROM t UNION ALL SELECT g FROM u": None,
+    "SELECT 10 / g AS q FROM t LIMIT 30": None,
 }
 
 
@@ -238,7 +241,9 @@ def test_after_an_error_in_the_middle_the_next_call_is_right(
     with pytest.raises(SPARK_ERRORS) as failed:
         runner({"t": bad, "u": bad})
     assert "Division by zero" in cause_of(failed.value)
-    assert runner.failing_row == FAILING[text]
+    row, number = runner.failing_row, FAILING[text]
+    assert (None if row is None else row.number) == number
+    assert number is None or (row.view, row.values) == ("t", "g = 0")  # type: ignore[union-attr]
     assert sorted_rows(runner({"t": good, "u": good})) == expected
 
 
