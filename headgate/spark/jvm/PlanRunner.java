@@ -95,13 +95,16 @@ public class PlanRunner {
   private static final String ZONE = "UTC";
   private static final long ALL_ROWS = 1L << 30;
   private static final int CHECK_EVERY = 256;
+  private static final int FEW_ROWS = 2000;
   private static final String PARTIAL = "__hg_partial";
 
   private SparkSession session;
   private RDD rows;
   private Partition partition;
   private StructType schema;
-  private Properties properties;
+  private Environment environment;
+  private Properties settingsOfFew;
+  private Properties settingsOfMany;
   private boolean streams;
   private boolean subqueries;
   private final Map failingRows = new ConcurrentHashMap();
@@ -237,7 +240,7 @@ public class PlanRunner {
   }
 
   /** Prepare an analyzed or optimized plan. */
-  public void prepare(SparkSession session, LogicalPlan plan) throws Exception {
+  public void prepare(SparkSession session, LogicalPlan plan) throws Throwable {
     Option before = SparkSession$.MODULE$.getActiveSession();
     SparkSession.setActiveSession(session);
     try {
@@ -256,9 +259,15 @@ public class PlanRunner {
     }
   }
 
-  private void plan(SparkSession session, LogicalPlan plan) {
+  private void ready(SparkSession session) throws Throwable {
     this.session = session;
-    properties = properties(session);
+    environment = new Environment();
+    settingsOfFew = properties(session, true);
+    settingsOfMany = properties(session, false);
+  }
+
+  private void plan(SparkSession session, LogicalPlan plan) throws Throwable {
+    ready(session);
     org.apache.spark.sql.execution.QueryExecution execution =
         session.sessionState().executePlan(plan, session.sessionState().executePlan$default$2());
     schema = execution.analyzed().schema();
@@ -271,7 +280,7 @@ public class PlanRunner {
    *
    * Partial aggregates of parts of the rows, merged, are exactly the aggregates of all rows.
    */
-  public PlanRunner split(SparkSession session, LogicalPlan plan) throws Exception {
+  public PlanRunner split(SparkSession session, LogicalPlan plan) throws Throwable {
     Option before = SparkSession$.MODULE$.getActiveSession();
     SparkSession.setActiveSession(session);
     try {
@@ -281,9 +290,8 @@ public class PlanRunner {
     }
   }
 
-  private PlanRunner splitPlan(SparkSession session, LogicalPlan plan) {
-    this.session = session;
-    properties = properties(session);
+  private PlanRunner splitPlan(SparkSession session, LogicalPlan plan) throws Throwable {
+    ready(session);
     org.apache.spark.sql.execution.QueryExecution execution =
         session.sessionState().executePlan(plan, session.sessionState().executePlan$default$2());
     // Before preparation: that makes one aggregate of two where no exchange lies between them.
@@ -295,8 +303,7 @@ public class PlanRunner {
     }
     SparkPlan partial = (SparkPlan) last.child();
     PlanRunner rest = new PlanRunner();
-    rest.session = session;
-    rest.properties = properties;
+    rest.ready(session);
     rest.schema = execution.analyzed().schema();
     final SparkPlan leaf =
         scan(partial.output(), new Relations.Leaf(session.sparkContext(), PARTIAL));
@@ -735,11 +742,20 @@ public class PlanRunner {
     return plan.children().isEmpty() || isStreaming((SparkPlan) plan.children().head());
   }
 
-  private static Properties properties(SparkSession session) {
+  /**
+   * Return the settings of a session for the tasks of calls.
+   *
+   * @param few for calls over few rows: Spark interprets projections that operators create for each
+   *     task, such as those of a join's keys. To generate their code takes longer than to use it.
+   */
+  private static Properties properties(SparkSession session, boolean few) {
     Properties properties = new Properties();
     for (Iterator each = session.sessionState().conf().getAllConfs().iterator(); each.hasNext(); ) {
       scala.Tuple2 setting = (scala.Tuple2) each.next();
       properties.setProperty((String) setting._1(), (String) setting._2());
+    }
+    if (few) {
+      properties.setProperty("spark.sql.codegen.factoryMode", "NO_CODEGEN");
     }
     return properties;
   }
@@ -782,9 +798,11 @@ public class PlanRunner {
    * By files, because bytes that py4j returns wait 40 ms for an acknowledgement above 8 KB.
    *
    * @param inputs a file for each line of `reads`, separated by newlines
+   * @param rows how many rows they have in all
    * @param tag what `cancel` knows the call by
    */
-  public synchronized void run(String inputs, String output, String tag) throws Throwable {
+  public synchronized void run(String inputs, long rows, String output, String tag)
+      throws Throwable {
     String[] files = inputs.split("\n");
     int number = 0;
     for (java.util.Iterator each = scans.values().iterator(); each.hasNext(); ) {
@@ -793,13 +811,11 @@ public class PlanRunner {
         ((Scan) found.get(n)).batches = batches(files[number++]);
       }
     }
-    Object environment = Environment.get();
     long task = TASKS.incrementAndGet();
-    Object managed = Environment.part(environment, "memoryManager", MemoryManager.class);
-    TaskMemoryManager memory = new TaskMemoryManager((MemoryManager) managed, task);
-    TaskContextImpl context = Environment.context(environment, task, memory, properties);
-    BlockManager blocks =
-        (BlockManager) Environment.part(environment, "blockManager", BlockManager.class);
+    TaskMemoryManager memory = new TaskMemoryManager(environment.memory, task);
+    Properties settings = rows <= FEW_ROWS ? settingsOfFew : settingsOfMany;
+    TaskContextImpl context = environment.context(task, memory, settings);
+    BlockManager blocks = environment.blocks;
     blocks.registerTask(task);
     TaskContext outer = TaskContext.get();
     TaskContext$.MODULE$.setTaskContext(context);
@@ -808,7 +824,7 @@ public class PlanRunner {
     try {
       Iterator found =
           ArrowConverters$.MODULE$.toBatchIterator(
-              rows.iterator(partition, context), schema, ALL_ROWS, ZONE, false, false, context);
+              this.rows.iterator(partition, context), schema, ALL_ROWS, ZONE, false, false, context);
       DataOutputStream target =
           new DataOutputStream(new BufferedOutputStream(new FileOutputStream(output)));
       try {
@@ -872,28 +888,41 @@ public class PlanRunner {
     }
   }
 
-  /** Spark's environment, by reflection: Janino cannot load a class that it names. */
+  /** What calls need of Spark's environment, by reflection: Janino cannot load that class. */
   private static class Environment {
-    static Object get() throws Throwable {
-      Class kind = Class.forName(
-          "org.apache.spark.SparkEnv", true, TaskContext.class.getClassLoader());
-      return MethodHandles.publicLookup()
-          .findStatic(kind, "get", MethodType.methodType(kind))
-          .invokeWithArguments(new Object[0]);
+    final MemoryManager memory;
+    final BlockManager blocks;
+    private final Object metrics;
+    private final Constructor constructor;
+    private final Class[] types;
+
+    Environment() throws Throwable {
+      ClassLoader loader = TaskContext.class.getClassLoader();
+      Class kind = Class.forName("org.apache.spark.SparkEnv", true, loader);
+      // By handle: to list the methods of the class would load a class that Spark does not ship.
+      Object environment =
+          MethodHandles.publicLookup()
+              .findStatic(kind, "get", MethodType.methodType(kind))
+              .invokeWithArguments(new Object[0]);
+      memory = (MemoryManager) part(environment, "memoryManager", MemoryManager.class);
+      blocks = (BlockManager) part(environment, "blockManager", BlockManager.class);
+      metrics =
+          part(
+              environment, "metricsSystem",
+              Class.forName("org.apache.spark.metrics.MetricsSystem", true, loader));
+      constructor = TaskContextImpl.class.getConstructors()[0];
+      types = constructor.getParameterTypes();
     }
 
-    static Object part(Object environment, String name, Class type) throws Throwable {
+    private static Object part(Object environment, String name, Class type) throws Throwable {
       return MethodHandles.publicLookup()
           .findVirtual(environment.getClass(), name, MethodType.methodType(type))
           .invokeWithArguments(new Object[] {environment});
     }
 
     /** Return a task context; the constructor differs between versions, so it is matched by type. */
-    static TaskContextImpl context(
-        Object environment, long task, TaskMemoryManager memory, Properties properties)
-        throws Throwable {
-      Constructor constructor = TaskContextImpl.class.getConstructors()[0];
-      Class[] types = constructor.getParameterTypes();
+    TaskContextImpl context(long task, TaskMemoryManager memory, Properties properties)
+        throws Exception {
       Object[] values = new Object[types.length];
       int ints = 0;
       for (int n = 0; n < types.length; n++) {
@@ -908,7 +937,7 @@ public class PlanRunner {
         } else if (type.equals("java.util.Properties")) {
           values[n] = properties;
         } else if (type.endsWith("MetricsSystem")) {
-          values[n] = part(environment, "metricsSystem", types[n]);
+          values[n] = metrics;
         } else if (type.endsWith("TaskMetrics")) {
           values[n] = new TaskMetrics();
         } else if (type.equals("scala.math.BigDecimal")) {

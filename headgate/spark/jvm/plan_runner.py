@@ -153,7 +153,8 @@ class PlanRunner:
                 write_rows(name, table)
             tag = tag or uuid4().hex
             try:
-                self._java.run("\n".join(names), output, tag)
+                rows = sum(table.num_rows for table in inputs)
+                self._java.run("\n".join(names), rows, output, tag)
             except SPARK_ERRORS:
                 number = int(self._java.failingRow(tag))
                 row = FailingRow.of(self._reads[0][0], inputs[0], number) if number >= 0 else None
