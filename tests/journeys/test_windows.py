@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from crash import CrashAt
 from independent import committed_rows
@@ -15,6 +16,7 @@ from two_streams import BASE, SCHEMA, Row, answer, gate_over, in_time, rows_of, 
 
 from headgate import Headgate, Query, Stream
 from headgate.model.events import StepFinished
+from headgate.spark.jvm.arrow_frames import collected
 
 pytestmark = pytest.mark.spark
 
@@ -133,6 +135,54 @@ def test_windows_of_many_sizes_share_their_panes(
             f" {windows(size, slide, upto)} WHERE v > 2 GROUP BY k, e HAVING sum(v) > 3", lefts=kept
         ), name  # fmt: skip
         assert found
+
+
+OF_FUNCTION = {
+    "tens": "SELECT window.start AS s, k, sum(v) AS t, count(*) AS n FROM lefts WHERE v > 2"
+    " GROUP BY window(ts, '10 seconds'), k",
+    "sliding": "SELECT k AS place, sum(v) + count(*) AS t, window.end AS e FROM lefts WHERE v > 2"
+    " GROUP BY window(ts, '30 seconds', '10 seconds'), k",
+    "with_offset": "SELECT window, k, sum(v) AS t, count(*) AS n FROM lefts WHERE v > 2"
+    " GROUP BY window(ts, '9 seconds', '3 seconds', '2 seconds'), k HAVING sum(v) > 7",
+    "of_subquery": "SELECT w.start AS s, max(v) AS most FROM"
+    " (SELECT window(ts, '8 seconds') AS w, v FROM lefts WHERE k <> 'b') GROUP BY w",
+    "computes": "SELECT k, count(*) AS n FROM"
+    " (SELECT window(ts, '8 seconds') AS w, k, ts FROM lefts)"
+    " WHERE ts < w.start + INTERVAL 3 SECONDS GROUP BY w, k",
+    "aggregates": "SELECT k, max(window.start) AS s, max(v) AS most FROM lefts"
+    " GROUP BY window(ts, '8 seconds'), k",
+}
+
+
+def test_window_functions_of_many_sizes_share_their_panes_where_nothing_is_computed_from_them(
+    spark: SparkSession, tmp_path: Path, rows: list[Row]
+) -> None:
+    gate = gate_over(spark, tmp_path, OF_FUNCTION, train_tuples=30, share="all")
+    gate.start()
+    consume(gate, len(rows))
+    windowed = gate._engine._executor.windowed
+    with_panes = {name: windowed.with_panes_of(name) for name in OF_FUNCTION}
+    report = gate.stop()
+    assert report is not None
+    assert not report.errors
+    alike = ["sliding", "tens", "with_offset"]
+    assert with_panes == {
+        **dict.fromkeys(alike, alike),
+        "of_subquery": ["of_subquery"],
+        "computes": [],
+        "aggregates": [],
+    }
+    kept, upto = in_time(rows)
+    frame = spark.createDataFrame(kept, SCHEMA)
+    for name, sql in OF_FUNCTION.items():
+        window = "w" if " AS w," in sql else "window"
+        closed = f"{window}.end <= TIMESTAMP'{upto.isoformat()}'"
+        text = f"{sql} AND {closed}" if "HAVING" in sql else f"{sql} HAVING {closed}"
+        table = collected(spark.sql(text.replace("FROM lefts", "FROM {lefts}"), lefts=frame))
+        results = pq.read_table(tmp_path / "state" / "results" / name)
+        found, expected = (Counter(map(str, each.to_pylist())) for each in (results, table))
+        assert found == expected, name
+        assert found, name
 
 
 def test_panes_of_a_query_that_is_dropped_go(

@@ -29,6 +29,7 @@ import org.apache.spark.memory.MemoryManager;
 import org.apache.spark.memory.TaskMemoryManager;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
@@ -110,7 +111,7 @@ public class PlanRunner {
   private final Map failingRows = new ConcurrentHashMap();
   private String explanation;
   private SparkPlan physical;
-  private int windowPlace = -1;
+  private final StringBuilder windowPlaces = new StringBuilder();
   private final Map scans = new LinkedHashMap();
 
   /** The rows of one view in one plan: the columns that the plan reads, for the present call. */
@@ -324,18 +325,23 @@ public class PlanRunner {
                     return ((SparkPlan) (Object) last).withNewChildren(QueryPlans.seq(only));
                   }
                 });
-    rest.start(rest.runnable(above));
+    Set windows = new HashSet();
+    if (computesWithWindow(partial, windows)) {
+      return null;
+    }
     // Names of partial results repeat, so they are numbered.
     StructType numbered = new StructType();
     for (int n = 0; n < partial.output().size(); n++) {
       Attribute column = (Attribute) partial.output().apply(n);
       numbered = numbered.add("p" + n, column.dataType(), true);
-      windowPlace = column.name().equals("__hg_window") ? n : windowPlace;
+      if (windows.contains(column.exprId())) {
+        windowPlaces.append(windowPlaces.length() == 0 ? "" : " ").append(n);
+      }
     }
-    if (windowPlace < 0
-        || computesWith(((Attribute) partial.output().apply(windowPlace)).exprId(), partial)) {
+    if (windowPlaces.length() == 0) {
       return null;
     }
+    rest.start(rest.runnable(above));
     this.schema = numbered;
     this.physical = partial;
     start(runnable(partial));
@@ -394,32 +400,44 @@ public class PlanRunner {
   }
 
   /**
-   * Return true if anything is computed from a column: a pane's window is not the window that it is
-   * merged into, so it may only be a key.
+   * Return true if anything is computed from the window: a pane's window is not the window that it
+   * is merged into, so it may only be a key.
+   *
+   * @param windows takes the columns that are the window, by whatever name: window(...) is one
    */
-  private static boolean computesWith(Object column, SparkPlan plan) {
-    for (Iterator each = plan.expressions().iterator(); each.hasNext(); ) {
-      Expression expression = (Expression) each.next();
-      if (expression instanceof Attribute) {
-        continue;
-      }
-      Set references = new HashSet();
-      addAll(references, expression.references().toSeq());
-      if (references.contains(column)) {
+  private static boolean computesWithWindow(SparkPlan plan, Set windows) {
+    for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
+      if (computesWithWindow((SparkPlan) each.next(), windows)) {
         return true;
       }
     }
-    for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
-      if (computesWith(column, (SparkPlan) each.next())) {
+    if (plan.children().isEmpty()) {
+      for (Iterator each = plan.output().iterator(); each.hasNext(); ) {
+        Attribute column = (Attribute) each.next();
+        if (column.name().equals("__hg_window")) {
+          windows.add(column.exprId());
+        }
+      }
+    }
+    for (Iterator each = plan.expressions().iterator(); each.hasNext(); ) {
+      Expression expression = (Expression) each.next();
+      boolean renames =
+          expression instanceof Alias && ((Alias) expression).child() instanceof Attribute;
+      Set references = new HashSet();
+      addAll(references, expression.references().toSeq());
+      references.retainAll(windows);
+      if (renames && !references.isEmpty()) {
+        windows.add(((Alias) expression).exprId());
+      } else if (!(expression instanceof Attribute) && !references.isEmpty()) {
         return true;
       }
     }
     return false;
   }
 
-  /** Return which partial column is the window; -1 for none. */
-  public int windowPlace() {
-    return windowPlace;
+  /** Return which partial columns are the window, by number. */
+  public String windowPlaces() {
+    return windowPlaces.toString();
   }
 
   /** Return the physical plan of the part below an aggregate. */

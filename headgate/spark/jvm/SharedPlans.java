@@ -119,7 +119,11 @@ public class SharedPlans {
     }
   }
 
-  /** Return a number for a plan, the same for plans that give the same rows; names may differ. */
+  /**
+   * Return a number for a plan, the same for plans that give the same rows; names may differ.
+   *
+   * It holds as long as somebody holds one of these plans.
+   */
   public synchronized long id(QueryPlan plan) {
     Integer hash = Integer.valueOf(plan.semanticHash());
     List candidates = (List) known.get(hash);
@@ -330,6 +334,7 @@ public class SharedPlans {
     final List conditions;
     final List outputs;
     final LogicalPlan leaf;
+    LogicalPlan longest;
 
     Parts(List conditions, List outputs, LogicalPlan leaf) {
       this.conditions = conditions;
@@ -628,7 +633,8 @@ public class SharedPlans {
     }
     List only = new ArrayList();
     only.add(named(longest[0], "call"));
-    return id(new Project(QueryPlans.seq(only), parts.leaf));
+    parts.longest = new Project(QueryPlans.seq(only), parts.leaf);
+    return id(parts.longest);
   }
 
   private static void findLongest(Expression node, Expression[] longest, int[] size) {
@@ -782,6 +788,7 @@ public class SharedPlans {
     final List keys = new ArrayList();
     final List outputs;
     final LogicalPlan leaf;
+    LogicalPlan plan;
     public long id;
     public boolean equality;
 
@@ -813,7 +820,8 @@ public class SharedPlans {
       return null;
     }
     // Names are a query's own, but a table has one list of columns.
-    form.id = id(new Project(QueryPlans.seq(form.outputs), filter(form.conditions, form.leaf)));
+    form.plan = new Project(QueryPlans.seq(form.outputs), filter(form.conditions, form.leaf));
+    form.id = id(form.plan);
     return form;
   }
 

@@ -94,13 +94,14 @@ class DriverLane:
             rest = java.split(self._session._jsparkSession, plan.java)
         except (PySparkException, Py4JError) as error:
             raise NeedsJob(reason_of(error)) from error
-        if rest is None or java.windowPlace() < 0:
+        if rest is None:
             return None
         schema = arrow_schema(struct_of(java.schema()))
         partial = PlanRunner(java, schema, self._folders)
         final = PlanRunner(rest, plan.arrow_schema, self._folders)
         key = int(plan.plans.shared.id(java.physical()))
-        return SplitPlan(partial, final, int(java.windowPlace()), key)
+        windows = tuple(map(int, java.windowPlaces().split()))
+        return SplitPlan(partial, final, windows, key)
 
     def cancel(self, tag: str) -> None:
         """Interrupt the call that runs under a tag, if one does."""
@@ -178,9 +179,11 @@ class SplitPlan:
     """A plan that aggregates, as two: partial aggregates of parts of the rows, merged later.
 
     Args:
-        window: which partial column is the window.
+        windows: which partial columns are the window: each of its names has one.
         key: the same number for plans whose partial aggregates are the same.
     """
 
-    def __init__(self, partial: PlanRunner, final: PlanRunner, window: int, key: int) -> None:
-        self.partial, self.final, self.window, self.key = partial, final, window, key
+    def __init__(
+        self, partial: PlanRunner, final: PlanRunner, windows: tuple[int, ...], key: int
+    ) -> None:
+        self.partial, self.final, self.windows, self.key = partial, final, windows, key

@@ -64,13 +64,14 @@ class Panes:
         if not parts:
             return None
         partial = pa.concat_tables(parts)
-        starts = window_bound(partial.column(split.window), "start")
+        starts = window_bound(partial.column(split.windows[0]), "start")
         panes, ends = windows_of(window, starts, before, after)
         if not len(panes):
             return None
         windows = window_column(ends, window.size, self._kind)
-        name = partial.column_names[split.window]
-        rows = partial.take(panes).set_column(split.window, name, windows)
+        rows = partial.take(panes)
+        for place in split.windows:
+            rows = rows.set_column(place, partial.column_names[place], windows)
         return split.final({PARTIAL: rows})
 
     def _parts(self, split: SplitPlan, end: int, low: int) -> list[pa.Table]:

@@ -257,3 +257,19 @@ def test_a_query_is_taken_apart_by_spark(
 )  # fmt: skip
 def test_what_does_more_than_filter_and_project_stays_whole(plan: PlanOf, text: str) -> None:
     assert plan(text).parts is None
+
+
+def test_keys_of_forms_and_calls_outlive_a_collection_of_garbage(
+    spark: SparkSession, plan: PlanOf
+) -> None:
+    texts = [
+        f"SELECT a FROM r WHERE sha2(s, 256) > 'k' AND b > {n} AND b < {n + 5}" for n in (1, 2)
+    ]
+    keys = []
+    for text in texts:
+        parts = plan(text).parts
+        assert parts is not None
+        keys.append((parts.form_key, parts.longest_call))
+        assert spark._jvm is not None
+        spark._jvm.java.lang.System.gc()
+    assert keys[0] == keys[1]

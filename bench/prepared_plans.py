@@ -1,0 +1,88 @@
+"""Measures what distinct queries take before their first tuple: to add, to start, to keep.
+
+Prints the seconds that adding a query and starting a gate take, and the heap of the JVM for each
+plan that is prepared for the driver lane. An earlier checkout, without such plans, runs it too:
+
+    python bench/prepared_plans.py --queries 500
+    PYTHONPATH=../before python bench/prepared_plans.py
+"""
+
+import tempfile
+import time
+from argparse import ArgumentParser
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from headgate import Headgate, Stream
+from queries import CLASSES, STREAM, distinct
+
+KILOBYTE = 1000
+
+
+def starts(count: int, folder: Path) -> None:
+    """Print the seconds that a gate takes until it runs."""
+    gate = Headgate(state=folder, classes=CLASSES, master="local[2]")
+    options = {"rate_per_s": "150"}
+    gate.add_stream(Stream(name=STREAM, format="headgate", options=options, arrival_time="ts"))
+    began_s = time.perf_counter()
+    for selection in distinct(count):
+        gate.add_query(selection.query())
+    added_s = time.perf_counter()
+    gate.start()
+    started_s = time.perf_counter()
+    gate.stop()
+    print(
+        f"add {(added_s - began_s) / count * 1000:.1f} ms a query, {added_s - began_s:.1f} s in all"
+    )
+    print(f"start {started_s - added_s:.1f} s")
+
+
+def keeps(count: int, folder: Path) -> None:
+    """Print the milliseconds and the heap that a prepared plan takes."""
+    from headgate.spark.jvm.compatibility import driver_lane  # noqa: PLC0415
+    from headgate.spark.jvm.plans import Plans  # noqa: PLC0415
+    from headgate.spark.jvm.session import local_session, own_session  # noqa: PLC0415
+    from headgate.workloads.forest import SCHEMA  # noqa: PLC0415
+
+    spark = local_session(folder, "local[2]", {})
+    session = own_session(spark)
+    plans, lane = Plans(session), driver_lane(session, folder)
+    schema = spark.createDataFrame([], SCHEMA).schema
+    plans.relation(STREAM, schema).createOrReplaceTempView(STREAM)
+    texts = [selection.sql for selection in distinct(count + 1)]
+    first = lane.prepare(plans.of(session.sql(texts.pop())))
+    empty = _heap_bytes(spark)
+    analyzed = [plans.of(session.sql(text)) for text in texts]
+    logical = _heap_bytes(spark)
+    began_s = time.perf_counter()
+    prepared = [lane.prepare(plan) for plan in analyzed]
+    took_s = time.perf_counter() - began_s
+    full = _heap_bytes(spark)
+    print(f"prepare {took_s / count * 1000:.1f} ms a plan")
+    print(
+        f"heap {(full - logical) / count / KILOBYTE:.0f} kB a prepared plan, and"
+        f" {(logical - empty) / count / KILOBYTE:.0f} kB for its analyzed plan;"
+        f" {full / KILOBYTE / KILOBYTE:.0f} MB with {len(prepared)}"
+    )
+    del first
+    spark.stop()
+
+
+def _heap_bytes(spark: Any) -> int:
+    """Return the bytes in use after a collection of garbage."""
+    runtime = spark._jvm.java.lang.Runtime.getRuntime()
+    for _ in range(3):
+        spark._jvm.java.lang.System.gc()
+        time.sleep(0.3)  # Spark's own cleaner drops what the first has left
+    return int(runtime.totalMemory() - runtime.freeMemory())
+
+
+if __name__ == "__main__":
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument("--queries", type=int, default=500)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        starts(arguments.queries, Path(name) / "gate")
+        if find_spec("headgate.spark.jvm") is not None:
+            keeps(arguments.queries, Path(name) / "plans")
