@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
-SOURCES = ("Admission", "PlanRunner", "QueryPlans", "SharedPlans")
+SOURCES = ("Admission", "JoinTimes", "PlanRunner", "QueryPlans", "SharedPlans")
 
 _LOCK = threading.Lock()
 _LOADERS: dict[int, tuple[str, Any]] = {}
