@@ -39,9 +39,7 @@ def closed(rows: list[Row], number: int) -> list[Row]:
 def gate_of_three(
     spark: SparkSession, folder: Path, rows: Mapping[str, list[Row]], files: int, **more: Any
 ) -> Headgate:
-    gate = Headgate(
-        spark, state=folder / "state", classes={"H": 6, "N": 1}, rehearsal_s=0, **more
-    )
+    gate = Headgate(spark, state=folder / "state", classes={"H": 6, "N": 1}, rehearsal_s=0, **more)
     for number, (name, some) in enumerate(rows.items()):
         write(folder / name, closed(some, number), files + number)
         gate.add_stream(

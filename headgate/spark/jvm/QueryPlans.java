@@ -134,7 +134,7 @@ public class QueryPlans {
             });
   }
 
-  /** Return the relations of a parsed plan that have a window: number and name, by lines. */
+  /** Return the relations of a parsed plan with a window: number, line, place, name, by lines. */
   public String inputs(LogicalPlan parsed) {
     final StringBuilder text = new StringBuilder();
     visitAll(
@@ -144,7 +144,9 @@ public class QueryPlans {
             String number = mark(plan);
             if (number != null) {
               Seq names = ((UnresolvedRelation) plan).multipartIdentifier();
-              text.append(number).append('\t').append(names.last()).append('\n');
+              text.append(number.replace('\t', ' ').replace('\n', ' ')).append('\t');
+              text.append(line(plan)).append('\t').append(plan.origin().startIndex());
+              text.append('\t').append(names.last()).append('\n');
             }
           }
 

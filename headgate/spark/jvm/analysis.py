@@ -299,11 +299,26 @@ class Analyst:
         return self._admission.analyze(query, queries.withInputs(given))
 
     def _inputs(self, query: Query, parsed: Any, axes: Sequence[Axis]) -> dict[int, str]:
-        """Return the streams of relations with a window, whose views are made here."""
+        """Return the streams of relations with a window, whose views are made here.
+
+        Raises:
+            QueryRefused: the text has the option that stands for a window.
+            UnknownName: a window stands behind the name of no stream.
+        """
         known = {name.lower(): name for name in self._schemas}
-        names = {}
-        for line in self.plans.queries.inputs(parsed).splitlines():
-            number, name = line.split("\t")
+        names: dict[int, str] = {}
+        places: dict[str, str] = {}
+        for text in self.plans.queries.inputs(parsed).splitlines():
+            number, line, place, name = text.split("\t", 3)
+            numbers = map(str, range(len(axes)))
+            # A relation may come more than once, as in FROM s SELECT ... SELECT ...
+            if number not in numbers or places.setdefault(number, place) != place:
+                raise QueryRefused(
+                    query=query.name, clause=f"the option '{MARK}'",
+                    line=int(line) if line else None,
+                    reason="is Headgate's own, which marks windows with it",
+                    fix=f"leave it out, or write a window as in FROM {name} [RANGE 10 SECONDS]",
+                )  # fmt: skip
             if name.lower() not in known:
                 where = f"query '{query.name}'"
                 raise UnknownName(kind="stream", name=name, known=list(self._schemas), where=where)
