@@ -216,6 +216,10 @@ def _unbounded(tree: JoinTree, every: Iterable[Distances]) -> Unbounded:
     missing = [
         pair for distances in every for pair, length in distances.items() if length >= LONGEST
     ]
-    earlier, later = missing[0]
-    line = next(join.line for join in tree.joins if {earlier, later} <= set(join.numbers))
+    (earlier, later), line = next(
+        (pair, join.line)
+        for join in tree.joins
+        for pair in missing
+        if set(pair) <= set(join.numbers)
+    )
     return Unbounded(earlier, later, (later, earlier) in missing, line)

@@ -1,4 +1,4 @@
-"""Streams for joins, and what Spark in batch says of the same text over the rows that are not late."""
+"""Streams for joins, and what Spark in batch says of the rows that are not late."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -58,12 +58,14 @@ def add(gate: Headgate, texts: Mapping[str, str]) -> None:
 
 
 class Batch:
-    """Spark's own answers, over all rows that are not late."""
+    """Spark's own answers, over all rows or over those that are not late."""
 
-    def __init__(self, spark: SparkSession, rows: Mapping[str, list[Row]]) -> None:
+    def __init__(
+        self, spark: SparkSession, rows: Mapping[str, list[Row]], *, late: bool = False
+    ) -> None:
         self._session = spark.newSession()
         for name, some in rows.items():
-            columns = zip(*in_time(some)[0], strict=True)
+            columns = zip(*(some if late else in_time(some)[0]), strict=True)
             table = pa.table(
                 [pa.array(c, t) for c, t in zip(columns, _SPARK_NAMES.values(), strict=True)],
                 list(_SPARK_NAMES),

@@ -1,4 +1,4 @@
-"""Outer joins of several streams, by windows and by bounded times, answer as Spark does in batch."""
+"""Outer joins of several streams, by windows or bounded times, answer as Spark in batch."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +13,7 @@ from sources import balanced, until
 pytestmark = pytest.mark.spark
 
 KINDS = ("LEFT", "RIGHT", "FULL", "LEFT", "RIGHT", "FULL", "INNER", "LEFT SEMI", "LEFT ANTI")
-import os
-SEED = int(os.environ.get("SQLSEED", "15"))
+SEED = 15
 COUNT = 14
 
 
