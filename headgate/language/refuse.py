@@ -1,6 +1,6 @@
 """What cannot run as a continuous query, by the operators of the plan that Spark made of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from headgate.errors import QueryRefused
@@ -54,7 +54,7 @@ _NO_WINDOW = "cannot run continuously without a window: it needs tuples that hav
 _WINDOW = "write a window behind the stream, as in FROM s [RANGE 60 SECONDS SLIDE 10 SECONDS]"
 _BOTH = "write a window behind each stream, as in FROM a [RANGE 9 SECONDS] JOIN b [RANGE 5 SECONDS]"
 
-WHOLE = "give all windows the same SLIDE: the query is computed whole, whenever they close"
+WHOLE = "write windows with the same SLIDE behind all streams: then the query is computed whole"
 
 NODES = {
     "Aggregate": Refusal("GROUP BY or an aggregate", _NO_WINDOW, _WINDOW),
@@ -190,6 +190,40 @@ def not_over_pairs(query: Query, error: NotPossible) -> QueryRefused:
         query=query.name, clause=_clause(error.operator), line=error.line, fix=WHOLE,
         reason="over tuples that are joined as they come has no final answer",
     )  # fmt: skip
+
+
+def not_bounded(
+    query: Query, earlier: str, later: str, either: bool, line: int | None
+) -> QueryRefused:
+    """Return the refusal of a join that would need the tuples of a stream for ever.
+
+    Args:
+        earlier: the time for which nothing says how far behind it the other may be.
+        either: whether nothing bounds them the other way round, either.
+    """
+    if either:
+        reason = _NO_WINDOW
+        fix = (
+            f"{_BOTH}, or bound their times, as in  {later} BETWEEN {earlier} - INTERVAL 5 SECONDS"
+        )
+        fix += f" AND {earlier}"
+    else:
+        reason = "bounds the times of its streams on one side only:"
+        reason += f" nothing says how far {later} may be behind {earlier}"
+        fix = f"add to its condition, for example,  {later} <= {earlier} + INTERVAL 10 SECONDS"
+    return QueryRefused(query=query.name, clause="JOIN", reason=reason, fix=fix, line=line)
+
+
+def refuse_timeless(query: Query, reading: Reading, times: Mapping[str, str | None]) -> None:
+    """Raise QueryRefused for a join without windows of a stream whose tuples have no time."""
+    for name in reading.relations:
+        if times[name] is None:
+            raise QueryRefused(
+                query=query.name, clause="JOIN", reason=_NO_WINDOW,
+                line=stream_joins(reading)[0].line,
+                fix=f"write a window behind each stream, as in FROM {name} [ROWS 100], or name the"
+                f" column with the time, event_time: ts, in stream '{name}' and bound the times",
+            )  # fmt: skip
 
 
 def refuse_in_sessions(query: Query, reading: Reading) -> None:

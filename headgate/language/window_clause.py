@@ -15,12 +15,17 @@ _WORDS = re.compile(
     | r'[^']*(?:'|\Z) | r"[^"]*(?:"|\Z)
     | '(?:[^'\\]|\\.)*(?:'|\\?\Z) | "(?:[^"\\]|\\.)*(?:"|\\?\Z)
     | (?P<name> `(?:[^`]|``)*(?:`|\Z) | [^\W\d]\w* )
-    | (?P<clause> \[\s*(?P<kind>RANGE|ROWS)\s+(?=[\d'"A-Za-z])(?P<size>[^\]]*)(?P<end>\])? )
+    | (?P<clause> \[\s*(?P<kind>RANGE|ROWS)\s+(?=[\d'"A-Za-z])
+        (?!(?:DIV|AND|OR|NOT|IS|IN|BETWEEN|LIKE|ILIKE|RLIKE|REGEXP|COLLATE)\b)
+        (?P<size>[^\]]*)(?P<end>\])? )
     | .
     """,
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
-"""Comments and space, strings, names, window clauses, and anything else, one letter at a time."""
+"""Comments and space, strings, names, window clauses, and anything else, one letter at a time.
+
+An array's element by a column of that name, as in a[rows DIV 2], is no clause.
+"""
 
 _CLAUSE = re.compile(r"\[\s*(?:RANGE|ROWS)\s", re.IGNORECASE)
 _BRACKETS = re.compile(r"/\*|\*/")

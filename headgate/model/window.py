@@ -45,7 +45,25 @@ class Input:
 
 
 Mode = Literal["windows", "each", "pairs", "union", "sessions"]
-Join = Literal["Inner", "LeftOuter", "RightOuter", "FullOuter", "LeftSemi", "LeftAnti"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Join:
+    """When the rows of a join of tuples as they come are final.
+
+    Args:
+        reach: how far back from the watermark a tuple may lie that is still needed.
+        firsts: the inputs that can be the first, from the left, of which a row has a tuple, where
+            the row comes out only when no partner can come any more.
+        waits: by input, how far behind the time of such a tuple a partner may still come.
+        complete: whether rows with a tuple of every input come out as soon as they can; the rows of
+            LEFT SEMI and LEFT ANTI never do.
+    """
+
+    reach: int
+    firsts: tuple[int, ...] = ()
+    waits: tuple[int, ...] = ()
+    complete: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,21 +75,20 @@ class Stateful:
             `pairs` the combinations of tuples of which one is new, `union` the tuples that the
             watermark has passed, in the order of their time, `sessions` those that have ended.
         key: the same number for queries that compute the same, whatever their windows are.
-        join: of `pairs`, which tuples come out that have no partner, or because they have one.
+        join: of `pairs`, when its rows are final.
         plans: what the engine computes it from; opaque to everybody else.
     """
 
     mode: Mode
     inputs: tuple[Input, ...]
     key: int = 0
-    join: Join = "Inner"
+    join: Join | None = None
     plans: object = field(default=None, compare=False, repr=False)
 
     @property
     def reach(self) -> int:
         """How far back from the watermark a tuple may lie that is still needed."""
-        sizes = [each.window.size for each in self.inputs]
-        return max(sizes) if self.join == "Inner" else sum(sizes) + 1
+        return self.join.reach if self.join else max(each.window.size for each in self.inputs)
 
     @property
     def closes(self) -> Window:
@@ -81,7 +98,7 @@ class Stateful:
             return window
         if window.axis == "rows":
             return window  # of a join of tuples as they come: time changes nothing
-        if self.mode == "pairs" and self.join == "Inner":
+        if self.join is not None and not self.join.firsts:
             # Nothing comes out, but what no tuple can be joined with any more is forgotten.
             return Window(axis="time", size=self.reach, slide=max(self.reach, 1_000_000))
         return Window(axis="time", size=self.reach + 1, slide=1)

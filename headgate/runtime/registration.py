@@ -2,21 +2,24 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from headgate.errors import QueryRefused
 from headgate.language.cut import cut
+from headgate.language.join_times import Unbounded, in_windows, times_of
 from headgate.language.over_windows import call_of, called_input, clause_inputs
 from headgate.language.refuse import (
     OF_FRAMES,
     WHOLE,
     WITH_TABLES,
     keeps_stored,
+    not_bounded,
     not_over_pairs,
     refuse_in_pairs,
     refuse_in_sessions,
     refuse_sample,
     refuse_stateful,
+    refuse_timeless,
     refuse_twin_columns,
     refuse_unfixed,
     stream_joins,
@@ -27,7 +30,7 @@ from headgate.model.operator import Operator
 from headgate.model.query import Query
 from headgate.model.reading import NotPossible, Reading
 from headgate.model.stream import DERIVED, Stream
-from headgate.model.window import Input, Join, Stateful, Window, timeline_of
+from headgate.model.window import MARK, Input, Join, Stateful, Window, timeline_of
 from headgate.runtime.placement import refuse_keys
 
 if TYPE_CHECKING:
@@ -57,7 +60,7 @@ def segments_of(
     if query.apply is not None and len(clauses) > 1 and clauses[0].window.slide is None:
         raise _not_applied_to_pairs(query)
     reading = analyst.read(query, text, [clause.window.axis for clause in clauses])
-    if clauses or reading.calls or _is_union(reading):
+    if clauses or reading.calls or _is_union(reading) or stream_joins(reading):
         if query.cut:
             raise QueryRefused(
                 query=query.name, clause="cut", reason="is for queries without windows or unions",
@@ -91,9 +94,7 @@ def stateless_path(
     Raises:
         QueryRefused: it cannot run continuously; says which clause, why, and what to do.
     """
-    allowed = (
-        WITH_TABLES if not stream_joins(reading) and not keeps_stored(reading) else frozenset()
-    )
+    allowed = WITH_TABLES if not keeps_stored(reading) else frozenset()
     if query.apply is not None:
         allowed |= OF_FRAMES
     if reading.relations:
@@ -116,21 +117,28 @@ def stateful_path(
     clauses: Sequence[Clause],
     times: Mapping[str, str | None],
 ) -> Path:
-    """Return the path of a query with windows, or of a union.
+    """Return the path of a query with windows, of a union, or of a join whose times are bounded.
 
     Raises:
         QueryRefused: it cannot run continuously; says which clause, why, and what to do.
     """
     call = call_of(query, reading)
+    join = None
     if call is not None:
         column = analyst.time_column(reading)
         inputs: tuple[Input, ...] = (called_input(query, call, reading, column, times),)
     elif clauses:
         inputs = clause_inputs(query, clauses, reading, times)
+    elif not _is_union(reading):
+        reading, join, inputs = _bounded(query, analyst, reading, times)
     else:
         inputs = _union_inputs(query, reading, times)
     analyst.refuse_two_clocks(query, inputs)
-    how = _stateful(query, analyst, reading, inputs, call is not None and call.name != "window")
+    if join is not None or (len(inputs) > 1 and clauses and inputs[0].window.slide is None):
+        how = _pairs(query, analyst, reading, inputs, join)
+    else:
+        by_session = call is not None and call.name != "window"
+        how = _stateful(query, analyst, reading, inputs, by_session)
     refuse_sample(query, reading)
     refuse_unfixed(query, reading)
     refuse_twin_columns(query, reading.columns)
@@ -156,8 +164,6 @@ def _stateful(
         return _sessions(query, analyst, reading, inputs)
     if _is_union(reading) and not inputs[0].window.size:
         return _union(query, analyst, reading, inputs)
-    if len(inputs) > 1 and inputs[0].window.slide is None:
-        return _pairs(query, analyst, reading, inputs)
     plans = analyst.over_windows(reading)
     at_once = plans.at_once is not None and query.apply is None and not keeps_stored(reading)
     key = analyst.plan_key(plans.at_once if at_once and plans.at_once else plans.one)
@@ -185,15 +191,50 @@ def _sessions(
     return Stateful(mode="sessions", inputs=inputs, key=key, plans=plans)
 
 
+def _bounded(
+    query: Query, analyst: "Analyst", reading: Reading, times: Mapping[str, str | None]
+) -> tuple[Reading, Join, tuple[Input, ...]]:
+    """Return the inputs of a join whose conditions say how far apart times may lie."""
+    if query.apply is not None:
+        raise _not_applied_to_pairs(query)
+    refuse_stateful(query, reading, WITH_TABLES)
+    refuse_timeless(query, reading, times)
+    reading = analyst.numbered(reading)
+    try:
+        tree, names = analyst.join_tree(reading)
+        join, sizes = times_of(tree)
+    except NotPossible as error:
+        raise not_over_pairs(query, error) from error
+    except Unbounded as error:
+        streams = reading.inputs
+        earlier, later = (
+            names.get(number, f"{streams[number]}.{times[streams[number]]}")
+            for number in (error.earlier, error.later)
+        )
+        raise not_bounded(query, earlier, later, error.either, error.line) from error
+    inputs = tuple(
+        Input(
+            stream=stream, view=f"{MARK}{number}",
+            window=Window(axis="time", size=sizes[number]),
+        )
+        for number, stream in reading.inputs.items()
+    )  # fmt: skip
+    return reading, join, inputs
+
+
 def _pairs(
-    query: Query, analyst: "Analyst", reading: Reading, inputs: tuple[Input, ...]
+    query: Query,
+    analyst: "Analyst",
+    reading: Reading,
+    inputs: tuple[Input, ...],
+    join: Join | None,
 ) -> Stateful:
+    """Return how tuples are joined as they come.
+
+    Args:
+        join: when rows are final, where the query's own conditions say so and no windows.
+    """
     outer = [node for node in stream_joins(reading) if node.detail not in ("Inner", "Cross")]
-    if outer and len(inputs) > 2:
-        raise QueryRefused(
-            query=query.name, clause=f"{outer[0].detail} join", line=outer[0].line,
-            reason="is possible of two streams only", fix=WHOLE,
-        )  # fmt: skip
     if outer and inputs[0].window.axis == "rows":
         raise QueryRefused(
             query=query.name, clause=f"{outer[0].detail} join", line=outer[0].line,
@@ -201,11 +242,15 @@ def _pairs(
             fix="use RANGE: time tells when no partner can come any more",
         )  # fmt: skip
     refuse_in_pairs(query, reading)
+    bounded = join is not None
+    sizes = [each.window.size for each in inputs]
     try:
-        plan = analyst.over_pairs(reading, inputs)
+        plan = analyst.over_pairs(reading, inputs, bounded=bounded)
+        if inputs[0].window.axis == "rows":
+            join = Join(reach=max(sizes))
+        join = join or times_of(in_windows(analyst.join_tree(reading)[0], sizes))[0]
     except NotPossible as error:
         raise not_over_pairs(query, error) from error
-    join = cast(Join, outer[0].detail if outer else "Inner")
     key = analyst.plan_key(plan)
     return Stateful(mode="pairs", inputs=inputs, key=key, join=join, plans=plan)
 
@@ -214,7 +259,7 @@ def _not_applied_to_pairs(query: Query) -> QueryRefused:
     return QueryRefused(
         query=query.name, clause="apply",
         reason="needs all tuples of a window, which tuples that are joined as they come are not",
-        fix="give all windows the same SLIDE",
+        fix=WHOLE,
     )  # fmt: skip
 
 

@@ -122,7 +122,7 @@ def test_functions_of_values_in_windows(spark: SparkSession, tmp_path: Path) -> 
             "SELECT a.ts FROM sensors [RANGE 1 SECOND] a JOIN sensors [RANGE 1 SECOND] b"
             " ON a.location = b.location",
             doubled,
-            "give all windows the same SLIDE",
+            "write windows with the same SLIDE",
         ),
     ],
 )

@@ -90,6 +90,8 @@ NO_CLAUSES = [
     "SELECT window FROM s",
     "'",
     "SELECT '[ROWS 3]' FROM s",
+    "SELECT a[rows DIV 2], a[range div 2], a[ROWS], a[range ], a[rows + 1] FROM s",
+    "SELECT m[rows IS NULL], m[range BETWEEN 1 AND 2], m[rows AND b], m[range IN (1)] FROM s",
     "SELECT 'it''s [ROWS 3]' FROM s",
     r"SELECT 'it\'s [ROWS 3]' FROM s",
     r"SELECT '\\', 's [ROWS 3]' FROM s",

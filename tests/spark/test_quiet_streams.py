@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from timelines import SECOND, Make, over, stream
 
+from headgate.model.window import Join
 from headgate.spark.entries import Entries
 
 
@@ -81,7 +82,8 @@ def test_the_last_tuple_of_a_union_comes_out(make: Make) -> None:
 
 def test_a_quiet_stream_of_a_join_does_not_keep_the_other_for_ever(make: Make) -> None:
     world = make(stream("a"), stream("b"))
-    world.reads(over(2 * SECOND, mode="pairs", streams=("a", "b")))
+    join = Join(reach=2 * SECOND)
+    world.reads(over(2 * SECOND, mode="pairs", join=join, streams=("a", "b")))
     world.take("a", 0)
     for number in range(60):
         world.take("b", number * SECOND)
@@ -92,7 +94,8 @@ def test_a_quiet_stream_of_a_join_does_not_keep_the_other_for_ever(make: Make) -
 
 def test_beats_of_a_join_end(make: Make) -> None:
     world = make(stream("a"), stream("b"))
-    world.reads(over(SECOND, mode="pairs", join="LeftOuter", streams=("a", "b")))
+    join = Join(reach=2 * SECOND + 1, firsts=(0,), waits=(SECOND, 0))
+    world.reads(over(SECOND, mode="pairs", join=join, streams=("a", "b")))
     world.take("a", 0)
     world.take("b", 0)
     for number in range(200):

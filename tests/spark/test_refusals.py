@@ -107,6 +107,14 @@ def _refusal(headgate: Headgate, sql: str) -> str:
             " ON a.location = b.location",
             ["LeftOuter join is not possible of ROWS windows", "use RANGE"],
         ),
+        (
+            "SELECT location\nFROM sensors WITH ('__hg_input' = '5')",
+            ["line 2: the option '__hg_input' is Headgate's own", "leave it out"],
+        ),
+        (
+            "SELECT a.location FROM sensors [ROWS 5] a,\nsensors WITH ('__HG_INPUT' = '0') b",
+            ["line 2: the option '__hg_input' is Headgate's own"],
+        ),
         ("SELECT tempo FROM sensors [ROWS 5]", ["column `tempo` does not exist in the stream"]),
         ("SELECT rand() AS r FROM sensors [ROWS 5]", ["Rand has no fixed answer"]),
         (

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from headgate.model.stream import Stream
-from headgate.model.window import Input, Stateful, Window
+from headgate.model.window import Input, Join, Stateful, Window
 from headgate.spark.journal import Journal, NewTrain, Train
 from headgate.spark.timeline import Timeline
 
@@ -84,7 +84,7 @@ def over(
     slide: int | None = None,
     axis: Any = "time",
     mode: Any = "windows",
-    join: Any = "Inner",
+    join: Join | None = None,
     streams: Sequence[str] = ("a",),
 ) -> Stateful:
     window = Window(axis=axis, size=size, slide=slide)

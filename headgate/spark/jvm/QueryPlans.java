@@ -20,9 +20,12 @@ import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.catalyst.expressions.PipeOperator;
 import org.apache.spark.sql.catalyst.expressions.ScalarSubquery;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.expressions.Subtract;
@@ -37,6 +40,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Generate;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.ResolvedHint;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias$;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
@@ -130,7 +134,7 @@ public class QueryPlans {
             });
   }
 
-  /** Return the relations of a parsed plan that have a window: number and name, by lines. */
+  /** Return the relations of a parsed plan with a window: number, line, place, name, by lines. */
   public String inputs(LogicalPlan parsed) {
     final StringBuilder text = new StringBuilder();
     visitAll(
@@ -140,7 +144,9 @@ public class QueryPlans {
             String number = mark(plan);
             if (number != null) {
               Seq names = ((UnresolvedRelation) plan).multipartIdentifier();
-              text.append(number).append('\t').append(names.last()).append('\n');
+              text.append(number.replace('\t', ' ').replace('\n', ' ')).append('\t');
+              text.append(line(plan)).append('\t').append(plan.origin().startIndex());
+              text.append('\t').append(names.last()).append('\n');
             }
           }
 
@@ -325,19 +331,19 @@ public class QueryPlans {
     return argument.sql().replace('\t', ' ').replace('\n', ' ');
   }
 
-  private static String line(TreeNode node) {
+  static String line(TreeNode node) {
     Option line = node.origin().line();
     return line.isDefined() ? line.get().toString() : "";
   }
 
   /** What is called for every plan and expression, subqueries included. */
-  private abstract static class Visitor {
+  abstract static class Visitor {
     abstract void plan(LogicalPlan plan, int depth);
 
     abstract void expression(Expression node, LogicalPlan owner);
   }
 
-  private static void visitAll(LogicalPlan root, Visitor visitor) {
+  static void visitAll(LogicalPlan root, Visitor visitor) {
     List plans = new ArrayList();
     plans.add(new Object[] {root, Integer.valueOf(0)});
     while (!plans.isEmpty()) {
@@ -420,12 +426,12 @@ public class QueryPlans {
     return true;
   }
 
-  private static String kind(Object node) {
+  static String kind(Object node) {
     String name = node.getClass().getSimpleName();
     return name.endsWith("$") ? name.substring(0, name.length() - 1) : name;
   }
 
-  private static String detail(LogicalPlan plan) {
+  static String detail(LogicalPlan plan) {
     if (plan instanceof Join) {
       String type = ((Join) plan).joinType().toString();
       return type.indexOf('(') > 0 ? type.substring(0, type.indexOf('(')) : type;
@@ -476,7 +482,7 @@ public class QueryPlans {
     }
   }
 
-  /** Return a plan without aliases of relations, views and common table expressions. */
+  /** Return a plan without aliases of relations, views, common tables and pipes. */
   public LogicalPlan plain(LogicalPlan analyzed) {
     LogicalPlan inlined = new InlineCTE(true, false, false).apply(analyzed);
     LogicalPlan bare = EliminateSubqueryAliases$.MODULE$.apply(inlined);
@@ -484,11 +490,13 @@ public class QueryPlans {
         bare.transformUpWithSubqueries(
             new AbstractPartialFunction() {
               public boolean isDefinedAt(Object node) {
-                return node instanceof View;
+                return node instanceof View || node instanceof PipeOperator;
               }
 
               public Object applyOrElse(Object node, Function1 otherwise) {
-                return node instanceof View ? ((View) node).child() : otherwise.apply(node);
+                return isDefinedAt(node)
+                    ? ((LogicalPlan) node).children().head()
+                    : otherwise.apply(node);
               }
             });
   }
@@ -588,7 +596,7 @@ public class QueryPlans {
    * Return a plan of joined tuples with the hidden columns of every leaf, in which each join asks
    * that tuples lie in each other's windows.
    *
-   * @param sizes by leaf, how far back its window reaches
+   * @param sizes by leaf, how far back its window reaches; empty where conditions say that
    * @param byNumber true for ROWS windows, where leaves tell how many tuples of others had come
    */
   public Carried pairs(LogicalPlan plan, Map sizes, boolean byNumber) {
@@ -648,6 +656,9 @@ public class QueryPlans {
     private final Map sizes;
     private final boolean byNumber;
     private boolean withoutKeys;
+
+    /** Columns that are NULL where a join has no tuple for them. */
+    private final Set absent = new HashSet();
 
     Carrier(String mode, Map sizes, boolean byNumber) {
       this.mode = mode;
@@ -743,6 +754,9 @@ public class QueryPlans {
       }
       if (plan instanceof Join) {
         return join((Join) plan);
+      }
+      if (plan instanceof ResolvedHint) {
+        return carry(((ResolvedHint) plan).child());
       }
       if (plan instanceof Union && mode.equals("union")) {
         return union((Union) plan);
@@ -886,7 +900,7 @@ public class QueryPlans {
         throw new NotPossible("Join\t" + line(plan));
       }
       Option condition = plan.condition();
-      if (both && mode.equals("pairs")) {
+      if (both && mode.equals("pairs") && !sizes.isEmpty()) {
         Expression windows = inWindows(left.hidden, right.hidden);
         condition =
             new Some(
@@ -909,9 +923,10 @@ public class QueryPlans {
           new Join(left.plan, right.plan, plan.joinType(), condition, plan.hint()), hidden);
     }
 
-    private static List nullable(List attributes) {
+    private List nullable(List attributes) {
       List made = new ArrayList();
       for (int n = 0; n < attributes.size(); n++) {
+        absent.add(((Attribute) attributes.get(n)).exprId());
         made.add(((Attribute) attributes.get(n)).withNullability(true));
       }
       return made;
@@ -955,7 +970,10 @@ public class QueryPlans {
       Expression back =
           org.apache.spark.sql.catalyst.expressions.Literal$.MODULE$.apply(
               Long.valueOf(((Number) size).longValue()));
-      return new GreaterThanOrEqual(time, new Subtract(place, back));
+      Expression lies = new GreaterThanOrEqual(time, new Subtract(place, back));
+      // A tuple that is not there asks for nothing.
+      lies = absent.contains(time.exprId()) ? new Or(new IsNull(time), lies) : lies;
+      return absent.contains(other.exprId()) ? new Or(new IsNull(other), lies) : lies;
     }
 
     private Carried union(Union plan) {
@@ -1109,7 +1127,7 @@ public class QueryPlans {
   }
 
   /** Return true if a plan reads a leaf. */
-  private static boolean reads(LogicalPlan plan) {
+  static boolean reads(LogicalPlan plan) {
     if (leafName(plan) != null) {
       return true;
     }

@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 
 from headgate.errors import QueryRefused, UnknownName
 from headgate.model.admission import AdmissionRules
+from headgate.model.join_tree import JoinTree
 from headgate.model.network import Condition, Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query
@@ -40,6 +41,7 @@ from headgate.model.window import (
 )
 from headgate.spark.jvm.admission import Admission
 from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
+from headgate.spark.jvm.join_lines import join_tree
 from headgate.spark.jvm.plans import Plan, Plans, struct_of
 from headgate.spark.jvm.time_zone import same_zone, zone_of
 from headgate.spark.unknown_names import unresolved
@@ -235,15 +237,38 @@ class Analyst:
             return WindowPlans(one)
         return WindowPlans(one, at_once, always)
 
-    def over_pairs(self, reading: Reading, inputs: Sequence[Input]) -> Plan:
+    def numbered(self, reading: Reading) -> Reading:
+        """Return a reading without windows whose relations have numbers, as if each had one."""
+        streams, relations = reading.relations, []
+        for number, stream in enumerate(streams):
+            window = _window_field(self._time_type(stream))
+            columns = _input_relation(self._schemas[stream], number, len(streams), "time", window)
+            key = f"{MARK}{number}", stream, columns.json()
+            relations.append(self._relation(key, columns))
+        plan = self.plans.numbered(_plan(reading), relations)
+        return replace(reading, plan=plan, inputs=dict(enumerate(streams)))
+
+    def join_tree(self, reading: Reading) -> tuple[JoinTree, dict[int, str]]:
+        """Return how relations with numbers are joined, and how the text names their times.
+
+        Raises:
+            NotPossible: an operator is no join, and reads several streams.
+        """
+        times = [self._event_times[reading.inputs[n]] for n in range(len(reading.inputs))]
+        return join_tree(self.plans.join_lines(_plan(reading), times, zone_of(self._session)))
+
+    def over_pairs(self, reading: Reading, inputs: Sequence[Input], *, bounded: bool) -> Plan:
         """Return a join whose tuples lie in each other's windows.
+
+        Args:
+            bounded: the query's own conditions say so.
 
         Raises:
             NotPossible: an operator needs more than the tuples that are joined.
         """
         sizes = {number: each.window.size for number, each in enumerate(inputs)}
         by_number = inputs[0].window.axis == "rows"
-        return self.plans.pairs(_plan(reading), sizes, by_number=by_number)
+        return self.plans.pairs(_plan(reading), {} if bounded else sizes, by_number=by_number)
 
     def over_sessions(self, reading: Reading) -> SessionPlans:
         """Return how a query that groups by session is computed.
@@ -274,11 +299,26 @@ class Analyst:
         return self._admission.analyze(query, queries.withInputs(given))
 
     def _inputs(self, query: Query, parsed: Any, axes: Sequence[Axis]) -> dict[int, str]:
-        """Return the streams of relations with a window, whose views are made here."""
+        """Return the streams of relations with a window, whose views are made here.
+
+        Raises:
+            QueryRefused: the text has the option that stands for a window.
+            UnknownName: a window stands behind the name of no stream.
+        """
         known = {name.lower(): name for name in self._schemas}
-        names = {}
-        for line in self.plans.queries.inputs(parsed).splitlines():
-            number, name = line.split("\t")
+        names: dict[int, str] = {}
+        places: dict[str, str] = {}
+        for text in self.plans.queries.inputs(parsed).splitlines():
+            number, line, place, name = text.split("\t", 3)
+            numbers = map(str, range(len(axes)))
+            # A relation may come more than once, as in FROM s SELECT ... SELECT ...
+            if number not in numbers or places.setdefault(number, place) != place:
+                raise QueryRefused(
+                    query=query.name, clause=f"the option '{MARK}'",
+                    line=int(line) if line else None,
+                    reason="is Headgate's own, which marks windows with it",
+                    fix=f"leave it out, or write a window as in FROM {name} [RANGE 10 SECONDS]",
+                )  # fmt: skip
             if name.lower() not in known:
                 where = f"query '{query.name}'"
                 raise UnknownName(kind="stream", name=name, known=list(self._schemas), where=where)

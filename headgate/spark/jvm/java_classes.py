@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
-UNITS = (("Admission", "QueryPlans", "Relations", "SharedPlans"), ("PlanRunner",))
+UNITS = (("Admission", "JoinTimes", "QueryPlans", "Relations", "SharedPlans"), ("PlanRunner",))
 """What is compiled together. The driver lane, which has most to do with Spark's internals, comes by
 itself behind the others: without it all calls are jobs."""
 

@@ -1,7 +1,7 @@
 """Spark's logical plans: what a query computes, before anyone decides where and when."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -165,6 +165,7 @@ class Plans:
         self.queries = java_class(session, "QueryPlans").newInstance()
         self.shared = java_class(session, "SharedPlans").newInstance()
         self._relations = java_class(session, "Relations").newInstance()
+        self._join_times = java_class(session, "JoinTimes").newInstance()
 
     def relation(self, name: str, schema: StructType) -> DataFrame:
         """Return a relation whose rows are handed over, under its name, at every call."""
@@ -180,12 +181,30 @@ class Plans:
         return DataFrame(self.queries.frame(self.session._jsparkSession, plan.java), self.session)
 
     def pairs(self, plan: Plan, sizes: Mapping[int, int], *, by_number: bool) -> Plan:
-        """Return a join whose tuples lie in each other's windows, with its hidden columns."""
+        """Return a join whose tuples lie in each other's windows, with its hidden columns.
+
+        Args:
+            sizes: of the windows; empty where the join's own conditions bound the times.
+        """
         jvm: Any = self.session._jvm
         java = jvm.java.util.HashMap()
         for number, size in sizes.items():
             java.put(str(number), size)
         return self._rewritten(lambda: self.queries.pairs(plan.java, java, by_number))[0]
+
+    def numbered(self, plan: Plan, relations: Sequence[DataFrame]) -> Plan:
+        """Return a plan that reads other relations, one for each in the order of the plan."""
+        frames = [relation._jdf for relation in relations]
+        return Plan(self._join_times.numbered(plan.java, frames), self)
+
+    def join_lines(self, plan: Plan, times: Sequence[str | None], zone: str) -> list[str]:
+        """Return how relations with a number are joined, line by line (`JoinTimes.describe`).
+
+        Raises:
+            NotPossible: an operator is no join, and reads several streams.
+        """
+        text = _possible(lambda: self._join_times.describe(plan.java, list(times), zone))
+        return str(text).splitlines()
 
     def union(self, plan: Plan) -> Plan:
         """Return a union with the time of each tuple as its last column."""
@@ -226,14 +245,23 @@ class Plans:
         )
 
     def _rewritten(self, rewrite: Any) -> tuple[Plan, bool]:
-        try:
-            carried = rewrite()
-        except Py4JJavaError as error:
-            if "NotPossible" not in error.java_exception.getClass().getName():
-                raise
-            operator, _, line = error.java_exception.getMessage().partition("\t")
-            raise NotPossible(operator, int(line) if line else None) from error
+        carried = _possible(rewrite)
         return Plan(_field(carried, "plan"), self), bool(_field(carried, "always"))
+
+
+def _possible(call: Callable[[], Any]) -> Any:
+    """Return what a call of Java returns.
+
+    Raises:
+        NotPossible: Java says so.
+    """
+    try:
+        return call()
+    except Py4JJavaError as error:
+        if "NotPossible" not in error.java_exception.getClass().getName():
+            raise
+        operator, _, line = error.java_exception.getMessage().partition("\t")
+        raise NotPossible(operator, int(line) if line else None) from error
 
 
 def _field(java: Any, name: str) -> Any:

@@ -1,6 +1,6 @@
 """Joins of tuples as they come: those that are in each other's windows."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,15 +19,6 @@ from headgate.spark.timeline import Timeline
 from headgate.spark.train_times import Rows
 from headgate.spark.windows.results import Results
 
-_OUTER = {
-    "LeftOuter": (0,),
-    "RightOuter": (1,),
-    "FullOuter": (0, 1),
-    "LeftSemi": (0,),
-    "LeftAnti": (0,),
-}
-"""Whose tuples come out when no more partners can come, by the kind of join."""
-
 
 class Pairs:
     """One join of tuples as they come, over its timeline."""
@@ -43,6 +34,11 @@ class Pairs:
         self._how, self._timeline, self._nothing = stateful, timeline, nothing
         self._results, self._query = results, query
         self._axis: Axis = stateful.inputs[0].window.axis
+        assert stateful.join is not None
+        self._join = stateful.join
+        times = {time_column(number) for number in range(len(stateful.inputs))}
+        self._times = [name for name in results.hidden_names if name in times]
+        """Of the inputs whose tuples the rows have, from left to right."""
 
     @property
     def needs_job(self) -> bool:
@@ -54,8 +50,8 @@ class Pairs:
     ) -> Output:
         """Return what the timeline's trains first, ..., end − 1 bring.
 
-        Each combination counts where its last tuple is new. A tuple that comes out because it has
-        no partner, or has one, does when the watermark says that none can come any more.
+        Each combination counts where its last tuple is new. A row that lacks a tuple, or comes out
+        because there is one, does when the watermark says that no partner can come any more.
 
         Args:
             known: what other queries of the timeline have read of these trains.
@@ -73,7 +69,7 @@ class Pairs:
         tables: list[pa.Table] = []
         places: list[Times] = []
         for turn, each in enumerate(rows):
-            if self._how.join in ("LeftSemi", "LeftAnti") or not each.new.any():
+            if not self._join.complete or not each.new.any():
                 continue
             # Those before it in the text are old, it is new, those behind it are either.
             chosen = [
@@ -84,17 +80,19 @@ class Pairs:
             ]  # fmt: skip
             if all(some.any() for _, some in chosen):
                 joined = self._joined(session, lane, rows, chosen, known)
-                tables.append(self._with(joined, range(len(inputs))))
+                tables.append(self._complete(joined, True))
                 places.append(self._last(tables[-1]))
-        for side in _OUTER.get(self._how.join, ()):
-            # The last partner of a tuple is at most its own window away from it.
-            close = rows[side].place + inputs[side].window.size + 1
+        for leader in self._join.firsts:
+            wait = self._join.waits[leader]
+            close = rows[leader].place + wait + 1
             closes = (close > before) & (close <= after)
             if closes.any():
                 chosen = [("all", read.new | True) for read in rows]
-                chosen[side] = f"closes {inputs[side].window.size}", closes
-                tables.append(self._with(self._joined(session, lane, rows, chosen, known), [side]))
-                places.append(self._last(tables[-1]) + inputs[side].window.size)
+                chosen[leader] = f"closes {wait}", closes
+                table = self._led_by(leader, self._joined(session, lane, rows, chosen, known))
+                tables.append(self._complete(table, False) if self._join.complete else table)
+                times = self._results.hidden(tables[-1], time_column(leader)).to_numpy()
+                places.append(times + wait)
         if not sum(table.num_rows for table in tables):
             return Output(self._results.visible(self._query.no_rows), np.zeros(0))
         table = pa.concat_tables(tables)
@@ -141,21 +139,24 @@ class Pairs:
             [arrival_column(number) if n == ARRIVED_AT else n for n in table.column_names]
         )
 
-    def _with(self, table: pa.Table, sides: Iterable[int]) -> pa.Table:
-        """Return the rows of a join that have a tuple of these sides, and of no other."""
-        wanted = set(sides)
-        for number in range(len(self._how.inputs)):
-            if time_column(number) in self._results.hidden_names:
-                has = self._results.hidden(table, time_column(number)).is_valid()
-                table = table.filter(has if number in wanted else pc.invert(has))
-        return table
+    def _complete(self, table: pa.Table, wanted: bool) -> pa.Table:
+        """Return the rows of a join that have a tuple of every input, or those that have not."""
+        complete = pa.array(np.ones(table.num_rows, dtype=np.bool_))
+        for name in self._times:
+            complete = pc.and_(complete, self._results.hidden(table, name).is_valid())
+        return table.filter(complete if wanted else pc.invert(complete))
+
+    def _led_by(self, first: int, table: pa.Table) -> pa.Table:
+        """Return the rows of a join whose first tuple, from the left, is of this input."""
+        name = time_column(first)
+        for before in self._times[: self._times.index(name)]:
+            table = table.filter(self._results.hidden(table, before).is_null())
+        return table.filter(self._results.hidden(table, name).is_valid())
 
     def _last(self, table: pa.Table) -> Times:
         """Return the latest place of the tuples that make each row."""
         places = [
-            self._results.hidden(table, name).fill_null(NEVER).to_numpy()
-            for number in range(len(self._how.inputs))
-            if (name := time_column(number)) in self._results.hidden_names
+            self._results.hidden(table, name).fill_null(NEVER).to_numpy() for name in self._times
         ]
         last: Times = np.maximum.reduce(places)
         return last

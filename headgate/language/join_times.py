@@ -1,0 +1,225 @@
+"""When the rows of a join are final, and how long its tuples are needed.
+
+A row of a join is a combination of tuples, at most one of each relation. Where every relation has
+one, the row is final at once. Where one has none, because of an outer join, the row is final when
+no tuple can come any more that would change it. How far behind the row's own tuples such a tuple
+may lie follows from the bounds on times that the joins ask for, and how far before them also: so
+long are tuples needed.
+
+No row depends on another tuple of a relation that it has a tuple of: a join compares its rows with
+other relations only. So a row may wait for the first of its tuples alone.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations, product
+from math import inf
+
+from headgate.model.join_tree import Bound, JoinTree
+from headgate.model.window import Join
+
+LONGEST = 2**60
+"""Microseconds that can be added to any time; a greater bound is none."""
+
+Distances = dict[tuple[int, int], float]
+"""By two relations, how far behind the time of the first that of the second may be."""
+
+
+class Unbounded(Exception):
+    """Nothing says how far behind the time of one relation that of another may be.
+
+    Args:
+        either: nothing says the opposite, either.
+        line: of the join, if known.
+    """
+
+    def __init__(self, earlier: int, later: int, either: bool, line: int | None) -> None:
+        super().__init__(earlier, later)
+        self.earlier, self.later, self.either, self.line = earlier, later, either, line
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a tree.
+
+    Args:
+        shown: relations whose tuples they have.
+        within: between two tuples of a row.
+        later: from a tuple of a row to any that the row depends on.
+        earlier: from any tuple that a row depends on to a tuple of the row.
+        firsts: relations, from the left, that can be the first of which a row has a tuple.
+        waiting: the same, for rows that come out only when they are final.
+    """
+
+    shown: tuple[int, ...]
+    within: Distances
+    later: Distances
+    earlier: Distances
+    firsts: frozenset[int]
+    waiting: frozenset[int] = frozenset()
+
+
+def in_windows(tree: JoinTree, sizes: Sequence[int]) -> JoinTree:
+    """Return a tree in which tuples of any two relations lie in each other's windows."""
+    if not tree.sides:
+        return tree
+    left, right = (side.numbers for side in tree.sides)
+    pairs = (*product(left, right), *product(right, left))
+    bounds = tuple(Bound(one, other, sizes[one]) for one, other in pairs)
+    sides = tuple(in_windows(side, sizes) for side in tree.sides)
+    return replace(tree, sides=sides, bounds=bounds, filters=())
+
+
+def times_of(tree: JoinTree) -> tuple[Join, tuple[int, ...]]:
+    """Return when the rows of a join come out, and the size of each relation's window.
+
+    Raises:
+        Unbounded: tuples would be needed for ever.
+
+    >>> near = Bound(0, 1, 5), Bound(1, 0, 2)
+    >>> tree = JoinTree("LeftOuter", sides=(JoinTree(), JoinTree(number=1)), bounds=near)
+    >>> times_of(tree)
+    (Join(reach=8, firsts=(0,), waits=(5, 0), complete=True), (5, 2))
+    """
+    rows = _rows_of(_with_filters(tree, ()))
+    every = (rows.within, rows.later, rows.earlier)
+    numbers = range(1 + max(tree.numbers))
+    waits = {n: _greatest([rows.later], {n}, numbers) for n in rows.waiting}
+    spans = {n: _greatest([rows.earlier], numbers, {n}) for n in rows.waiting}
+    needed = [waits[n] + spans[n] + 1 for n in rows.waiting]
+    reach = max(_greatest([rows.within], numbers, numbers), *needed, 0)
+    if reach >= LONGEST:
+        raise _unbounded(tree, every)
+    join = Join(
+        reach=int(reach),
+        firsts=tuple(n for n in rows.shown if n in rows.waiting),
+        waits=tuple(int(waits.get(n, 0)) for n in numbers),
+        complete=all(inner.kind in _ROWS_OF_BOTH for inner in tree.joins),
+    )
+    sizes = (_greatest(every, {n}, numbers) for n in numbers)
+    return join, tuple(int(min(size, LONGEST)) for size in sizes)
+
+
+_ROWS_OF_BOTH = ("Inner", "Cross", "LeftOuter", "RightOuter", "FullOuter")
+
+
+def _with_filters(tree: JoinTree, filters: Iterable[Bound]) -> JoinTree:
+    """Return a tree in which a bound stands at the join that brings its relations together.
+
+    A condition above a join leaves no row that lacks one of the tuples that it compares, so what
+    it leaves is bounded as if the join asked for it.
+    """
+    if not tree.sides:
+        return tree
+    left, right = (set(side.numbers) for side in tree.sides)
+    above = [*filters, *tree.filters, *(tree.bounds if _is_inner(tree) else ())]
+    crossing = [
+        bound
+        for bound in dict.fromkeys((*above, *tree.bounds))
+        if (bound.earlier in left) != (bound.later in left)
+    ]
+    sides = tuple(
+        _with_filters(side, [b for b in above if {b.earlier, b.later} <= numbers])
+        for side, numbers in zip(tree.sides, (left, right), strict=True)
+    )
+    return replace(tree, sides=sides, bounds=tuple(crossing), filters=())
+
+
+def _is_inner(tree: JoinTree) -> bool:
+    return tree.kind in ("Inner", "Cross")
+
+
+def _rows_of(tree: JoinTree) -> _Rows:
+    if not tree.sides:
+        return _Rows((tree.number,), {}, {}, {}, frozenset({tree.number}))
+    left, right = map(_rows_of, tree.sides)
+    cross = _cross(left, right, tree.bounds) | _cross(right, left, tree.bounds)
+    within = left.within | right.within | cross
+    firsts, waiting = _firsts(tree.kind, left, right)
+    if _is_inner(tree) and not waiting:
+        # All conditions hold for all rows, which depend on nothing else.
+        within = _closed(within, (*left.shown, *right.shown))
+        return _Rows((*left.shown, *right.shown), within, within, within, firsts)
+    later, earlier = left.later | right.later, left.earlier | right.earlier
+    for one, other in ((left, right), (right, left)):
+        later |= _through(one, other, cross)
+        earlier |= _through(one, other, cross, back=True)
+    if tree.kind in _ROWS_OF_BOTH:
+        shown = (*left.shown, *right.shown)
+        return _Rows(shown, within, later, earlier, firsts, waiting)
+    return _Rows(left.shown, left.within, later, earlier, firsts, waiting)
+
+
+def _firsts(kind: str, left: _Rows, right: _Rows) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the first relations of all rows, and of those that come out when they are final."""
+    matched = left.waiting | (left.firsts if right.waiting else frozenset())
+    match kind:
+        case "Inner" | "Cross":
+            return left.firsts, matched
+        case "RightOuter":
+            return left.firsts | right.firsts, matched | right.firsts
+        case "FullOuter":
+            return left.firsts | right.firsts, left.firsts | right.firsts
+    return left.firsts, left.firsts
+
+
+def _cross(one: _Rows, other: _Rows, bounds: Iterable[Bound]) -> Distances:
+    """Return distances from one side's relations to the other's, where a join matches two rows."""
+    distances: Distances = dict.fromkeys(product(one.shown, other.shown), inf)
+    links = [b for b in bounds if b.earlier in one.shown and b.later in other.shown]
+    for (first, last), bound in product(tuple(distances), links):
+        length = _to(one.within, first, bound.earlier) + bound.most
+        length += _to(other.within, bound.later, last)
+        distances[first, last] = min(distances[first, last], length)
+    return distances
+
+
+def _through(one: _Rows, other: _Rows, cross: Distances, *, back: bool = False) -> Distances:
+    """Return distances between one side's relations and all that rows of the other depend on."""
+    depends = other.earlier if back else other.later
+    beyond = {number for pair in depends for number in pair} | set(other.shown)
+    distances: Distances = {}
+    for first, last in product(one.shown, beyond):
+        if back:
+            ways = (_to(depends, last, number) + cross[number, first] for number in other.shown)
+            distances[last, first] = max(ways)
+        else:
+            ways = (cross[first, number] + _to(depends, number, last) for number in other.shown)
+            distances[first, last] = max(ways)
+    return distances
+
+
+def _to(distances: Distances, first: int, last: int) -> float:
+    return 0 if first == last else distances[first, last]
+
+
+def _closed(within: Distances, numbers: Sequence[int]) -> Distances:
+    """Return the least distances by any way, where all hold at once."""
+    closed = dict(within)
+    for middle, first, last in permutations(numbers, 3):
+        closed[first, last] = min(closed[first, last], closed[first, middle] + closed[middle, last])
+    return closed
+
+
+def _greatest(
+    all_distances: Iterable[Distances], firsts: Iterable[int], lasts: Iterable[int]
+) -> float:
+    """Return the greatest of some distances, and at least 0."""
+    pairs = set(product(firsts, lasts))
+    lengths = (
+        length for distances in all_distances for pair, length in distances.items() if pair in pairs
+    )
+    return max((0, *lengths))
+
+
+def _unbounded(tree: JoinTree, every: Iterable[Distances]) -> Unbounded:
+    missing = [
+        pair for distances in every for pair, length in distances.items() if length >= LONGEST
+    ]
+    (earlier, later), line = next(
+        (pair, join.line)
+        for join in tree.joins
+        for pair in missing
+        if set(pair) <= set(join.numbers)
+    )
+    return Unbounded(earlier, later, (later, earlier) in missing, line)

@@ -1,0 +1,80 @@
+"""Streams for joins, and what Spark in batch says of the rows that are not late."""
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from two_streams import LATENESS_S, SCHEMA, Row, in_time, write
+
+from headgate import Headgate, Query, Stream
+
+STREAMS = ("lefts", "rights", "others")
+BASE = datetime(2024, 3, 31, 0, 59, 50, tzinfo=UTC)  # Europe's clocks go forward then
+_SPARK_NAMES = {"k": pa.string(), "v": pa.int32(), "ts": pa.timestamp("us", tz="UTC")}
+
+
+def rows_on_edges(seed: int, count: int) -> list[Row]:
+    """Rows whose times lie half seconds apart, a microsecond more, or one less; some are late."""
+    random = np.random.default_rng(seed)
+    now, rows = 0, []
+    for number in range(count):
+        now += int(random.choice([0, 500_000, 500_000, 1_000_000]))
+        back = int(random.choice([0, 0, 0, 1_500_000, 3_000_000, 12_000_000]))
+        at_us = now - back + int(random.choice([0, 0, 1, -1]))
+        place = None if random.random() < 0.05 else "ab"[random.integers(2)]
+        rows.append((place, number, BASE + timedelta(microseconds=at_us)))
+    return rows
+
+
+def closed(rows: list[Row], number: int) -> list[Row]:
+    """Rows and one a day later, which lets all of them be final and has no partner."""
+    return [*rows, (None, -1, BASE + timedelta(days=1 + number))]
+
+
+def gate_of_three(
+    spark: SparkSession, folder: Path, rows: Mapping[str, list[Row]], files: int, **more: Any
+) -> Headgate:
+    gate = Headgate(spark, state=folder / "state", classes={"H": 6, "N": 1}, rehearsal_s=0, **more)
+    for number, (name, some) in enumerate(rows.items()):
+        write(folder / name, closed(some, number), files + number)
+        gate.add_stream(
+            Stream(
+                name=name, format="parquet", schema=SCHEMA, event_time="ts", trigger_s=0,
+                options={"path": str(folder / name), "maxFilesPerTrigger": "1"},
+                lateness_s=LATENESS_S, quiet_s=None,
+            )
+        )  # fmt: skip
+    return gate
+
+
+def add(gate: Headgate, texts: Mapping[str, str]) -> None:
+    for number, (name, sql) in enumerate(texts.items()):
+        gate.add_query(Query(name=name, sql=sql, query_class="HN"[number % 2]))
+
+
+class Batch:
+    """Spark's own answers, over all rows or over those that are not late."""
+
+    def __init__(
+        self, spark: SparkSession, rows: Mapping[str, list[Row]], *, late: bool = False
+    ) -> None:
+        self._session = spark.newSession()
+        for name, some in rows.items():
+            columns = zip(*(some if late else in_time(some)[0]), strict=True)
+            table = pa.table(
+                [pa.array(c, t) for c, t in zip(columns, _SPARK_NAMES.values(), strict=True)],
+                list(_SPARK_NAMES),
+            )
+            self._session.createDataFrame(table).createOrReplaceTempView(name)
+
+    def __call__(self, sql: str) -> Counter[tuple[Any, ...]]:
+        table = self._session.sql(sql).toArrow()
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        return Counter(
+            tuple(v.timestamp() if isinstance(v, datetime) else v for v in row) for row in rows
+        )

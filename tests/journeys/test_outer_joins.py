@@ -1,0 +1,116 @@
+"""Outer joins of several streams, by windows or bounded times, answer as Spark in batch."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from independent import committed_rows
+from joined_streams import STREAMS, Batch, add, gate_of_three, rows_on_edges
+from pyspark.sql import SparkSession
+from sources import balanced, until
+
+pytestmark = pytest.mark.spark
+
+KINDS = ("LEFT", "RIGHT", "FULL", "LEFT", "RIGHT", "FULL", "INNER", "LEFT SEMI", "LEFT ANTI")
+SEED = 15
+COUNT = 14
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A join as it is written, as Spark in batch is asked, and the streams that one can select."""
+
+    text: str
+    oracle: str
+    names: tuple[str, ...]
+
+
+class Drawn:
+    """Draws joins of three or four streams, in any order of brackets."""
+
+    def __init__(self, seed: int, *, windows: bool) -> None:
+        self._random = np.random.default_rng(seed)
+        self._windows = windows
+        self._sizes_s: dict[str, float] = {}
+
+    def query(self) -> tuple[str, str]:
+        """Return a text and what Spark in batch is asked."""
+        count = int(self._random.integers(3, 5))
+        joined = self._joined("abcd"[:count])
+        columns = ", ".join(f"{name}.v AS {name}v, {name}.k AS {name}k" for name in joined.names)
+        texts = [f"SELECT {columns} FROM {text}" for text in (joined.text, joined.oracle)]
+        if self._random.random() < 0.3:
+            name = str(self._random.choice(joined.names))
+            texts = [f"{text} WHERE {name}.k IS NULL OR {name}.v % 3 > 0" for text in texts]
+        return texts[0], texts[1]
+
+    def _joined(self, names: str) -> Joined:
+        if len(names) == 1:
+            stream = STREAMS["abcd".index(names) % 3]
+            size_s = self._sizes_s[names] = float(self._random.choice([0.5, 1, 1.5]))
+            window = f" [RANGE {int(size_s * 1000)} MILLISECONDS]" if self._windows else ""
+            return Joined(f"{stream}{window} {names}", f"{stream} {names}", (names,))
+        place = int(self._random.integers(1, len(names)))
+        left, right = self._joined(names[:place]), self._joined(names[place:])
+        kind = str(self._random.choice(KINDS))
+        one, other = (str(self._random.choice(side.names)) for side in (left, right))
+        condition = f"{one}.k = {other}.k AND ({one}.v + {other}.v) % 3 <> 1"
+        if len(left.names) > 1 and self._random.random() < 0.4:
+            both = f"coalesce({left.names[1]}.k, {left.names[0]}.k)"
+            condition = f"{both} = {other}.k"
+        if self._windows:
+            near = " AND ".join(self._near(a, b) for a in left.names for b in right.names)
+        else:
+            near = self._bound(one, other)
+        brackets = "({})" if " JOIN " in right.text else "{}"
+        text = f"{left.text} {kind} JOIN {brackets.format(right.text)} ON {condition}"
+        oracle = f"{left.oracle} {kind} JOIN {brackets.format(right.oracle)} ON {condition}"
+        shown = left.names if kind.startswith("LEFT ") else (*left.names, *right.names)
+        text = text if self._windows else f"{text} AND {near}"
+        return Joined(text, f"{oracle} AND {near}", shown)
+
+    def _near(self, one: str, other: str) -> str:
+        """Return that two tuples lie in each other's windows, if both are there."""
+        lies = [
+            f"{a}.ts >= {b}.ts - INTERVAL '{self._sizes_s[a]}' SECOND"
+            for a, b in ((one, other), (other, one))
+        ]
+        return f"({one}.ts IS NULL OR {other}.ts IS NULL OR ({' AND '.join(lies)}))"
+
+    def _bound(self, one: str, other: str) -> str:
+        low, high = sorted(self._random.choice(range(-3, 4), 2, replace=False) / 2)
+        at_least, at_most = str(self._random.choice([">=", ">"])), self._random.choice(["<=", "<"])
+        return (
+            f"{other}.ts {at_least} {one}.ts + INTERVAL '{low}' SECOND"
+            f" AND {other}.ts {at_most} {one}.ts + INTERVAL '{high}' SECOND"
+        )
+
+
+@pytest.mark.parametrize("windows", [False, True], ids=["bounded", "windows"])
+@pytest.mark.parametrize("lane", ["driver", pytest.param("job", marks=pytest.mark.long)])
+def test_an_outer_join_of_several_streams_is_spark_s(
+    spark: SparkSession, tmp_path: Path, windows: bool, lane: str
+) -> None:
+    print("seed", SEED)
+    rows = {name: rows_on_edges(SEED + n, 60 - 8 * n) for n, name in enumerate(STREAMS)}
+    drawn = Drawn(SEED, windows=windows)
+    queries = {f"q{number}": drawn.query() for number in range(COUNT)}
+    gate = gate_of_three(spark, tmp_path, rows, 4, train_tuples=15, lane=lane)
+    texts = {name: text for name, (text, _) in queries.items()}
+    add(gate, texts)
+    gate.start()
+    for name, text in texts.items():
+        reads = [stream for stream in rows if stream in text]
+        until(lambda n=name, r=reads: gate.totals()[n][0] >= sum(len(rows[s]) + 1 for s in r), gate)
+    report = gate.stop()
+    assert report is not None
+    assert not report.errors
+    batch = Batch(spark, rows)
+    some = 0
+    for name, (text, oracle) in queries.items():
+        answer = committed_rows(tmp_path / "state" / "results" / name)
+        assert answer == batch(oracle), text
+        some += bool(answer)
+    assert some > COUNT // 2
+    balanced(gate)

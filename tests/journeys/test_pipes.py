@@ -1,0 +1,57 @@
+"""Pipe syntax and `FROM s SELECT ...` answer as Spark does in batch, with and without windows."""
+
+from pathlib import Path
+
+import pytest
+from independent import committed_rows
+from joined_streams import Batch, add, gate_of_three, rows_on_edges
+from pyspark.sql import SparkSession
+from sources import balanced, consume
+
+pytestmark = pytest.mark.spark
+
+TUPLES = {
+    "first": "FROM lefts SELECT k, v * 2 AS twice WHERE v > 10",
+    "piped": "FROM lefts |> WHERE v > 10 |> EXTEND v % 7 AS rest |> WHERE rest < 3 |> SET v = v + 1"
+    " |> SELECT k, v, rest",
+    "dropped": "FROM lefts |> AS s |> WHERE s.k = 'a' |> DROP ts |> EXTEND array(v, 1, 2) AS `rows`"
+    " |> EXTEND `rows`[v DIV 100] AS first, v % 3 AS range |> SELECT k, first, `rows`[range DIV 2]"
+    " AS one",
+}
+WINDOWS = {
+    "first_w": (
+        "FROM lefts [RANGE 5 SECONDS] SELECT k, count(*) AS n WHERE v > 10 GROUP BY k",
+        "FROM lefts SELECT k, count(*) AS n WHERE v > 10 GROUP BY k, window(ts, '5 seconds')",
+    ),
+    "piped_w": (
+        "FROM lefts [RANGE 5 SECONDS] |> WHERE v > 10 |> AGGREGATE count(*) AS n, sum(v) AS total"
+        " GROUP BY k |> WHERE n > 1 |> EXTEND total / n AS mean",
+        "SELECT k, count(*), sum(v), sum(v) / count(*) FROM lefts WHERE v > 10"
+        " GROUP BY k, window(ts, '5 seconds') HAVING count(*) > 1",
+    ),
+    "ordered_w": (
+        "FROM lefts [RANGE 4 SECONDS SLIDE 4 SECONDS] |> ORDER BY v DESC |> LIMIT 1 |> SELECT k, v",
+        "SELECT max_by(k, v), max(v) FROM lefts GROUP BY window(ts, '4 seconds')",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lane", ["driver", pytest.param("job", marks=pytest.mark.long)])
+def test_pipes_are_spark_s(spark: SparkSession, tmp_path: Path, lane: str) -> None:
+    rows = {"lefts": rows_on_edges(7, 120)}
+    gate = gate_of_three(spark, tmp_path, rows, 4, train_tuples=30, lane=lane)
+    add(gate, TUPLES | {name: text for name, (text, _) in WINDOWS.items()})
+    gate.start()
+    consume(gate, len(rows["lefts"]) + 1)
+    shown = gate.explanation("piped_w").lane or ""
+    assert "all windows that have closed at once" in shown
+    report = gate.stop()
+    assert report is not None
+    assert not report.errors
+    texts = {name: (sql, True) for name, sql in TUPLES.items()}
+    texts |= {name: (sql, False) for name, (_, sql) in WINDOWS.items()}
+    for name, (sql, late) in texts.items():
+        answer = committed_rows(tmp_path / "state" / "results" / name)
+        assert answer == Batch(spark, rows, late=late)(sql), name
+        assert answer, name
+    balanced(gate)
