@@ -207,14 +207,24 @@ def refuse_in_sessions(query: Query, reading: Reading) -> None:
         )  # fmt: skip
 
 
+BY_PLACE = ("csv", "console", "memory", "callback")
+"""Sinks whose rows have their columns by place, so that two may have one name."""
+
+
 def refuse_twin_columns(query: Query, columns: Iterable[str]) -> None:
-    """Raise QueryRefused where two columns have one name, whatever their case."""
+    """Raise QueryRefused where two columns have one name, whatever their case, and the sink knows
+    columns by their names.
+    """
+    if query.sink.format in BY_PLACE:
+        return
     names: set[str] = set()
     for column in columns:
         if column.lower() in names:
             raise QueryRefused(
-                query=query.name, clause=f"column `{column}`", reason="comes out twice",
-                fix="give one of the two another name with AS",
+                query=query.name, clause=f"column `{column}`",
+                reason=f"comes out twice, and {query.sink.format} knows columns by name alone",
+                fix="give one of the two another name with AS, or use a sink of format"
+                f" {' or '.join((', '.join(BY_PLACE[:-1]), BY_PLACE[-1]))}",
             )  # fmt: skip
         names.add(column.lower())
 

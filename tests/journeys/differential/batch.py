@@ -61,17 +61,24 @@ class Tally:
     refused: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
+    not_accepted: Counter[str] = field(default_factory=Counter)
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally(
             self.texts + other.texts, self.compared + other.compared, self.agreed + other.agreed,
             self.failed_alike + other.failed_alike, self.refused + other.refused,
             self.refusals + other.refusals, self.kinds + other.kinds,
+            self.not_accepted + other.not_accepted,
         )  # fmt: skip
 
 
-def asked(world: World, families: Iterator[list[Case]], count: int) -> list[Asked]:
-    """Return so many queries that Spark accepts, with their answers in batch."""
+def asked(
+    world: World, families: Iterator[list[Case]], count: int
+) -> tuple[list[Asked], Counter[str]]:
+    """Return so many queries that Spark accepts, with their answers in batch, and the kinds of
+    texts that it did not accept.
+    """
+    others: Counter[str] = Counter()
     oracle = Oracle(world)
     chosen: list[Asked] = []
     texts: set[str] = set()
@@ -83,13 +90,14 @@ def asked(world: World, families: Iterator[list[Case]], count: int) -> list[Aske
             texts.add(case.sql)
             question = answered(oracle, f"q{len(chosen)}", case)
             if question is None:
+                others[case.label] += 1
                 continue
             if question.answer is None:
                 if failing >= FAILING * count:
                     continue
                 failing += 1
             chosen.append(question)
-    return chosen[:count]
+    return chosen[:count], others
 
 
 def answered(oracle: Oracle, name: str, case: Case) -> Asked | None:
@@ -111,7 +119,7 @@ def check(
     """Return the differences between Headgate's answers, on some ways, and the right ones."""
     findings: list[Finding] = []
     tally = Tally(texts=len(questions))
-    tally.kinds.update(question.case.kind for question in questions)
+    tally.kinds.update(question.case.label for question in questions)
     by_name = [
         Question(question.name, question.case.sql, question.case.streams, question.case.sink)
         for question in questions

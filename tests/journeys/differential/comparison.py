@@ -40,7 +40,9 @@ def of_frame(frame: DataFrame, by_spark: bool = False) -> Answer:
               for n, (_, kind) in enumerate(names))
         )  # fmt: skip
         return Answer(names, of_table(texts.toArrow()).rows)
-    return of_table(frame.toArrow())
+    # `toArrow` refuses a column of type VOID that Spark calls NOT NULL, as of `explode(array())`.
+    batches = frame._collect_as_arrow()  # type: ignore[operator]
+    return of_table(pa.Table.from_batches(batches)) if batches else Answer(None, Counter())
 
 
 def of_folder(session: SparkSession, folder: Path, schema: StructType) -> Answer:
