@@ -10,10 +10,10 @@ from headgate.model.reading import Node, NotPossible, Reading
 STATELESS = frozenset(
     {
         *("Project", "Filter", "Generate", "SubqueryAlias", "View", "PipeOperator", "ResolvedHint"),
-        *("LogicalRDD", "LocalRelation", "OneRowRelation"),
+        *("LogicalRDD", "LocalRelation", "OneRowRelation", "LateralJoin"),
     }
 )
-"""Operators that take each tuple by itself."""
+"""Operators that take each tuple by itself; what a LATERAL subquery reads is looked at apart."""
 
 WITH_TABLES = frozenset(
     {"Join", "LogicalRelation", "DataSourceV2Relation", "HiveTableRelation", "Range"}
@@ -75,7 +75,6 @@ NODES = {
     ),
     "Deduplicate": Refusal("DISTINCT", _NO_WINDOW, _WINDOW),
     "Join": Refusal("JOIN", _NO_WINDOW, _BOTH),
-    "LateralJoin": Refusal("LATERAL", _NO_WINDOW, _WINDOW),
     "AsOfJoin": Refusal("JOIN", _NO_WINDOW, _BOTH),
     "Union": Refusal(
         "UNION",
@@ -230,7 +229,7 @@ def refuse_twin_columns(query: Query, columns: Iterable[str]) -> None:
 
 
 def _clause(kind: str) -> str:
-    return NODES[kind].clause if kind in NODES else kind
+    return NODES[kind].clause if kind in NODES else {"LateralJoin": "LATERAL"}.get(kind, kind)
 
 
 def _refused(query: Query, node: Node) -> QueryRefused:

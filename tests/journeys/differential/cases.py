@@ -1,5 +1,6 @@
 """A query of the differential test: a text for Headgate, and what the oracle needs to know."""
 
+import re
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -20,6 +21,24 @@ class Window:
     size: int
     slide: int | None
     clause: str
+
+
+_UNITS = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000,
+          "HOUR": 3_600_000_000, "DAY": 86_400_000_000}  # fmt: skip
+_CLAUSE = re.compile(r"(RANGE|ROWS) (\d+)(?: (\w+?)S?)?(?: SLIDE (\d+)(?: (\w+?)S?)?)?")
+_CALL = re.compile(r"\bwindow\([\w.]+, '([^']+)'(?:, '([^']+)')?\)")
+
+
+def window(clause: str, *, slides: bool = True) -> Window:
+    """Return a window clause with its lengths; without a SLIDE of its own it slides by its size,
+    or with every tuple.
+    """
+    match = _CLAUSE.fullmatch(clause)
+    assert match is not None, clause
+    axis, size, unit, slide, slide_unit = match.groups()
+    length = int(size) * _UNITS.get(unit, 1)
+    step = int(slide) * _UNITS.get(slide_unit, 1) if slide else length if slides else None
+    return Window("rows" if axis == "ROWS" else "time", length, step, clause)
 
 
 @dataclass(frozen=True)
@@ -100,6 +119,13 @@ class Case:
         for place, words in places.items():
             text = text.replace(f"@{place}@", words)
         return text
+
+    @property
+    def called(self) -> Window:
+        """The window of the `window(...)` that it calls."""
+        call = _CALL.search(self.tree.text)
+        assert call is not None, self.tree.text
+        return window(f"RANGE {call[1]} SLIDE {call[2] or call[1]}")
 
     def data(self) -> dict[str, Any]:
         """Return the query as plain data, from which `from_data` makes it again."""

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 Rows = Counter[tuple[Any, ...]]
 
@@ -52,7 +52,12 @@ def of_folder(session: SparkSession, folder: Path, schema: StructType) -> Answer
         return Answer(None, Counter())
     format = files[0].suffix[1:]
     if format != "parquet":
-        return of_frame(session.read.schema(schema).format(format).load([*map(str, files)]))
+        names = [f"c{n}" for n in range(len(schema))] if format == "csv" else schema.names
+        fields = [
+            StructField(name, field.dataType) for name, field in zip(names, schema, strict=True)
+        ]
+        reader = session.read.schema(StructType(fields)).format(format)
+        return of_frame(reader.load([*map(str, files)]).toDF(*schema.names))
     if needs_spark(schema):
         return of_frame(session.read.parquet(*map(str, files)), by_spark=True)
     tables = [pq.ParquetFile(file).read() for file in files]

@@ -39,7 +39,7 @@ CLOCK = (
     ("(", " + INTERVAL 6 MONTHS)", "timestamp"), ("CAST(", " AS TIMESTAMP_NTZ)", "timestamp_ntz"),
     ("CAST(CAST(", " AS STRING) AS TIMESTAMP)", "timestamp"),
     ("timestampdiff(HOUR, TIMESTAMP'2024-03-30 12:00:00', ", ")", "bigint"),
-    ("datediff(", ", DATE'2024-03-30')", "int"), ("extract(TIMEZONE FROM ", ")", "string"),
+    ("datediff(", ", DATE'2024-03-30')", "int"),
     ("CAST(TIMESTAMP_NTZ'2024-10-27 02:30:00' AS TIMESTAMP) > ", "", "boolean"),
     ("make_timestamp(2024, 3, 31, 2, 30, 0) <= ", "", "boolean"),
     ("weekday(", ")", "int"), ("to_timestamp_ltz(CAST(", " AS STRING))", "timestamp"),

@@ -8,6 +8,7 @@ checks the groups and texts that contain all of the words, and prints difference
 import argparse
 import json
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
@@ -31,12 +32,14 @@ def check_known(
     world = World(spark, folder / "world", seed=15, layouts=KNOWN_LAYOUTS)
     oracle = Oracle(world)
     cases = {case.sql: case for cases in groups.values() for case in cases}
-    questions = []
+    questions, began_s = [], time.monotonic()
     for number, case in enumerate(cases.values()):
         question = answered(oracle, f"q{number}", case)
         assert question is not None, f"Spark does not accept: {case.sql}"
         questions.append(question)
+    oracle_s = time.monotonic() - began_s
     findings, tally = check(world, questions, ways, folder / "gates")
+    tally.oracle_s = oracle_s
     print(tally)
     by_text = {
         name: [finding for finding in findings if finding.case.sql in {c.sql for c in cases}]

@@ -93,6 +93,8 @@ class LongRun:
             f"seed={self._settings.seed}: {tally.texts} texts, {tally.compared} runs:"
             f" {tally.agreed} agree, {tally.failed_alike} fail as in batch, {tally.refused}"
             f" refused, {self.found} differ",
+            f"{tally.texts / max(tally.oracle_s + tally.gates_s, 1):.1f} texts per second:"
+            f" {tally.oracle_s:.0f} s in batch, {tally.gates_s:.0f} s in Headgate",
             "kinds: " + _counts(tally.kinds),
             "drawn, but not accepted by Spark: " + _counts(tally.not_accepted),
         ]
@@ -106,10 +108,12 @@ class LongRun:
             self._examples = read(world.session)
         size = min(settings.batch, settings.queries - number * settings.batch)
         drawn = families(f"{settings.seed} {number}", self._examples)
+        began_s = time.monotonic()
         questions, others = asked(world, drawn, size)
+        oracle_s = time.monotonic() - began_s
         folder = self._folder / "gates"
         findings, tally = check(world, questions, settings.ways(number), folder)
-        tally.not_accepted = others
+        tally.not_accepted, tally.oracle_s = others, oracle_s
         if settings.minimize:
             smaller = {
                 finding.case.sql: minimal(world, finding, questions, folder / "minimal").minimal

@@ -9,7 +9,7 @@ from functools import reduce
 
 from pyspark.sql import DataFrame
 
-from differential.cases import HIDDEN, Case, Source
+from differential.cases import HIDDEN, Case, Source, Window
 from differential.world import Tuple, World
 
 
@@ -71,6 +71,8 @@ class Oracle:
 
     def _window_function(self, case: Case) -> DataFrame:
         rows, mark = self._world.in_time(case.sources[0].stream)
+        # A tuple that only open windows have may fail one day, but is not yet looked at.
+        rows = [row for row in rows if _first_end(row, case.called) <= mark]
         frame = self._over(case, [rows], close=f", window.end AS {HIDDEN}")
         if case.order:
             order = case.order.replace("window.end", HIDDEN)
@@ -168,6 +170,16 @@ def _ends(row: Tuple, size: int, slide: int) -> range:
     """
     first = _micros(row) // slide * slide + slide
     return range(first, _micros(row) + size + 1, slide)
+
+
+def _first_end(row: Tuple, window: Window) -> int:
+    """Return the end of the first window that has a tuple.
+
+    >>> _first_end(Tuple(0, 25, ()), Window("time", 12, 10, ""))
+    32
+    """
+    slide = window.slide or window.size
+    return (_micros(row) - window.size) // slide * slide + slide + window.size
 
 
 def _interval(micros: int) -> str:

@@ -55,12 +55,16 @@ def several_rows_of_one(draw: Draw) -> Case:
         Tree(("SELECT explode_outer(", pairs, ") FROM @0@")),
         Tree(("SELECT id, posexplode(", texts, ") AS (p, y) FROM @0@")),
         Tree(("SELECT inline(sta) FROM @0@", where)),
-        Tree(("SELECT stack(2, id, ", over.value("int", 1), ", 7, 8) AS (a, b) FROM @0@")),
+        Tree(("SELECT stack(2, g, ", over.value("int", 1), ", 7, 8) AS (a, b) FROM @0@")),
         Tree(("SELECT id, y, length(y) AS n FROM @0@ LATERAL VIEW explode(", texts, ") t AS y",
               where)),
         Tree(("SELECT id, y FROM @0@ LATERAL VIEW OUTER explode(", array, ") t AS y")),
         leaf("SELECT id, json_tuple(js, 'a', 'b') AS (a, b) FROM @0@"),
         Tree(("SELECT id, q.col AS y FROM @0@, LATERAL explode(", array, ") q")),
+        Tree(("SELECT id, y, z FROM @0@, LATERAL (SELECT ", over.value("int", 1), " AS y, id + 1"
+              " AS z) WHERE z > 3")),
+        Tree((f"SELECT id, label FROM @0@ LEFT JOIN LATERAL (SELECT label FROM {STORED} p WHERE"
+              f" p.k = {source.alias or source.stream}.k AND ", over.condition(0), ") ON true")),
     ])  # fmt: skip
     return Case("stateless", tree, (source,))
 

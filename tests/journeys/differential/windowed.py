@@ -121,7 +121,7 @@ def piped(draw: Draw) -> Case:
         Tree(("FROM @0@ |> AGGREGATE ", aggregates)),
         Tree(("FROM @0@ |> SELECT id, k, ", item, " |> ORDER BY id DESC |> LIMIT 2")),
         leaf("FROM @0@ |> AGGREGATE count(*) AS n GROUP BY k |> WHERE n > 1 |> SELECT n"),
-        Tree(("FROM @0@ |> WHERE ", where, " |> SELECT k |> DISTINCT")),
+        Tree(("FROM @0@ |> WHERE ", where, " |> SELECT DISTINCT k")),
         Tree(("FROM @0@ SELECT k, ", aggregates, " WHERE ", where, " GROUP BY k")),
         Tree(("FROM @0@ SELECT id, ", item, " ORDER BY id LIMIT 3")),
     ])  # fmt: skip
@@ -137,8 +137,8 @@ def ranked(draw: Draw) -> Case:
     tree = draw.random.choice([
         Tree((f"SELECT id, k{bounds} FROM @0@", where,
               f" QUALIFY {rank} OVER (PARTITION BY k ORDER BY id DESC) <= 2")),
-        Tree((f"SELECT k, count(*) AS n{bounds} FROM @0@", where,
-              f" GROUP BY k QUALIFY {rank} OVER (ORDER BY count(*) DESC, k) <= 1")),
+        Tree((f"SELECT * FROM (SELECT k, count(*) AS n{bounds} FROM @0@", where,
+              f" GROUP BY k) QUALIFY {rank} OVER (ORDER BY n DESC, k) <= 1")),
         Tree(("SELECT id, lag(id, 1) OVER (PARTITION BY k ORDER BY id) AS p, lead(k) OVER (ORDER BY"
               " id) AS q FROM @0@", where)),
         Tree((f"SELECT id, k, {rank} OVER (ORDER BY id) AS r{bounds} FROM @0@", where,
@@ -185,9 +185,9 @@ def ordered_function(draw: Draw) -> Case:
     columns = "k, count(*) AS n, max(id) AS top, window.end AS until"
     if draw.chance(0.5):
         rank = draw.choice("row_number()", "rank()", "dense_rank()")
-        best = f"{rank} OVER (PARTITION BY window ORDER BY count(*) DESC, k) <= 1"
-        grouped = f" GROUP BY k, {call} QUALIFY {best}"
-        tree = Tree((f"SELECT {columns}@close@ FROM @0@", where, grouped))
+        best = f"{rank} OVER (PARTITION BY until ORDER BY n DESC, k) <= 1"
+        grouped = f" GROUP BY k, {call}) QUALIFY {best}"
+        tree = Tree((f"SELECT * FROM (SELECT {columns}@close@ FROM @0@", where, grouped))
         return Case("window()", tree, (source,))
     order = draw.choice("window.end, n DESC, k", "n, k NULLS LAST", "window.end DESC, top DESC")
     tree = Tree((f"SELECT {columns}@close@ FROM @0@", where, f" GROUP BY k, {call}@order@"))
