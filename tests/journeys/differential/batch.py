@@ -63,16 +63,14 @@ class Tally:
     refusals: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
     not_accepted: Counter[str] = field(default_factory=Counter)
-    oracle_s: float = 0.0
-    gates_s: float = 0.0
+    seconds: Counter[str] = field(default_factory=Counter)
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally(
             self.texts + other.texts, self.compared + other.compared, self.agreed + other.agreed,
             self.failed_alike + other.failed_alike, self.refused + other.refused,
             self.refusals + other.refusals, self.kinds + other.kinds,
-            self.not_accepted + other.not_accepted, self.oracle_s + other.oracle_s,
-            self.gates_s + other.gates_s,
+            self.not_accepted + other.not_accepted, self.seconds + other.seconds,
         )  # fmt: skip
 
 
@@ -131,7 +129,7 @@ def check(
     for number, way in enumerate(ways):
         began_s = time.monotonic()
         outcomes = answers(world, by_name, way, folder / f"{number}-{'-'.join(way)}")
-        tally.gates_s += time.monotonic() - began_s
+        tally.seconds[" ".join(way)] += int(time.monotonic() - began_s)
         for question in questions:
             outcome = outcomes[question.name]
             what, detail = _verdict(world, question, outcome)

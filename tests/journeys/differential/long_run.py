@@ -93,8 +93,8 @@ class LongRun:
             f"seed={self._settings.seed}: {tally.texts} texts, {tally.compared} runs:"
             f" {tally.agreed} agree, {tally.failed_alike} fail as in batch, {tally.refused}"
             f" refused, {self.found} differ",
-            f"{tally.texts / max(tally.oracle_s + tally.gates_s, 1):.1f} texts per second:"
-            f" {tally.oracle_s:.0f} s in batch, {tally.gates_s:.0f} s in Headgate",
+            f"{tally.texts / max(tally.seconds.total(), 1):.1f} texts per second; seconds:"
+            f" {_counts(tally.seconds)}",
             "kinds: " + _counts(tally.kinds),
             "drawn, but not accepted by Spark: " + _counts(tally.not_accepted),
         ]
@@ -110,10 +110,10 @@ class LongRun:
         drawn = families(f"{settings.seed} {number}", self._examples)
         began_s = time.monotonic()
         questions, others = asked(world, drawn, size)
-        oracle_s = time.monotonic() - began_s
+        batch_s = int(time.monotonic() - began_s)
         folder = self._folder / "gates"
         findings, tally = check(world, questions, settings.ways(number), folder)
-        tally.not_accepted, tally.oracle_s = others, oracle_s
+        tally.not_accepted, tally.seconds["batch"] = others, batch_s
         if settings.minimize:
             smaller = {
                 finding.case.sql: minimal(world, finding, questions, folder / "minimal").minimal
@@ -163,7 +163,7 @@ def _code() -> str:
 
 
 def _tally(fields: dict[str, Any]) -> Tally:
-    counts = ("refusals", "kinds", "not_accepted")
+    counts = ("refusals", "kinds", "not_accepted", "seconds")
     return Tally(**{**fields, **{key: Counter(fields.get(key, {})) for key in counts}})
 
 
