@@ -20,10 +20,7 @@ def call_of(query: Query, reading: Reading) -> WindowCall | None:
     Raises:
         QueryRefused: there are two that differ.
     """
-    calls = reading.calls
-    if reading.inputs:
-        # Sessions inside a window are Spark's own.
-        calls = tuple(call for call in calls if call.name != "session_window")
+    calls = () if reading.inputs else reading.calls  # inside a window they are Spark's own
     for call in calls:
         if (call.name, call.arguments) != (calls[0].name, calls[0].arguments):
             raise QueryRefused(
@@ -45,7 +42,7 @@ def called_input(
         QueryRefused: it reads more than one stream, or the window is not over its event time.
     """
     streams = reading.relations
-    if reading.inputs or len(streams) != 1:
+    if len(streams) != 1:
         raise QueryRefused(
             query=query.name, clause=f"{call.name}()", reason="is for a query over one stream",
             fix="write a window behind each stream, as in FROM a [RANGE 10 SECONDS]",

@@ -10,10 +10,10 @@ from headgate.model.reading import Node, NotPossible, Reading
 STATELESS = frozenset(
     {
         *("Project", "Filter", "Generate", "SubqueryAlias", "View", "PipeOperator", "ResolvedHint"),
-        *("LogicalRDD", "LocalRelation", "OneRowRelation"),
+        *("LogicalRDD", "LocalRelation", "OneRowRelation", "LateralJoin"),
     }
 )
-"""Operators that take each tuple by itself."""
+"""Operators that take each tuple by itself; what a LATERAL subquery reads is looked at apart."""
 
 WITH_TABLES = frozenset(
     {"Join", "LogicalRelation", "DataSourceV2Relation", "HiveTableRelation", "Range"}
@@ -75,7 +75,6 @@ NODES = {
     ),
     "Deduplicate": Refusal("DISTINCT", _NO_WINDOW, _WINDOW),
     "Join": Refusal("JOIN", _NO_WINDOW, _BOTH),
-    "LateralJoin": Refusal("LATERAL", _NO_WINDOW, _WINDOW),
     "AsOfJoin": Refusal("JOIN", _NO_WINDOW, _BOTH),
     "Union": Refusal(
         "UNION",
@@ -241,20 +240,30 @@ def refuse_in_sessions(query: Query, reading: Reading) -> None:
         )  # fmt: skip
 
 
+BY_PLACE = ("csv", "console", "memory", "callback")
+"""Sinks whose rows have their columns by place, so that two may have one name."""
+
+
 def refuse_twin_columns(query: Query, columns: Iterable[str]) -> None:
-    """Raise QueryRefused where two columns have one name, whatever their case."""
+    """Raise QueryRefused where two columns have one name, whatever their case, and the sink knows
+    columns by their names.
+    """
+    if query.sink.format in BY_PLACE:
+        return
     names: set[str] = set()
     for column in columns:
         if column.lower() in names:
             raise QueryRefused(
-                query=query.name, clause=f"column `{column}`", reason="comes out twice",
-                fix="give one of the two another name with AS",
+                query=query.name, clause=f"column `{column}`",
+                reason=f"comes out twice, and {query.sink.format} knows columns by name alone",
+                fix="give one of the two another name with AS, or use a sink of format"
+                f" {' or '.join((', '.join(BY_PLACE[:-1]), BY_PLACE[-1]))}",
             )  # fmt: skip
         names.add(column.lower())
 
 
 def _clause(kind: str) -> str:
-    return NODES[kind].clause if kind in NODES else kind
+    return NODES[kind].clause if kind in NODES else {"LateralJoin": "LATERAL"}.get(kind, kind)
 
 
 def _refused(query: Query, node: Node) -> QueryRefused:

@@ -20,7 +20,7 @@ from headgate.spark.derived import DerivedStreams
 from headgate.spark.journal import Journal
 from headgate.spark.jvm.plan_runner import DriverLane
 from headgate.spark.jvm.plans import Parts, Plan
-from headgate.spark.outputs import Output, quoted
+from headgate.spark.outputs import Output, numbered
 from headgate.spark.prepared import Prepared
 from headgate.spark.producing import produced
 from headgate.spark.sharing.constants_group import constants_group
@@ -336,9 +336,7 @@ class Executor:
     def _prepare_alone(self, path: Path) -> Prepared:
         if not path.runs_whole:
             return self._prepare(Part((Member(path, self._ordered(path)),)))
-        assert isinstance(path.plan, Plan)
-        text = self._whole_text(path)
-        plan = path.plan if text is None else path.plan.select(text)
+        plan = self._output_plan(path)
         whole = WholeQuery(path.stream, plan, {path.query.name: 0}, path.query.sql)
         return Prepared(None, whole, self.driver)
 
@@ -358,14 +356,20 @@ class Executor:
         """Return the parts of a query; those of a sink of text put out one column."""
         known = self._taken_apart.get(path.query.name)
         if known is None or known[0].plan is not path.plan:
-            assert isinstance(path.plan, Plan)
-            text = None if path.into is not None else self._whole_text(path)
-            plan = path.plan if text is None else path.plan.select(text)
-            assert plan.parts is not None
-            known = self._taken_apart[path.query.name] = path, plan.parts
+            parts = self._output_plan(path).parts
+            assert parts is not None
+            known = self._taken_apart[path.query.name] = path, parts
         return known[1]
+
+    def _output_plan(self, path: Path) -> Plan:
+        """Return the plan of what a query puts out: for a sink of text, one column."""
+        assert isinstance(path.plan, Plan)
+        text = None if path.into is not None else self._whole_text(path)
+        if text is None:
+            return path.plan
+        return path.plan.named(numbered(len(path.columns))).select(text)
 
     def _whole_text(self, path: Path) -> str | None:
         """Return what a query for a sink of text puts out instead of its columns."""
-        columns = [quoted(name) for name in path.columns]
+        columns = numbered(len(path.columns))
         return self._sinks[path.query.name].text(columns, path.columns)

@@ -30,6 +30,11 @@ class Output:
         return self.table.num_rows if self.closed is None else self.closed
 
 
+def numbered(count: int) -> list[str]:
+    """Return names for columns by their places, as two may have the same name."""
+    return [f"__hg_c{place}" for place in range(count)]
+
+
 def quoted(name: str) -> str:
     """Return a name as SQL takes it, whatever letters it has.
 

@@ -23,14 +23,26 @@ MEMORY_ROWS = 100_000
 
 
 class Console:
-    """Prints every row as a line of JSON behind the query's name."""
+    """Prints every row as a line of JSON behind the query's name.
+
+    A column that comes out twice is there twice.
+    """
 
     def __init__(self, query: str) -> None:
         self._query = query
 
     def __call__(self, table: pa.Table, key: str) -> None:
-        lines = [json.dumps(row, default=str, ensure_ascii=False) for row in table.to_pylist()]
-        print("".join(f"{self._query}: {line}\n" for line in lines), end="", flush=True)
+        names = [_json(name) for name in table.column_names]
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        lines = [
+            ", ".join(f"{name}: {_json(value)}" for name, value in zip(names, row, strict=True))
+            for row in rows
+        ]
+        print("".join(f"{self._query}: {{{line}}}\n" for line in lines), end="", flush=True)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, default=str, ensure_ascii=False)
 
 
 class Memory:

@@ -105,13 +105,17 @@ class StreamSink(FileSink):
 def line_of(
     format: str, outputs: Sequence[str], names: Sequence[str], options: Mapping[str, str]
 ) -> str:
-    """Gives the SQL of a row as a line of JSON or CSV.
+    """Return the SQL of a row as a line of JSON or CSV.
 
-    >>> print(line_of("csv", ["a + 1", "b"], ["x", "b"], {"sep": ";"}))
-    to_csv(struct(a + 1 AS `x`, b), map('sep', ';'))
+    Lines of CSV have no names, and `struct` takes none twice.
+
+    >>> print(line_of("csv", ["a + 1", "b"], ["x", "x"], {"sep": ";"}))
+    to_csv(struct(a + 1, b), map('sep', ';'))
+    >>> print(line_of("json", ["a + 1", "b"], ["x", "y"], {}))
+    to_json(struct(a + 1 AS `x`, b AS `y`))
     """
     pairs = ", ".join(
-        output if output == name else f"{output} AS {quoted(name)}"
+        output if format == "csv" else f"{output} AS {quoted(name)}"
         for output, name in zip(outputs, names, strict=True)
     )
     told = [

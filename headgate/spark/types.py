@@ -169,7 +169,19 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
     Fields that Spark declares NOT NULL are NULL in Arrow where the struct around them is NULL.
     """
-    return pa.schema([_nullable(field) for field in to_arrow_schema(schema, timezone=ZONE)])
+    fields = to_arrow_schema(nullable(schema.json()), timezone=ZONE)
+    return pa.schema([_nullable(field) for field in fields])
+
+
+def nullable(text: str) -> StructType:
+    """Return a schema from Spark's JSON, in which everything may be NULL.
+
+    Spark declares a column of type VOID as NOT NULL in `explode(array())`, which Arrow refuses.
+    """
+    for key in ("nullable", "containsNull", "valueContainsNull"):
+        text = text.replace(f'"{key}":false', f'"{key}":true')
+    schema: StructType = StructType.fromJson(json.loads(text))
+    return schema
 
 
 def _nullable(field: Any) -> Any:

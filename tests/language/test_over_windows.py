@@ -117,14 +117,18 @@ def test_a_call_is_over_the_event_time(
 
 
 @pytest.mark.parametrize("call", [window("ts", "1 hour"), session("ts", "1 hour")])
-@pytest.mark.parametrize(
-    "read",
-    [{"relations": ("s", "r")}, {"relations": ("__hg_input0",), "inputs": {0: "s"}},
-     {"relations": ()}],
-)  # fmt: skip
-def test_a_call_is_for_a_query_over_one_stream(call: WindowCall, read: dict[str, object]) -> None:
+@pytest.mark.parametrize("relations", [("s", "r"), ()])
+def test_a_call_is_for_a_query_over_one_stream(
+    call: WindowCall, relations: tuple[str, ...]
+) -> None:
     with pytest.raises(QueryRefused, match="is for a query over one stream"):
-        called_input(query(), call, reading(call, **read), "ts", TIMES)  # type: ignore[arg-type]
+        called_input(query(), call, reading(call, relations=relations), "ts", TIMES)
+
+
+def test_calls_inside_a_window_are_sparks_own() -> None:
+    calls = window("ts", "1 hour"), window("ts", "9 seconds"), session("ts", "1 hour")
+    read = reading(*calls, relations=("__hg_input0",), inputs={0: "s"})
+    assert call_of(query(), read) is None
 
 
 def of_clauses(sql: str) -> tuple[Input, ...]:

@@ -482,7 +482,7 @@ public class QueryPlans {
     }
   }
 
-  /** Return a plan without aliases of relations, views, common tables and pipes. */
+  /** Return a plan without aliases of relations, views, pipes and common table expressions. */
   public LogicalPlan plain(LogicalPlan analyzed) {
     LogicalPlan inlined = new InlineCTE(true, false, false).apply(analyzed);
     LogicalPlan bare = EliminateSubqueryAliases$.MODULE$.apply(inlined);
@@ -817,8 +817,14 @@ public class QueryPlans {
       return hidden;
     }
 
-    /** Return the window column that a node makes for window(...); null for any other node. */
+    /**
+     * Return the window column that a node makes for window(...); null for any other node, and
+     * inside a window clause, where window(...) divides the rows of one window.
+     */
     private Attribute windowMadeBy(LogicalPlan plan) {
+      if (readsInput(plan)) {
+        return null;
+      }
       if (plan instanceof Project) {
         Project project = (Project) plan;
         for (Iterator each = project.projectList().iterator(); each.hasNext(); ) {
@@ -1120,6 +1126,20 @@ public class QueryPlans {
   private static boolean readsInSubquery(LogicalPlan plan) {
     for (Iterator each = plan.subqueriesAll().iterator(); each.hasNext(); ) {
       if (reads((LogicalPlan) each.next())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Return true if a plan reads a relation with a window clause. */
+  private static boolean readsInput(LogicalPlan plan) {
+    String leaf = leafName(plan);
+    if (leaf != null) {
+      return leaf.startsWith(MARK);
+    }
+    for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
+      if (readsInput((LogicalPlan) each.next())) {
         return true;
       }
     }

@@ -42,8 +42,9 @@ from headgate.model.window import (
 from headgate.spark.jvm.admission import Admission
 from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
 from headgate.spark.jvm.join_lines import join_tree
-from headgate.spark.jvm.plans import Plan, Plans, struct_of
+from headgate.spark.jvm.plans import Plan, Plans
 from headgate.spark.jvm.time_zone import same_zone, zone_of
+from headgate.spark.types import nullable
 from headgate.spark.unknown_names import unresolved
 
 
@@ -207,10 +208,7 @@ class Analyst:
 
     def schema_of(self, path: Path) -> StructType:
         """Return the columns that a query puts out, with their types; each may be NULL."""
-        text = path.schema
-        for key in ("nullable", "containsNull", "valueContainsNull"):
-            text = text.replace(f'"{key}":false', f'"{key}":true')
-        return struct_of(text)
+        return nullable(path.schema)
 
     def key(self, reading: Reading) -> int:
         """Return a number, the same for queries that give the same rows."""

@@ -18,8 +18,9 @@ from headgate.spark.types import arrow_schema
 
 def collected(frame: DataFrame) -> pa.Table:
     """Run a frame as a job and return its rows."""
-    batches = frame._collect_as_arrow(empty_list_if_zero_records=False)  # type: ignore[operator]
-    return pa.Table.from_batches(batches).cast(arrow_schema(frame.schema))
+    batches = frame._collect_as_arrow()  # type: ignore[operator]
+    schema = arrow_schema(frame.schema)
+    return pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
 
 
 def frame_of(session: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:

@@ -16,7 +16,7 @@ from headgate.spark.jvm.analysis import SessionPlans, WindowPlans
 from headgate.spark.jvm.plan_runner import DriverLane
 from headgate.spark.jvm.plans import Plan
 from headgate.spark.jvm.small_query import SmallQuery
-from headgate.spark.outputs import Output, quoted
+from headgate.spark.outputs import Output, numbered
 from headgate.spark.sharing.panes import Panes
 from headgate.spark.sharing.sharing_plan import shared_by
 from headgate.spark.sinks import FileSink
@@ -117,12 +117,12 @@ class WindowedQueries:
             self._panes = {key: panes for key, panes in self._panes.items() if key in kept}
 
     def _new(self, path: Path, how: Stateful) -> Computation:
-        columns = [quoted(column) for column in path.columns]
+        columns = numbered(len(path.columns))
         text = self._sinks[path.query.name].text(columns, path.columns)
         timeline = self._timelines[path.stream]
 
         def way(plan: Plan) -> tuple[Results, SmallQuery]:
-            results = Results(plan, path.columns, text)
+            results = Results(plan, len(path.columns), text)
             return results, self._query(path, plan, results, text)
 
         match how.plans:

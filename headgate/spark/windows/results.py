@@ -5,25 +5,26 @@ from typing import Any
 import pyarrow as pa
 
 from headgate.spark.jvm.plans import Plan
+from headgate.spark.outputs import numbered
 
 
 class Results:
     """Tells the columns of a plan that a user sees from the others, which come behind them.
 
     Args:
-        columns: the names of what a user sees.
-        text: the SQL of what a sink of text puts out instead of them.
+        count: how many columns a user sees.
+        text: the SQL, over their numbers, of what a sink of text puts out instead of them.
     """
 
-    def __init__(self, plan: Plan, columns: tuple[str, ...], text: str | None) -> None:
+    def __init__(self, plan: Plan, count: int, text: str | None) -> None:
         names = plan.schema.names
-        self.hidden_names = names[len(columns) :]
-        self.visible_count = len(columns) if text is None else 1
+        self.hidden_names = names[count:]
+        self.visible_count = count if text is None else 1
         if text is None:
             self.plan = plan
         else:
-            numbered = [f"__hg_h{n}" for n in range(len(self.hidden_names))]
-            self.plan = plan.named([*columns, *numbered]).select(text, *numbered)
+            columns = numbered(len(names))
+            self.plan = plan.named(columns).select(text, *columns[count:])
 
     def visible(self, table: pa.Table) -> pa.Table:
         """Return the columns that a user sees."""

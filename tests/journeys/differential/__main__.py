@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import logging
 import sys
 from pathlib import Path
 from tempfile import mkdtemp
@@ -39,6 +40,7 @@ def main() -> int:
         return 0
     folder = options.state or Path(mkdtemp(prefix="differential-"))
     folder.mkdir(parents=True, exist_ok=True)
+    logging.basicConfig(filename=folder / "headgate.log")  # of queries that fail, as in batch
     spark = local(folder / "spark")
     settings = Settings(
         seed=options.seed, queries=options.queries, batch=options.batch,

@@ -1,6 +1,7 @@
 """A batch: some hundred queries of one seed, checked on several ways through Headgate."""
 
 import re
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from differential.oracle import Oracle
 from differential.trial import Outcome, Question, Way, answers
 from differential.world import World
 
-FAILING = 0.1
+FAILING = 0.05
 """The share of a batch that may be texts on which Spark in batch fails, too."""
 
 
@@ -61,17 +62,25 @@ class Tally:
     refused: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
+    not_accepted: Counter[str] = field(default_factory=Counter)
+    seconds: Counter[str] = field(default_factory=Counter)
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally(
             self.texts + other.texts, self.compared + other.compared, self.agreed + other.agreed,
             self.failed_alike + other.failed_alike, self.refused + other.refused,
             self.refusals + other.refusals, self.kinds + other.kinds,
+            self.not_accepted + other.not_accepted, self.seconds + other.seconds,
         )  # fmt: skip
 
 
-def asked(world: World, families: Iterator[list[Case]], count: int) -> list[Asked]:
-    """Return so many queries that Spark accepts, with their answers in batch."""
+def asked(
+    world: World, families: Iterator[list[Case]], count: int
+) -> tuple[list[Asked], Counter[str]]:
+    """Return so many queries that Spark accepts, with their answers in batch, and the kinds of
+    texts that it did not accept.
+    """
+    others: Counter[str] = Counter()
     oracle = Oracle(world)
     chosen: list[Asked] = []
     texts: set[str] = set()
@@ -83,13 +92,14 @@ def asked(world: World, families: Iterator[list[Case]], count: int) -> list[Aske
             texts.add(case.sql)
             question = answered(oracle, f"q{len(chosen)}", case)
             if question is None:
+                others[case.label] += 1
                 continue
             if question.answer is None:
                 if failing >= FAILING * count:
                     continue
                 failing += 1
             chosen.append(question)
-    return chosen[:count]
+    return chosen[:count], others
 
 
 def answered(oracle: Oracle, name: str, case: Case) -> Asked | None:
@@ -111,13 +121,15 @@ def check(
     """Return the differences between Headgate's answers, on some ways, and the right ones."""
     findings: list[Finding] = []
     tally = Tally(texts=len(questions))
-    tally.kinds.update(question.case.kind for question in questions)
+    tally.kinds.update(question.case.label for question in questions)
     by_name = [
         Question(question.name, question.case.sql, question.case.streams, question.case.sink)
         for question in questions
     ]
     for number, way in enumerate(ways):
+        began_s = time.monotonic()
         outcomes = answers(world, by_name, way, folder / f"{number}-{'-'.join(way)}")
+        tally.seconds[" ".join(way)] += int(time.monotonic() - began_s)
         for question in questions:
             outcome = outcomes[question.name]
             what, detail = _verdict(world, question, outcome)

@@ -1,25 +1,7 @@
 """Short ways to write a query of the differential test by hand."""
 
-import re
-
-from differential.cases import Case, Kind, Source, Window
+from differential.cases import Case, Kind, Source, window
 from differential.tree import leaf
-
-_UNITS = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000,
-          "HOUR": 3_600_000_000, "DAY": 86_400_000_000}  # fmt: skip
-_CLAUSE = re.compile(r"(RANGE|ROWS) (\d+)(?: (\w+?)S?)?(?: SLIDE (\d+)(?: (\w+?)S?)?)?")
-
-
-def window(clause: str, *, slides: bool = True) -> Window:
-    """Return a window clause with its lengths; without a SLIDE of its own it slides by its size,
-    or with every tuple.
-    """
-    match = _CLAUSE.fullmatch(clause)
-    assert match is not None, clause
-    axis, size, unit, slide, slide_unit = match.groups()
-    length = int(size) * _UNITS.get(unit, 1)
-    step = int(slide) * _UNITS.get(slide_unit, 1) if slide else length if slides else None
-    return Window("rows" if axis == "ROWS" else "time", length, step, clause)
 
 
 def over(stream: str, *texts: str, kind: Kind = "stateless", alias: str = "") -> list[Case]:

@@ -1,9 +1,10 @@
 """A query of the differential test: a text for Headgate, and what the oracle needs to know."""
 
+import re
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from differential.columns import quoted
+from differential.columns import quoted, written
 from differential.tree import Tree, leaf
 
 Kind = Literal["stateless", "windows", "window()", "session_window()", "pairs", "union"]
@@ -22,6 +23,24 @@ class Window:
     clause: str
 
 
+_UNITS = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000,
+          "HOUR": 3_600_000_000, "DAY": 86_400_000_000}  # fmt: skip
+_CLAUSE = re.compile(r"(RANGE|ROWS) (\d+)(?: (\w+?)S?)?(?: SLIDE (\d+)(?: (\w+?)S?)?)?")
+_CALL = re.compile(r"\bwindow\([\w.]+, '([^']+)'(?:, '([^']+)')?\)")
+
+
+def window(clause: str, *, slides: bool = True) -> Window:
+    """Return a window clause with its lengths; without a SLIDE of its own it slides by its size,
+    or with every tuple.
+    """
+    match = _CLAUSE.fullmatch(clause)
+    assert match is not None, clause
+    axis, size, unit, slide, slide_unit = match.groups()
+    length = int(size) * _UNITS.get(unit, 1)
+    step = int(slide) * _UNITS.get(slide_unit, 1) if slide else length if slides else None
+    return Window("rows" if axis == "ROWS" else "time", length, step, clause)
+
+
 @dataclass(frozen=True)
 class Source:
     """A stream in FROM."""
@@ -34,7 +53,7 @@ class Source:
     def written(self) -> str:
         """The stream as a user writes it."""
         window = "" if self.window is None else f" [{self.window.clause}]"
-        return f"{self.stream}{window}{f' AS {self.alias}' if self.alias else ''}"
+        return f"{self.stream}{window}{f' AS {written(self.alias)}' if self.alias else ''}"
 
     def read_from(self, view: str) -> str:
         """Return a view in the place of the stream, known by the same name."""
@@ -45,12 +64,16 @@ class Source:
 class Case:
     """A query. In its tree, `@0@` is its first source, `@1@` the second; `@start@` and `@end@` are
     the bounds of a window, `@near@` and `@final@` where the oracle adds conditions of a join of
-    tuples as they come, `@close@` where it adds a column with the end of a window.
+    tuples as they come, `@close@` where it adds a column with the end of a window, and `@order@`
+    where ORDER BY and LIMIT stand that hold for every window of `window(...)` by itself.
 
     Args:
         floats: whether floating sums may differ in their last digits.
         join: of a join of tuples as they come, its type in SQL's words.
         sink: the format of the files that Headgate writes.
+        order: the columns of ORDER BY in the place of `@order@`.
+        limit: the number of LIMIT in that place.
+        label: what the query was drawn by.
     """
 
     kind: Kind
@@ -59,6 +82,9 @@ class Case:
     floats: bool = False
     join: str = ""
     sink: Literal["parquet", "csv", "json"] = "parquet"
+    order: str = ""
+    limit: int = 0
+    label: str = "by hand"
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -68,7 +94,8 @@ class Case:
     def sql(self) -> str:
         """The text that Headgate gets."""
         sources = [source.written for source in self.sources]
-        return self.text(sources, start="window.start", end="window.end")
+        order = f" ORDER BY {self.order} LIMIT {self.limit}"
+        return self.text(sources, start="window.start", end="window.end", order=order)
 
     def text(
         self,
@@ -79,15 +106,26 @@ class Case:
         near: str = "",
         final: str = "",
         close: str = "",
+        order: str = "",
     ) -> str:
         """Return the text with something in every place that is marked."""
         text = self.tree.text
         for number, source in enumerate(sources):
             text = text.replace(f"@{number}@", source)
-        places = {"start": start, "end": end, "near": near, "final": final, "close": close}
-        for place, written in places.items():
-            text = text.replace(f"@{place}@", written)
+        places = {
+            "start": start, "end": end, "near": near, "final": final, "close": close,
+            "order": order,
+        }  # fmt: skip
+        for place, words in places.items():
+            text = text.replace(f"@{place}@", words)
         return text
+
+    @property
+    def called(self) -> Window:
+        """The window of the `window(...)` that it calls."""
+        call = _CALL.search(self.tree.text)
+        assert call is not None, self.tree.text
+        return window(f"RANGE {call[1]} SLIDE {call[2] or call[1]}")
 
     def data(self) -> dict[str, Any]:
         """Return the query as plain data, from which `from_data` makes it again."""

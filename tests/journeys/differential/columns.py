@@ -16,6 +16,9 @@ class Layout:
         source: how tuples reach Headgate: Parquet files written by `arrow` or `spark`, lines of
             `csv` or `json`, or `python` rows.
         rows: the tuples, if they are not drawn: seconds behind the clock change, and the values.
+        base: of a view, the stream that it reads.
+        computed: of a view, its columns as SQL over those of its base.
+        period: of a view, how often it leaves out a tuple of its base.
     """
 
     name: str
@@ -24,6 +27,9 @@ class Layout:
     extremes: bool = False
     source: Literal["arrow", "spark", "csv", "json", "python"] = "arrow"
     rows: tuple[tuple[Decimal | None, tuple[str, ...]], ...] = ()
+    base: str = ""
+    computed: Mapping[str, str] = field(default_factory=dict)
+    period: int = 0
 
     @property
     def all_columns(self) -> dict[str, str]:
@@ -34,6 +40,15 @@ class Layout:
     def ddl(self) -> str:
         """The schema as Spark's DDL."""
         return ", ".join(f"{quoted(name)} {kind}" for name, kind in self.all_columns.items())
+
+    def view_over(self, base: str) -> str:
+        """Return the text of a view, over its base or what stands for it."""
+        items = "".join(f", {text} AS {quoted(name)}" for name, text in self.computed.items())
+        return f"SELECT id, ts{items} FROM {base} WHERE id % {self.period} <> 1"
+
+    def keeps(self, number: int) -> bool:
+        """Return True if a view has the tuple of its base that has this number."""
+        return number % self.period != 1
 
 
 def quoted(name: str) -> str:
@@ -65,6 +80,18 @@ POOLS = {
     "num": ("'1'", "'2'", "'-3'", "'10'"),
     "day": ("'2024-03-31'", "'2024-10-27 02:30:00'", "'2024-03-31 02:30:00'"),
 }
+
+RESERVED = {"true", "null", "select", "from", "end"}
+
+
+def written(name: str) -> str:
+    """Return a name as people write it: between backticks only where it has to be.
+
+    >>> written("k"), written("null")
+    ('k', '`null`')
+    """
+    return name if name.isidentifier() and name.lower() not in RESERVED else quoted(name)
+
 
 _FEW = {"k": "string", "v": "int", "w": "double"}
 
@@ -99,5 +126,19 @@ LAYOUTS = {
         Layout("months", {**_FEW, "mo": "interval year to month"}, POOLS, False, "spark"),
         Layout("variants", {**_FEW, "va": "variant"}, POOLS, True, "spark"),
         Layout("voids", {**_FEW, "nothing": "void", "other": "int"}, POOLS, False, "python"),
+        Layout(
+            "parsed",
+            {"k": "string", "w": "double", "v": "int", "sa": "array<string>", "t": "timestamp",
+             "js": "struct<a:int,b:string>"},
+            base="plain", period=3,
+            computed={"k": "k", "w": "w", "v": "length(s)", "sa": "sa", "t": "t",
+                      "js": "from_json(js, 'a INT, b STRING')"},
+        ),
+        Layout(
+            "again",
+            {"k": "string", "w": "double", "v": "int", "js": "int"},
+            base="parsed", period=5,
+            computed={"k": "upper(k)", "w": "w", "v": "v + 1", "js": "js.a"},
+        ),
     )
 }  # fmt: skip

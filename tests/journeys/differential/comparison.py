@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 Rows = Counter[tuple[Any, ...]]
 
@@ -40,7 +40,9 @@ def of_frame(frame: DataFrame, by_spark: bool = False) -> Answer:
               for n, (_, kind) in enumerate(names))
         )  # fmt: skip
         return Answer(names, of_table(texts.toArrow()).rows)
-    return of_table(frame.toArrow())
+    # `toArrow` refuses a column of type VOID that Spark calls NOT NULL, as of `explode(array())`.
+    batches = frame._collect_as_arrow()  # type: ignore[operator]
+    return of_table(pa.Table.from_batches(batches)) if batches else Answer(None, Counter())
 
 
 def of_folder(session: SparkSession, folder: Path, schema: StructType) -> Answer:
@@ -50,7 +52,12 @@ def of_folder(session: SparkSession, folder: Path, schema: StructType) -> Answer
         return Answer(None, Counter())
     format = files[0].suffix[1:]
     if format != "parquet":
-        return of_frame(session.read.schema(schema).format(format).load([*map(str, files)]))
+        names = [f"c{n}" for n in range(len(schema))] if format == "csv" else schema.names
+        fields = [
+            StructField(name, field.dataType) for name, field in zip(names, schema, strict=True)
+        ]
+        reader = session.read.schema(StructType(fields)).format(format)
+        return of_frame(reader.load([*map(str, files)]).toDF(*schema.names))
     if needs_spark(schema):
         return of_frame(session.read.parquet(*map(str, files)), by_spark=True)
     tables = [pq.ParquetFile(file).read() for file in files]

@@ -12,6 +12,7 @@ from differential.world import SECOND
 
 STREAMS = ["plain"] * 10 + ["wild"] * 5 + ["date"] * 3 + ["window"] * 2 + ["collated"] * 2
 RARE = ["times", "spans", "months", "variants", "voids"]
+VIEWS = ["parsed", "parsed", "again"]
 
 SPANS = {
     "500 MILLISECONDS": SECOND // 2, "2500 MILLISECONDS": 5 * SECOND // 2, "5 SECONDS": 5 * SECOND,
@@ -37,8 +38,16 @@ class Draw:
 
     def source(self, window: Window | None = None) -> Source:
         """Draw a stream, mostly of common types, with or without an alias."""
-        stream = self.random.choice(RARE if self.chance(0.15) else STREAMS)
-        return Source(stream, self.choice("", "", "x", "e"), window)
+        (streams,) = self.random.choices([STREAMS, RARE, VIEWS], [75, 15, 10])
+        alias = self.choice("", "", "", "x", "e", "window", "date", "null")
+        return Source(self.random.choice(streams), alias, window)
+
+    def timed(self, window: Window | None = None) -> Source:
+        """Draw a stream in whose text `window.end` is the end of a window and nothing else."""
+        while True:
+            source = self.source(window)
+            if "window" not in (source.alias, source.stream):
+                return source
 
     def over(self, source: Source, alias: str | None = None) -> Expressions:
         """Return what draws expressions over a stream, with or without its alias."""

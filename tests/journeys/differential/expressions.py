@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from random import Random
 
-from differential.columns import Layout, quoted
+from differential.columns import RESERVED, Layout, quoted, written
 from differential.examples import Example
 from differential.literals import literal
 from differential.tree import Tree, leaf
@@ -28,6 +28,24 @@ CASTS = {
     "array<int>": ("array<string>", "string", "array<double>"),
     "binary": ("string",),
 }
+CLOCK = (
+    ("hour(", ")", "int"), ("CAST(", " AS DATE)", "date"), ("CAST(", " AS STRING)", "string"),
+    ("date_trunc('DAY', ", ")", "timestamp"), ("date_trunc('HOUR', ", ")", "timestamp"),
+    ("date_format(", ", 'yyyy-MM-dd HH:mm:ss.SSSSSS')", "string"),
+    ("to_utc_timestamp(", ", 'Europe/Berlin')", "timestamp"),
+    ("from_utc_timestamp(", ", 'America/New_York')", "timestamp"),
+    ("convert_timezone('UTC', 'Europe/Berlin', CAST(", " AS TIMESTAMP_NTZ))", "timestamp_ntz"),
+    ("(", " + INTERVAL 1 DAY)", "timestamp"), ("(", " - INTERVAL 24 HOURS)", "timestamp"),
+    ("(", " + INTERVAL 6 MONTHS)", "timestamp"), ("CAST(", " AS TIMESTAMP_NTZ)", "timestamp_ntz"),
+    ("CAST(CAST(", " AS STRING) AS TIMESTAMP)", "timestamp"),
+    ("timestampdiff(HOUR, TIMESTAMP'2024-03-30 12:00:00', ", ")", "bigint"),
+    ("datediff(", ", DATE'2024-03-30')", "int"),
+    ("CAST(TIMESTAMP_NTZ'2024-10-27 02:30:00' AS TIMESTAMP) > ", "", "boolean"),
+    ("make_timestamp(2024, 3, 31, 2, 30, 0) <= ", "", "boolean"),
+    ("weekday(", ")", "int"), ("to_timestamp_ltz(CAST(", " AS STRING))", "timestamp"),
+    ("unix_micros(CAST(", " AS TIMESTAMP))", "bigint"),
+)  # fmt: skip
+"""Expressions around a time, by what is before and behind it, and their types."""
 COLLATIONS = ("UTF8_LCASE", "UNICODE", "UNICODE_CI", "UNICODE_CI_AI", "UTF8_BINARY_RTRIM")
 RISKY = ("repeat", "space", "lpad", "rpad", "sequence", "array_repeat", "factorial")
 """Functions whose cost grows with a number among their arguments: those keep their literals."""
@@ -73,7 +91,7 @@ class Expressions:
 
     def __init__(self, random: Random, corpus: "Corpus", layout: Layout, alias: str = "") -> None:
         self._random, self._corpus = random, corpus
-        self._prefix = f"{alias}." if alias else ""
+        self._prefix = f"{written(alias)}." if alias else ""
         self._by_family: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for name, kind in layout.all_columns.items():
             self._by_family[family(kind)].append((name, kind))
@@ -88,8 +106,8 @@ class Expressions:
             return None
         name, found = self._random.choice(columns)
         bare = name.isidentifier() and name.lower() not in RESERVED
-        written = name if bare and self._random.random() < 0.9 else quoted(name)
-        return leaf(f"{self._prefix}{written}", found)
+        text = name if bare and self._random.random() < 0.9 else quoted(name)
+        return leaf(f"{self._prefix}{text}", found)
 
     def value(self, kind: str, depth: int) -> Tree:
         """Return an expression of about this type: a column, a literal or a call."""
@@ -137,6 +155,8 @@ class Expressions:
             return self._collated()
         if chance < 0.40:
             return self._arithmetic(depth)
+        if chance < 0.46:
+            return self.of_clock()
         call = self.call(depth=depth)
         assert call is not None
         return call
@@ -241,6 +261,13 @@ class Expressions:
             parts += [" ELSE ", self.value(kind, depth - 1)]
         return Tree((*parts, " END"), kind)
 
+    def of_clock(self) -> Tree:
+        """Return an expression that depends on the session's time zone."""
+        kind = self._random.choice(("timestamp", "timestamp", "timestamp_ntz"))
+        before, after, result = self._random.choice(CLOCK)
+        time = self.column(kind) or leaf(f"{self._prefix}ts", "timestamp")
+        return Tree((before, time, after), result)
+
     def _collated(self) -> Tree:
         first, second = self.value("string", 0), self.value("string", 0)
         collation = self._random.choice(COLLATIONS)
@@ -294,6 +321,3 @@ class Corpus:
     def aggregate(self) -> Example:
         """Return an example of an aggregate."""
         return self._random.choice(self._by_function[self._aggregates.deal()])
-
-
-RESERVED = {"true", "null", "select", "from", "end"}

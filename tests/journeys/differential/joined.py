@@ -66,3 +66,104 @@ def union(draw: Draw) -> Case:
         )
     )  # fmt: skip
     return Case("union", tree, (a, b))
+
+
+def subqueries_of_windows(draw: Draw) -> Case:
+    """Draw EXISTS, IN and scalar subqueries over windows with the same slide."""
+    slide = draw.choice(*SLIDES)
+    first = draw.choice(*STREAMS, "parsed")
+    streams = first, draw.choice(first, *STREAMS)
+    a, b = (
+        Source(stream, alias, draw.sliding(slide, draw.span(0, 4 * SPANS[slide])))
+        for stream, alias in zip(streams, "ab", strict=True)
+    )
+    item, where = draw.item(draw.over(a, "a"), a), draw.over(b, "b").condition(0)
+    tree = draw.random.choice([
+        Tree(("SELECT a.id, ", item, " FROM @0@ WHERE EXISTS (SELECT 1 FROM @1@ WHERE b.k = a.k AND"
+              " b.id < a.id)")),
+        Tree(("SELECT a.id, ", item, " FROM @0@ WHERE NOT EXISTS (SELECT 1 FROM @1@ WHERE b.k = a.k"
+              " AND ", where, ")")),
+        Tree(("SELECT a.id, a.k FROM @0@ WHERE a.k IN (SELECT b.k FROM @1@ WHERE ", where, ")")),
+        leaf("SELECT a.id FROM @0@ WHERE a.id NOT IN (SELECT b.id + 1 FROM @1@)"),
+        leaf("SELECT a.id FROM @0@ WHERE a.k NOT IN (SELECT b.k FROM @1@)"),
+        Tree(("SELECT a.id, (SELECT max(b.id) FROM @1@ WHERE ", where, ") AS top FROM @0@")),
+        leaf("SELECT a.id, (SELECT count(*) FROM @1@ WHERE b.k = a.k) AS n FROM @0@"),
+        leaf("SELECT a.k, count(*) AS n FROM @0@ GROUP BY a.k HAVING count(*) >= (SELECT"
+             " count(*) / 3 FROM @1@)"),
+        Tree(("SELECT a.id, ", item, " FROM @0@ WHERE a.id > (SELECT avg(b.id) FROM @1@)")),
+        leaf("SELECT a.id, a.k IN (SELECT b.k FROM @1@) AS known FROM @0@"),
+        leaf("SELECT (SELECT count(*) FROM @0@) AS n, (SELECT max(b.id) FROM @1@) AS m"),
+        leaf("SELECT a.k FROM @0@ INTERSECT SELECT b.k FROM @1@"),
+        leaf("SELECT a.k, a.id FROM @0@ EXCEPT SELECT b.k, b.id - 1 FROM @1@"),
+        leaf("SELECT k, x, y FROM (SELECT k, id AS x FROM @0@) JOIN (SELECT k, max(id) AS y FROM"
+             " @1@ GROUP BY k) USING (k)"),
+    ])  # fmt: skip
+    return Case("windows", tree, (a, b), floats=True)
+
+
+def windows_of_three(draw: Draw) -> Case:
+    """Draw outer joins of three windows with the same slide."""
+    slide = draw.choice(*SLIDES)
+    sources = tuple(
+        Source(draw.choice(*STREAMS), alias, draw.sliding(slide, draw.span(0, SPANS[slide])))
+        for alias in "abc"
+    )
+    how, again = (draw.choice("", "LEFT ", "RIGHT ", "FULL ") for _ in range(2))
+    tree = draw.random.choice([
+        leaf(f"SELECT a.id AS x, b.id AS y, c.id AS z FROM @0@ {how}JOIN @1@ ON a.k = b.k AND a.id"
+             f" < b.id {again}JOIN @2@ ON b.k = c.k AND b.id < c.id + 2"),
+        leaf(f"SELECT k, count(a.id) AS x, count(b.id) AS y, max(c.id) AS z FROM @0@ {how}JOIN @1@"
+             f" USING (k) {again}JOIN @2@ USING (k) GROUP BY k"),
+    ])  # fmt: skip
+    return Case("windows", tree, sources)
+
+
+def pairs_by_number(draw: Draw) -> Case:
+    """Draw a join of a stream's last tuples with each other, as they come.
+
+    Of two streams the order in which their tuples come is the sources', not the query's.
+    """
+    stream = draw.choice(*STREAMS)
+    a, b = (
+        Source(stream, alias, Window("rows", size, None, f"ROWS {size}"))
+        for alias, size in zip("ab", draw.random.sample([1, 2, 5, 8, 20], 2), strict=True)
+    )
+    left, right = draw.over(a, "a"), draw.over(b, "b")
+    tree = Tree(
+        (
+            "SELECT a.id AS x, b.id AS y, ", left.any(1), " AS c, ", right.any(1), " AS d FROM @0@"
+            f" JOIN @1@ ON {_key(draw, stream)}@near@", draw.where(left, 0.5),
+        )
+    )  # fmt: skip
+    return Case("pairs", tree, (a, b))
+
+
+def _key(draw: Draw, stream: str) -> str:
+    if stream == "collated":
+        return draw.choice("a.ci = b.ci", "a.ai = b.ai", "a.rt = b.rt")
+    return draw.choice("a.k = b.k", "a.k <=> b.k", "a.id % 4 = b.id % 4")
+
+
+def pairs_of_subqueries(draw: Draw) -> Case:
+    """Draw an inner join, as tuples come, of subqueries or CTEs."""
+    spans = draw.random.sample([s for s, micros in SPANS.items() if micros <= 45 * SECOND], 2)
+    a, b = (
+        Source(draw.choice(*STREAMS, "parsed", "again"), alias,
+               Window("time", SPANS[span], None, f"RANGE {span}"))
+        for alias, span in zip("ab", spans, strict=True)
+    )  # fmt: skip
+    left, right = draw.over(a, "a"), draw.over(b, "b")
+    one = Tree(("SELECT a.k, a.ts, a.id, ", left.any(1), " AS c FROM @0@", draw.where(left, 0.5)))
+    two = Tree(("SELECT b.k, b.ts, b.id, ", right.any(1), " AS d FROM @1@", draw.where(right, 0.3)))
+    shown = "a.id AS x, b.id AS y, c, d"
+    tree = draw.random.choice([
+        Tree((f"SELECT {shown} FROM (", one, ") a JOIN (", two, ") b ON a.k = b.k@near@ WHERE"
+              " true@final@")),
+        Tree((f"SELECT k, {shown} FROM (", one, ") a JOIN (", two, ") b USING (k) WHERE"
+              " true@near@@final@")),
+        Tree(("WITH a AS (", one, "), b AS (", two, f") SELECT {shown} FROM a, b WHERE a.k = b.k"
+              "@near@@final@")),
+        Tree(("FROM (", one, ") a |> JOIN (", two, ") b ON a.k = b.k@near@ |> WHERE true@final@"
+              f" |> SELECT {shown}")),
+    ])  # fmt: skip
+    return Case("pairs", tree, (a, b))

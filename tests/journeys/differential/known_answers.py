@@ -141,7 +141,7 @@ KNOWN: dict[str, list[Case]] = {
     ],
     "two windows in one text": [
         *two_windows(
-            ("facts", TEN), ("facts", "RANGE 5 SECONDS"),
+            ("facts", TEN), ("facts", "RANGE 5 SECONDS SLIDE 5 SECONDS"),
             "SELECT count(*) AS n, sum(a.a - b.a) AS t FROM @0@ JOIN @1@ ON a.k = b.k",
             "SELECT a.id FROM @0@ WHERE a.id NOT IN (SELECT b.id FROM @1@)",
             "SELECT (SELECT count(*) FROM @0@) AS n, (SELECT count(*) FROM @1@) AS m",
@@ -151,8 +151,22 @@ KNOWN: dict[str, list[Case]] = {
             ("facts", "RANGE 20 SECONDS SLIDE 5 SECONDS"), ("instants", TEN),
             "SELECT a.k, count(b.id) AS n FROM @0@ LEFT JOIN @1@ ON a.k = b.k GROUP BY a.k",
         ),
-        *windows("facts", "RANGE 20 SECONDS", "SELECT window(ts, '5 SECONDS').end AS e, count(*) AS"
-                 " n FROM @0@ GROUP BY window(ts, '5 SECONDS')"),
+        *windows("facts", "RANGE 20 SECONDS",
+                 "SELECT window(ts, '5 SECONDS').end AS e, count(*) AS n FROM @0@ GROUP BY"
+                 " window(ts, '5 SECONDS')",
+                 "SELECT k, count(*) AS n FROM @0@ GROUP BY k, window(ts, '10 SECONDS',"
+                 " '5 SECONDS')",
+                 "SELECT count(*) AS n FROM @0@ GROUP BY session_window(ts, '2 SECONDS')"),
+    ],
+    "pipes and LATERAL": [
+        *over("facts", "FROM @0@ |> WHERE a > 2 |> SELECT id, a + b AS y",
+              "SELECT id, y FROM @0@, LATERAL (SELECT a + b AS y)",
+              "SELECT id, q.col AS y FROM @0@, LATERAL explode(ai) q"),
+        *windows("facts", TEN, "FROM @0@ |> AGGREGATE count(*) AS n GROUP BY k |> WHERE n > 1",
+                 "SELECT id, y FROM @0@, LATERAL (SELECT a + b AS y) ORDER BY id LIMIT 2"),
+        *pairs(("facts", SECOND), ("instants", SECOND),
+               ("", "FROM @0@ |> JOIN @1@ ON a.k = b.k@near@ |> WHERE true@final@ |> SELECT a.id AS"
+                    " x, b.id AS y")),
     ],
     "joins on fractional seconds": [
         *pairs(

@@ -8,13 +8,15 @@ checks the groups and texts that contain all of the words, and prints difference
 import argparse
 import json
 import sys
+import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 
 from pyspark.sql import SparkSession
 
-from differential.batch import Finding, answered, check
+from differential.batch import Finding, Tally, answered, check
 from differential.cases import Case
 from differential.known_answers import KNOWN
 from differential.known_streams import KNOWN_LAYOUTS
@@ -25,18 +27,27 @@ from differential.world import World
 
 
 def check_known(
-    spark: SparkSession, folder: Path, groups: Mapping[str, Sequence[Case]], ways: Sequence[Way]
+    spark: SparkSession, folder: Path, groups: Mapping[str, Sequence[Case]], ways: Mapping[Way, int]
 ) -> dict[str, list[Finding]]:
-    """Return the differences of every group; all groups run in one gate for each way."""
+    """Return the differences of every group; all groups run in one gate for each way.
+
+    Args:
+        ways: every text runs that way if its number is 1, every second if it is 2, and so on.
+    """
     world = World(spark, folder / "world", seed=15, layouts=KNOWN_LAYOUTS)
     oracle = Oracle(world)
     cases = {case.sql: case for cases in groups.values() for case in cases}
-    questions = []
+    questions, began_s = [], time.monotonic()
     for number, case in enumerate(cases.values()):
         question = answered(oracle, f"q{number}", case)
         assert question is not None, f"Spark does not accept: {case.sql}"
         questions.append(question)
-    findings, tally = check(world, questions, ways, folder / "gates")
+    tally = Tally(seconds=Counter(batch=int(time.monotonic() - began_s)))
+    findings: list[Finding] = []
+    for way, step in ways.items():
+        differences, own = check(world, questions[::step], [way], folder / "gates")
+        findings += differences
+        tally += own
     print(tally)
     by_text = {
         name: [finding for finding in findings if finding.case.sql in {c.sql for c in cases}]
@@ -58,7 +69,8 @@ def main() -> int:
     }
     folder = Path(mkdtemp(prefix="known-"))
     spark = local(folder / "spark")
-    differences = check_known(spark, folder, groups, WAYS if options.all_ways else WAYS[:2])
+    ways = dict.fromkeys(WAYS if options.all_ways else WAYS[:2], 1)
+    differences = check_known(spark, folder, groups, ways)
     for name, findings in differences.items():
         for finding in findings:
             print(json.dumps({"group": name, **finding.line()}))

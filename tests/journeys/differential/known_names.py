@@ -1,6 +1,6 @@
 """Names that were once misread: columns, streams and aliases, and columns that came or went."""
 
-from differential.by_hand import SECOND, TEN, over, pairs, two_windows, windows
+from differential.by_hand import SECOND, TEN, over, pairs, to_files, two_windows, windows
 from differential.cases import Case
 
 NAMES: dict[str, list[Case]] = {
@@ -64,6 +64,7 @@ NAMES: dict[str, list[Case]] = {
             "SELECT NULL AS nothing, id FROM @0@",
             "SELECT id, NULL AS x, a AS y, NULL AS z FROM @0@ WHERE a > 1",
             "SELECT id, array(NULL) AS x FROM @0@",
+            "SELECT id, explode(array()) AS x FROM @0@",
         ),
         *over(
             "voids",
@@ -91,11 +92,19 @@ NAMES: dict[str, list[Case]] = {
                      "SELECT a.*, b.k FROM @0@ JOIN @1@ ON a.id = b.id"),
     ],
     "a column twice": [
-        *over("facts", "SELECT id, id FROM @0@", "SELECT k, a AS k FROM @0@",
-              "SELECT *, id FROM @0@"),
-        *windows("facts", TEN, "SELECT k, k FROM @0@",
-                 "SELECT k, count(*) AS k FROM @0@ GROUP BY k"),
-        *pairs(("facts", SECOND), ("instants", SECOND),
-               ("", "SELECT a.k, b.k FROM @0@ JOIN @1@ ON a.k = b.k@near@ WHERE true@final@")),
+        to_files(case, "csv")
+        for case in (
+            *over("facts", "SELECT id, id FROM @0@", "SELECT k, a AS k FROM @0@",
+                  "SELECT id, a AS ID, k FROM @0@ WHERE a > 1",
+                  "SELECT id, explode(ai) AS id FROM @0@"),
+            *over("instants", "SELECT *, id FROM @0@"),
+            *windows("facts", TEN, "SELECT k, k FROM @0@",
+                     "SELECT k, count(*) AS k FROM @0@ GROUP BY k",
+                     "SELECT a, b AS a, @end@ AS a FROM @0@ ORDER BY id LIMIT 2"),
+            *pairs(("facts", SECOND), ("instants", SECOND),
+                   ("", "SELECT a.k, b.k FROM @0@ JOIN @1@ ON a.k = b.k@near@ WHERE true@final@")),
+            *over("facts", "SELECT k, count(*) AS k@close@ FROM @0@ GROUP BY k,"
+                  " window(ts, '10 SECONDS')", kind="window()"),
+        )
     ],
 }  # fmt: skip

@@ -93,7 +93,10 @@ class LongRun:
             f"seed={self._settings.seed}: {tally.texts} texts, {tally.compared} runs:"
             f" {tally.agreed} agree, {tally.failed_alike} fail as in batch, {tally.refused}"
             f" refused, {self.found} differ",
-            "kinds: " + ", ".join(f"{kind} {count}" for kind, count in tally.kinds.most_common()),
+            f"{tally.texts / max(tally.seconds.total(), 1):.1f} texts per second; seconds:"
+            f" {_counts(tally.seconds)}",
+            "kinds: " + _counts(tally.kinds),
+            "drawn, but not accepted by Spark: " + _counts(tally.not_accepted),
         ]
         lines += [f"refused {count} times: {why}" for why, count in tally.refusals.most_common()]
         return "\n".join(lines)
@@ -105,9 +108,12 @@ class LongRun:
             self._examples = read(world.session)
         size = min(settings.batch, settings.queries - number * settings.batch)
         drawn = families(f"{settings.seed} {number}", self._examples)
-        questions = asked(world, drawn, size)
+        began_s = time.monotonic()
+        questions, others = asked(world, drawn, size)
+        batch_s = int(time.monotonic() - began_s)
         folder = self._folder / "gates"
         findings, tally = check(world, questions, settings.ways(number), folder)
+        tally.not_accepted, tally.seconds["batch"] = others, batch_s
         if settings.minimize:
             smaller = {
                 finding.case.sql: minimal(world, finding, questions, folder / "minimal").minimal
@@ -157,5 +163,9 @@ def _code() -> str:
 
 
 def _tally(fields: dict[str, Any]) -> Tally:
-    counters = {key: Counter(fields.get(key, {})) for key in ("refusals", "kinds")}
-    return Tally(**{**fields, **counters})
+    counts = ("refusals", "kinds", "not_accepted", "seconds")
+    return Tally(**{**fields, **{key: Counter(fields.get(key, {})) for key in counts}})
+
+
+def _counts(counts: Counter[str]) -> str:
+    return ", ".join(f"{kind} {count}" for kind, count in counts.most_common())

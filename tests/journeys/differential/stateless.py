@@ -1,9 +1,16 @@
 """Queries that look at one tuple at a time, alone or with stored rows."""
 
 from differential.cases import Case, Source
+from differential.columns import quoted, written
 from differential.draw import Draw
 from differential.tree import Tree, leaf, listed
 from differential.world import STORED
+
+NAMES = (
+    *("true", "null", "false", "window", "select", "from", "1", "1a", "end", "date", "count"),
+    *("a.b", "a`b", "current_date", "interval", "timestamp", "*", "ß", "struct", "0x1", "_"),
+)
+"""Names of output columns that are something else without their backticks."""
 
 
 def projection(draw: Draw) -> Case:
@@ -48,12 +55,16 @@ def several_rows_of_one(draw: Draw) -> Case:
         Tree(("SELECT explode_outer(", pairs, ") FROM @0@")),
         Tree(("SELECT id, posexplode(", texts, ") AS (p, y) FROM @0@")),
         Tree(("SELECT inline(sta) FROM @0@", where)),
-        Tree(("SELECT stack(2, id, ", over.value("int", 1), ", 7, 8) AS (a, b) FROM @0@")),
+        Tree(("SELECT stack(2, g, ", over.value("int", 1), ", 7, 8) AS (a, b) FROM @0@")),
         Tree(("SELECT id, y, length(y) AS n FROM @0@ LATERAL VIEW explode(", texts, ") t AS y",
               where)),
         Tree(("SELECT id, y FROM @0@ LATERAL VIEW OUTER explode(", array, ") t AS y")),
         leaf("SELECT id, json_tuple(js, 'a', 'b') AS (a, b) FROM @0@"),
         Tree(("SELECT id, q.col AS y FROM @0@, LATERAL explode(", array, ") q")),
+        Tree(("SELECT id, y, z FROM @0@, LATERAL (SELECT ", over.value("int", 1), " AS y, id + 1"
+              " AS z) WHERE z > 3")),
+        Tree((f"SELECT id, label FROM @0@ LEFT JOIN LATERAL (SELECT label FROM {STORED} p WHERE"
+              f" p.k = {source.alias or source.stream}.k AND ", over.condition(0), ") ON true")),
     ])  # fmt: skip
     return Case("stateless", tree, (source,))
 
@@ -79,5 +90,43 @@ def with_stored_rows(draw: Draw) -> Case:
               where)),
         Tree(("SELECT x.id, q.n, ", item, " FROM @0@ JOIN (SELECT k, count(*) AS n FROM"
               f" {STORED} GROUP BY k) q ON x.k = q.k")),
+    ])  # fmt: skip
+    return Case("stateless", tree, (source,))
+
+
+def piped(draw: Draw) -> Case:
+    """Draw the same in pipe syntax, or with FROM first."""
+    source = draw.source()
+    over = draw.over(source)
+    item, condition = draw.item(over, source), over.condition()
+    name = written(source.alias or source.stream)
+    tree = draw.random.choice([
+        Tree(("FROM @0@ |> WHERE ", condition, " |> SELECT id, ", item)),
+        Tree(("FROM @0@ |> EXTEND ", item, " |> SELECT id, c0, k")),
+        Tree(("FROM @0@ |> SELECT id, k, ", item, " |> WHERE id % 2 = 0 |> DROP k")),
+        leaf("FROM @0@ |> AS q |> WHERE q.id > 3 |> SELECT q.id, q.k AS `window`"),
+        leaf("FROM @0@ |> SET k = concat(k, '!') |> SELECT k, id |> SELECT k"),
+        Tree(("SELECT id, k, ", item, " FROM @0@ |> WHERE k IS NOT NULL")),
+        leaf(f"FROM @0@ |> JOIN {STORED} p ON {name}.k = p.k |> SELECT id, label"),
+        Tree(("FROM @0@ SELECT id, ", item, " WHERE ", condition)),
+        Tree(("FROM (SELECT id, ", item, " FROM @0@) q SELECT q.*, q.id AS again")),
+    ])  # fmt: skip
+    return Case("stateless", tree, (source,))
+
+
+def renamed(draw: Draw) -> Case:
+    """Draw output columns with the names of literals, keywords and numbers."""
+    source = draw.source()
+    over = draw.over(source)
+    one, two, three = (quoted(name) for name in draw.random.sample(NAMES, 3))
+    first, second = over.any(1), over.any(1)
+    inner = Tree(("SELECT id, ", first, f" AS {one}, ", second, f" AS {two} FROM @0@"))
+    tree = draw.random.choice([
+        Tree((inner, draw.where(over, 0.4))),
+        Tree((f"SELECT {two}, {one} AS {three}, id AS {two[:-1]}2` FROM (", inner, ") q")),
+        Tree((f"SELECT {one} FROM (", inner, f") AS {three} WHERE {three}.{two} IS NOT NULL")),
+        Tree((f"WITH {three} AS (", inner, f") SELECT {three}.* FROM {three} WHERE {one} IS NULL")),
+        Tree(("SELECT named_struct('a', ", first, f", 'b', id) AS {one}, id + 1 AS {two} FROM"
+              " @0@")),
     ])  # fmt: skip
     return Case("stateless", tree, (source,))

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from differential.exclusions import listing
 from differential.long_run import LongRun, Settings
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 def _tell(line: str) -> None:
@@ -27,9 +27,8 @@ def _check(run: LongRun) -> None:
     assert not differences, "\n".join(map(json.dumps, differences))
 
 
-@pytest.mark.long
 def test_generated_queries_have_the_answers_of_batch(spark: SparkSession, tmp_path: Path) -> None:
-    settings = Settings(seed=15, queries=60, batch=60, minimize=False)
+    settings = Settings(seed=15, queries=40, batch=40, minimize=False)
     _check(LongRun(spark, tmp_path, settings, _tell))
 
 

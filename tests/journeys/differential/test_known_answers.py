@@ -10,7 +10,10 @@ from differential.known_answers import KNOWN
 from differential.known_check import check_known
 from differential.trial import WAYS
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+SHORT = {WAYS[0]: 1, WAYS[1]: 8}
+"""In the short form all texts run in the driver, and every eighth as a job, too."""
 
 
 @pytest.fixture(scope="module")
@@ -18,9 +21,16 @@ def findings(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, list[Finding]]:
     folder: Path = tmp_path_factory.mktemp("known")
-    return check_known(spark, folder, KNOWN, WAYS[:2])
+    return check_known(spark, folder, KNOWN, SHORT)
 
 
 @pytest.mark.parametrize("group", KNOWN)
 def test_answers_equal_those_of_batch(findings: dict[str, list[Finding]], group: str) -> None:
     assert not findings[group], "\n".join(str(finding.line()) for finding in findings[group])
+
+
+@pytest.mark.long
+def test_answers_equal_those_of_batch_on_all_ways(spark: SparkSession, tmp_path: Path) -> None:
+    findings = check_known(spark, tmp_path, KNOWN, dict.fromkeys(WAYS, 1))
+    differences = [finding.line() for group in findings.values() for finding in group]
+    assert not differences, "\n".join(map(str, differences))

@@ -108,7 +108,7 @@ def _registered(gate: Headgate, world: World, questions: list[Question]) -> dict
     """Add streams and texts; return those that are refused."""
     outcomes: dict[str, Outcome] = {}
     unusable: dict[str, Outcome] = {}
-    for stream in sorted({stream for question in questions for stream in question.streams}):
+    for stream in world.with_bases({name for question in questions for name in question.streams}):
         try:
             world.add_to(gate, stream)
         except HeadgateError as error:

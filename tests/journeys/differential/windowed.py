@@ -1,6 +1,6 @@
 """Queries over windows of one stream."""
 
-from differential.cases import Case
+from differential.cases import Case, Source
 from differential.columns import LAYOUTS, quoted
 from differential.draw import SLIDES, SPANS, Draw
 from differential.tree import Tree, leaf
@@ -18,7 +18,9 @@ GROUPED = {
 """Of collated keys, what does not depend on which tuple of a group came first."""
 
 
-def _bounds(draw: Draw) -> str:
+def _bounds(draw: Draw, source: Source) -> str:
+    if "window" in (source.stream, source.alias):
+        return ""
     return draw.choice("", "", ", @end@ AS until", ", @start@ AS since, @end@ AS until")
 
 
@@ -26,7 +28,7 @@ def tuples(draw: Draw) -> Case:
     """Draw a query over the tuples of a window, without groups."""
     source = draw.source(draw.window())
     over = draw.over(source)
-    item, bounds, where = draw.item(over, source), _bounds(draw), draw.where(over, 0.6)
+    item, bounds, where = draw.item(over, source), _bounds(draw, source), draw.where(over, 0.6)
     kind = item.children[0].kind.partition("<")[0].split(" ")[0]
     ordered = kind not in UNORDERED
     tree = draw.random.choice([
@@ -49,7 +51,7 @@ def groups(draw: Draw) -> Case:
     """Draw aggregates of a window."""
     source = draw.source(draw.window())
     over = draw.over(source)
-    aggregates, bounds, where = draw.aggregates(over), _bounds(draw), draw.where(over)
+    aggregates, bounds, where = draw.aggregates(over), _bounds(draw, source), draw.where(over)
     keys = [column for column in LAYOUTS[source.stream].columns if column in KEYS]
     name = draw.choice(*keys)
     key = quoted(name)
@@ -75,7 +77,7 @@ def groups(draw: Draw) -> Case:
 
 def window_function(draw: Draw) -> Case:
     """Draw aggregates by Spark's `window(...)`."""
-    source = draw.source()
+    source = draw.timed()
     over = draw.over(source)
     slide = draw.choice(*SLIDES)
     size = draw.span(SPANS[slide], 6 * SPANS[slide])
@@ -107,3 +109,115 @@ def sessions(draw: Draw) -> Case:
         )
     )  # fmt: skip
     return Case("session_window()", tree, (source,), floats=True)
+
+
+def piped(draw: Draw) -> Case:
+    """Draw a window in pipe syntax, or with FROM first."""
+    source = draw.source(draw.window())
+    over = draw.over(source)
+    item, where, aggregates = draw.item(over, source), over.condition(), draw.aggregates(over)
+    tree = draw.random.choice([
+        Tree(("FROM @0@ |> WHERE ", where, " |> AGGREGATE ", aggregates, " GROUP BY k")),
+        Tree(("FROM @0@ |> AGGREGATE ", aggregates)),
+        Tree(("FROM @0@ |> SELECT id, k, ", item, " |> ORDER BY id DESC |> LIMIT 2")),
+        leaf("FROM @0@ |> AGGREGATE count(*) AS n GROUP BY k |> WHERE n > 1 |> SELECT n"),
+        Tree(("FROM @0@ |> WHERE ", where, " |> SELECT DISTINCT k")),
+        Tree(("FROM @0@ SELECT k, ", aggregates, " WHERE ", where, " GROUP BY k")),
+        Tree(("FROM @0@ SELECT id, ", item, " ORDER BY id LIMIT 3")),
+    ])  # fmt: skip
+    return Case("windows", tree, (source,), floats=True)
+
+
+def ranked(draw: Draw) -> Case:
+    """Draw ranking functions, QUALIFY and orders inside a window."""
+    source = draw.timed(draw.window())
+    over = draw.over(source)
+    where, bounds = draw.where(over, 0.4), _bounds(draw, source)
+    rank = draw.choice("rank()", "dense_rank()", "row_number()", "ntile(2)", "percent_rank()")
+    tree = draw.random.choice([
+        Tree((f"SELECT id, k{bounds} FROM @0@", where,
+              f" QUALIFY {rank} OVER (PARTITION BY k ORDER BY id DESC) <= 2")),
+        Tree((f"SELECT * FROM (SELECT k, count(*) AS n{bounds} FROM @0@", where,
+              f" GROUP BY k) QUALIFY {rank} OVER (ORDER BY n DESC, k) <= 1")),
+        Tree(("SELECT id, lag(id, 1) OVER (PARTITION BY k ORDER BY id) AS p, lead(k) OVER (ORDER BY"
+              " id) AS q FROM @0@", where)),
+        Tree((f"SELECT id, k, {rank} OVER (ORDER BY id) AS r{bounds} FROM @0@", where,
+              " ORDER BY r DESC, id LIMIT 4")),
+        Tree(("SELECT id, k, @end@ AS until FROM @0@", where,
+              " ORDER BY @end@, id DESC LIMIT 2")),
+        Tree(("SELECT * FROM (SELECT k, max(id) AS top FROM @0@", where,
+              f" GROUP BY k) QUALIFY {rank} OVER (ORDER BY top) = 1")),
+    ])  # fmt: skip
+    return Case("windows", tree, (source,), floats=True)
+
+
+def _called(draw: Draw, column: str = "ts") -> str:
+    slide = draw.choice(*SLIDES)
+    size = draw.span(SPANS[slide], 6 * SPANS[slide])
+    return f"window({column}, '{size}'" + ("" if size == slide else f", '{slide}'") + ")"
+
+
+def function_over_subquery(draw: Draw) -> Case:
+    """Draw `window(...)` over a subquery or a CTE."""
+    source = draw.timed()
+    over = draw.over(source)
+    where = draw.where(over, 0.6)
+    having = draw.choice("", " HAVING count(*) > 1")
+    inner = Tree(("SELECT ts, k, id, ", over.any(1), " AS y FROM @0@", where))
+    shown = "count(*) AS n, count(y) AS m, max(id) AS top"
+    call = _called(draw)
+    bounds = draw.choice("", ", window.start AS since", ", window.end AS until")
+    tree = draw.random.choice([
+        Tree((f"SELECT {shown}{bounds}@close@ FROM (", inner, f") q GROUP BY {call}{having}")),
+        Tree((f"SELECT k, {shown}{bounds}@close@ FROM (", inner, f") GROUP BY k, {call}{having}")),
+        Tree(("WITH q AS (", inner, f") SELECT k, {shown}{bounds}@close@ FROM q GROUP BY {call}, k"
+              f"{having}")),
+        Tree(("WITH q AS (", inner, "), r AS (SELECT * FROM q WHERE id % 3 > 0)"
+              f" SELECT {shown}@close@ FROM r GROUP BY {_called(draw, 'r.ts')}")),
+    ])  # fmt: skip
+    return Case("window()", tree, (source,), floats=True)
+
+
+def ordered_function(draw: Draw) -> Case:
+    """Draw `window(...)` with ORDER BY and LIMIT, or with QUALIFY: both within each window."""
+    source = draw.timed()
+    where, call = draw.where(draw.over(source)), _called(draw)
+    columns = "k, count(*) AS n, max(id) AS top, window.end AS until"
+    if draw.chance(0.5):
+        rank = draw.choice("row_number()", "rank()", "dense_rank()")
+        best = f"{rank} OVER (PARTITION BY until ORDER BY n DESC, k) <= 1"
+        grouped = f" GROUP BY k, {call}) QUALIFY {best}"
+        tree = Tree((f"SELECT * FROM (SELECT {columns}@close@ FROM @0@", where, grouped))
+        return Case("window()", tree, (source,))
+    order = draw.choice("window.end, n DESC, k", "n, k NULLS LAST", "window.end DESC, top DESC")
+    tree = Tree((f"SELECT {columns}@close@ FROM @0@", where, f" GROUP BY k, {call}@order@"))
+    return Case("window()", tree, (source,), order=order, limit=draw.random.randint(1, 3))
+
+
+def sessions_over_subquery(draw: Draw) -> Case:
+    """Draw `session_window(...)` over a subquery or a CTE."""
+    source = draw.source()
+    over = draw.over(source)
+    inner = Tree(("SELECT ts, k, id, ", over.any(1), " AS y FROM @0@", draw.where(over, 0.6)))
+    gap = draw.choice("1 SECOND", "2500 MILLISECONDS", "5 SECONDS")
+    shown = "k, count(y) AS m, max(id) AS top, session_window.end AS until@close@"
+    grouped = f"GROUP BY k, session_window(ts, '{gap}')"
+    tree = draw.random.choice([
+        Tree((f"SELECT {shown} FROM (", inner, f") q {grouped}")),
+        Tree(("WITH q AS (", inner, f") SELECT {shown} FROM q {grouped}")),
+    ])  # fmt: skip
+    return Case("session_window()", tree, (source,), floats=True)
+
+
+def calls_in_window(draw: Draw) -> Case:
+    """Draw Spark's own windows inside a window."""
+    source = draw.source(draw.sliding("1 MINUTE", draw.choice("1 MINUTE", "90 SECONDS")))
+    where = draw.where(draw.over(source), 0.4)
+    call = draw.choice("window(ts, '10 SECONDS')", "window(ts, '20 SECONDS', '10 SECONDS')",
+                       "session_window(ts, '5 SECONDS')")  # fmt: skip
+    tree = draw.random.choice([
+        Tree((f"SELECT {call}.end AS e, count(*) AS n, max(id) AS top FROM @0@", where,
+              f" GROUP BY {call}")),
+        Tree(("SELECT k, count(*) AS n FROM @0@", where, f" GROUP BY k, {call}")),
+    ])  # fmt: skip
+    return Case("windows", tree, (source,))

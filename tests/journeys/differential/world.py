@@ -1,6 +1,6 @@
 """The rows of all streams: as files for Headgate, as frames for the oracle."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from differential.columns import LAYOUTS, Layout, quoted
 from differential.literals import NOTHING, value
-from headgate import Headgate, Stream
+from headgate import Headgate, Stream, View
 
 SECOND = 1_000_000
 LATENESS_S = 3
@@ -103,10 +103,34 @@ class World:
     @cached_property
     def tuples(self) -> Mapping[str, list[Tuple]]:
         """The tuples of every stream, in the order of the log."""
-        return {
-            name: list(_tuples(Random(f"{self.seed} {name}"), layout, CHANGES[self.zone]))
-            for name, layout in self.layouts.items()
-        }
+        tuples: dict[str, list[Tuple]] = {}
+        for name, layout in self.layouts.items():
+            if layout.base:
+                tuples[name] = [row for row in tuples[layout.base] if layout.keeps(row.number)]
+            else:
+                drawn = _tuples(Random(f"{self.seed} {name}"), layout, CHANGES[self.zone])
+                tuples[name] = list(drawn)
+        return tuples
+
+    def in_time(self, stream: str) -> tuple[list[Tuple], int]:
+        """Return the tuples that are not late, and the watermark behind the last one.
+
+        A view has the watermark of its base, tuples that it leaves out included.
+        """
+        layout = self.layouts[stream]
+        if not layout.base:
+            return _in_time(self.tuples[stream])
+        rows, mark = self.in_time(layout.base)
+        return [row for row in rows if layout.keeps(row.number)], mark
+
+    def with_bases(self, streams: Iterable[str]) -> list[str]:
+        """Return streams in an order in which each comes behind what it is made of."""
+        ordered: dict[str, None] = {}
+        for stream in sorted(streams):
+            if base := self.layouts[stream].base:
+                ordered.update(dict.fromkeys(self.with_bases([base])))
+            ordered[stream] = None
+        return list(ordered)
 
     def files(self, stream: str) -> list[list[Tuple]]:
         """Return a stream's tuples, cut into files, each of which becomes a train."""
@@ -116,8 +140,12 @@ class World:
 
     def frame(self, stream: str) -> DataFrame:
         """Return all tuples of a stream in one partition, in the order of the log."""
-        if stream not in self._frames:
-            layout, rows = self.layouts[stream], self.tuples[stream]
+        layout, rows = self.layouts[stream], self.tuples[stream]
+        if stream not in self._frames and layout.base:
+            base = f"all_of_{layout.base}"
+            self.frame(layout.base).createOrReplaceTempView(base)
+            self._frames[stream] = self.session.sql(layout.view_over(base))
+        elif stream not in self._frames:
             lines = ", ".join(f"({', '.join(row.values)})" for row in rows)
             names = ", ".join(map(quoted, layout.all_columns))
             values = self.session.sql(f"SELECT * FROM VALUES {lines} AS rows({names})")
@@ -128,6 +156,9 @@ class World:
     def add_to(self, gate: Headgate, stream: str) -> None:
         """Add a stream to a gate; its files lie in the world's folder."""
         layout = self.layouts[stream]
+        if layout.base:
+            gate.add_view(View(name=stream, sql=layout.view_over(layout.base), event_time="ts"))
+            return
         more: dict[str, Any] = {"format": "python", "options": {"rowsPerPoll": "15"}}
         if layout.source != "python":
             format = layout.source if layout.source in ("csv", "json") else "parquet"
@@ -207,8 +238,7 @@ def _keys(number: int, micros: int | None) -> tuple[str, str]:
     return f"{number}L", time
 
 
-def in_time(rows: list[Tuple]) -> tuple[list[Tuple], int]:
-    """Return the tuples that are not late, and the watermark behind the last one."""
+def _in_time(rows: list[Tuple]) -> tuple[list[Tuple], int]:
     punctual: list[Tuple] = []
     mark = -(2**62)
     for row in rows:

@@ -1,5 +1,0 @@
-SELECT *
-FROM sensors,
-LATERAL (SELECT 1)
--- expect
--- refused: query 'q', line 2: LATERAL cannot run continuously without a window
