@@ -70,9 +70,7 @@ def keeps(count: int, folder: Path) -> None:
         (after - before) / count / KILOBYTE
         for after, before in ((logical[0], empty[0]), (full[0], logical[0]), (full[1], logical[1]))
     )
-    print(
-        f"heap: {heap_kb:.0f} kB a prepared plan that has run, {analyzed_kb:.0f} kB its analyzed plan"
-    )
+    print(f"heap: {heap_kb:.0f} kB a prepared plan, {analyzed_kb:.0f} kB its analyzed plan")
     print(f"outside the heap: {other_kb:.0f} kB for its classes and code")
     print(f"heap of {len(prepared)}: {full[0] / KILOBYTE / KILOBYTE:.0f} MB")
     del first
