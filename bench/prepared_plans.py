@@ -14,6 +14,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from headgate import Headgate, Stream
 from queries import CLASSES, STREAM, distinct
 
@@ -43,7 +46,7 @@ def keeps(count: int, folder: Path) -> None:
     from headgate.spark.jvm.compatibility import driver_lane  # noqa: PLC0415
     from headgate.spark.jvm.plans import Plans  # noqa: PLC0415
     from headgate.spark.jvm.session import local_session, own_session  # noqa: PLC0415
-    from headgate.workloads.forest import SCHEMA  # noqa: PLC0415
+    from headgate.workloads.forest import SCHEMA, sensor_readings  # noqa: PLC0415
 
     spark = local_session(folder, "local[2]", {})
     session = own_session(spark)
@@ -52,37 +55,45 @@ def keeps(count: int, folder: Path) -> None:
     plans.relation(STREAM, schema).createOrReplaceTempView(STREAM)
     texts = [selection.sql for selection in distinct(count + 1)]
     first = lane.prepare(plans.of(session.sql(texts.pop())))
-    empty = _heap_bytes(spark)
+    empty = _used_bytes(spark)
     analyzed = [plans.of(session.sql(text)) for text in texts]
-    logical = _heap_bytes(spark)
+    logical = _used_bytes(spark)
     began_s = time.perf_counter()
     prepared = [lane.prepare(plan) for plan in analyzed]
     took_s = time.perf_counter() - began_s
-    full = _heap_bytes(spark)
+    rows = pa.Table.from_batches([sensor_readings(1, 0, np.arange(10.0))])
+    for runner in prepared:
+        runner({STREAM: rows})
+    full = _used_bytes(spark)
     print(f"prepare {took_s / count * 1000:.1f} ms a plan")
-    print(
-        f"heap {(full - logical) / count / KILOBYTE:.0f} kB a prepared plan, and"
-        f" {(logical - empty) / count / KILOBYTE:.0f} kB for its analyzed plan;"
-        f" {full / KILOBYTE / KILOBYTE:.0f} MB with {len(prepared)}"
+    analyzed_kb, heap_kb, other_kb = (
+        (after - before) / count / KILOBYTE
+        for after, before in ((logical[0], empty[0]), (full[0], logical[0]), (full[1], logical[1]))
     )
+    print(f"heap: {heap_kb:.0f} kB a prepared plan, {analyzed_kb:.0f} kB its analyzed plan")
+    print(f"outside the heap: {other_kb:.0f} kB for its classes and code")
+    print(f"heap of {len(prepared)}: {full[0] / KILOBYTE / KILOBYTE:.0f} MB")
     del first
     spark.stop()
 
 
-def _heap_bytes(spark: Any) -> int:
-    """Return the bytes in use after a collection of garbage."""
-    runtime = spark._jvm.java.lang.Runtime.getRuntime()
+def _used_bytes(spark: Any) -> tuple[int, int]:
+    """Return the bytes in use, in the heap and outside of it, after a collection of garbage."""
     for _ in range(3):
         spark._jvm.java.lang.System.gc()
         time.sleep(0.3)  # Spark's own cleaner drops what the first has left
-    return int(runtime.totalMemory() - runtime.freeMemory())
+    memory = spark._jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
+    heap, other = memory.getHeapMemoryUsage(), memory.getNonHeapMemoryUsage()
+    return int(heap.getUsed()), int(other.getUsed())
 
 
 if __name__ == "__main__":
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--queries", type=int, default=500)
+    parser.add_argument("--only-heap", action="store_true", help="start no gate")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        starts(arguments.queries, Path(name) / "gate")
+        if not arguments.only_heap:
+            starts(arguments.queries, Path(name) / "gate")
         if find_spec("headgate.spark.jvm") is not None:
             keeps(arguments.queries, Path(name) / "plans")
