@@ -24,7 +24,7 @@ _DURATION = re.compile(r"INTERVAL\s+[^,]*|'[^']*'", re.IGNORECASE)
 def unread_path(
     query: Query, streams: Mapping[str, Sequence[str]]
 ) -> tuple[Path, tuple[Stream, ...]]:
-    """Gives the path of a query and, where it has windows or is a union, its timeline.
+    """Gives the path of a query and, where it has windows, is a union or a join, its timeline.
 
     Args:
         streams: column names by stream, as far as they are known.
@@ -36,7 +36,9 @@ def unread_path(
     calls = _CALL.findall(query.sql)
     has_windows = calls or any(True for _ in clauses_in(query.sql))
     if not has_windows and not _is_union(query.sql):
-        return _stateless(query, streams), ()
+        path = _stateless(query, streams)
+        if path is not None:
+            return path, ()
     read = _read(query, streams)
     windows = [clause.window for clause in marked(query)[1]]
     slides = [
@@ -53,15 +55,16 @@ def unread_path(
     return whole(query, timeline.name), (timeline,)
 
 
-def _stateless(query: Query, streams: Mapping[str, Sequence[str]]) -> Path:
+def _stateless(query: Query, streams: Mapping[str, Sequence[str]]) -> Path | None:
+    """Return the path of a query over one stream; None for a join of several."""
     try:
         return path_of(query, streams)
     except QueryRefused:
         joined = any(token.token_type == TokenType.JOIN for token in tokens_of(query.sql))
         read = _read(query, streams) if joined else ()
-        if len(read) != 1:
+        if not read:
             raise
-        return whole(query, read[0])  # joined with tables
+        return whole(query, read[0]) if len(read) == 1 else None  # joined with tables
 
 
 def _read(query: Query, streams: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

@@ -111,6 +111,15 @@ QUERIES = {
         streams=BOTH,
         sink="callback",
     ),
+    "bounded": Killed(
+        "SELECT a.location, a.ts, b.ts AS until FROM sensors a LEFT JOIN alarms b"
+        " ON a.location = b.location AND a.humidity = b.humidity"
+        " AND b.ts BETWEEN a.ts - INTERVAL 200 MILLISECONDS AND a.ts",
+        "SELECT a.location, a.ts, b.ts FROM sensors a LEFT JOIN alarms b"
+        " ON a.location = b.location AND a.humidity = b.humidity"
+        " AND b.us BETWEEN a.us - 200000 AND a.us WHERE b.us IS NOT NULL OR a.us < @upto",
+        streams=BOTH,
+    ),
     "alone": Killed(
         "SELECT a.location, a.ts FROM sensors [RANGE 1 SECOND] a LEFT ANTI JOIN"
         " alarms [RANGE 1 SECOND] b ON a.location = b.location AND a.humidity = b.humidity",

@@ -41,6 +41,7 @@ TEXTS = {
     " ON b.ts <= a.until AND b.ts >= a.until - INTERVAL 2 SECONDS AND a.k = b.k",
     "piped": "FROM lefts AS a |> JOIN rights AS b ON a.k = b.k AND b.ts BETWEEN a.ts"
     " AND a.ts + INTERVAL 1 SECOND |> WHERE a.v > 5 |> SELECT a.v AS x, b.v AS y",
+    "hinted": f"SELECT /*+ BROADCAST(b) */ a.k, b.v AS y FROM lefts a JOIN rights b ON {AB}",
     "chain": f"SELECT {ROWS} FROM lefts a JOIN rights b ON {AB}"
     " JOIN others c ON c.k = b.k AND c.ts BETWEEN b.ts AND b.ts + INTERVAL 1 SECOND",
     "by_the_third": f"SELECT {ROWS} FROM lefts a JOIN rights b ON a.k = b.k JOIN others c"

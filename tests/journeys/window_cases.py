@@ -221,6 +221,39 @@ def joins(draw: st.DrawFn) -> Asked:
 
 
 @st.composite
+def bounded_joins(draw: st.DrawFn) -> Asked:
+    """A join of streams whose condition bounds their times; `b` comes from `low` to `high`."""
+    low = draw(st.sampled_from([-3, -1, 0, 1])) * SECOND // 2
+    high = low + draw(st.integers(0, 4)) * SECOND // 2
+    other = draw(st.sampled_from(["rights", "rights", "lefts"]))
+    kind = draw(st.sampled_from(["", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI", "three"]))
+    bounds = f"b.ts >= a.ts + INTERVAL '{low / SECOND}' SECOND" \
+        f" AND b.ts <= a.ts + INTERVAL '{high / SECOND}' SECOND"  # fmt: skip
+    near = f"a.k = b.k AND b.us BETWEEN a.us + {low} AND a.us + {high}"
+    a_done, b_done = f"a.us + {max(high, 0)} < @upto", f"b.us + {max(-low, 0)} < @upto"
+    streams = tuple(dict.fromkeys(("lefts", other)))
+    if kind == "three":
+        text = f"SELECT a.v, b.v AS y, c.v AS z FROM lefts a LEFT JOIN {other} b ON a.k = b.k" \
+            f" AND {bounds} LEFT JOIN lefts c ON c.k = b.k AND c.ts = b.ts"  # fmt: skip
+        oracle = f"SELECT a.v, b.v, c.v FROM lefts a LEFT JOIN {other} b ON {near} LEFT JOIN" \
+            f" lefts c ON c.k = b.k AND c.us = b.us WHERE c.us IS NOT NULL OR {a_done}"  # fmt: skip
+        return Asked(text, streams, oracle)
+    semi = kind in ("LEFT SEMI", "LEFT ANTI")
+    columns = ("a.k, a.v", "a.k, a.v AS x") if semi else ("a.v, b.v", "a.v AS x, b.v AS y")
+    final = {
+        "": "true",
+        "LEFT": f"b.us IS NOT NULL OR {a_done}",
+        "RIGHT": f"a.us IS NOT NULL OR {b_done}",
+        "FULL": f"CASE WHEN b.us IS NULL THEN {a_done} WHEN a.us IS NULL THEN {b_done}"
+        " ELSE true END",
+    }.get(kind, a_done)
+    text = f"SELECT {columns[1]} FROM lefts a {kind} JOIN {other} b ON a.k = b.k AND {bounds}"
+    how = kind.removeprefix("LEFT ") if semi else kind
+    oracle = f"SELECT {columns[0]} FROM lefts a {how} JOIN {other} b ON {near} WHERE {final}"
+    return Asked(text, streams, oracle)
+
+
+@st.composite
 def others(draw: st.DrawFn) -> Asked:
     """A filter, or a union."""
     a = draw(st.integers(-1, 12))
@@ -234,7 +267,14 @@ def others(draw: st.DrawFn) -> Asked:
 
 
 queries = st.one_of(
-    over_windows(), over_windows(), over_sessions(), over_rows(), joins(), joins(), others()
+    over_windows(),
+    over_windows(),
+    over_sessions(),
+    over_rows(),
+    joins(),
+    joins(),
+    bounded_joins(),
+    others(),
 )
 
 

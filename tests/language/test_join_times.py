@@ -104,17 +104,29 @@ def trees(draw: st.DrawFn, first: int = 0, count: int | None = None) -> tuple[Jo
         low = draw(st.integers(-3, 3))
         high = low + draw(st.integers(0, 3))
         bounds += [Bound(one, other, high), Bound(other, one, -low)]
-    shown = ours if kind.startswith(("LeftS", "LeftA")) else [*ours, *theirs]
-    return JoinTree(kind, sides=(left, right), bounds=tuple(bounds)), shown
+    if kind in ("LeftSemi", "LeftAnti"):
+        return JoinTree(kind, sides=(left, right), bounds=tuple(bounds)), ours
+    tree, shown = JoinTree(kind, sides=(left, right)), [*ours, *theirs]
+    filters: list[Bound] = []
+    if draw(st.booleans()):
+        earlier, later = draw(st.permutations(shown))[:2]
+        filters.append(Bound(earlier, later, draw(st.integers(0, 3))))
+    if draw(st.integers(0, 2)):
+        return replace(tree, bounds=tuple(bounds), filters=tuple(filters)), shown
+    return replace(tree, filters=(*bounds, *filters)), shown
 
 
 def rows_of(tree: JoinTree, tuples: Tuples) -> list[Row]:
     """The rows of a join, by the times of their tuples."""
+    return [row for row in _joined(tree, tuples) if _match(tree.filters, row)]
+
+
+def _joined(tree: JoinTree, tuples: Tuples) -> list[Row]:
     if not tree.sides:
         return [{tree.number: time} for time in tuples[tree.number]]
     left, right = (rows_of(side, tuples) for side in tree.sides)
     matches = [(n, m) for n, one in enumerate(left) for m, other in enumerate(right)
-               if _match(tree, {**one, **other})]  # fmt: skip
+               if _match(tree.bounds, {**one, **other})]  # fmt: skip
     of_left, of_right = {n for n, _ in matches}, {m for _, m in matches}
     if tree.kind in ("LeftSemi", "LeftAnti"):
         return [row for n, row in enumerate(left) if (n in of_left) == (tree.kind == "LeftSemi")]
@@ -135,8 +147,8 @@ def _shown(tree: JoinTree) -> list[int]:
     return left if tree.kind in ("LeftSemi", "LeftAnti") else [*left, *_shown(tree.sides[1])]
 
 
-def _match(tree: JoinTree, row: Row) -> bool:
-    for bound in tree.bounds:
+def _match(bounds: tuple[Bound, ...], row: Row) -> bool:
+    for bound in bounds:
         earlier, later = row[bound.earlier], row[bound.later]
         if earlier is None or later is None or later - earlier > bound.most:
             return False

@@ -16,11 +16,13 @@ QUERIES = {
     "sliding": "SELECT k, count(*) AS n FROM a [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k",
     "spark": "SELECT window.start AS w, count(*) AS n FROM a GROUP BY window(ts, '5 seconds')",
     "join": "SELECT x.k FROM b [RANGE 1 SECOND] x JOIN a [RANGE 2 SECONDS] y ON x.k = y.k",
+    "bounded": "SELECT x.k FROM a x JOIN b y ON x.k = y.k AND x.ts <= y.ts AND x.ts > y.ts -"
+    " INTERVAL 5 SECONDS",
     "union": "SELECT k FROM a UNION ALL SELECT k FROM b",
     "table": "SELECT a.k FROM a JOIN parquet.`/names` t ON a.k = t.k",
     "plain": "SELECT k FROM b WHERE k > 3",
 }
-STREAMS = ["a__time", "a__time", "a__b__time", "a__b__time", "a", "b"]
+STREAMS = ["a__time", "a__time", "a__b__time", "a__b__time", "a__b__time", "a", "b"]
 
 
 @pytest.fixture

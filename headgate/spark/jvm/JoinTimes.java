@@ -40,6 +40,7 @@ import org.apache.spark.sql.types.DayTimeIntervalType;
 import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
+import org.apache.spark.sql.types.YearMonthIntervalType;
 import org.apache.spark.unsafe.types.CalendarInterval;
 import scala.Function1;
 import scala.collection.Iterator;
@@ -96,6 +97,9 @@ public class JoinTimes {
     final Map times = new TreeMap();
     final long least;
     final long most;
+
+    /** Whether a constant has days although it is shorter than one, as 1 day less 23 hours has. */
+    boolean hasDays;
 
     Sum(long least, long most) {
       this.least = least;
@@ -351,27 +355,19 @@ public class JoinTimes {
       boolean linear =
           node.dataType() instanceof DayTimeIntervalType || node.dataType() instanceof LongType;
       if (node.foldable()) {
-        Long value = linear ? number(node) : null;
-        return value == null ? null : new Sum(value.longValue(), value.longValue());
+        return linear ? constant(node) : null;
       }
       if (node instanceof RuntimeReplaceable) {
         return sum(((RuntimeReplaceable) node).replacement());
       }
-      if (kind.equals("TimestampAddInterval") || kind.equals("TimeAdd")) {
+      if (kind.equals("TimestampAddInterval") || kind.equals("TimeAdd")
+          || kind.equals("TimestampAddYMInterval")) {
         Expression start = (Expression) ((BinaryExpression) node).left();
-        Expression interval = (Expression) ((BinaryExpression) node).right();
-        boolean days = !(interval.dataType() instanceof DayTimeIntervalType);
-        return moved(start, number(interval), days);
+        return moved(start, constant((Expression) ((BinaryExpression) node).right()));
       }
       if (node instanceof TimestampAdd) {
         TimestampAdd add = (TimestampAdd) node;
-        Long quantity = number(add.quantity());
-        long unit = unit(add.unit());
-        return quantity == null || unit == 0
-            ? null
-            : moved(
-                add.timestamp(), Long.valueOf(Math.multiplyExact(quantity.longValue(), unit)),
-                false);
+        return moved(add.timestamp(), units(constant(add.quantity()), add.unit()));
       }
       if (node instanceof SubtractTimestamps) {
         Expression left = (Expression) ((SubtractTimestamps) node).left();
@@ -402,16 +398,15 @@ public class JoinTimes {
       return first == null || second == null ? null : first.plus(second, sign);
     }
 
-    /** Return a time that is moved by so many microseconds; whole days are those of the zone. */
-    private Sum moved(Expression start, Long by, boolean mayHaveDays) {
+    /** Return a time that is moved by a constant; days and months are those of the zone. */
+    private Sum moved(Expression start, Sum by) {
       Sum sum = sum(start);
       if (sum == null || by == null) {
         return null;
       }
-      Sum moved = sum.plus(new Sum(by.longValue(), by.longValue()), 1);
-      return mayHaveDays || Math.abs(by.longValue()) >= DAY
-          ? moved.plus(shift(start.dataType()), 1)
-          : moved;
+      boolean hasDays = Math.max(Math.abs(by.least), Math.abs(by.most)) >= DAY || by.hasDays;
+      Sum moved = sum.plus(by, 1);
+      return hasDays ? moved.plus(shift(start.dataType()), 1) : moved;
     }
 
     /** Return how much a difference of local times may differ from that of the instants. */
@@ -439,37 +434,52 @@ public class JoinTimes {
       return toSeconds ? sum : null;
     }
 
-    /** Return a constant in microseconds, or a whole number; null where it is neither. */
-    private static Long number(Expression constant) {
-      if (!constant.foldable()) {
-        return null;
-      }
-      Object value = constant.eval(null);
+    /** Return a constant interval in microseconds, or a whole number; null where it is neither. */
+    private static Sum constant(Expression node) {
+      Object value = node.foldable() ? node.eval(null) : null;
       if (value instanceof CalendarInterval) {
         CalendarInterval interval = (CalendarInterval) value;
-        return interval.months != 0
-            ? null
-            : Long.valueOf(
-                Math.addExact(
-                    Math.multiplyExact((long) interval.days, DAY), interval.microseconds));
+        long days = Math.multiplyExact((long) interval.days, DAY);
+        long rest = Math.addExact(days, interval.microseconds);
+        Sum sum = months(interval.months).plus(new Sum(rest, rest), 1);
+        sum.hasDays = interval.days != 0;
+        return sum;
       }
-      boolean whole = value instanceof Long || value instanceof Integer;
-      return whole && !QueryPlans.kind(constant.dataType()).startsWith("YearMonth")
-          ? Long.valueOf(((Number) value).longValue())
-          : null;
+      if (!(value instanceof Long) && !(value instanceof Integer)) {
+        return null;
+      }
+      long number = ((Number) value).longValue();
+      boolean inMonths = node.dataType() instanceof YearMonthIntervalType;
+      return inMonths ? months(number) : new Sum(number, number);
     }
 
-    /** Return a unit of timestampadd in microseconds; 0 for one without a fixed length. */
-    private static long unit(String name) {
-      String[] names = {"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK"};
-      long[] micros = {1, 1000, 1000000, 60000000L, 3600000000L, DAY, 7 * DAY};
-      String upper = name.toUpperCase();
-      for (int n = 0; n < names.length; n++) {
-        if (upper.equals(names[n]) || (n == 5 && upper.equals("DAYOFYEAR"))) {
-          return micros[n];
+    /** Return how long months last: 28 to 31 days each. */
+    private static Sum months(long count) {
+      long one = Math.multiplyExact(count, 28 * DAY);
+      long other = Math.multiplyExact(count, 31 * DAY);
+      return new Sum(Math.min(one, other), Math.max(one, other));
+    }
+
+    /** Return so many units of timestampadd; null for a unit that is not known. */
+    private static Sum units(Sum count, String unit) {
+      String[] names = {
+        "MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "DAYOFYEAR", "WEEK"
+      };
+      long[] lengths = {1, 1000, 1000000, 60000000L, 3600000000L, DAY, DAY, 7 * DAY};
+      for (int n = 0; n < names.length && count != null; n++) {
+        if (unit.equalsIgnoreCase(names[n])) {
+          long length = Math.multiplyExact(count.least, lengths[n]);
+          return new Sum(length, length);
         }
       }
-      return 0;
+      String[] longer = {"MONTH", "QUARTER", "YEAR"};
+      long[] inMonths = {1, 3, 12};
+      for (int n = 0; n < longer.length && count != null; n++) {
+        if (unit.equalsIgnoreCase(longer[n])) {
+          return months(Math.multiplyExact(count.least, inMonths[n]));
+        }
+      }
+      return null;
     }
   }
 }

@@ -1,6 +1,6 @@
 """Queries analyzed by Spark: what they read and do, or why they are refused."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as File
 from typing import Any
@@ -23,7 +23,7 @@ from headgate.model.join_tree import JoinTree
 from headgate.model.network import Condition, Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query
-from headgate.model.reading import Node, NotPossible, Reading, WindowCall
+from headgate.model.reading import NotPossible, Reading
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import (
     GIVEN,
@@ -41,7 +41,7 @@ from headgate.model.window import (
 )
 from headgate.spark.jvm.admission import Admission
 from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
-from headgate.spark.jvm.join_lines import join_tree
+from headgate.spark.jvm.plan_lines import join_tree, reading_of, window_calls
 from headgate.spark.jvm.plans import Plan, Plans
 from headgate.spark.jvm.time_zone import same_zone, zone_of
 from headgate.spark.types import nullable
@@ -144,9 +144,9 @@ class Analyst:
         """
         parsed, frame, inputs = self._read(query, text, axes)
         plan = self.plans.of(frame)
-        calls = tuple(_calls(self.plans.queries.windowCalls(parsed)))
+        calls = tuple(window_calls(self.plans.queries.windowCalls(parsed)))
         lines = self.plans.queries.describe(plan.java).splitlines()
-        reading = _reading(lines, tuple(frame._jdf.columns()), calls, inputs, plan)
+        reading = reading_of(lines, tuple(frame._jdf.columns()), calls, inputs, plan)
         return replace(reading, schema=frame._jdf.schema().json())
 
     def frame(self, query: Query) -> DataFrame:
@@ -387,61 +387,6 @@ def _input_relation(
         window,
     ]
     return StructType([*schema.fields, *hidden])
-
-
-def _calls(text: str) -> Iterator[WindowCall]:
-    for line in text.splitlines():
-        name, number, *arguments = line.split("\t")
-        yield WindowCall(name, int(number) if number else None, tuple(arguments))
-
-
-def _reading(
-    lines: Sequence[str],
-    columns: tuple[str, ...],
-    calls: tuple[WindowCall, ...],
-    inputs: Mapping[int, str],
-    plan: Plan,
-) -> Reading:
-    """Build the tree from what Java has written: nodes in pre-order, with their depths."""
-    rows: list[tuple[int, str, int | None, str, bool]] = []
-    expressions: dict[str, int | None] = {}
-    random: tuple[str, int | None] | None = None
-    for line in lines:
-        kind, *words = line.split("\t")
-        if kind == "N":
-            depth, name, at, detail = words
-            rows.append(
-                (abs(int(depth)), name, int(at) if at else None, detail, depth.startswith("-"))
-            )
-        elif kind == "E":
-            expressions[words[0]] = int(words[1]) if words[1] else None
-        else:
-            random = words[0], int(words[1]) if words[1] else None
-    nodes: list[Node | None] = [None] * len(rows)
-    relations: list[str] = []
-
-    def build(place: int, in_subquery: bool) -> tuple[frozenset[str], int]:
-        """Build a node and all below it; return what it reads, and the place behind."""
-        depth, name, at, detail, begins = rows[place]
-        within = in_subquery or begins
-        if name == "LogicalRDD" and detail and not detail.startswith(GIVEN):
-            relations.append(detail)
-        sides: list[frozenset[str]] = []
-        after = place + 1
-        while after < len(rows) and rows[after][0] > depth:
-            nested = rows[after][4]
-            reads, after = build(after, within)
-            if not nested:
-                sides.append(reads)
-        detail = "" if detail.startswith(GIVEN) else detail
-        node = nodes[place] = Node(name, at, detail, tuple(sides), within)
-        return node.reads, after
-
-    build(0, False)
-    return Reading(
-        tuple(node for node in nodes if node is not None),
-        expressions, random, tuple(relations), columns, calls, inputs, plan=plan,
-    )  # fmt: skip
 
 
 def _applied(query: Query, frame: DataFrame) -> DataFrame:
