@@ -24,8 +24,9 @@ test: .venv/ready check  ## all tests, in two processes
 	  .venv/bin/python -m pytest -q $(addprefix --ignore=,$(WHOLE)); rest=$$?; \
 	  wait $$whole; whole=$$?; cat $$log; rm -f $$log; exit $$((rest + whole))
 
-test-long: .venv/ready  ## the long forms of the property and kill tests, and new examples for the others
-	@.venv/bin/python -m pytest -q -m "long" --hypothesis-profile=long
+SEED ?= 1
+test-long: .venv/ready  ## the long forms of the differential, property and kill tests (SEED=7: other queries)
+	@HEADGATE_SEED=$(SEED) .venv/bin/python -m pytest -q -m "long" --hypothesis-profile=long
 	@.venv/bin/python -m pytest -q tests/simulation tests/policies --hypothesis-profile=long
 
 check: .venv/ready  ## style, types and the walls between the rooms

@@ -19,6 +19,9 @@ from differential.world import World
 FAILING = 0.05
 """The share of a batch that may be texts on which Spark in batch fails, too."""
 
+_INTERNAL = re.compile(r"INTERNAL_ERROR|\w+(?<!Parse)Exception|AssertionError|Py4J|Error: ")
+"""What the message of an engine's mistake looks like, beside that of a query's own error."""
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -133,7 +136,7 @@ def check(
         for question in questions:
             outcome = outcomes[question.name]
             what, detail = _verdict(world, question, outcome)
-            if what in ("differs", "fails", "answers where batch fails"):
+            if what in ("differs", "fails", "fails otherwise", "answers where batch fails"):
                 with world.generating_code():
                     again = answered(Oracle(world), question.name, question.case)
                     assert again is not None
@@ -158,7 +161,8 @@ def _verdict(world: World, question: Asked, outcome: Outcome) -> tuple[str, str]
         return outcome.state, outcome.reason
     if question.answer is None:
         if outcome.state == "failed":
-            return "fails alike", ""
+            other = bool(_INTERNAL.search(outcome.reason)) > bool(_INTERNAL.search(question.error))
+            return ("fails otherwise", outcome.reason) if other else ("fails alike", "")
         return "answers where batch fails", question.error
     if outcome.state == "failed":
         return "fails", outcome.reason

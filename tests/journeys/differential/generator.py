@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
-from differential import joined, stateless, windowed
+from differential import collated, joined, stateless, windowed
 from differential.cases import Case
 from differential.draw import Draw
 from differential.examples import Example
@@ -28,6 +28,8 @@ KINDS: dict[Callable[[Draw], Case], int] = {
     windowed.ordered_function: 5,
     windowed.sessions_over_subquery: 3,
     windowed.calls_in_window: 2,
+    collated.windows: 4,
+    collated.joins: 3,
     joined.windows: 5,
     joined.subqueries_of_windows: 8,
     joined.windows_of_three: 3,

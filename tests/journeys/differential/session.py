@@ -1,5 +1,6 @@
 """A Spark session for runs from the command line."""
 
+import os
 from importlib import import_module
 from pathlib import Path
 
@@ -10,7 +11,11 @@ PLACES = ("headgate.spark.jvm.session", "headgate.spark.session")
 
 
 def local(folder: Path) -> SparkSession:
-    """Start Spark on two cores as Headgate does, with its log in a folder."""
+    """Start Spark on two cores as Headgate does, with its log in a folder.
+
+    Most code of a run is generated and runs once, so that the quick compiler is the better one.
+    """
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     for place in PLACES:
         try:
             start = import_module(place).local_session

@@ -1,6 +1,7 @@
 """Queries over windows of one stream."""
 
 from differential.cases import Case, Source
+from differential.collated import PLAIN
 from differential.columns import LAYOUTS, quoted
 from differential.draw import SLIDES, SPANS, Draw
 from differential.tree import Tree, leaf
@@ -10,12 +11,6 @@ KEYS = {
     *("1a", "a.b", "ci", "ai", "rt", "t0", "sp", "mo", "nothing", "date", "count"),
 }
 UNORDERED = ("variant", "map", "interval", "void", "struct", "")
-GROUPED = {
-    "ci": "lower(ci COLLATE UTF8_BINARY)",
-    "ai": "translate(lower(ai COLLATE UTF8_BINARY), 'é', 'e')",
-    "rt": "rtrim(rt COLLATE UTF8_BINARY)",
-}
-"""Of collated keys, what does not depend on which tuple of a group came first."""
 
 
 def _bounds(draw: Draw, source: Source) -> str:
@@ -55,7 +50,7 @@ def groups(draw: Draw) -> Case:
     keys = [column for column in LAYOUTS[source.stream].columns if column in KEYS]
     name = draw.choice(*keys)
     key = quoted(name)
-    shown = GROUPED.get(name, key) if source.stream == "collated" else key
+    shown = PLAIN.get(name, key).format(key) if source.stream == "collated" else key
     having = draw.choice("", "", " HAVING count(*) > 1", " HAVING min(id) < 30")
     by_key = Tree((f"SELECT {shown} AS key, ", aggregates, f"{bounds} FROM @0@", where,
                    f" GROUP BY {key}{having}"))  # fmt: skip
