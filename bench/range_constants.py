@@ -137,12 +137,12 @@ def steady(form: str, count: int, rate: int, seconds: float) -> None:
 
     def batches() -> Iterator[pa.Table]:
         """Yield the tuples as they are due."""
-        began_s, given = time.perf_counter(), 0
-        while given < table.num_rows:
+        began_s, sent = time.perf_counter(), 0
+        while sent < table.num_rows:
             due = min(table.num_rows, int((time.perf_counter() - began_s) * rate))
-            if due > given:
-                yield table.slice(given, due - given)
-            given = due
+            if due > sent:
+                yield table.slice(sent, due - sent)
+            sent = due
             time.sleep(0.02)
 
     source = folder / "source"

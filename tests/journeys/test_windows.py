@@ -180,9 +180,9 @@ def test_window_functions_of_many_sizes_share_their_panes_where_nothing_is_compu
         text = f"{sql} AND {closed}" if "HAVING" in sql else f"{sql} HAVING {closed}"
         table = collected(spark.sql(text.replace("FROM lefts", "FROM {lefts}"), lefts=frame))
         results = pq.read_table(tmp_path / "state" / "results" / name)
-        found, expected = (Counter(map(str, each.to_pylist())) for each in (results, table))
-        assert found == expected, name
-        assert found, name
+        answers, expected = (Counter(map(str, rows.to_pylist())) for rows in (results, table))
+        assert answers == expected, name
+        assert answers, name
 
 
 def test_panes_of_a_query_that_is_dropped_go(

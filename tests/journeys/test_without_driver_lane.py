@@ -238,9 +238,9 @@ def _check(spark: SparkSession, folder: Path, lefts: list[Row], rights: list[Row
         table = collected(batch.sql(oracle.format(**places)))
         values = zip(*(column.to_pylist() for column in table.columns), strict=True)
         expected: Rows = Counter(tuple(plain(value) for value in row) for row in values)
-        found = committed_rows(folder / "state" / "results" / name)
-        assert found == expected, (name, found - expected, expected - found)
-        assert found or name in CONSTANTS, name
+        answers = committed_rows(folder / "state" / "results" / name)
+        assert answers == expected, (name, answers - expected, expected - answers)
+        assert answers or name in CONSTANTS, name
 
 
 def _literal(time: datetime) -> str:
