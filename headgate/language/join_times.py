@@ -132,14 +132,12 @@ def _is_inner(tree: JoinTree) -> bool:
 def _rows_of(tree: JoinTree) -> _Rows:
     if not tree.sides:
         return _Rows((tree.number,), {}, {}, {}, frozenset({tree.number}))
+    if all(_is_inner(join) for join in tree.joins):
+        return _inner_rows(tree)
     left, right = map(_rows_of, tree.sides)
     cross = _cross(left, right, tree.bounds) | _cross(right, left, tree.bounds)
     within = left.within | right.within | cross
     firsts, waiting = _firsts(tree.kind, left, right)
-    if _is_inner(tree) and not waiting:
-        # All conditions hold for all rows, which depend on nothing else.
-        within = _closed(within, (*left.shown, *right.shown))
-        return _Rows((*left.shown, *right.shown), within, within, within, firsts)
     later, earlier = left.later | right.later, left.earlier | right.earlier
     for one, other in ((left, right), (right, left)):
         later |= _through(one, other, cross)
@@ -148,6 +146,19 @@ def _rows_of(tree: JoinTree) -> _Rows:
         shown = (*left.shown, *right.shown)
         return _Rows(shown, within, later, earlier, firsts, waiting)
     return _Rows(left.shown, left.within, later, earlier, firsts, waiting)
+
+
+def _inner_rows(tree: JoinTree) -> _Rows:
+    """Return the rows of inner joins: all conditions hold, and rows depend on their tuples only."""
+    numbers = tree.numbers
+    within: Distances = dict.fromkeys(permutations(numbers, 2), inf)
+    for bound in (bound for join in tree.joins for bound in join.bounds):
+        pair = bound.earlier, bound.later
+        within[pair] = min(within[pair], bound.most)
+    for middle, first, last in permutations(numbers, 3):
+        way = within[first, middle] + within[middle, last]
+        within[first, last] = min(within[first, last], way)
+    return _Rows(numbers, within, within, within, frozenset({numbers[0]}))
 
 
 def _firsts(kind: str, left: _Rows, right: _Rows) -> tuple[frozenset[int], frozenset[int]]:
@@ -191,14 +202,6 @@ def _through(one: _Rows, other: _Rows, cross: Distances, *, back: bool = False) 
 
 def _to(distances: Distances, first: int, last: int) -> float:
     return 0 if first == last else distances[first, last]
-
-
-def _closed(within: Distances, numbers: Sequence[int]) -> Distances:
-    """Return the least distances by any way, where all hold at once."""
-    closed = dict(within)
-    for middle, first, last in permutations(numbers, 3):
-        closed[first, last] = min(closed[first, last], closed[first, middle] + closed[middle, last])
-    return closed
 
 
 def _greatest(
