@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import time, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from polled import read_as_spark
 from pyspark.sql import DataFrame, SparkSession
@@ -20,7 +21,7 @@ from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.session import own_session
 from headgate.spark.kafka import Kafka
 from headgate.spark.rehearsal import invent
-from headgate.spark.types import NOT_WRITTEN, PASS, STAY, part_of, refuse_outputs
+from headgate.spark.types import NOT_WRITTEN, PASS, STAY, arrow_schema, part_of, refuse_outputs
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -346,3 +347,11 @@ def test_a_record_of_kafka_has_every_type(session: SparkSession) -> None:
     kafka = Kafka(own, Sink(format="kafka"), source.schema)
     records = kafka.frame(collected(source), "q/0-0").collect()
     assert Counter(record.value for record in records) == lines_of(source)
+
+
+def test_a_void_column_that_spark_calls_not_null_has_a_type_in_arrow(spark: SparkSession) -> None:
+    """As that of `explode(array())`."""
+    frame = spark.sql("SELECT explode(array()) AS nothing")
+    assert not frame.schema[0].nullable
+    assert arrow_schema(frame.schema) == pa.schema([("nothing", pa.null())])
+    assert collected(frame).num_rows == 0

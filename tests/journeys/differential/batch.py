@@ -115,7 +115,7 @@ def answered(oracle: Oracle, name: str, case: Case) -> Asked | None:
     try:
         return Asked(name, case, schema, of_frame(frame))
     except SPARK_ERRORS as error:
-        return Asked(name, case, schema, None, _first_line(error))
+        return Asked(name, case, schema, None, str(error))
 
 
 def check(
@@ -161,9 +161,11 @@ def _verdict(world: World, question: Asked, outcome: Outcome) -> tuple[str, str]
         return outcome.state, outcome.reason
     if question.answer is None:
         if outcome.state == "failed":
-            other = bool(_INTERNAL.search(outcome.reason)) > bool(_INTERNAL.search(question.error))
-            return ("fails otherwise", outcome.reason) if other else ("fails alike", "")
-        return "answers where batch fails", question.error
+            mistake = _INTERNAL.search(outcome.reason)
+            if mistake is not None and mistake.group() not in question.error:
+                return "fails otherwise", f"{outcome.reason}; in batch: {question.error[:400]}"
+            return "fails alike", ""
+        return "answers where batch fails", _first_line(question.error)
     if outcome.state == "failed":
         return "fails", outcome.reason
     assert outcome.folder is not None
@@ -175,7 +177,7 @@ def _verdict(world: World, question: Asked, outcome: Outcome) -> tuple[str, str]
     return ("differs", detail) if detail else ("agrees", "")
 
 
-def _first_line(error: BaseException) -> str:
+def _first_line(error: BaseException | str) -> str:
     return next((line for line in str(error).splitlines() if line.strip()), "")[:400]
 
 

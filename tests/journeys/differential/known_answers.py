@@ -167,6 +167,10 @@ KNOWN: dict[str, list[Case]] = {
         *pairs(("facts", SECOND), ("instants", SECOND),
                ("", "FROM @0@ |> JOIN @1@ ON a.k = b.k@near@ |> WHERE true@final@ |> SELECT a.id AS"
                     " x, b.id AS y")),
+        *over("facts", "SELECT count(*) AS n, max(y) AS m@close@ FROM @0@, LATERAL (SELECT a + b AS"
+              " y) GROUP BY window(ts, '5 SECONDS')", kind="window()"),
+        *over("facts", "SELECT count(*) AS n, max(y) AS m@close@ FROM @0@, LATERAL (SELECT a + b AS"
+              " y) GROUP BY session_window(ts, '2 SECONDS')", kind="session_window()"),
     ],
     "joins on fractional seconds": [
         *pairs(
