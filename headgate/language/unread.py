@@ -36,10 +36,16 @@ def unread_path(
     calls = _CALL.findall(query.sql)
     has_windows = calls or any(True for _ in clauses_in(query.sql))
     if not has_windows and not _is_union(query.sql):
-        path = _stateless(query, streams)
-        if path is not None:
-            return path, ()
-    read = _read(query, streams)
+        try:
+            return path_of(query, streams), ()
+        except QueryRefused:
+            read = _joined(query, streams)
+            if not read:
+                raise
+            if len(read) == 1:
+                return whole(query, read[0]), ()  # joined with tables
+    else:
+        read = _read(query, streams)
     windows = [clause.window for clause in marked(query)[1]]
     slides = [
         (each.slide or (each.size if len(windows) == 1 else None)) if each.axis == "time" else None
@@ -51,20 +57,20 @@ def unread_path(
             slides.append(microseconds(durations[-1]))
     if query.deadline_s is None and slides and slides[0]:
         query = replace(query, deadline_s=slides[0] / 1e6)
+    read = tuple(dict.fromkeys(read))
     timeline = Stream(name=timeline_of(read), format=DERIVED, of=read)
     return whole(query, timeline.name), (timeline,)
 
 
-def _stateless(query: Query, streams: Mapping[str, Sequence[str]]) -> Path | None:
-    """Return the path of a query over one stream; None for a join of several."""
-    try:
-        return path_of(query, streams)
-    except QueryRefused:
-        joined = any(token.token_type == TokenType.JOIN for token in tokens_of(query.sql))
-        read = _read(query, streams) if joined else ()
-        if not read:
-            raise
-        return whole(query, read[0]) if len(read) == 1 else None  # joined with tables
+def _joined(query: Query, streams: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return the streams that a query without windows joins, each as often as it is named."""
+    tokens = tokens_of(query.sql)
+    if any(token.token_type == TokenType.JOIN for token in tokens):
+        _read(query, streams)  # or it says which stream there is not
+    known = {name.lower(): name for name in streams}
+    behind = (TokenType.FROM, TokenType.JOIN, TokenType.COMMA)
+    names = (name.text.lower() for before, name in pairwise(tokens) if before.token_type in behind)
+    return tuple(known[name] for name in names if name in known)
 
 
 def _read(query: Query, streams: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

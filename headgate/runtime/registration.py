@@ -135,6 +135,8 @@ def stateful_path(
         inputs = _union_inputs(query, reading, times)
     analyst.refuse_two_clocks(query, inputs)
     if join is not None or (len(inputs) > 1 and clauses and inputs[0].window.slide is None):
+        if len(reading.relations) > len(inputs):
+            reading, inputs = _repeated(analyst, reading, inputs)
         how = _pairs(query, analyst, reading, inputs, join)
     else:
         by_session = call is not None and call.name != "window"
@@ -222,6 +224,17 @@ def _bounded(
     return reading, join, inputs
 
 
+def _repeated(
+    analyst: "Analyst", reading: Reading, inputs: tuple[Input, ...]
+) -> tuple[Reading, tuple[Input, ...]]:
+    """Return the inputs of a query that uses a common table with a window more than once."""
+    uses = [inputs[int(name.removeprefix(MARK))] for name in reading.relations]
+    inputs = tuple(
+        replace(source, view=f"{MARK}{number}") for number, source in enumerate(uses)
+    )  # fmt: skip
+    return analyst.numbered(reading, inputs[0].window.axis), inputs
+
+
 def _pairs(
     query: Query,
     analyst: "Analyst",
@@ -243,7 +256,7 @@ def _pairs(
         )  # fmt: skip
     refuse_in_pairs(query, reading)
     bounded = join is not None
-    sizes = [each.window.size for each in inputs]
+    sizes = [source.window.size for source in inputs]
     try:
         plan = analyst.over_pairs(reading, inputs, bounded=bounded)
         if inputs[0].window.axis == "rows":
@@ -251,6 +264,11 @@ def _pairs(
         join = join or times_of(in_windows(analyst.join_tree(reading)[0], sizes))[0]
     except NotPossible as error:
         raise not_over_pairs(query, error) from error
+    except Unbounded as error:
+        raise QueryRefused(
+            query=query.name, clause="RANGE", reason="is longer than times can tell",
+            fix="write shorter windows",
+        ) from error  # fmt: skip
     key = analyst.plan_key(plan)
     return Stateful(mode="pairs", inputs=inputs, key=key, join=join, plans=plan)
 

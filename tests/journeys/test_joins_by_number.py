@@ -23,6 +23,8 @@ TEXTS = {
     " FROM rights [ROWS 4]) b WHERE a.k <=> b.k AND a.v < b.v",
     "three": "SELECT a.v AS x, b.v AS y, c.v AS z FROM lefts [ROWS 3] a JOIN rights [ROWS 4] b"
     " ON a.k = b.k JOIN lefts [ROWS 2] c ON b.k = c.k",
+    "twice": "WITH s AS (SELECT * FROM lefts [ROWS 3]) SELECT a.v AS x, b.v AS y, c.v AS z FROM s a"
+    " JOIN rights [ROWS 4] b ON a.k = b.k JOIN s c ON b.k = c.k",
 }
 
 
@@ -58,11 +60,15 @@ def met(order: list[tuple[str, int, Row]], *windows: tuple[str, int]) -> list[tu
 def check(folder: Path, order: list[tuple[str, int, Row]]) -> None:
     pairs = met(order, ("lefts", 7), ("rights", 4))
     triples = met(order, ("lefts", 3), ("rights", 4), ("lefts", 2))
+    twice = met(order, ("lefts", 3), ("rights", 4), ("lefts", 3))
     expected: dict[str, Counter[Any]] = {
         "two": Counter((a[1], b[1]) for a, b in pairs if a[0] == b[0] is not None),
         "where": Counter((a[1], b[1] + 1) for a, b in pairs if a[0] == b[0] and a[1] < b[1] + 1),
         "three": Counter(
             (a[1], b[1], c[1]) for a, b, c in triples if a[0] == b[0] == c[0] is not None
+        ),
+        "twice": Counter(
+            (a[1], b[1], c[1]) for a, b, c in twice if a[0] == b[0] == c[0] is not None
         ),
     }
     for name, rows in expected.items():

@@ -36,6 +36,14 @@ CASES = {
         f"SELECT a.k, a.v FROM lefts a ANTI JOIN rights b ON a.k = b.k AND {NEAR}"
         f" WHERE {FINAL['ANTI']}",
     ),
+    "twice": (
+        "WITH x AS (SELECT * FROM lefts [RANGE 1 SECOND] WHERE v > 3) SELECT a.v AS x, c.v AS z,"
+        " b.v AS y FROM x a JOIN x c ON a.k = c.k JOIN rights [RANGE 2 SECONDS] b ON a.k = b.k",
+        "SELECT a.v, c.v, b.v FROM lefts a JOIN lefts c ON a.k = c.k"
+        " AND abs(epoch_us(a.ts) - epoch_us(c.ts)) <= 1000000"
+        f" JOIN rights b ON a.k = b.k AND {NEAR} AND {NEAR.replace('a.', 'c.')}"
+        " WHERE a.v > 3 AND c.v > 3",
+    ),
     "view": (
         f"SELECT a.v AS x, b.v AS y, e FROM {A} LEFT JOIN {B} ON a.k = b.k"
         " LATERAL VIEW explode(array(1, 2)) t AS e",

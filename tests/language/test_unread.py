@@ -30,6 +30,9 @@ PATHS = {
     "SELECT k FROM r UNION ALL SELECT k FROM s": ("r__s__time", ("r", "s"), None),
     "SELECT k FROM date [RANGE 1 WEEK]": ("date__time", ("date",), 604800.0),
     "SELECT s.k FROM s JOIN parquet.`/x` t ON s.k = t.k": ("s", None, None),
+    "SELECT s.k FROM s JOIN r ON s.ts = r.ts": ("r__s__time", ("s", "r"), None),
+    "SELECT s.k, s.v FROM s, r WHERE s.ts = r.ts": ("r__s__time", ("s", "r"), None),
+    "SELECT a.k FROM s a LEFT JOIN s b ON a.ts = b.ts": ("s__time", ("s",), None),
     "SELECT k FROM s WHERE k > 1": ("s", None, None),
     "SELECT '[ROWS 3]' AS k, window FROM s": ("s", None, None),
     "SELECT k FROM (SELECT k FROM s UNION ALL SELECT 1)": ("s", None, None),
@@ -46,7 +49,8 @@ def test_paths_of_texts_that_spark_has_not_read(sql: str) -> None:
 @pytest.mark.parametrize(
     "sql",
     ["SELECT k FROM nobody [ROWS 3]", "SELECT k FROM x UNION ALL SELECT k FROM y",
-     "SELECT s.k FROM s, r", "SELECT k FROM s [ROWS 3", "SELECT k FROM s [RANGE 1 MONTH]"],
+     "SELECT n.k FROM nobody n, other o", "SELECT n.k FROM nobody n JOIN other o ON n.k = o.k",
+     "SELECT k FROM s [ROWS 3", "SELECT k FROM s [RANGE 1 MONTH]"],
 )  # fmt: skip
 def test_texts_that_cannot_be_read_at_all(sql: str) -> None:
     with pytest.raises(HeadgateError):

@@ -18,11 +18,12 @@ QUERIES = {
     "join": "SELECT x.k FROM b [RANGE 1 SECOND] x JOIN a [RANGE 2 SECONDS] y ON x.k = y.k",
     "bounded": "SELECT x.k FROM a x JOIN b y ON x.k = y.k AND x.ts <= y.ts AND x.ts > y.ts -"
     " INTERVAL 5 SECONDS",
+    "listed": "SELECT x.k, y.ts FROM a x, b y WHERE x.k = y.k AND x.ts = y.ts",
     "union": "SELECT k FROM a UNION ALL SELECT k FROM b",
     "table": "SELECT a.k FROM a JOIN parquet.`/names` t ON a.k = t.k",
     "plain": "SELECT k FROM b WHERE k > 3",
 }
-STREAMS = ["a__time", "a__time", "a__b__time", "a__b__time", "a__b__time", "a", "b"]
+STREAMS = ["a__time", "a__time", *["a__b__time"] * 4, "a", "b"]
 
 
 @pytest.fixture

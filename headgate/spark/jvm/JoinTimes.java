@@ -190,8 +190,8 @@ public class JoinTimes {
           bounds(((Filter) plan).condition(), "F");
         }
         if (plan instanceof Project) {
-          for (Iterator each = ((Project) plan).projectList().iterator(); each.hasNext(); ) {
-            Object column = each.next();
+          for (Iterator items = ((Project) plan).projectList().iterator(); items.hasNext(); ) {
+            Object column = items.next();
             if (column instanceof Alias) {
               put((Alias) column);
             }
@@ -205,8 +205,8 @@ public class JoinTimes {
     private void leaf(LogicalPlan plan, Integer number) {
       text.append("I\t").append(number).append('\n');
       Object time = columns.get(number.intValue());
-      for (Iterator each = plan.output().iterator(); each.hasNext(); ) {
-        Attribute column = (Attribute) each.next();
+      for (Iterator items = plan.output().iterator(); items.hasNext(); ) {
+        Attribute column = (Attribute) items.next();
         owners.put(column.exprId(), number);
         if (time != null && column.name().equalsIgnoreCase((String) time)) {
           Sum sum = new Sum(0, 0);
@@ -256,8 +256,8 @@ public class JoinTimes {
               }
             }
           });
-      for (java.util.Iterator each = names.keySet().iterator(); each.hasNext(); ) {
-        Object number = each.next();
+      for (java.util.Iterator items = names.keySet().iterator(); items.hasNext(); ) {
+        Object number = items.next();
         Object time = times.get(number);
         time = time == null ? columns.get(((Integer) number).intValue()) : time;
         String name = names.get(number) + "." + time;
@@ -276,8 +276,8 @@ public class JoinTimes {
         bounds(((RuntimeReplaceable) condition).replacement(), kind);
       } else if (condition instanceof With) {
         // What is common to several comparisons, as in BETWEEN.
-        for (Iterator each = ((With) condition).defs().iterator(); each.hasNext(); ) {
-          CommonExpressionDef common = (CommonExpressionDef) each.next();
+        for (Iterator items = ((With) condition).defs().iterator(); items.hasNext(); ) {
+          CommonExpressionDef common = (CommonExpressionDef) items.next();
           sums.put(common.id(), sum((Expression) common.child()));
         }
         bounds((Expression) ((With) condition).child(), kind);
@@ -320,8 +320,8 @@ public class JoinTimes {
     private void bound(Sum difference, long margin, String kind) {
       Object later = null;
       Object earlier = null;
-      for (java.util.Iterator each = difference.times.entrySet().iterator(); each.hasNext(); ) {
-        Map.Entry entry = (Map.Entry) each.next();
+      for (java.util.Iterator items = difference.times.entrySet().iterator(); items.hasNext(); ) {
+        Map.Entry entry = (Map.Entry) items.next();
         int count = ((Integer) entry.getValue()).intValue();
         later = count == 1 ? entry.getKey() : later;
         earlier = count == -1 ? entry.getKey() : earlier;

@@ -235,12 +235,16 @@ class Analyst:
             return WindowPlans(one)
         return WindowPlans(one, at_once, always)
 
-    def numbered(self, reading: Reading) -> Reading:
-        """Return a reading without windows whose relations have numbers, as if each had one."""
-        streams, relations = reading.relations, []
+    def numbered(self, reading: Reading, axis: Axis = "time") -> Reading:
+        """Return a reading in which every use of a stream has a number, as if it had a window."""
+        streams = [
+            reading.inputs[int(name.removeprefix(MARK))] if name.startswith(MARK) else name
+            for name in reading.relations
+        ]
+        relations = []
         for number, stream in enumerate(streams):
-            window = _window_field(self._time_type(stream))
-            columns = _input_relation(self._schemas[stream], number, len(streams), "time", window)
+            window = _window_field(LongType() if axis == "rows" else self._time_type(stream))
+            columns = _input_relation(self._schemas[stream], number, len(streams), axis, window)
             key = f"{MARK}{number}", stream, columns.json()
             relations.append(self._relation(key, columns))
         plan = self.plans.numbered(_plan(reading), relations)
