@@ -13,7 +13,12 @@ from headgate.spark.jvm.session import local_session
 
 # Every JVM of a test lives for seconds or minutes: the compiler that takes long to make code quick
 # only gets in the way. On a busy machine a run that is killed twice took 135 s with it, 46 without.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# Without it Java reserves 48 MB for compiled code, which hundreds of queries fill within a minute;
+# then nothing more is compiled.
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS",
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m",
+)
 
 _UNHURRIED = {"deadline": None, "print_blob": True}
 # A build says of a change whether it is good, so it draws the same examples every time;

@@ -13,9 +13,13 @@ PLACES = ("headgate.spark.jvm.session", "headgate.spark.session")
 def local(folder: Path) -> SparkSession:
     """Start Spark on two cores as Headgate does, with its log in a folder.
 
-    Most code of a run is generated and runs once, so that the quick compiler is the better one.
+    Most code of a run is generated and runs once, so that the quick compiler is the better one. The
+    48 MB that Java reserves with it for compiled code are soon full.
     """
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    os.environ.setdefault(
+        "SPARK_SUBMIT_OPTS",
+        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m",
+    )
     for place in PLACES:
         try:
             start = import_module(place).local_session
