@@ -166,7 +166,14 @@ def _stateful(
         return _sessions(query, analyst, reading, inputs)
     if _is_union(reading) and not inputs[0].window.size:
         return _union(query, analyst, reading, inputs)
-    plans = analyst.over_windows(reading)
+    try:
+        plans = analyst.over_windows(reading)
+    except NotPossible as error:
+        raise QueryRefused(
+            query=query.name, clause="window()", line=error.line,
+            reason="is over more than tuples of a stream, taken one by one",
+            fix="write a window behind the stream, as in FROM s [RANGE 10 SECONDS]",
+        ) from error  # fmt: skip
     at_once = plans.at_once is not None and query.apply is None and not keeps_stored(reading)
     key = analyst.plan_key(plans.at_once if at_once and plans.at_once else plans.one)
     return Stateful(mode="windows" if at_once else "each", inputs=inputs, key=key, plans=plans)

@@ -199,6 +199,8 @@ REFUSED = {
     "SELECT nobody FROM s [RANGE 5 SECONDS]": "column `nobody` does not exist",
     "SELECT ts FROM s UNION SELECT ts FROM s": "DISTINCT",
     "SELECT ts, ts FROM s [ROWS 5]": "comes out twice",
+    "SELECT count(*) AS n FROM (SELECT ts FROM s LIMIT 3)"
+    " GROUP BY window(ts, '5 seconds')": "window() is over more than tuples of a stream",
 }
 
 

@@ -634,8 +634,8 @@ public class QueryPlans {
   }
 
   /** Return a plan in which window(...) is the window of the rows that are handed over. */
-  public LogicalPlan overGivenWindows(LogicalPlan plan) {
-    return new Carrier("given", new HashMap(), false).run(plan).plan;
+  public Carried overGivenWindows(LogicalPlan plan) {
+    return new Carrier("given", new HashMap(), false).run(plan);
   }
 
   private static Attribute marked(Seq expressions, String marker) {
@@ -748,6 +748,12 @@ public class QueryPlans {
                 generate.generator(), generate.unrequiredChildIndex(), generate.outer(),
                 generate.qualifier(), generate.generatorOutput(), below.plan),
             below.hidden);
+      }
+      if (kind(plan).equals("LateralJoin")) {
+        Carried below = carry((LogicalPlan) plan.children().head());
+        List children = new ArrayList();
+        children.add(below.plan);
+        return new Carried((LogicalPlan) plan.withNewChildren(seq(children)), below.hidden);
       }
       if (plan instanceof Aggregate && !mode.equals("pairs") && !mode.equals("union")) {
         return aggregate((Aggregate) plan);

@@ -223,7 +223,11 @@ class Analyst:
         return str(self.plans.queries.timeColumn(_plan(reading).java))
 
     def over_windows(self, reading: Reading) -> WindowPlans:
-        """Return how a query over windows of one stream, or that end together, is computed."""
+        """Return how a query over windows of one stream, or that end together, is computed.
+
+        Raises:
+            NotPossible: window(...) is over what is computed of several tuples.
+        """
         plan = _plan(reading)
         one = self.plans.one_window(plan)
         streamed = [name for name in reading.relations if not name.startswith(GIVEN)]

@@ -223,9 +223,12 @@ class Plans:
         return ended, self._rewritten(lambda: self.queries.allSessions(plan.java))[0]
 
     def one_window(self, plan: Plan) -> Plan:
-        """Return a plan in which window(...) is the window of the rows that are handed over."""
-        java = self.queries.overGivenWindows(plan.java)
-        return Plan(java, self)
+        """Return a plan in which window(...) is the window of the rows that are handed over.
+
+        Raises:
+            NotPossible: window(...) is over what is computed of several tuples.
+        """
+        return self._rewritten(lambda: self.queries.overGivenWindows(plan.java))[0]
 
     def mask_group(self, members: Sequence[Parts]) -> SharedPlan:
         """Return a plan with a bit for each of some queries over one stream."""

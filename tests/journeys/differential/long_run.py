@@ -75,7 +75,11 @@ class LongRun:
                 finished[number] = {"batch": number, "findings": [lost], "tally": {}}
             elif number not in finished:
                 self._remember({"begun": number})
-                finished[number] = self._run(number)
+                try:
+                    finished[number] = self._run(number)
+                except KeyboardInterrupt:
+                    self._remember({"interrupted": number})
+                    raise
                 self._remember(finished[number])
             batch = finished[number]
             self.tally += _tally(batch["tally"])
@@ -145,7 +149,9 @@ class LongRun:
             self._progress.unlink()
             return self._remembered()
         finished = {line["batch"]: line for line in lines if "batch" in line}
-        return finished, Counter(line["begun"] for line in lines if "begun" in line)
+        begun = Counter(line["begun"] for line in lines if "begun" in line)
+        begun.subtract(line["interrupted"] for line in lines if "interrupted" in line)
+        return finished, begun
 
     def _remember(self, line: dict[str, Any]) -> None:
         with self._progress.open("a") as file:

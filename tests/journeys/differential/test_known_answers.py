@@ -12,8 +12,8 @@ from differential.trial import WAYS
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-SHORT = {WAYS[0]: 1, WAYS[1]: 8}
-"""In the short form all texts run in the driver, and every eighth as a job, too."""
+SHORT = {WAYS[0]: 1, WAYS[1]: 12}
+"""In the short form all texts run in the driver, and every twelfth as a job, too."""
 
 
 @pytest.fixture(scope="module")
