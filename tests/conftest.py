@@ -13,7 +13,11 @@ from headgate.spark.jvm.session import local_session
 
 # Every JVM of a test lives for seconds or minutes: the compiler that takes long to make code quick
 # only gets in the way. On a busy machine a run that is killed twice took 135 s with it, 46 without.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# That compiler alone has room for 48 MB of code, full after some hundred plans; then it stops.
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS",
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m",
+)
 
 _UNHURRIED = {"deadline": None, "print_blob": True}
 # A build says of a change whether it is good, so it draws the same examples every time;

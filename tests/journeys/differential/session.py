@@ -15,7 +15,10 @@ def local(folder: Path) -> SparkSession:
 
     Most code of a run is generated and runs once, so that the quick compiler is the better one.
     """
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    os.environ.setdefault(
+        "SPARK_SUBMIT_OPTS",
+        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m",
+    )
     for place in PLACES:
         try:
             start = import_module(place).local_session
