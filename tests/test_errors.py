@@ -14,6 +14,7 @@ from headgate.errors import (
     RecoveryRefused,
     RequestRefused,
     ResultsHidden,
+    RowFailed,
     SinkBehind,
     SinkUnwritable,
     StatisticsMissing,
@@ -107,6 +108,10 @@ SENTENCES = [
         ResultsHidden(folder="state/results/q"),
         "its last results could not be made visible in state/results/q. Fix: restore the directory,"
         " or make room there; they are tried again, and the query waits for that",
+    ),
+    (
+        RowFailed(cause="Division by zero", stream="sensors", number=17, values="heat = 0"),
+        "Division by zero, at tuple 17 of stream 'sensors' (heat = 0)",
     ),
     (
         CallTimedOut(limit_s=300),
