@@ -163,7 +163,7 @@ def test_a_lane_that_fails_in_the_middle_of_a_run_blames_no_query(
         calls["failed"] += 1
         if calls["failed"] % 2:
             self._java.method_that_was_renamed(tag)
-        self._java.run("", 0, "/no/such/folder/output", tag)
+        self._java.run(f"{tag}\n0\n/no/such/folder/output\n/no/such/folder/input")
         raise AssertionError("these calls fail")
 
     monkeypatch.setattr(PlanRunner, "_run", fails)

@@ -97,6 +97,7 @@ public class PlanRunner {
   private static final long ALL_ROWS = 1L << 30;
   private static final int CHECK_EVERY = 256;
   private static final int FEW_ROWS = 2000;
+  private static final int FEW_TO_SORT = 250;
   private static final String PARTIAL = "__hg_partial";
 
   private SparkSession session;
@@ -107,6 +108,7 @@ public class PlanRunner {
   private Properties settingsOfFew;
   private Properties settingsOfMany;
   private boolean streams;
+  private int few;
   private boolean subqueries;
   private final Map failingRows = new ConcurrentHashMap();
   private String explanation;
@@ -449,8 +451,22 @@ public class PlanRunner {
   private void start(SparkPlan runnable) {
     streams = isStreaming(runnable) && !subqueries && scans.size() == 1;
     explanation = runnable.toString();
+    // Interpreted, each comparison of a sort costs microseconds.
+    few = sorts(runnable) ? FEW_TO_SORT : FEW_ROWS;
     rows = runnable.execute();
     partition = only(rows);
+  }
+
+  private static boolean sorts(SparkPlan plan) {
+    if (plan.getClass().getSimpleName().equals("SortExec")) {
+      return true;
+    }
+    for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
+      if (sorts((SparkPlan) each.next())) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private static Partition only(RDD rdd) {
@@ -815,13 +831,16 @@ public class PlanRunner {
    *
    * By files, because bytes that py4j returns wait 40 ms for an acknowledgement above 8 KB.
    *
-   * @param inputs a file for each line of `reads`, separated by newlines
-   * @param rows how many rows they have in all
-   * @param tag what `cancel` knows the call by
+   * @param request by lines: what `cancel` knows the call by, how many rows the inputs have in all,
+   *     the file for the output, and a file for each line of `reads`. One text, because py4j takes
+   *     30 microseconds for each argument.
    */
-  public synchronized void run(String inputs, long rows, String output, String tag)
-      throws Throwable {
-    String[] files = inputs.split("\n");
+  public synchronized void run(String request) throws Throwable {
+    String[] lines = request.split("\n");
+    String tag = lines[0];
+    long count = Long.parseLong(lines[1]);
+    String output = lines[2];
+    String[] files = (String[]) Arrays.copyOfRange(lines, 3, lines.length);
     int number = 0;
     for (java.util.Iterator each = scans.values().iterator(); each.hasNext(); ) {
       List found = ((View) each.next()).scans;
@@ -831,7 +850,7 @@ public class PlanRunner {
     }
     long task = TASKS.incrementAndGet();
     TaskMemoryManager memory = new TaskMemoryManager(environment.memory, task);
-    Properties settings = rows <= FEW_ROWS ? settingsOfFew : settingsOfMany;
+    Properties settings = count <= few ? settingsOfFew : settingsOfMany;
     TaskContextImpl context = environment.context(task, memory, settings);
     BlockManager blocks = environment.blocks;
     blocks.registerTask(task);
@@ -842,7 +861,7 @@ public class PlanRunner {
     try {
       Iterator found =
           ArrowConverters$.MODULE$.toBatchIterator(
-              this.rows.iterator(partition, context), schema, ALL_ROWS, ZONE, false, false, context);
+              rows.iterator(partition, context), schema, ALL_ROWS, ZONE, false, false, context);
       DataOutputStream target =
           new DataOutputStream(new BufferedOutputStream(new FileOutputStream(output)));
       try {

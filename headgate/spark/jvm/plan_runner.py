@@ -155,7 +155,7 @@ class PlanRunner:
             tag = tag or uuid4().hex
             try:
                 rows = sum(table.num_rows for table in inputs)
-                self._java.run("\n".join(names), rows, output, tag)
+                self._java.run("\n".join([tag, str(rows), output, *names]))
             except SPARK_ERRORS:
                 number = int(self._java.failingRow(tag))
                 row = FailingRow.of(self._reads[0][0], inputs[0], number) if number >= 0 else None
