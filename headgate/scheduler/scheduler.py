@@ -154,7 +154,7 @@ class Scheduler:
         return self._together.sharing
 
     def lane_text(self, unit: int, tuples: int) -> str:
-        """Return the lane that a call of a unit takes and why, for `explain`."""
+        """Return the lane that a call of a unit takes, as the first word, and the reason."""
         if self.lane is not None or self.statistics is None:
             return f"{self._lane_of((unit,), tuples)} for every call"
         return self.statistics.lane_text((unit,), tuples)

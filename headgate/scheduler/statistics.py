@@ -136,9 +136,9 @@ class Statistics:
         return expected
 
     def lane_text(self, units: Sequence[int], tuples: int) -> str:
-        """Return the quicker lane for a call and the reason, for `explain`."""
+        """Return the quicker lane for a call, as the first word, and the reason."""
         if tuples > MOST_IN_DRIVER:
-            return f"job: {tuples} tuples are more than {MOST_IN_DRIVER}"
+            return f"job at {tuples} tuples: more than {MOST_IN_DRIVER} never run in the driver"
         expected_s = self.expected_s(units, tuples)
         known = ["measured" if self._measured[lane, units].all() else "guess" for lane in (0, 1)]
         ways = [

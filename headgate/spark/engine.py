@@ -227,7 +227,7 @@ class SparkEngine:
         """Return the lane of a query and the reason, for `explain`.
 
         Args:
-            planned: the lane that its next call is planned for, and why.
+            planned: the lane that its next call is planned for, as the first word, and why.
         """
         path = self.members.paths[unit]
         if path.stateful is not None:

@@ -349,8 +349,9 @@ class Executor:
     def _ordered(self, path: Path) -> Parts:
         """Return the parts of a query, with its conditions in the order that pays."""
         parts, order = self._parts(path), self._orders.get(path.query.name)
-        known = order is not None and len(order) == len(path.conditions)
-        return parts.ordered(order) if known and order is not None else parts
+        if order is None or len(order) != len(path.conditions):
+            return parts
+        return parts.ordered(order)
 
     def _parts(self, path: Path) -> Parts:
         """Return the parts of a query; those of a sink of text put out one column."""

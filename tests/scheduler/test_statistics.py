@@ -209,6 +209,8 @@ def test_a_job_that_never_ran_is_not_thought_to_be_cheaper_for_long_queues() -> 
     assert "job" in statistics.lane_text((0,), 50_000)
     assert "guess" in statistics.lane_text((0,), 50_000)
     assert statistics.lane((0,), MOST_IN_DRIVER + 1) == "job"
+    assert statistics.lane_text((0,), MOST_IN_DRIVER + 1).split()[0] == "job"
+    assert statistics.lane_text((0,), 50_000).split()[0] == "driver"
 
 
 def test_a_lane_without_a_call_costs_a_unit_what_the_other_one_does() -> None:
