@@ -101,6 +101,13 @@ def joins_part(folder: Path, checkout: Path) -> Figures:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
+def cut_part(folder: Path, checkout: Path) -> Figures:
+    """Return the seconds of a query that is cut: over a backlog, and its mean response."""
+    with tempfile.TemporaryDirectory(dir=folder) as state:
+        done = run([str(HERE / "bench" / "cut_query.py"), state], checkout)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
 def run(command: list[str], checkout: Path) -> subprocess.CompletedProcess[str]:
     """Run a script with the package and the benchmarks of a checkout."""
     paths = os.pathsep.join([str(checkout), str(checkout / "bench")])
@@ -120,6 +127,7 @@ PARTS: dict[str, Callable[[Path, Path], Figures]] = {
     "500 distinct": lambda folder, checkout: stream_part("distinct", 500, folder, checkout),
     "saturation": saturation_part,
     "joins": joins_part,
+    "cut query": cut_part,
     **{
         f"CQC {name}": lambda folder, checkout, name=name: stream_part(
             f"cqc-{name}", 21, folder, checkout
@@ -180,8 +188,10 @@ def main() -> int:
             prepare(folder)
             saturation.write_source(folder)
             for part in arguments.only or PARTS:
-                rows += compared(part, arguments.pairs, folder, old)
-                print(rows[-1].text(len(rows[-1].name)), file=sys.stderr, flush=True)
+                measured = compared(part, arguments.pairs, folder, old)
+                for row in measured:
+                    print(row.text(len(row.name)), file=sys.stderr, flush=True)
+                rows += measured
         finally:
             subprocess.run([*git, "remove", "--force", str(old)], check=True)
     width = max(len(row.name) for row in rows)

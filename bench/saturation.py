@@ -57,7 +57,7 @@ def measurements(folder: Path) -> Iterator[Measurement]:
 
 
 def _headgate(folder: Path, state: Path) -> float:
-    """Gives the seconds from the first tuple asked for to the last result committed."""
+    """Return the seconds from the first tuple asked for to the last result committed."""
     gate = Headgate(
         state=state / "state",
         policy=policy_named("cqc", inner="hr", period_steps=10),
@@ -67,8 +67,8 @@ def _headgate(folder: Path, state: Path) -> float:
     )
     source = {"path": str(folder / "source")}
     gate.add_stream(Stream(name=STREAM, format="parquet", options=source, schema=SCHEMA))
-    for each in distinct(QUERIES):
-        gate.add_query(each.query())
+    for selection in distinct(QUERIES):
+        gate.add_query(selection.query())
     gate.start()
     began_s = time.perf_counter()
     while any(consumed < FILES * ROWS for consumed, _ in gate.totals().values()):
@@ -79,9 +79,9 @@ def _headgate(folder: Path, state: Path) -> float:
 
 
 def _job(folder: Path, state: Path) -> float:
-    """Gives the seconds of the second of two runs: the first compiles."""
+    """Return the seconds of the second of two runs: the first compiles."""
     session = local_session(state, "local[2]", settings_of("headgate", folder))
-    conditions = [each.sql.split(" WHERE ", 1)[1] for each in distinct(QUERIES)]
+    conditions = [query.sql.split(" WHERE ", 1)[1] for query in distinct(QUERIES)]
     matches = ", ".join(f"CASE WHEN {text} THEN {n} END" for n, text in enumerate(conditions))
     either = " OR ".join(f"({text})" for text in conditions)
     took_s = 0.0
