@@ -35,7 +35,7 @@ MODELS = (
 
 
 def reference() -> str:
-    """Gives the whole page."""
+    """Return the whole page."""
     parts = [
         "# Reference",
         "Printed from the program by `make docs`; a test holds the two together.",
@@ -74,8 +74,8 @@ def _default(field: object) -> object:
     default = getattr(field, "default", PydanticUndefined)
     if default is not PydanticUndefined:
         return default
-    made = field.default_factory()  # type: ignore[attr-defined]
-    return made.model_dump(by_alias=True) if isinstance(made, BaseModel) else made
+    value = field.default_factory()  # type: ignore[attr-defined]
+    return value.model_dump(by_alias=True) if isinstance(value, BaseModel) else value
 
 
 def _help(words: tuple[str, ...]) -> str:
@@ -86,10 +86,10 @@ def _help(words: tuple[str, ...]) -> str:
 
 def _measures() -> str:
     rows = ["| measure | is | unit | better | class, query |", "| --- | --- | --- | --- | --- |"]
-    for each in MEASURES.values():
-        better = "more" if each.more_is_better else "less"
-        part = "no" if each.of_line is None else "yes"
-        rows.append(f"| `{each.name}` | {each.title} | {each.unit} | {better} | {part} |")
+    for measure in MEASURES.values():
+        better = "more" if measure.more_is_better else "less"
+        part = "no" if measure.of_line is None else "yes"
+        rows.append(f"| `{measure.name}` | {measure.title} | {measure.unit} | {better} | {part} |")
     return "\n".join(rows)
 
 
