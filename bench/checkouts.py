@@ -69,8 +69,8 @@ def stream_part(mix: str, queries: int, folder: Path, checkout: Path) -> Figures
     ]  # fmt: skip
     done = run(command, checkout)
     (side,) = json.loads(done.stdout)["sides"].values()
-    if side["errors"]:
-        raise RuntimeError(f"{mix}: {side['errors']}")
+    if side["failed"]:
+        raise RuntimeError(f"{mix}: {side['failed']}")
     ready = re.search(r"ready after (\d+) s", done.stderr)
     classes = side["classes"]
     return {
