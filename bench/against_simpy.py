@@ -8,7 +8,7 @@ import numpy as np
 import simpy_model
 import speed
 from bars import Measurement
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 
 TIMES = 100.0
 """What the kernel must be faster by than the model that does what it does, at full size."""

@@ -15,7 +15,7 @@ from typing import Any
 import speed
 from bars import Measurement
 from headgate.policies import policy_named
-from headgate.simulation import drive
+from headgate.simulation.loop import drive
 
 LIBRARY = "rr,fcfs,mtiq,chain,hr,hnr,bsd,lsf,brt,srpt"
 MOST_SHARE = 0.01

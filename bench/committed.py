@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 from offered import Instants
 
 COMPACT = ".compact"

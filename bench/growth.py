@@ -22,7 +22,7 @@ import numpy as np
 
 from bars import Measurement
 from headgate.compiled import taking_functions
-from headgate.model.events import Floats, Ints
+from headgate.model.arrays import Floats, Ints
 from headgate.model.network import Network, Path
 from headgate.model.operator import Operator
 from headgate.model.qos_graph import QoSGraph

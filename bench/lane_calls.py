@@ -65,12 +65,10 @@ def lane(folder: Path) -> Callable[[str], Call]:
         session = import_module("headgate.spark.session").local_session(folder, "local[2]", {})
         schemas = dict.fromkeys("ab", StructType.fromDDL(SCHEMA))
         return lambda text: local_plan.LocalPlan(session, text, schemas)
-    jvm: Any = {
-        name: import_module(f"headgate.spark.jvm.{name}")
-        for name in ("compatibility", "plans", "session")
-    }
-    session = jvm["session"].own_session(jvm["session"].local_session(folder, "local[2]", {}))
-    driver, plans = jvm["compatibility"].driver_lane(session), jvm["plans"].Plans(session)
+    sessions: Any = import_module("headgate.spark.jvm.session")
+    session = sessions.own_session(sessions.local_session(folder, "local[2]", {}))
+    driver: Any = import_module("headgate.spark.jvm.lane.compatibility").driver_lane(session)
+    plans: Any = import_module("headgate.spark.jvm.query.plans").Plans(session)
     for name in "ab":
         plans.relation(name, StructType.fromDDL(SCHEMA)).createOrReplaceTempView(name)
     return lambda text: driver.prepare(plans.of(session.sql(text)))

@@ -43,8 +43,8 @@ def starts(count: int, folder: Path) -> None:
 
 def keeps(count: int, folder: Path) -> None:
     """Print the milliseconds and the heap that a prepared plan takes."""
-    from headgate.spark.jvm.compatibility import driver_lane  # noqa: PLC0415
-    from headgate.spark.jvm.plans import Plans  # noqa: PLC0415
+    from headgate.spark.jvm.lane.compatibility import driver_lane  # noqa: PLC0415
+    from headgate.spark.jvm.query.plans import Plans  # noqa: PLC0415
     from headgate.spark.jvm.session import local_session, own_session  # noqa: PLC0415
     from headgate.workloads.forest import SCHEMA, sensor_readings  # noqa: PLC0415
 

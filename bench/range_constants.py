@@ -59,14 +59,14 @@ def calls(counts: Sequence[int], sizes: Sequence[int], repeats: int) -> None:
     """Print what a call takes, of all groups together."""
     from headgate.model.query import Query  # noqa: PLC0415  # the gate needs none of these
     from headgate.model.stream import ARRIVED_AT, Stream  # noqa: PLC0415
-    from headgate.runtime.registration import segments_of  # noqa: PLC0415
-    from headgate.spark.jvm.analysis import Analyst  # noqa: PLC0415
-    from headgate.spark.jvm.plan_runner import DriverLane  # noqa: PLC0415
+    from headgate.runtime.live.query_paths import segments_of  # noqa: PLC0415
+    from headgate.spark.jvm.lane.plan_runner import DriverLane  # noqa: PLC0415
+    from headgate.spark.jvm.query.analysis import Analyst  # noqa: PLC0415
     from headgate.spark.jvm.session import local_session, own_session  # noqa: PLC0415
-    from headgate.spark.prepared import Prepared  # noqa: PLC0415
+    from headgate.spark.log.stream_log import Trains  # noqa: PLC0415
     from headgate.spark.sharing.constants_group import constants_group  # noqa: PLC0415
+    from headgate.spark.sharing.group_plan import Prepared  # noqa: PLC0415
     from headgate.spark.sharing.sharing_plan import Member, parts_of  # noqa: PLC0415
-    from headgate.spark.stream_log import Trains  # noqa: PLC0415
 
     folder = Path(tempfile.mkdtemp())
     spark = local_session(folder, "local[2]", {})

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate import Headgate, HeadgateError, Stream, policy_named
-from headgate.runtime.handle import QueryHandle
+from headgate.runtime.live.handle import QueryHandle
 from headgate.spark.jvm.errors import cause_of
 from headgate.spark.jvm.session import local_session
 from headgate.workloads.forest import SCHEMA

@@ -18,7 +18,7 @@ import numpy as np
 import simpy
 
 from headgate.metrics.tally import BINS, SMALLEST, STEP
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 from headgate.model.network import Network
 from headgate.model.operator import Operator
 from headgate.workloads.luck import chance

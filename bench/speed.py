@@ -16,11 +16,11 @@ from headgate.model.qos_graph import QoSGraph
 from headgate.model.unit_table import unit_table
 from headgate.model.units import Level, units_of
 from headgate.policies import Policy, Selection, policies, policy_named
-from headgate.policies import selection as ways
-from headgate.policies.charts import ChartPolicy
+from headgate.policies.methods.charts import ChartPolicy
 from headgate.policies.priority import PriorityPolicy
-from headgate.runtime.simulated import simulation_of
-from headgate.simulation.run import Simulation
+from headgate.policies.structures import selection as ways
+from headgate.runtime.what_if.simulate import simulation_of
+from headgate.simulation.loop.run import Simulation
 from headgate.workloads import sharaf
 from headgate.workloads.testbed import Testbed
 

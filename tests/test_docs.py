@@ -19,7 +19,7 @@ from headgate.cli.app import app
 from headgate.config import SinkConfig, read_pipeline
 from headgate.model.query import FORMATS
 from headgate.runtime.pipeline import unread_paths
-from headgate.spark.kafka_options import OPTIONS, Subscription, subscription_of
+from headgate.spark.sources.kafka_options import OPTIONS, Subscription, subscription_of
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

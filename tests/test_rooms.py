@@ -6,6 +6,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,45 @@ def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+OTHERS_OF_SPARK = names("pyspark py4j pyarrow numpy")
+OTHERS_OF_SIMULATION = names("numpy numba")
+VIRTUAL = CLOCKS | THREADS | LUCK
+POLICY_NEVER = CORE_NEVER | {"logging"}
+
+
+def spark_room(ours: str, others: str = "") -> Room:
+    """Return a folder of `spark`: what it may import of `spark`, beside the leaves of the tree."""
+    leaves = names("spark.clock spark.json_lines spark.output spark.time_limit spark.work")
+    beside = names("model scheduler metrics workloads")
+    return Room(
+        ours=frozenset(f"spark.{name}" for name in ours.split()) | leaves | beside,
+        others=OTHERS_OF_SPARK | names(others),
+    )
+
+
+def simulation_room(ours: str) -> Room:
+    """Return a folder of `simulation`."""
+    beside = names("model scheduler metrics workloads policies.interface compiled")
+    return Room(
+        ours=frozenset(f"simulation.{name}" for name in ours.split()) | beside,
+        others=OTHERS_OF_SIMULATION,
+        never=VIRTUAL,
+    )
+
+
+def runtime_room(ours: str, for_types: str = "") -> Room:
+    """Return a folder of `runtime`; only `live` starts Spark, through the door of `spark`."""
+    beside = names("config model language policies scheduler metrics workloads simulation")
+    return Room(
+        ours=frozenset(f"runtime.{name}" for name in ours.split()) | beside,
+        others=names("numpy"),
+        inside_functions=names("spark.room"),
+        for_types=names(for_types),
+    )
+
+
+RUNTIME_LEAVES = "listeners modules pipeline policy_text views"
+
 ROOMS = {
     "headgate": Room(ours=names("model policies metrics.report runtime")),
     "errors": Room(never=CORE_NEVER),
@@ -52,9 +93,17 @@ ROOMS = {
     "model": Room(others=names("numpy"), never=CORE_NEVER),
     "language": Room(ours=names("model"), others=names("sqlglot"), never=CORE_NEVER),
     "policies": Room(
-        ours=names("model compiled"),
+        ours=names("model compiled policies.structures policies.methods"),
         others=names("numpy numba river"),
-        never=CORE_NEVER | {"logging"},
+        never=POLICY_NEVER,
+    ),
+    "policies.methods": Room(
+        ours=names("model compiled policies.structures policies.interface policies.registry"),
+        others=names("numpy numba river"),
+        never=POLICY_NEVER,
+    ),
+    "policies.structures": Room(
+        ours=names("model compiled"), others=names("numpy numba"), never=POLICY_NEVER
     ),
     "scheduler": Room(
         ours=names("model policies.interface policies.registry compiled"),
@@ -67,24 +116,33 @@ ROOMS = {
         others=names("numpy pyarrow numba"),
         never=names("time random"),
     ),
-    "simulation": Room(
-        ours=names("model scheduler metrics workloads policies.interface compiled"),
-        others=names("numpy numba"),
-        never=CLOCKS | THREADS | LUCK,
-    ),
-    "spark": Room(
-        ours=names("model scheduler metrics workloads"),
-        others=names("pyspark py4j pyarrow numpy confluent_kafka"),
-    ),
+    "simulation": simulation_room(""),
+    "simulation.world": simulation_room(""),
+    "simulation.kernel": simulation_room("world"),
+    "simulation.build": simulation_room("kernel world"),
+    "simulation.loop": simulation_room("build kernel world"),
+    "spark": spark_room(""),
+    "spark.room": spark_room("engine sources sinks log jvm"),
+    "spark.jvm": spark_room(""),
+    "spark.jvm.query": spark_room("jvm"),
+    "spark.jvm.lane": spark_room("jvm"),
+    "spark.log": spark_room("jvm"),
+    "spark.event_time": spark_room("log"),
+    "spark.sources": spark_room("log jvm", "confluent_kafka"),
+    "spark.sinks": spark_room("event_time log jvm"),
+    "spark.sharing": spark_room("event_time log jvm"),
+    "spark.windows": spark_room("sharing sinks event_time log jvm"),
+    "spark.engine": spark_room("windows sources sinks sharing event_time log jvm"),
     "config": Room(
         ours=names("model workloads"), others=names("pydantic yaml"), never=THREADS | LUCK
     ),
-    "runtime": Room(
-        ours=names("config model language policies scheduler metrics workloads simulation"),
-        others=names("numpy"),
-        inside_functions=names("spark.room"),
-        for_types=names("pyspark spark.jvm.analysis"),
+    "runtime": runtime_room("live describe what_if recording"),
+    "runtime.live": runtime_room(
+        f"describe recording {RUNTIME_LEAVES}", "pyspark spark.jvm.query.analysis"
     ),
+    "runtime.describe": runtime_room("recording"),
+    "runtime.what_if": runtime_room(f"recording {RUNTIME_LEAVES}"),
+    "runtime.recording": runtime_room(""),
     "experiments": Room(
         ours=names("runtime simulation spark workloads metrics"), others=names("plotly")
     ),
@@ -96,6 +154,7 @@ ROOMS = {
         others=names("typer rich"),
     ),
 }
+"""The rooms by their dotted names. A folder inside a room has rules of its own."""
 
 
 @dataclass(frozen=True)
@@ -107,10 +166,22 @@ class Import:
 
 
 def room_of(file: Path) -> str:
-    """Gives the room a file belongs to; headgate/__init__.py is a room of its own."""
-    place = file.relative_to(HEADGATE)
-    first = place.parts[0].removesuffix(".py")
-    return "headgate" if first == "__init__" else first
+    """Return the innermost room of a file; headgate/__init__.py is a room of its own."""
+    parts = [part.removesuffix(".py") for part in file.relative_to(HEADGATE).parts]
+    if parts == ["__init__"]:
+        return "headgate"
+    prefixes = [".".join(parts[:size]) for size in range(len(parts), 0, -1)]
+    return next((prefix for prefix in prefixes if prefix in ROOMS), parts[0])
+
+
+def module_of(file: Path) -> str:
+    return ".".join(file.relative_to(HEADGATE).with_suffix("").parts)
+
+
+@cache
+def files_of(room: str) -> frozenset[str]:
+    """Return the modules that lie in a room itself, not in a folder inside it."""
+    return frozenset(module_of(file) for file in FILES if room_of(file) == room)
 
 
 def imports_of(text: str, folder: str) -> Iterator[Import]:
@@ -142,7 +213,7 @@ def within(module: str, allowed: frozenset[str]) -> bool:
 def may_import(each: Import, room: str) -> bool:
     rules, top = ROOMS[room], each.module.split(".")[0]
     if top == "headgate":
-        allowed = rules.ours | {room, "errors"}
+        allowed = rules.ours | files_of(room) | {"errors"}
         allowed |= rules.inside_functions if each.inside_function else frozenset()
         allowed |= rules.for_types if each.for_types else frozenset()
         return within(each.module.removeprefix("headgate."), allowed)
@@ -182,6 +253,26 @@ def test_a_file_imports_only_what_its_room_may(file: Path) -> None:
     room, place = room_of(file), file.relative_to(HEADGATE.parent)
     assert room in ROOMS, f"{place} is in no room of the table"
     assert list(faults_of(file.read_text(), room, ".".join(place.parts[:-1]))) == []
+
+
+def imported_modules(file: Path) -> set[str]:
+    """Return the modules of ours that a file imports, types included."""
+    place = file.relative_to(HEADGATE.parent)
+    modules = {module_of(file) for file in FILES}
+    imported = set()
+    for each in imports_of(file.read_text(), ".".join(place.parts[:-1])):
+        name = each.module.removeprefix("headgate.")
+        imported |= {name, name.rpartition(".")[0]} & modules
+    return imported - {module_of(file)}
+
+
+def test_no_modules_import_each_other() -> None:
+    graph = {module_of(file): imported_modules(file) for file in FILES}
+    assert sum(map(len, graph.values())) > 500
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        raise AssertionError(" imports ".join(reversed(error.args[1]))) from error
 
 
 def test_only_the_wall_around_spark_reaches_inside() -> None:
@@ -244,11 +335,18 @@ def test_the_wall_around_spark_holds(line: str, found: bool) -> None:
         ("runtime", "def f():\n    from headgate.spark import room", False),
         ("runtime", "def f():\n    from headgate.spark import engine", True),
         ("runtime", "import pyspark", True),
-        ("runtime", "if TYPE_CHECKING:\n    from pyspark.sql import SparkSession", False),
+        ("runtime.live", "if TYPE_CHECKING:\n    from pyspark.sql import SparkSession", False),
         ("runtime", "if TYPE_CHECKING:\n    pass\nelse:\n    import pyspark", True),
         ("runtime", "from headgate.cli import main", True),
         ("config", "from headgate.runtime import load", True),
         ("metrics", "import rich", True),
+        ("spark.log", "from headgate.spark.sinks.files import FileSink", True),
+        ("spark.log", "from headgate.spark.jvm.types import arrow_schema", False),
+        ("spark.windows", "from headgate.spark.engine.executor import Executor", True),
+        ("spark.engine", "from headgate.spark.windows.queries import WindowedQueries", False),
+        ("simulation.world", "from headgate.simulation.kernel import queues", True),
+        ("policies.structures", "from headgate.policies.interface import Policy", True),
+        ("runtime.what_if", "from headgate.runtime.live.headgate import Headgate", True),
     ],
 )
 def test_the_walls_hold(room: str, line: str, found: bool) -> None:
@@ -276,7 +374,7 @@ def test_no_file_is_named_for_having_no_subject() -> None:
 
 def test_simulation_starts_without_spark() -> None:
     program = (
-        "import sys, headgate, headgate.simulation.engine, headgate.config, headgate.runtime;"
+        "import sys, headgate, headgate.simulation.loop.engine, headgate.config, headgate.runtime;"
         "print(sorted({'pyspark', 'py4j', 'typer', 'rich'} & set(sys.modules)))"
     )
     done = subprocess.run(

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from answers import answers
 from headgate import Headgate
 from headgate.config import Pipeline, read_pipeline
-from headgate.runtime.load import load
+from headgate.runtime.live.load import load
 from headgate.workloads.nexmark import SCHEMAS, Nexmark
 
 PIPELINE = Path(__file__).with_name("nexmark.yaml")

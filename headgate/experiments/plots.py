@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from headgate.metrics.report import Report
-from headgate.runtime.comparison import Comparison
+from headgate.runtime.what_if.compare import Comparison
 
 PANELS = (
     ("queue size", "pending tuples", 1),

@@ -4,7 +4,7 @@ from math import nan
 
 import numpy as np
 
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 
 
 class ResultsOverTime:

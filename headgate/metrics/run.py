@@ -8,7 +8,8 @@ import numpy as np
 
 from headgate.metrics.over_time import ResultsOverTime
 from headgate.metrics.tally import Summary, Tally
-from headgate.model.events import Event, Ints, StepFinished, TrainArrived, TuplesShed, UnitFailed
+from headgate.model.arrays import Ints
+from headgate.model.events import Event, StepFinished, TrainArrived, TuplesShed, UnitFailed
 from headgate.model.network import Network
 from headgate.model.unit_table import UnitTable
 

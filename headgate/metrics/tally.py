@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headgate.model.events import Floats, Ints
+from headgate.model.arrays import Floats, Ints
 
 SMALLEST, STEP, BINS = 1e-7, 1.02, 2000
 """Bins grow by 2 %, from 10⁻⁷ to 10¹⁰: a quantile is right to 1 %."""

@@ -2,19 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from headgate.model.arrays import Floats, Ints
+from headgate.model.network import Network
 from headgate.model.plan import BoxCall
-
-if TYPE_CHECKING:  # they name arrays that are defined here
-    from headgate.model.network import Network
-    from headgate.model.query import QueryStatistics
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from headgate.model.query import QueryStatistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +144,10 @@ class NetworkChanged:
     """
 
     at_s: float
-    network: "Network"
+    network: Network
     cursors: Mapping[int, int]
     first_trains: Mapping[int, int]
-    known: "Mapping[str, QueryStatistics]"
+    known: Mapping[str, QueryStatistics]
     groups: tuple[int, ...] = ()
     kept: Mapping[int, TrainArrived] = field(default_factory=dict)
 

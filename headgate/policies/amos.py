@@ -10,7 +10,7 @@ from headgate.model.plan import Step
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 from headgate.policies.interface import Policy, State
-from headgate.policies.learning import Learning, Luck, learning_named
+from headgate.policies.methods.learning import Learning, Luck, learning_named
 from headgate.policies.registry import policy_named, register
 
 LIBRARY = ("rr", "fcfs", "mtiq", "chain", "hr", "hnr", "bsd")

@@ -6,16 +6,17 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from headgate.model.events import Floats, Ints, Measured, StepFinished, StepStarted
+from headgate.model.arrays import Floats, Ints
+from headgate.model.events import Measured, StepFinished, StepStarted
 from headgate.model.plan import Step
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
-from headgate.policies import clusters as ways
-from headgate.policies import single_units
-from headgate.policies.fagin import two_lists
 from headgate.policies.interface import Selection, State
 from headgate.policies.priority import PriorityPolicy
 from headgate.policies.registry import register
+from headgate.policies.structures import clusters as ways
+from headgate.policies.structures import single_units
+from headgate.policies.structures.fagin import two_lists
 from headgate.policies.wait import balanced_slowdown
 
 Search = Literal["exact", "uniform", "log", "fagin", "fagin-units"]

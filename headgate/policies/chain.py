@@ -2,7 +2,7 @@
 
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
-from headgate.policies.charts import (
+from headgate.policies.methods.charts import (
     ChartPolicy,
     Partition,
     flows,

@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 
 from headgate.compiled import compiled
-from headgate.model.events import Floats, Ints
+from headgate.model.arrays import Floats, Ints
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
-from headgate.policies import selection as ways
 from headgate.policies.interface import Selection
 from headgate.policies.priority import PriorityPolicy
 from headgate.policies.rate import highest_rate
 from headgate.policies.registry import register
 from headgate.policies.round_robin import BoxRoundRobin
+from headgate.policies.structures import selection as ways
 
 
 @register(

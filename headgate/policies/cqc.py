@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from headgate.model.events import Floats, Ints, Measured, StepFinished, StepStarted
+from headgate.model.arrays import Floats, Ints
+from headgate.model.events import Measured, StepFinished, StepStarted
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
-from headgate.policies.around import Around
 from headgate.policies.interface import Policy, State
+from headgate.policies.methods.around import Around
 from headgate.policies.registry import register
 
 

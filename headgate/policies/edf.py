@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headgate.compiled import borrowing
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import Unit, UnitTable
 from headgate.model.units import Units
@@ -17,7 +17,7 @@ from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.priority import PriorityPolicy
 from headgate.policies.rate import highest_rate
 from headgate.policies.registry import register
-from headgate.policies.selection import BLOCK, LARGEST, NOBODY, SMALLEST, ordered
+from headgate.policies.structures.selection import BLOCK, LARGEST, NOBODY, SMALLEST, ordered
 
 NOT_MEASURED = -1.0
 

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from headgate.compiled import borrowing
-from headgate.model.events import Floats, Ints
+from headgate.model.arrays import Floats, Ints
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import Unit, UnitTable
 from headgate.model.units import Units
-from headgate.policies.bit_sets import bit_sets, following, put, take
-from headgate.policies.heaps import NONE, joined, nodes_of, without
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.registry import register
-from headgate.policies.selection import NOBODY
+from headgate.policies.structures.bit_sets import bit_sets, following, put, take
+from headgate.policies.structures.heaps import NONE, joined, nodes_of, without
+from headgate.policies.structures.selection import NOBODY
 
 OUT, IN = 0, 1
 OCTAVES, CLASSES_AN_OCTAVE = 128, 64

@@ -6,7 +6,7 @@ from math import isnan
 
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
-from headgate.policies.charts import (
+from headgate.policies.methods.charts import (
     ChartPolicy,
     Flow,
     Partition,
@@ -16,8 +16,8 @@ from headgate.policies.charts import (
     partitions_of,
     shared_buffer,
 )
-from headgate.policies.envelope import slope_of
 from headgate.policies.registry import register
+from headgate.policies.structures.envelope import slope_of
 
 
 @register(

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.model.events import Floats, Measured, StepFinished, StepStarted
+from headgate.model.arrays import Floats
+from headgate.model.events import Measured, StepFinished, StepStarted
 from headgate.model.plan import Step
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headgate.errors import ConfigRefused
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 from headgate.model.plan import Step
 from headgate.model.unit_table import UNIT, Unit, UnitTable
 from headgate.model.units import Units, combined
-from headgate.policies import selection as ways
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.registry import Engine, register
+from headgate.policies.structures import selection as ways
 
 PriorityFunction = Callable[[Unit, float], float]
 

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headgate.compiled import borrowing, compiled, inlined
-from headgate.model.events import Floats, Ints
+from headgate.model.arrays import Floats, Ints
 from headgate.model.plan import ALL, Step
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.registry import register
-from headgate.policies.selection import NOBODY
+from headgate.policies.structures.selection import NOBODY
 
 BEFORE_ALL_TIME_S = -1e300
 LARGEST = 2**63 - 1

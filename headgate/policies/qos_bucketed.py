@@ -7,22 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headgate.compiled import inlined
-from headgate.model.events import Floats, Ints, Measured, StepFinished, StepStarted
+from headgate.model.arrays import Floats, Ints
+from headgate.model.events import Measured, StepFinished, StepStarted
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
-from headgate.policies.bit_sets import bit_sets, following, is_empty, put, take
-from headgate.policies.calendar import (
-    ENTRY,
-    calendar_queue,
-    delete,
-    fetch_day,
-    fetch_neighbour,
-    insert,
-    instant,
-    take_due,
-)
-from headgate.policies.fetching import fetch
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.qos import (
     JointGraph,
@@ -34,7 +23,19 @@ from headgate.policies.qos import (
     ranges_at,
 )
 from headgate.policies.registry import register
-from headgate.policies.selection import NOBODY
+from headgate.policies.structures.bit_sets import bit_sets, following, is_empty, put, take
+from headgate.policies.structures.cache_fetch import fetch
+from headgate.policies.structures.calendar import (
+    ENTRY,
+    calendar_queue,
+    delete,
+    fetch_day,
+    fetch_neighbour,
+    insert,
+    instant,
+    take_due,
+)
+from headgate.policies.structures.selection import NOBODY
 
 OUT = -1
 CACHE_LINE_BYTES = 64

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from headgate.compiled import compiled
-from headgate.model.events import Floats, Ints, Measured, StepFinished, StepStarted
+from headgate.model.arrays import Floats, Ints
+from headgate.model.events import Measured, StepFinished, StepStarted
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.registry import register
-from headgate.policies.selection import NOBODY
+from headgate.policies.structures.selection import NOBODY
 
 
 @register(

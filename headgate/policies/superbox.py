@@ -8,11 +8,11 @@ from headgate.model.events import Measured, StepFinished, StepStarted
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
-from headgate.policies.around import Around
 from headgate.policies.interface import Policy, Selection, State
+from headgate.policies.methods.around import Around
+from headgate.policies.methods.traversal import ORDERS, Superbox, superboxes_of
 from headgate.policies.registry import policies, register
 from headgate.policies.round_robin import BoxRoundRobin
-from headgate.policies.traversal import ORDERS, Superbox, superboxes_of
 
 RANKED_BY = ("qos", "hr")
 """Ranks the boxes for `top-k` where nobody says otherwise: the first of these that is known."""

@@ -7,13 +7,14 @@ import numba
 import numpy as np
 
 from headgate.compiled import borrowing
-from headgate.model.events import Ints, Measured, StepFinished, StepStarted
+from headgate.model.arrays import Ints
+from headgate.model.events import Measured, StepFinished, StepStarted
 from headgate.model.plan import ALL, Step
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.registry import policy_named, register
-from headgate.policies.selection import NOBODY, rank_changed, rank_pick, ranked
+from headgate.policies.structures.selection import NOBODY, rank_changed, rank_pick, ranked
 
 
 @register(

@@ -3,18 +3,18 @@
 In: streams, queries, pipelines. Out: running Headgates, simulations, reports. Never: a screen.
 """
 
-from headgate.runtime.comparison import Comparison, compare
-from headgate.runtime.drawing import Drawing, drawn, write_page
-from headgate.runtime.explanation import Explanation, explained
-from headgate.runtime.headgate import Headgate
-from headgate.runtime.history import past
-from headgate.runtime.load import load
+from headgate.runtime.describe.drawing import Drawing, drawn, write_page
+from headgate.runtime.describe.explanation import Explanation, explained
+from headgate.runtime.live.headgate import Headgate
+from headgate.runtime.live.history import past
+from headgate.runtime.live.load import load
 from headgate.runtime.modules import load_module
-from headgate.runtime.replayed import Calibration, Replay, replay
-from headgate.runtime.simulated import simulate
-from headgate.runtime.spelling import Spelled, spelled, value_of
-from headgate.runtime.traces import Trace
-from headgate.runtime.workload import Workload, workload
+from headgate.runtime.policy_text import Spelled, spelled, value_of
+from headgate.runtime.what_if.compare import Comparison, compare
+from headgate.runtime.what_if.replay import Calibration, Replay, replay
+from headgate.runtime.what_if.simulate import simulate
+from headgate.runtime.what_if.traces import Trace
+from headgate.runtime.what_if.workload import Workload, workload
 from headgate.workloads.named import TESTBEDS, Family, Variant
 
 __all__ = [

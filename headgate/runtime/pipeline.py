@@ -15,8 +15,8 @@ from headgate.model.query import QueryClass, QueryStatistics
 from headgate.model.stream import DERIVED, Stream
 from headgate.policies import Policy, policies, policy_named
 from headgate.policies.registry import refuse_inside
-from headgate.runtime.recorded import recorded_statistics
-from headgate.runtime.spelling import Spelled
+from headgate.runtime.policy_text import Spelled
+from headgate.runtime.recording.statistics_file import recorded_statistics
 from headgate.runtime.views import reading_order, refuse_itself
 
 

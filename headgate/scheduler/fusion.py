@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from headgate.model.events import Ints
+from headgate.model.arrays import Ints
 from headgate.model.plan import Step
 from headgate.model.unit_table import UnitTable
 

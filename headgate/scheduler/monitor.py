@@ -4,7 +4,8 @@ from math import nan
 
 import numpy as np
 
-from headgate.model.events import Event, Floats, Measured, StepFinished, TrainArrived
+from headgate.model.arrays import Floats
+from headgate.model.events import Event, Measured, StepFinished, TrainArrived
 from headgate.model.network import Network
 from headgate.model.unit_table import UnitTable
 

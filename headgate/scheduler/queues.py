@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from headgate.model.events import Floats, Ints, TrainArrived
+from headgate.model.arrays import Floats, Ints
+from headgate.model.events import TrainArrived
 
 
 class StreamBuffer:

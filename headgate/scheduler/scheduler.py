@@ -6,10 +6,10 @@ from math import inf
 import numpy as np
 
 from headgate.errors import PlanRejected
+from headgate.model.arrays import Ints
 from headgate.model.events import (
     ConditionSample,
     Event,
-    Ints,
     NetworkChanged,
     Overloaded,
     PolicyChanged,

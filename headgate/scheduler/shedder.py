@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headgate.errors import ConfigRefused
-from headgate.model.events import Floats, Ints
+from headgate.model.arrays import Floats, Ints
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from headgate.model.events import ConditionSample, Floats, Ints, StepFinished
+from headgate.model.arrays import Floats, Ints
+from headgate.model.events import ConditionSample, StepFinished
 from headgate.model.plan import LANES, Lane
 from headgate.model.unit_table import UnitTable
 from headgate.scheduler.feeds import follow

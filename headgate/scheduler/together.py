@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from headgate.compiled import compiled
-from headgate.model.events import Floats, Ints
+from headgate.model.arrays import Floats, Ints
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Sharing
 from headgate.policies.interface import Policy

@@ -1,14 +1,14 @@
 """The Spark room's door: what the runtime needs of it, imported only when Spark is asked for."""
 
-from headgate.spark.budget import Limits
-from headgate.spark.engine import SparkEngine
-from headgate.spark.history import history_of, kept_trains, refuse_failure
-from headgate.spark.ingest import source_of
-from headgate.spark.jvm.analysis import Analyst
+from headgate.spark.engine.engine import SparkEngine
+from headgate.spark.engine.history import history_of, kept_trains, refuse_failure
 from headgate.spark.jvm.arrow_frames import collected
+from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import local_session, own_session, quiet_python
-from headgate.spark.receivers import refuse_sink
-from headgate.spark.types import refuse_outputs
+from headgate.spark.jvm.types import refuse_outputs
+from headgate.spark.log.budget import Limits
+from headgate.spark.sinks.registry import refuse_sink
+from headgate.spark.sources.structured_streaming import source_of
 
 __all__ = [
     "Analyst",

@@ -6,7 +6,7 @@ from math import inf
 import numpy as np
 
 from headgate.errors import ConfigRefused
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 
 
 @dataclass(frozen=True, kw_only=True)

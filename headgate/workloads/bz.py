@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 from headgate.model.network import Network, Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query, QueryClass

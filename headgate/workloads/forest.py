@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.errors import ConfigRefused
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 from headgate.workloads.arrivals import Bursts
 from headgate.workloads.luck import scrambled
 

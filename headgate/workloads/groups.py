@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 from headgate.workloads.demands import above_zero, demand, whole
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 from headgate.model.graph import Graph
 from headgate.model.network import Network
 from headgate.workloads.demands import above_zero, demand

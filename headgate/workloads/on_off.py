@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.random import Generator
 
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 from headgate.workloads.demands import above_zero, demand, whole
 from headgate.workloads.seeded import generator
 

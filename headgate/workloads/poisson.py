@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 from headgate.workloads.demands import above_zero, between, demand, whole
 from headgate.workloads.seeded import generator
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from headgate.errors import ConfigRefused
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 from headgate.workloads.demands import above_zero, demand, whole
 
 ITS_NAME = re.compile(r"arrivals?|timestamp|ts|time", re.IGNORECASE)

@@ -9,7 +9,7 @@ Pareto on/off at a rate that we chose, or any that are given.
 
 from dataclasses import dataclass
 
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 from headgate.model.network import Box, Network, Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query, QueryClass

@@ -1,6 +1,6 @@
 """Sharaf's aggregate queries: random RANGE and SLIDE, the slide as deadline (§3.5, §3.8.1.13)."""
 
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 from headgate.model.network import Network, Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query

@@ -4,7 +4,7 @@ from math import erf, sqrt
 
 import numpy as np
 
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 from headgate.model.network import Network
 from headgate.workloads.demands import above_zero, whole
 from headgate.workloads.load import busy_share, measured_rate_per_s

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 from headgate.model.network import Network
 from headgate.model.stream import Stream
 from headgate.workloads.demands import above_zero, between, demand, whole

@@ -6,7 +6,7 @@ from math import inf
 
 import numpy as np
 
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 from headgate.model.network import Network
 from headgate.model.units import Sharing
 from headgate.workloads.demands import demand

@@ -9,7 +9,7 @@ import pytest
 from headgate.experiments import comparison_page, over_time_page
 from headgate.metrics.report import Report
 from headgate.runtime import workload
-from headgate.runtime.comparison import Comparison, Standing
+from headgate.runtime.what_if.compare import Comparison, Standing
 
 
 def figure_of(page: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 
 from headgate import Headgate
 from headgate.config import read_pipeline
-from headgate.runtime import load, running
+from headgate.runtime import load
+from headgate.runtime.live import run as running
 
 
 def main(file: str, offered: str, point: str = "", times: str = "0") -> None:

@@ -13,7 +13,7 @@ from independent import Rows, committed_rows, rows_of
 from sources import write_readings
 from window_cases import SECOND, sessions, windows
 
-from headgate.spark.journal import Journal
+from headgate.spark.log.journal import Journal
 from headgate.workloads.forest import SCHEMA
 
 ROWS = 200

@@ -15,7 +15,7 @@ from sources import balanced, consume, gate_over, until, write_readings
 from headgate import Headgate, Query, Stream
 from headgate.model.events import Event, StepStarted
 from headgate.model.plan import BoxCall
-from headgate.spark.budget import Limits
+from headgate.spark.log.budget import Limits
 from headgate.workloads.forest import SCHEMA, sensor_readings
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from sources import balanced, consume, until
 
 from headgate import Headgate, Query, Stream
-from headgate.spark.cursors import Cursors
-from headgate.spark.journal import Journal
+from headgate.spark.log.cursors import Cursors
+from headgate.spark.log.journal import Journal
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

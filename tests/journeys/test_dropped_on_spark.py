@@ -12,7 +12,7 @@ from sources import consume, gate_over, until, write_readings
 
 from headgate import Query
 from headgate.errors import RecoveryRefused, UnknownName
-from headgate.runtime.recorded import recorded_statistics
+from headgate.runtime.recording.statistics_file import recorded_statistics
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -11,9 +11,9 @@ from sources import consume, gate_over, until, write_readings
 
 from headgate import Headgate, Query, Stream
 from headgate.errors import RecoveryRefused
-from headgate.spark import calls as calls_module
-from headgate.spark import engine as engine_module
 from headgate.spark.clock import Clock
+from headgate.spark.engine import calls as calls_module
+from headgate.spark.engine import engine as engine_module
 from headgate.workloads.forest import SCHEMA
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from sources import consume, gate_over, write_readings
 
 from headgate.model.query import QueryStatistics
-from headgate.runtime.recorded import record_statistics
+from headgate.runtime.recording.statistics_file import record_statistics
 
 pytestmark = pytest.mark.spark
 

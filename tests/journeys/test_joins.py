@@ -12,7 +12,7 @@ from two_streams import answer, gate_over, in_time, rows_of, windows, write
 
 from headgate import Query
 from headgate.errors import QueryRefused
-from headgate.runtime.recorded import recorded_statistics
+from headgate.runtime.recording.statistics_file import recorded_statistics
 
 pytestmark = pytest.mark.spark
 

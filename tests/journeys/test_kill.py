@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from killed_pipeline import QUERIES, VIEWS, check_results, offer, write_pipeline
 
-from headgate.spark.cursors import Cursors
-from headgate.spark.journal import Journal
+from headgate.spark.log.cursors import Cursors
+from headgate.spark.log.journal import Journal
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -87,7 +87,7 @@ def _kill_at(folder: Path, ingest: str, points: list[tuple[str, int]]) -> None:
 
 
 def test_every_point_of_the_engine_is_in_a_window() -> None:
-    sources = Path(inspect.getfile(Journal)).parents[1].rglob("*.py")
+    sources = Path(inspect.getfile(Journal)).parents[2].rglob("*.py")
     told = {point for file in sources for point in POINT.findall(file.read_text())}
     in_windows = {point for points in WINDOWS.values() for point in points}
     assert told == in_windows | OF_LETTERS | {point for point, _ in IN_RECOVERY}

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from headgate import Query
 from headgate.errors import QueryRefused
-from headgate.runtime.load import load
+from headgate.runtime.live.load import load
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 

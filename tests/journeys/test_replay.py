@@ -12,8 +12,8 @@ from headgate import Query, replay
 from headgate.cli.app import app
 from headgate.model.qos_graph import QoSGraph
 from headgate.policies import policies
-from headgate.runtime.recording import read_recording
-from headgate.runtime.replayed import decisions
+from headgate.runtime.recording.recordings import read_recording
+from headgate.runtime.what_if.replay import decisions
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -14,7 +14,7 @@ from headgate import Headgate, Query
 from headgate.errors import QueryRefused
 from headgate.model.query import QueryStatistics
 from headgate.policies.registry import policies
-from headgate.runtime.recorded import record_statistics, recorded_statistics
+from headgate.runtime.recording.statistics_file import record_statistics, recorded_statistics
 
 pytestmark = pytest.mark.spark
 

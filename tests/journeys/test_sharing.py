@@ -12,7 +12,7 @@ from sources import balanced, consume, gate_over, write_readings
 
 from headgate.model.events import StepFinished
 from headgate.runtime import Drawing
-from headgate.spark.prepared import Prepared
+from headgate.spark.sharing.group_plan import Prepared
 from headgate.spark.sharing.whole_query import WholeQuery
 from headgate.spark.windows.closing import ClosingWindows
 

@@ -19,7 +19,7 @@ from sources import consume
 
 from headgate import Headgate, Query, Sink, Stream
 from headgate.errors import QueryRefused, RecoveryRefused
-from headgate.spark.journal import VERSION, Journal
+from headgate.spark.log.journal import VERSION, Journal
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -15,9 +15,10 @@ from two_streams import Row, gate_over, in_time, plain, rows_of, write
 
 from headgate import Headgate, Query, View
 from headgate.model.events import StepFinished
-from headgate.spark.jvm import compatibility, java_classes
+from headgate.spark.jvm import java_classes
 from headgate.spark.jvm.arrow_frames import collected
-from headgate.spark.jvm.plan_runner import PlanRunner
+from headgate.spark.jvm.lane import compatibility
+from headgate.spark.jvm.lane.plan_runner import PlanRunner
 from headgate.spark.jvm.session import own_session
 
 pytestmark = pytest.mark.spark

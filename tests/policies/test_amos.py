@@ -20,7 +20,7 @@ from headgate.model.unit_table import UnitTable, unit_table
 from headgate.model.units import Units, units_of
 from headgate.policies import Policy, State, policies, policy_named
 from headgate.policies.amos import LIBRARY, TABLE_3, Amos
-from headgate.policies.learning import LEARNING, Learning, Luck
+from headgate.policies.methods.learning import LEARNING, Learning, Luck
 from headgate.policies.mtiq import most_tuples
 from headgate.policies.priority import PriorityPolicy
 from headgate.policies.round_robin import RoundRobin

@@ -18,7 +18,7 @@ from headgate.model.unit_table import UNIT, UnitTable
 from headgate.model.units import Units, units_of
 from headgate.policies import Policy, State, policy_named
 from headgate.policies.bsd import BalancedSlowdown
-from headgate.policies.clusters import edges
+from headgate.policies.structures.clusters import edges
 
 
 def units_for(count: int) -> Units:

@@ -9,7 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from headgate import simulate
-from headgate.model.events import Event, Floats, StepFinished, StepStarted, TrainArrived
+from headgate.model.arrays import Floats
+from headgate.model.events import Event, StepFinished, StepStarted, TrainArrived
 from headgate.model.network import Network, Path
 from headgate.model.operator import Operator
 from headgate.model.plan import ALL, BoxCall

@@ -15,7 +15,7 @@ from headgate.model.stream import Stream
 from headgate.model.unit_table import unit_table
 from headgate.model.units import Level, units_of
 from headgate.policies import State, policy_named
-from headgate.policies.charts import ChartPolicy
+from headgate.policies.methods.charts import ChartPolicy
 
 
 def box(

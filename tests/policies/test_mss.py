@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.errors import ConfigRefused
-from headgate.model.events import Floats, StepStarted
+from headgate.model.arrays import Floats
+from headgate.model.events import StepStarted
 from headgate.model.network import Network, Path
 from headgate.model.operator import Operator
 from headgate.model.plan import BoxCall

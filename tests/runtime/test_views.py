@@ -11,10 +11,10 @@ from headgate.config import fragment_of, read_pipeline
 from headgate.errors import ConfigRefused, HeadgateError
 from headgate.model.unit_table import unit_table
 from headgate.model.units import units_of
-from headgate.runtime.drawing import drawn
-from headgate.runtime.explanation import explained
+from headgate.runtime.describe.drawing import drawn
+from headgate.runtime.describe.explanation import explained
 from headgate.runtime.pipeline import simulated_parts
-from headgate.runtime.workload import workload
+from headgate.runtime.what_if.workload import workload
 from headgate.scheduler.feeds import feeds_of, follow
 
 CLASSES = {"N": 1, "H": 6, "C": 3}

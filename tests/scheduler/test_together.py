@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.model.events import Floats, TrainArrived
+from headgate.model.arrays import Floats
+from headgate.model.events import TrainArrived
 from headgate.model.network import Network, Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query, QueryClass, QueryStatistics

@@ -14,9 +14,9 @@ from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 from headgate.model.unit_table import UnitTable
 from headgate.policies import Policy, State, policy_named
-from headgate.runtime.simulated import simulation_of
-from headgate.simulation.run import Simulation
-from headgate.simulation.worth import report_of
+from headgate.runtime.what_if.simulate import simulation_of
+from headgate.simulation.loop.run import Simulation
+from headgate.simulation.loop.worth import report_of
 
 RUNS = st.fixed_dictionaries(
     {

@@ -10,8 +10,8 @@ from networks import RUNS, box, made, network, results, results_of
 
 from headgate.model.network import Network
 from headgate.model.operator import Operator
-from headgate.simulation.joins import forget
-from headgate.simulation.run import Simulation
+from headgate.simulation.kernel.joins import forget
+from headgate.simulation.loop.run import Simulation
 
 
 def two_joins(first_s: float, second_s: float, window_s: float = 2.0) -> Network:

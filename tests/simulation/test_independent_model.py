@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 from headgate.model.graph import NAMED
 from headgate.model.network import Box, Network, Path
 from headgate.model.operator import Operator
@@ -19,7 +19,7 @@ from headgate.model.plan import ALL
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 from headgate.policies import policies, policy_named
-from headgate.runtime.simulated import simulation_of
+from headgate.runtime.what_if.simulate import simulation_of
 from headgate.workloads.luck import chance, mixed
 
 GRAIN_S = 1 / 64  # all times are multiples of it, so that every sum is exact

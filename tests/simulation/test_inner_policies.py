@@ -11,7 +11,7 @@ from headgate.model.events import Measured, StepFinished, StepStarted
 from headgate.policies import Policy
 from headgate.policies.amos import Amos
 from headgate.runtime.pipeline import refuse_off_spark
-from headgate.runtime.spelling import Spelled
+from headgate.runtime.policy_text import Spelled
 
 TWO = network(line("a", select(0.3, 0.9)), line("b", select(0.5, 0.1), select(0.25)))
 TIMES = {"s": [float(number) for number in range(10)]}

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate import simulate
-from headgate.model.events import Event, Floats, Measured, StepFinished, StepStarted
+from headgate.model.arrays import Floats
+from headgate.model.events import Event, Measured, StepFinished, StepStarted
 from headgate.model.network import Box, Network, Path
 from headgate.model.operator import Operator
 from headgate.model.plan import ALL, Step
@@ -20,10 +21,10 @@ from headgate.model.stream import Stream
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 from headgate.policies import Policy, Selection, State, policies, policy_named
-from headgate.policies.learning import Learning
-from headgate.runtime.simulated import simulation_of
-from headgate.simulation.run import Simulation
-from headgate.simulation.world import NONE
+from headgate.policies.methods.learning import Learning
+from headgate.runtime.what_if.simulate import simulation_of
+from headgate.simulation.loop.run import Simulation
+from headgate.simulation.world.world import NONE
 
 CLASSES = (
     QueryClass(name="H", priority=6.0),
@@ -150,7 +151,7 @@ MANNERS: list[dict[str, Any]] = [
     {"fluid": True},
     {"idle_waiting": True},
 ]
-"""How a world may behave: see `headgate.simulation.setting.Setting`."""
+"""How a world may behave: see `headgate.simulation.world.setting.Setting`."""
 
 
 def seconds(most: int) -> st.SearchStrategy[float]:

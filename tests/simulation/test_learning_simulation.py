@@ -5,8 +5,8 @@ import pytest
 from networks import box, line, made, network, ran, report, results_of, select
 
 from headgate.model.operator import Operator
-from headgate.simulation.learn import follow
-from headgate.simulation.run import Simulation
+from headgate.simulation.kernel.learn import follow
+from headgate.simulation.loop.run import Simulation
 
 ALPHA = 0.175
 NONE, EVERY = (0 + 1) / (100 + 2), (100 + 1) / (100 + 2)

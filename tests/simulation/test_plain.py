@@ -16,8 +16,8 @@ from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 from headgate.policies import Policy, Selection, State
 from headgate.scheduler.shedder import Shedder
-from headgate.simulation.bins import EDGES, bin_by_logarithm, bin_of
-from headgate.simulation.run import Simulation, Switch
+from headgate.simulation.kernel.bins import EDGES, bin_by_logarithm, bin_of
+from headgate.simulation.loop.run import Simulation, Switch
 
 POLICIES = ("hr", "bsd", "mtiq", "rr", "edf", "cqc", "amos")
 """One for each way to find the next unit, and one that goes from one to the other."""

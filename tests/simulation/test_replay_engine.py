@@ -19,7 +19,7 @@ from headgate.model.operator import Operator
 from headgate.model.plan import BoxCall
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.simulation.replay import Made, ReplayEngine
+from headgate.simulation.loop.replay import Made, ReplayEngine
 
 SELECT = (Operator(kind="select"),)
 NETWORK = Network(

@@ -9,7 +9,7 @@ from networks import box, line, made, network, ran, report, results, results_of,
 from headgate import simulate
 from headgate.model.network import Network
 from headgate.model.operator import Operator
-from headgate.simulation.run import Simulation
+from headgate.simulation.loop.run import Simulation
 
 BOXES = ("b1", "b2", "b4", "b3", "b5", "b6")
 

@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from headgate.model.query import Sink
-from headgate.spark.jdbc import Jdbc
+from headgate.spark.sinks.jdbc import Jdbc
 
 
 class Database:

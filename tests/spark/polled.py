@@ -10,8 +10,8 @@ from pyspark.sql.types import StructType
 
 from headgate import Stream
 from headgate.spark.jvm.arrow_frames import collected
-from headgate.spark.source import Polled, Source
-from headgate.spark.sources import polled_source
+from headgate.spark.sources.protocol import Polled, Source
+from headgate.spark.sources.registry import polled_source
 
 
 def schema_of(own: SparkSession, ddl: str) -> StructType:

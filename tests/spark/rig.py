@@ -11,16 +11,16 @@ from headgate.model.network import Path as QueryPath
 from headgate.model.plan import Lane
 from headgate.model.query import Query, Sink
 from headgate.model.stream import Stream
-from headgate.runtime.registration import segments_of
-from headgate.spark.executor import Executor
-from headgate.spark.journal import Journal
-from headgate.spark.jvm.analysis import Analyst
-from headgate.spark.jvm.plan_runner import DriverLane
+from headgate.runtime.live.query_paths import segments_of
+from headgate.spark.engine.executor import Executor
+from headgate.spark.jvm.lane.plan_runner import DriverLane
+from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import own_session
-from headgate.spark.outputs import Output
-from headgate.spark.sinks import FileSink
-from headgate.spark.stream_log import StreamLog, Trains
-from headgate.spark.train_cache import TrainCache
+from headgate.spark.log.journal import Journal
+from headgate.spark.log.stream_log import StreamLog, Trains
+from headgate.spark.log.train_cache import TrainCache
+from headgate.spark.output import Output
+from headgate.spark.sinks.files import FileSink
 
 STREAMS = [Stream(name="readings", format="rate")]
 

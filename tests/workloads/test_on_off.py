@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from headgate.errors import ConfigRefused
-from headgate.model.events import Floats
+from headgate.model.arrays import Floats
 from headgate.workloads.on_off import pareto_on_off
 from headgate.workloads.poisson import poisson
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from headgate.spark.types import arrow_schema
+from headgate.spark.jvm.types import arrow_schema
 
 
 def collected(frame: DataFrame) -> pa.Table:

@@ -51,7 +51,7 @@ def _source(package: str, names: Sequence[str], imports: Sequence[str]) -> str:
     lines = [
         line
         for name in names
-        for line in Path(__file__).with_name(f"{name}.java").read_text().splitlines()
+        for line in (Path(__file__).with_name("java") / f"{name}.java").read_text().splitlines()
     ]
     all_imports = dict.fromkeys([*imports, *(line for line in lines if _is_import(line))])
     bodies = [line for line in lines if not _is_import(line)]

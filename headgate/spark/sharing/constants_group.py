@@ -9,8 +9,8 @@ import pyarrow as pa
 from headgate.model.network import Path
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import ROW
-from headgate.spark.jvm.plans import Parts, Plan, SharedPlan
-from headgate.spark.outputs import Output
+from headgate.spark.jvm.query.plans import Parts, Plan, SharedPlan
+from headgate.spark.output import Output
 
 MOST = 256
 """Members of one table: results of a call wait for its last, and each has a file of its own."""

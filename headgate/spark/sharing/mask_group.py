@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from headgate.model.network import Path
 from headgate.model.stream import ARRIVED_AT
-from headgate.spark.jvm.plans import Parts, Plan, SharedPlan
-from headgate.spark.outputs import Output
+from headgate.spark.jvm.query.plans import Parts, Plan, SharedPlan
+from headgate.spark.output import Output
 
 MOST = 63
 """Members that fit into one number with a sign."""

@@ -14,9 +14,9 @@ import pyarrow as pa
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import WINDOW, Axis, Window
 from headgate.model.window_ends import windows_of
-from headgate.spark.jvm.plan_runner import PARTIAL, SplitPlan
-from headgate.spark.timeline import Timeline
-from headgate.spark.window_columns import window_bound, window_column
+from headgate.spark.event_time.timeline import Timeline
+from headgate.spark.jvm.lane.plan_runner import PARTIAL, SplitPlan
+from headgate.spark.sharing.window_columns import window_bound, window_column
 
 
 class Panes:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from headgate.model.network import Path
 from headgate.model.plan import Share
-from headgate.spark.jvm.plans import Parts
+from headgate.spark.jvm.query.plans import Parts
 from headgate.spark.sharing import constants_group, mask_group
 
 LEAST_ALIKE = 24

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from headgate.spark.jvm.plans import Plan
-from headgate.spark.outputs import Output
+from headgate.spark.jvm.query.plans import Plan
+from headgate.spark.output import Output
 
 
 @dataclass(frozen=True)

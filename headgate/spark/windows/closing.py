@@ -12,12 +12,12 @@ from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import GIVEN, MARK, WINDOW, Axis, Input, Stateful
 from headgate.model.window_ends import NEVER, Times, windows_of
-from headgate.spark.jvm.small_query import SmallQuery
-from headgate.spark.outputs import Output
+from headgate.spark.event_time.timeline import Timeline
+from headgate.spark.event_time.train_times import Rows
+from headgate.spark.jvm.lane.small_query import SmallQuery
+from headgate.spark.output import Output
 from headgate.spark.sharing.panes import Panes
-from headgate.spark.timeline import Timeline
-from headgate.spark.train_times import Rows
-from headgate.spark.window_columns import window_bound, window_column
+from headgate.spark.sharing.window_columns import window_bound, window_column
 from headgate.spark.windows.results import Results
 
 log = logging.getLogger("headgate.spark")

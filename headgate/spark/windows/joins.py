@@ -13,10 +13,10 @@ from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import Axis, Input, Stateful, arrival_column, place_columns, time_column
 from headgate.model.window_ends import NEVER, Times
-from headgate.spark.jvm.small_query import SmallQuery
-from headgate.spark.outputs import Output
-from headgate.spark.timeline import Timeline
-from headgate.spark.train_times import Rows
+from headgate.spark.event_time.timeline import Timeline
+from headgate.spark.event_time.train_times import Rows
+from headgate.spark.jvm.lane.small_query import SmallQuery
+from headgate.spark.output import Output
 from headgate.spark.windows.results import Results
 
 

@@ -12,16 +12,16 @@ from pyspark.sql import SparkSession
 from headgate.model.network import Path
 from headgate.model.plan import Lane, Share
 from headgate.model.window import Stateful
-from headgate.spark.jvm.analysis import SessionPlans, WindowPlans
-from headgate.spark.jvm.plan_runner import DriverLane
-from headgate.spark.jvm.plans import Plan
-from headgate.spark.jvm.small_query import SmallQuery
-from headgate.spark.outputs import Output, numbered
+from headgate.spark.event_time.timeline import Timeline
+from headgate.spark.jvm.lane.plan_runner import DriverLane
+from headgate.spark.jvm.lane.small_query import SmallQuery
+from headgate.spark.jvm.query.analysis import SessionPlans, WindowPlans
+from headgate.spark.jvm.query.plans import Plan
+from headgate.spark.log.stream_log import StreamLog, TimelineTrains, Trains
+from headgate.spark.output import Output, numbered
 from headgate.spark.sharing.panes import Panes
 from headgate.spark.sharing.sharing_plan import shared_by
-from headgate.spark.sinks import FileSink
-from headgate.spark.stream_log import StreamLog, TimelineTrains, Trains
-from headgate.spark.timeline import Timeline
+from headgate.spark.sinks.files import FileSink
 from headgate.spark.windows.closing import ClosingWindows
 from headgate.spark.windows.joins import Pairs
 from headgate.spark.windows.results import Results

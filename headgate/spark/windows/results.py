@@ -4,8 +4,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from headgate.spark.jvm.plans import Plan
-from headgate.spark.outputs import numbered
+from headgate.spark.jvm.query.plans import Plan
+from headgate.spark.output import numbered
 
 
 class Results:

@@ -10,10 +10,10 @@ from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import TIME, Stateful
 from headgate.model.window_ends import Times
-from headgate.spark.jvm.small_query import SmallQuery
-from headgate.spark.outputs import Output
-from headgate.spark.timeline import Timeline
-from headgate.spark.window_columns import numbers_of
+from headgate.spark.event_time.timeline import Timeline
+from headgate.spark.jvm.lane.small_query import SmallQuery
+from headgate.spark.output import Output
+from headgate.spark.sharing.window_columns import numbers_of
 from headgate.spark.windows.results import Results
 
 

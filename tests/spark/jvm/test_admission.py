@@ -13,10 +13,10 @@ from headgate.config import Pipeline
 from headgate.errors import QueryRefused
 from headgate.model.admission import AdmissionRules
 from headgate.model.query import Query
-from headgate.spark.history import history_of
-from headgate.spark.journal import Journal
-from headgate.spark.jvm.analysis import Analyst
+from headgate.spark.engine.history import history_of
+from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import own_session
+from headgate.spark.log.journal import Journal
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from headgate.model.window import WINDOW
-from headgate.spark.jvm.failing_row import MOST_OF_ROW, MOST_OF_VALUE, FailingRow
+from headgate.spark.jvm.lane.failing_row import MOST_OF_ROW, MOST_OF_VALUE, FailingRow
 
 
 def values_of(**columns: pa.Array) -> str:

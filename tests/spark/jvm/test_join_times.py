@@ -10,8 +10,8 @@ from headgate.errors import QueryRefused
 from headgate.model.join_tree import Bound, JoinTree
 from headgate.model.query import Query
 from headgate.model.stream import Stream
-from headgate.runtime.registration import segments_of
-from headgate.spark.jvm.analysis import Analyst
+from headgate.runtime.live.query_paths import segments_of
+from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import own_session
 
 pytestmark = pytest.mark.spark

@@ -13,11 +13,11 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headgate.spark.jvm import row_files
 from headgate.spark.jvm.arrow_frames import collected, frame_of
 from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
-from headgate.spark.jvm.plan_runner import DriverLane, NeedsJob, PlanRunner
-from headgate.spark.jvm.plans import Plans
+from headgate.spark.jvm.lane import row_files
+from headgate.spark.jvm.lane.plan_runner import DriverLane, NeedsJob, PlanRunner
+from headgate.spark.jvm.query.plans import Plans
 from headgate.spark.jvm.session import own_session
 
 pytestmark = pytest.mark.spark
@@ -370,7 +370,7 @@ def test_files_of_rows_are_for_this_user_alone_and_go_with_the_call(
         modes.extend(file.stat().st_mode & 0o777 for file in files)
         return read_rows(name, schema)
 
-    monkeypatch.setattr("headgate.spark.jvm.plan_runner.read_rows", seen)
+    monkeypatch.setattr("headgate.spark.jvm.lane.plan_runner.read_rows", seen)
     umask = os.umask(0)
     try:
         prepared(session, driver, "SELECT v FROM t WHERE v = (SELECT max(v) FROM u)")(

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from headgate.spark.jvm.plans import Parts, Plan, Plans
+from headgate.spark.jvm.query.plans import Parts, Plan, Plans
 from headgate.spark.jvm.session import own_session
 
 pytestmark = pytest.mark.spark

@@ -5,7 +5,7 @@ import pytest
 from headgate.errors import ConfigRefused, QueryRefused
 from headgate.model.admission import AdmissionRules
 from headgate.model.query import Query
-from headgate.spark.jvm.text_limits import refuse_text
+from headgate.spark.jvm.query.text_limits import refuse_text
 
 RULES = AdmissionRules(most_nesting=4, most_text_bytes=200, most_plan_nodes=20)
 

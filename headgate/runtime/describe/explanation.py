@@ -1,0 +1,139 @@
+"""How a query runs, as plain data and as a text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from math import isfinite
+from pathlib import Path as File
+from typing import Any
+
+from headgate.config import Pipeline
+from headgate.errors import UnknownName
+from headgate.language.unread import unread_path
+from headgate.model.network import Path
+from headgate.runtime.recording.statistics_file import recorded_statistics
+
+MOST_NAMES = 10
+UNITS = {"tuple_cost_s": "s a tuple", "overhead_s": "s a call", "ideal_s": "s"}
+LABELS = {"tuple_cost_s": "cost", "overhead_s": "overhead", "ideal_s": "ideal time"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """What is known of a query; of one that does not run, the last fields are not."""
+
+    query: str
+    query_class: str
+    stream: str
+    sql: str
+    operators: list[dict[str, Any]]
+    sink: str
+    policy: str
+    reads: list[str] = field(default_factory=list)
+    state: str | None = None
+    cause: str | None = None
+    shares_code_with: list[str] = field(default_factory=list)
+    shape: str | None = None
+    group_sql: str | None = None
+    lane: str | None = None
+    order: str | None = None
+    statistics: dict[str, float | None] = field(default_factory=dict)
+    next_train: int | None = None
+    behind: int | None = None
+
+    @classmethod
+    def of(
+        cls, paths: Sequence[Path], policy: str, query_class: str | None = None
+    ) -> "Explanation":
+        """Gives what the segments of a query say by themselves.
+
+        Args:
+            query_class: the one that it runs in, where readers of its stream have raised it.
+        """
+        query = paths[-1].query
+        operators: list[dict[str, Any]] = []
+        for path in paths:
+            if operators:
+                operators.append({"kind": "queue", "expressions": [path.stream]})
+            operators += [
+                {"kind": each.kind, "expressions": list(each.expressions)}
+                for each in path.operators
+                if path.first_of is None or each.kind == "select"
+            ]
+        how = paths[0].stateful
+        return cls(
+            query=query.name, query_class=query_class or query.query_class,
+            stream=paths[0].stream, sql=query.sql, operators=operators,
+            sink=f"{query.sink.format} {query.into or query.sink.path}".rstrip(),
+            policy=policy, reads=[paths[0].stream] if how is None else list(how.streams),
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """Gives plain data for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Explanation":
+        """Gives the explanation that `to_dict` was called on."""
+        return cls(**data)
+
+    def text(self) -> str:
+        """Gives it for a screen."""
+        rows = [(each["kind"], ", ".join(each["expressions"])) for each in self.operators]
+        rows.append(("sink", self.sink))
+        if self.state is not None:
+            rows.append(("state", self.state + (f": {self.cause}" if self.cause else "")))
+        if self.group_sql is not None:
+            rows.append(("shares", _names(self.shares_code_with)))
+            rows.append(("shape", str(self.shape)))
+            rows.append(("group SQL", self.group_sql))
+        if self.lane is not None:
+            rows.append(("lane", self.lane))
+        if self.order is not None:
+            rows.append(("order", self.order))
+        for key, value in self.statistics.items():
+            shown = "not known" if value is None else f"{value:.4g} {UNITS.get(key, '')}".rstrip()
+            rows.append((LABELS.get(key, key), shown))
+        if self.next_train is not None:
+            rows.append(("cursor", f"train {self.next_train}, {self.behind} tuples behind"))
+        rows.append(("policy", self.policy))
+        head = f"{self.query} (class {self.query_class}) over {', '.join(self.reads)}"
+        return "\n".join([head, *(f"  {name:<11} {value}".rstrip() for name, value in rows)])
+
+
+def explained(pipeline: Pipeline, name: str) -> Explanation:
+    """Explains a query of a pipeline file that does not run, with what runs have recorded.
+
+    Raises:
+        UnknownName: the file has no such query.
+    """
+    queries = {query.name: query for query in pipeline.query_models()}
+    if name not in queries:
+        raise UnknownName(kind="query", name=name, known=queries)
+    columns: dict[str, Sequence[str]] = {each.name: () for each in pipeline.stream_models()}
+    columns |= {each.into: () for each in queries.values() if each.into is not None}
+    path, timelines = unread_path(queries[name], columns)
+    found = Explanation.of([path], pipeline.policy.name).to_dict()
+    found["reads"] = [name for each in timelines for name in each.of] or [path.stream]
+    if queries[name].sink.has_files and not queries[name].sink.path:
+        found["sink"] = f"{queries[name].sink.format} {File(pipeline.state) / 'results' / name}"
+    figures = recorded_statistics(File(pipeline.state)).get(name, queries[name].statistics)
+    if figures is not None:
+        found["statistics"] = {
+            "selectivity": figures.selectivity,
+            "tuple_cost_s": figures.cost_s,
+            "overhead_s": figures.overhead_s,
+            "ideal_s": figures.overhead_s + figures.cost_s,
+        }
+    return Explanation.from_dict(found)
+
+
+def number(value: float) -> float | None:
+    """Gives a number that JSON can hold; None for what is not known."""
+    return float(value) if isfinite(value) else None
+
+
+def _names(names: Sequence[str]) -> str:
+    if not names:
+        return "its code with nobody"
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"its code with {', '.join(names[:MOST_NAMES])}{more}"

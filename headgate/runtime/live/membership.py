@@ -1,0 +1,242 @@
+"""Who is there: streams and queries come and go, before the start and while it runs."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path as File
+from typing import TYPE_CHECKING, Any
+
+from headgate.errors import ConfigRefused, HeadgateError, RequestRefused, UnknownName
+from headgate.model.admission import AdmissionRules
+from headgate.model.network import Path
+from headgate.model.query import Deliver, Query, QueryClass
+from headgate.model.stream import Rows, Stream
+from headgate.runtime.describe.explanation import Explanation
+from headgate.runtime.live.catalog import Catalogue
+from headgate.runtime.live.handle import QueryHandle
+from headgate.runtime.live.query_paths import segments_of
+from headgate.runtime.live.run import Running
+from headgate.runtime.live.sink_checks import placed
+from headgate.runtime.views import (
+    derived_stream,
+    reading_order,
+    refuse_itself,
+    refuse_read,
+    refuse_unordered,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Roster:
+    """Keeps catalogue, handles and, once there are an engine and a run, both of them in step.
+
+    What the methods raise stands with those of `Headgate` that have their names.
+
+    Args:
+        room: the room of Spark.
+        rehearsal_s: how long a query that comes while others run may be measured.
+        explanation: gives a query's, for its handle.
+        cuts: tells whether the policy has a query cut.
+        records: whether what happens is recorded.
+        rules: what the text of a query may cost and do.
+    """
+
+    def __init__(
+        self,
+        room: Any,
+        session: "SparkSession",
+        state: File,
+        classes: Sequence[QueryClass],
+        rehearsal_s: float,
+        explanation: Callable[[str], Explanation],
+        cuts: Callable[[Query], bool],
+        records: bool,
+        rules: AdmissionRules,
+    ) -> None:
+        self._room, self._session, self._state = room, session, state
+        self._rehearsal_s, self._explanation, self._cuts = rehearsal_s, explanation, cuts
+        self._rules = rules
+        self._analyst = room.Analyst(room.own_session(session), rules, state)
+        self._changes = threading.RLock()
+        self.catalogue = Catalogue(classes, gives_again=not records)
+        self.rows: dict[str, Rows] = {}
+        self.deliver: dict[str, Deliver] = {}
+        self.handles: dict[str, QueryHandle] = {}
+        self.engine: Any = None
+        """The Spark engine, from the start on."""
+        self.run: Running | None = None
+        """The run, from the end of the start on."""
+
+    def add_stream(self, stream: Stream, rows: Rows | None = None) -> None:
+        with self._changes:
+            self._add_stream(stream, rows)
+
+    def _add_stream(self, stream: Stream, rows: Rows | None) -> None:
+        number, streams = self.catalogue.with_stream(stream)
+        if (rows is None) == (stream.format == "python"):
+            raise ConfigRefused(
+                path=f"stream '{stream.name}'", key="rows", value=None,
+                expected="given for format 'python', and for no other",
+            )  # fmt: skip
+        schema = self._room.source_of(self._session, stream).schema
+        if rows is not None:
+            self.rows[stream.name] = rows
+        catalogue = self.catalogue
+        if self.engine is not None:
+            network = catalogue.network_of(streams, catalogue.paths)
+            try:
+                self.engine.changes.add_stream(network, number, schema)
+            except BaseException:
+                if self.engine.changes.has_stream(number):  # but its source did not begin
+                    catalogue.streams = streams
+                    catalogue.gone.add(stream.name)
+                raise
+        self._analyst.add_stream(stream.name, schema, stream.event_time)
+        catalogue.streams, catalogue.schemas[stream.name] = streams, schema
+        catalogue.gone.discard(stream.name)
+
+    def drop_stream(self, name: str) -> None:
+        with self._changes:
+            catalogue = self.catalogue
+            catalogue.refuse_to_drop(name)
+            if self.engine is not None:
+                self.engine.changes.drop_stream(name)
+                catalogue.gone.add(name)  # others are known by their number, so it keeps its own
+            else:
+                catalogue.streams = [each for each in catalogue.streams if each.name != name]
+            self._analyst.drop_stream(name)
+            del catalogue.schemas[name]
+
+    def add_query(self, query: Query, deliver: Deliver | None = None) -> QueryHandle:
+        with self._changes:
+            return self._add_query(query, deliver)
+
+    def _add_query(self, query: Query, deliver: Deliver | None) -> QueryHandle:
+        catalogue = self.catalogue
+        query = placed(query, self._state, catalogue.alive, deliver)
+        self._room.refuse_sink(self._session, query)
+        queues, new, schemas = self._segments(
+            query, self._analyst, catalogue.schemas, catalogue.streams, catalogue.alive
+        )
+        units, streams, paths = catalogue.with_query(queues, new)
+        network = catalogue.network_of(streams, paths)
+        if deliver is not None:
+            self.deliver[query.name] = deliver
+        handle = QueryHandle(new[-1], self._explanation)
+        if self.engine is not None:
+            self.engine.changes.add_query(network, units, self._rehearsal_s, schemas)
+        if self.run is not None:
+            self.run.bind(units[-1], handle)
+        if query.into is not None:
+            self._analyst.add_stream(query.into, schemas[query.into], queues[-1].event_time)
+        catalogue.schemas |= schemas
+        catalogue.came(streams, paths, new)
+        self.handles[query.name] = handle
+        return handle
+
+    def _segments(
+        self,
+        query: Query,
+        analyst: Any,
+        schemas: Mapping[str, Any],
+        streams: Sequence[Stream],
+        others: Sequence[Path],
+    ) -> tuple[list[Stream], tuple[Path, ...], dict[str, Any]]:
+        """Return the derived streams that a query needs, its paths, and what it fills.
+
+        Args:
+            schemas, streams: of all streams that it may read.
+            others: the paths of the other queries.
+        """
+        columns = {name: schema.names for name, schema in schemas.items()}
+        refuse_itself(query)
+        queues, new = segments_of(query, analyst, columns, streams, self._cuts)
+        self._room.refuse_outputs(self._session, new[-1])
+        refuse_unordered(new[-1], others)
+        filled = {each.name: schemas[new[0].stream] for each in queues if not each.of}
+        if query.into is None:
+            return [*queues], new, filled
+        schema = analyst.schema_of(new[-1])
+        derived = derived_stream(new[-1], schema, streams)
+        return [*queues, derived], new, {**filled, derived.name: schema}
+
+    def drop_query(self, name: str) -> None:
+        catalogue = self.catalogue
+        with self._changes:
+            stream = self.handle(name).path.into
+            refuse_read(name, stream, catalogue.alive)
+            leaving, units = self.handles.pop(name), catalogue.units_of(name)
+            reads = catalogue.paths[units[0]].reads
+            self.deliver.pop(name, None)
+            if stream is not None:  # from here on nobody can begin to read it
+                self._analyst.drop_stream(stream)
+                del catalogue.schemas[stream]
+            if self.engine is None:
+                catalogue.forget(units)
+                return
+            gone = self.engine.changes.drop_query(units[-1])
+        # Without the lock: a call under way may take long.
+        while not gone.wait(0.2) and self.run is not None and self.run.is_alive:
+            pass
+        with self._changes:
+            leaving.release()
+            if gone.is_set():  # else nobody has forgotten it yet, and its number is not free
+                catalogue.dropped |= {catalogue.paths[unit].query.name for unit in units}
+                if stream is not None:
+                    catalogue.gone.add(stream)
+                if any(path.into in reads for path in catalogue.alive):
+                    self.engine.changes.reclassify(catalogue.network)
+
+    def add(self, streams: Sequence[Stream], queries: Sequence[Query]) -> list[str]:
+        """Adds all of them, or none where one is refused; gives their names."""
+        added: list[str] = []
+        with self._changes:
+            queries = reading_order(queries)
+            self._check(streams, queries)
+            try:
+                for stream in streams:
+                    self.add_stream(stream)
+                    added.append(stream.name)
+                for query in queries:
+                    self.add_query(query)
+                    added.append(query.name)
+            except HeadgateError as error:
+                raise RequestRefused(message=str(error), added=added) from error
+        return added
+
+    def handle(self, name: str) -> QueryHandle:
+        """Gives the handle of a query."""
+        if name not in self.handles:
+            raise UnknownName(kind="query", name=name, known=self.handles)
+        return self.handles[name]
+
+    def _check(self, streams: Sequence[Stream], queries: Sequence[Query]) -> None:
+        """Refuses streams and queries that could not be added; adds nothing."""
+        session = self._room.own_session(self._session)
+        analyst = self._room.Analyst(session, self._rules, self._state)
+        catalogue, schemas = self.catalogue, dict(self.catalogue.schemas)
+        for stream in streams:
+            schemas[stream.name] = self._room.source_of(self._session, stream).schema
+        times = {each.name: each.event_time for each in (*catalogue.streams, *streams)}
+        for name, schema in schemas.items():
+            analyst.add_stream(name, schema, times.get(name))
+        alive = catalogue.alive
+        paths: tuple[Path, ...] = ()
+        queues: tuple[Stream, ...] = ()
+        for query in queries:
+            query = placed(query, self._state, (*alive, *paths), None)
+            there = (*catalogue.streams, *streams, *queues)
+            more, found, filled = self._segments(query, analyst, schemas, there, (*alive, *paths))
+            catalogue.with_query(more, found)
+            names = {each.name for each in queues if each.of}
+            queues = (*queues, *(each for each in more if each.name not in names))
+            paths, schemas = (*paths, *found), {**schemas, **filled}
+            if query.into is not None:
+                analyst.add_stream(query.into, filled[query.into], more[-1].event_time)
+        here = {each.name for each in (*streams, *queues)} | catalogue.gone
+        old = [each for each in catalogue.streams if each.name not in here]
+        catalogue.network_of((*old, *streams, *queues), (*alive, *paths))
+        if self.engine is not None:
+            ends = [path for path in paths if path.first_of is None]
+            self.engine.changes.refuse_old_results(ends)

@@ -1,0 +1,209 @@
+"""One run on Spark: the engine, the scheduler, what is measured, and the thread of the loop."""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path as File
+from typing import Any
+
+from headgate.metrics.report import Report
+from headgate.metrics.run import RunMetrics
+from headgate.model.events import Event, NetworkChanged, Overloaded, TuplesShed, units_in
+from headgate.model.network import Network
+from headgate.model.plan import LANES
+from headgate.model.query import QueryStatistics
+from headgate.model.unit_table import unit_table
+from headgate.model.units import units_of
+from headgate.policies import Policy
+from headgate.runtime.listeners import Guarded, Listener, Observed
+from headgate.runtime.live.handle import QueryHandle
+from headgate.runtime.live.scheduler_timer import Timed
+from headgate.runtime.recording.recorder import Recorder
+from headgate.runtime.recording.statistics_file import record_statistics
+from headgate.scheduler.engine import Engine
+from headgate.scheduler.loop import run
+from headgate.scheduler.scheduler import Scheduler
+from headgate.scheduler.statistics import Statistics
+
+log = logging.getLogger("headgate")
+
+FORGET_EVERY_S = 5.0
+"""How often trains that nobody needs are dropped."""
+
+SAVE_EVERY_S = 30.0
+"""How often what has been measured is written down; a run that is killed loses no more of it."""
+
+
+class Running:
+    """Made before the first tuple; `start` begins the loop, in a thread of its own.
+
+    Args:
+        engine: the Spark engine.
+        known: what is known of the queries.
+        state: where statistics are kept.
+        settings: of the scheduler.
+    """
+
+    def __init__(
+        self,
+        engine: Any,
+        network: Network,
+        policy: Policy,
+        known: Mapping[str, QueryStatistics],
+        state: File,
+        **settings: Any,
+    ) -> None:
+        self._engine, self._known, self._state = engine, known, state
+        table = unit_table(units_of(network), known)
+        self.scheduler = Scheduler(
+            network, table, policy, shed=self._shed, statistics=Statistics(table),
+            first_trains=engine.first_trains, cursors=engine.cursors, groups=engine.groups,
+            **settings,
+        )  # fmt: skip
+        self._timed = Timed(self.scheduler)
+        self._metrics, self._lock = RunMetrics(network, table), threading.Lock()
+        self._bound: dict[int, QueryHandle] = {}
+        self._again: set[int] = set()
+        """Units that have come and that the metrics do not know yet."""
+        self._wishes: deque[Callable[[], None]] = deque()
+        self._recorder: Recorder | None = None
+        self._loop: threading.Thread | None = None
+        self._crash: BaseException | None = None
+        self._forget_at_s = self._save_at_s = 0.0
+
+    def bind(self, unit: int, handle: QueryHandle) -> None:
+        """Tells a handle what happens to its query."""
+        engine = self._engine
+        handle.bind(unit, self.scheduler, engine.changes.stop_query, engine.sinks[handle.name])
+        self._bound[unit] = handle
+
+    def start(self, listeners: Sequence[Listener], *, record: bool) -> None:
+        """Starts ingest and the loop."""
+        self._engine.begin()
+        observed: Engine = Observed(self._engine, [self._hear, *map(Guarded, listeners)])
+        if record:
+            observed = self._recorder = Recorder(observed, self._state, self.scheduler, self._known)
+        self._loop = threading.Thread(
+            target=self._run, args=(observed,), name="headgate-loop", daemon=True
+        )
+        self._loop.start()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._loop is not None and self._loop.is_alive()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Waits for the end; False when time ran out first. Raises what has ended the run."""
+        assert self._loop is not None
+        self._loop.join(timeout_s)
+        if self._crash is not None:
+            raise self._crash
+        return not self._loop.is_alive()
+
+    def stop(self) -> None:
+        """Ends the run cleanly and keeps what was measured."""
+        self._engine.stop()
+        try:
+            self.wait()
+            self._forget()
+        finally:
+            self._engine.close()
+            if self._recorder is not None:
+                self._recorder.close(self._known_now())
+        self._save_statistics()
+
+    def wish(self, change: Callable[[], None]) -> None:
+        """Has something changed in the scheduler's thread, which hears an event soon."""
+        self._wishes.append(change)
+
+    def report(self, policy: str) -> Report:
+        """Reports on the run so far."""
+        with self._lock:
+            errors = (*self._metrics.errors, *self._engine.failures)
+            loop_s = self._engine.loop_s
+            return Report.of(policy, self._metrics, self._timed.seconds, errors, loop_s)
+
+    def pending(self, units: Sequence[int]) -> int:
+        """Gives the tuples that wait for units; none for one that the scheduler has yet to see."""
+        table = self.scheduler.table
+        return sum(int(table["pending"][unit]) for unit in units if 0 <= unit < len(table))
+
+    def next_train(self, unit: int) -> int | None:
+        """Gives where a unit stands."""
+        cursors = self.scheduler.cursors
+        return int(cursors[unit]) if 0 <= unit < len(cursors) else None
+
+    def _run(self, engine: Engine) -> None:
+        try:
+            run(self._timed, engine)
+        except BaseException as error:
+            self._crash = error
+
+    def _hear(self, event: Event) -> None:
+        with self._lock:
+            self._grow()
+            if isinstance(event, NetworkChanged):
+                self._again |= set(event.cursors)
+            self._metrics.hear(event)
+        for position, unit in enumerate(units_in(event)):
+            if (handle := self._bound.get(unit)) is not None:
+                handle.hear(event, position)
+        while self._wishes:
+            self._wishes.popleft()()
+        if isinstance(event, Overloaded) or event.at_s >= self._forget_at_s:
+            self._forget_at_s = event.at_s + FORGET_EVERY_S
+            self._forget()
+        if event.at_s >= self._save_at_s:
+            self._save_at_s = event.at_s + SAVE_EVERY_S
+            self._save_statistics()
+
+    def _grow(self) -> None:
+        """Has the metrics know the units that the scheduler knows."""
+        if self._metrics.table is not self.scheduler.table:
+            self._metrics.grow(self.scheduler.network, self.scheduler.table, self._again)
+            self._again = set()
+
+    def _shed(self, events: Sequence[TuplesShed]) -> Sequence[TuplesShed]:
+        certain: Sequence[TuplesShed] = self._engine.shed(events)
+        with self._lock:
+            self._grow()
+            for event in certain:
+                self._metrics.hear(event)
+        return certain
+
+    def _forget(self) -> None:
+        """Drops trains that every query has passed, as retention allows."""
+        for stream in range(len(self.scheduler.network.streams)):
+            self._engine.forget(stream, self.scheduler.passed(stream))
+
+    def _save_statistics(self) -> None:
+        """Writes what has been measured, for the next run and for simulations."""
+        members = self._engine.members
+        left = members.left
+        try:
+            record_statistics(self._state, self._known_now(), left)
+        except OSError as error:
+            log.warning("statistics are not kept: %s", error)
+        else:
+            members.forget(left)
+
+    def _known_now(self) -> dict[str, QueryStatistics]:
+        """Gives what has been measured of the queries that have run."""
+        alone_s = self._engine.rehearsal.alone_s
+        return {
+            path.known_as: QueryStatistics(
+                cost_s=float(row["box_cost_s"]),
+                selectivity=float(row["box_selectivity"]),
+                overhead_s=float(row["overhead_s"]),
+                alone_s=alone_s.get(path.known_as, 0.0),
+                lane=LANES[row["lane"]],
+            )
+            for path, line, row in zip(
+                self.scheduler.network.paths,
+                self._metrics.by_query(),
+                self.scheduler.table,
+                strict=False,
+            )
+            if line.tuples_in
+        }

@@ -1,0 +1,296 @@
+"""Replays: what a recorded run would have been under other policies."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import inf, isnan, nan
+from pathlib import Path as File
+from typing import Any
+
+import numpy as np
+
+from headgate.metrics.report import Report
+from headgate.metrics.run import RunMetrics
+from headgate.model.arrays import Floats
+from headgate.model.events import (
+    Event,
+    NetworkChanged,
+    PolicyChanged,
+    QueryStopped,
+    StepFinished,
+    TrainArrived,
+    UnitFailed,
+)
+from headgate.model.plan import BoxCall
+from headgate.model.unit_table import grown, unit_table
+from headgate.model.units import units_of
+from headgate.runtime.listeners import Observed
+from headgate.runtime.pipeline import refuse_off_spark
+from headgate.runtime.policy_text import Spelled
+from headgate.runtime.recording.recordings import Recording, read_recording
+from headgate.runtime.what_if.call_costs import CallCosts, fitted_costs
+from headgate.scheduler.loop import run
+from headgate.scheduler.scheduler import Scheduler
+from headgate.scheduler.statistics import Statistics
+from headgate.simulation.loop.replay import Made, ReplayEngine
+
+BAR = 0.25
+"""A simulated mean response that is further from the measured one is not to be trusted."""
+
+
+FURTHER = 1e9
+"""So many tuples more than were recorded a segment may be given, if the one before it is quicker
+than it was."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How far the simulation of the run that was recorded is from what was measured.
+
+    `error` is (simulated − measured) / measured of the mean response of a class.
+    """
+
+    name: str
+    measured_s: float
+    simulated_s: float
+
+    @property
+    def error(self) -> float:
+        return (self.simulated_s - self.measured_s) / self.measured_s if self.measured_s else nan
+
+    @property
+    def holds(self) -> bool:
+        """Whether the error is within the bar; a class without results says nothing."""
+        return isnan(self.error) or abs(self.error) <= BAR
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What was measured, and what policies would have made of the same arrivals.
+
+    Args:
+        measured: the recorded run itself.
+        reports: of simulations; the first is of the policy that ran.
+        same_decisions: whether the policy, told the same again, decides the same again.
+    """
+
+    measured: Report
+    reports: tuple[Report, ...]
+    calibration: tuple[Calibration, ...]
+    costs: CallCosts
+    same_decisions: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether the simulation is within the bar in every class."""
+        return all(each.holds for each in self.calibration)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Gives plain data for JSON."""
+        return {
+            "measured": self.measured.to_dict(),
+            "reports": [report.to_dict() for report in self.reports],
+            "calibration": {
+                each.name: None if isnan(each.error) else each.error for each in self.calibration
+            },
+            "holds": self.holds,
+            "same_decisions": self.same_decisions,
+            "costs": {
+                "steps": self.costs.steps, "error": self.costs.error,
+                "crowding": self.costs.crowding, "loop_s": self.costs.loop_s,
+                "start_s": self.costs.start_s,
+            },
+        }  # fmt: skip
+
+
+def replay(
+    path: str | File,
+    policies: Sequence[str] = (),
+    progress: Callable[[str], None] = lambda policy: None,
+) -> Replay:
+    """Simulates what a recorded run would have been under other policies.
+
+    Args:
+        path: a recording, or a state directory with one: its last run.
+        policies: as they are spelled on a command line; the one that ran is always first.
+
+    Raises:
+        ConfigRefused: there is no recording, or a policy does not run on Spark.
+    """
+    recording = read_recording(path)
+    chosen = [Spelled(each) for each in policies]
+    for each in chosen:
+        refuse_off_spark(each.make())
+    measured, costs = measured_report(recording), fitted_costs(recording)
+    progress(recording.settings.policy)
+    reports = [simulated_report(recording, costs)]
+    for each in chosen:
+        if each.text != recording.settings.policy:
+            progress(each.text)
+            reports.append(simulated_report(recording, costs, each))
+    calibration = tuple(
+        Calibration(was.name, was.response_s.mean, would_be.response_s.mean)
+        for was, would_be in zip(measured.classes, reports[0].classes, strict=True)
+    )
+    made = [[call for call, _ in turn.calls] for turn in recording.turns]
+    return Replay(measured, tuple(reports), calibration, costs, decisions(recording) == made)
+
+
+def decisions(recording: Recording) -> list[list[BoxCall]]:
+    """Gives the calls that a new scheduler starts when it is told all that the recorded one was."""
+    scheduler = _scheduler(recording, Spelled(recording.settings.policy))
+    made = []
+    for turn in recording.turns:
+        event = turn.event
+        if isinstance(event, PolicyChanged):
+            event = replace(event, policy=Spelled(event.policy).make())
+        scheduler.hear(event)
+        made.append(scheduler.plan(turn.planned_at_s))
+    return made
+
+
+def measured_report(recording: Recording) -> Report:
+    """Gives the report of a recorded run, as it was measured."""
+    network, known = recording.network, recording.settings.known
+    table = unit_table(units_of(network), known)
+    statistics, metrics = Statistics(table), RunMetrics(network, table)
+    for turn in recording.turns:
+        event = turn.event
+        if isinstance(event, NetworkChanged):
+            table = grown(table, units_of(event.network), event.known, event.cursors)
+            again = [unit for unit in event.cursors if unit < len(metrics.table)]
+            statistics.grow(table, again)
+            metrics.grow(event.network, table, again)
+        metrics.hear(event)
+        if isinstance(event, StepFinished):
+            statistics.learn(table, event)
+    return Report.of(f"{recording.settings.policy}, measured", metrics)
+
+
+def simulated_report(
+    recording: Recording, costs: CallCosts, policy: Spelled | None = None
+) -> Report:
+    """Gives the report of a simulation; without a policy, of those that ran, when they ran."""
+    chosen = policy or Spelled(recording.settings.policy)
+    happenings = list(_happenings(recording, changes_policy=policy is None))
+    engine = ReplayEngine(
+        recording.last_network, happenings, _first_trains(recording), _outputs(recording), costs,
+        ends_at_s=_ends_at_s(recording), tuple_bytes=_tuple_bytes(recording),
+    )  # fmt: skip
+    scheduler = _scheduler(recording, chosen)
+    metrics = RunMetrics(recording.network, scheduler.table)
+
+    again: set[int] = set()
+
+    def hear(event: Event) -> None:
+        if metrics.table is not scheduler.table:
+            metrics.grow(scheduler.network, scheduler.table, again)
+            again.clear()
+        if isinstance(event, NetworkChanged):
+            again.update(event.cursors)
+        metrics.hear(event)
+
+    run(scheduler, Observed(engine, [hear]))
+    return Report.of(chosen.text, metrics)
+
+
+def _scheduler(recording: Recording, policy: Spelled) -> Scheduler:
+    settings, network = recording.settings, recording.network
+    table = unit_table(units_of(network), settings.known)
+    return Scheduler(
+        network, table, policy.make(),
+        workers=settings.workers, train_tuples=settings.train_tuples,
+        most_fused=settings.most_fused, call_bytes=settings.call_bytes,
+        shed=lambda events: events, statistics=Statistics(table),
+        first_trains=settings.first_trains, cursors=np.array(settings.cursors, dtype=np.int64),
+        groups=settings.groups, sharing=settings.sharing, lane=settings.lane,
+    )  # fmt: skip
+
+
+def _happenings(recording: Recording, *, changes_policy: bool) -> list[Event]:
+    """Gives what would have happened under any policy."""
+    kept = (TrainArrived, NetworkChanged, QueryStopped, UnitFailed)
+    network = recording.last_network
+    queues = {network.stream_number(path.into) for path in network.paths if path.into is not None}
+    found: list[Event] = []
+    for turn in recording.turns:
+        if isinstance(turn.event, TrainArrived) and turn.event.stream in queues:
+            continue  # when it comes depends on when the first segment runs
+        if isinstance(turn.event, kept):
+            found.append(turn.event)
+        elif isinstance(turn.event, PolicyChanged) and changes_policy:
+            found.append(replace(turn.event, policy=Spelled(turn.event.policy).make()))
+    return found
+
+
+def _first_trains(recording: Recording) -> list[int]:
+    firsts = dict(enumerate(recording.settings.first_trains))
+    for turn in recording.turns:
+        if isinstance(turn.event, NetworkChanged):
+            firsts.update(turn.event.first_trains)
+    return [firsts[stream] for stream in range(len(recording.last_network.streams))]
+
+
+def _trains(recording: Recording) -> list[Floats]:
+    """Gives by stream the tuples of every train."""
+    found: list[list[int]] = [[] for _ in recording.last_network.streams]
+    for turn in recording.turns:
+        if isinstance(turn.event, TrainArrived):
+            found[turn.event.stream] += turn.event.tuples.tolist()
+    return [np.array(each, dtype=np.float64) for each in found]
+
+
+def _tuple_bytes(recording: Recording) -> dict[int, float]:
+    heard = [turn.event for turn in recording.turns if isinstance(turn.event, TrainArrived)]
+    return {event.stream: event.tuple_bytes for event in heard}
+
+
+def _outputs(recording: Recording) -> list[Made]:
+    """Gives by unit what it makes of the tuples of its stream.
+
+    A train makes as many results as the recorded call that took it made of each of its tuples; one
+    that no call took, or that was not there, as many as the query made in all.
+    """
+    network, trains, firsts = recording.last_network, _trains(recording), _first_trains(recording)
+    streams = [network.stream_number(path.stream) for path in network.paths]
+    shares = [np.full(len(trains[stream]), nan) for stream in streams]
+    tuples_in, tuples_out = np.zeros(len(streams)), np.zeros(len(streams))
+    for step in _steps(recording):
+        call = step.call
+        first = firsts[call.stream]
+        for unit, out in zip(call.units, step.tuples_out, strict=True):
+            if unit not in step.failed and call.tuples:
+                shares[unit][call.first_train - first : call.end_train - first] = out / call.tuples
+                tuples_in[unit] += call.tuples
+                tuples_out[unit] += out
+    usual = tuples_out / np.maximum(tuples_in, 1.0)
+    made = []
+    for unit, (stream, own) in enumerate(zip(streams, shares, strict=True)):
+        tuples = np.concatenate([[0.0], trains[stream], [FURTHER]])
+        rates = np.append(np.where(np.isnan(own), usual[unit], own), usual[unit])
+        made.append(Made(np.cumsum(tuples), np.cumsum(np.append(0.0, rates * tuples[1:]))))
+    return made
+
+
+def _ends_at_s(recording: Recording) -> float:
+    """Gives when a recorded run broke off; ∞ where everything that arrived was processed."""
+    network, firsts = recording.last_network, _first_trains(recording)
+    ends = [first + len(each) for first, each in zip(firsts, _trains(recording), strict=True)]
+    cursors = dict(enumerate(recording.settings.cursors))
+    out: set[int] = set()
+    for turn in recording.turns:
+        match turn.event:
+            case NetworkChanged() as event:
+                cursors.update(event.cursors)
+                out -= set(event.cursors)
+            case QueryStopped() | UnitFailed() as event:
+                out.add(event.unit)
+            case StepFinished() as event:
+                done = set(event.call.units).difference(event.failed)
+                cursors.update(dict.fromkeys(done, event.call.end_train))
+    streams = [network.stream_number(path.stream) for path in network.paths]
+    waits = any(at < ends[streams[unit]] for unit, at in cursors.items() if unit not in out)
+    return recording.turns[-1].event.at_s if waits and recording.turns else inf
+
+
+def _steps(recording: Recording) -> list[StepFinished]:
+    return [turn.event for turn in recording.turns if isinstance(turn.event, StepFinished)]

@@ -1,0 +1,162 @@
+"""Networks in virtual time."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from headgate.errors import ConfigRefused, UnknownName
+from headgate.metrics.report import Report
+from headgate.metrics.run import RunMetrics
+from headgate.model.arrays import Floats
+from headgate.model.network import Network, Path
+from headgate.model.operator import Operator
+from headgate.model.query import QueryStatistics
+from headgate.model.unit_table import unit_table
+from headgate.model.units import Level, Sharing, units_of
+from headgate.policies import Policy, policies, policy_named
+from headgate.policies.registry import refuse_inside
+from headgate.runtime.listeners import Listener, Observed
+from headgate.scheduler.feeds import feeds_of, follow
+from headgate.scheduler.loop import run
+from headgate.scheduler.scheduler import Scheduler
+from headgate.scheduler.shedder import Shedder
+from headgate.simulation.build.refusals import check_figures
+from headgate.simulation.loop.engine import SimulationEngine
+from headgate.simulation.loop.run import Simulation, Switch
+from headgate.simulation.loop.worth import report_of
+from headgate.simulation.world.setting import Setting
+
+CLOCK_S = 1e-6
+"""What Spark's timestamps tell apart; a rate is not measured over less."""
+
+
+def simulate(
+    network: Network,
+    arrivals: Mapping[str, Floats],
+    *,
+    policy: str | Policy = "hr",
+    level: Level = "query",
+    sharing: Sharing = "pdt",
+    statistics: Mapping[str, QueryStatistics] | None = None,
+    overhead_s: float = 0.0,
+    seed: int = 0,
+    workers: int = 1,
+    train_tuples: int | None = None,
+    most_fused: int = 1,
+    trigger_s: Mapping[str, float] | None = None,
+    together: bool = False,
+    fates: Mapping[str, Sequence[int]] | None = None,
+    switches: Sequence[Switch] = (),
+    shedder: Shedder | None = None,
+    progress: Callable[[float], None] = lambda now_s: None,
+    listeners: Sequence[Listener] = (),
+    **options: Any,
+) -> Report:
+    """Runs a network in virtual time and reports what every query and class had of it.
+
+    Args:
+        arrivals: arrival times by stream, in seconds.
+        level: a decision for every query, or for every operator (Sharaf §3.3).
+        sharing: what shared operators run with and are worth (Sharaf §3.6).
+        overhead_s: seconds of every call, where statistics do not say.
+        train_tuples: tuples a call takes at the most; left out, as many as in the policy's paper.
+        trigger_s: by stream, how often its source is asked; without it a tuple is seen at once.
+        together: results leave at the end of a call, as from a Spark job.
+        switches: queries that come and go.
+        shedder: drops tuples in overload.
+        options: see `headgate.simulation.world.setting.Setting`.
+
+    Runs that fuse calls, ask sources now and then or have listeners go through the same loop as a
+    run on Spark; all others through the compiled kernel.
+    """
+    known = dict(statistics or {})
+    network = replace(network, paths=tuple(_as_known(path, known) for path in network.paths))
+    chosen = policy_named(policy) if isinstance(policy, str) else policy
+    entry = policies().get(chosen.name)
+    if entry is not None and level not in entry.levels:
+        expected = f"{' or '.join(entry.levels)} for policy '{chosen.name}'"
+        raise ConfigRefused(path="simulation", key="level", value=level, expected=expected)
+    through_loop = bool(most_fused > 1 or trigger_s or together or listeners)
+    refuse_inside(chosen, level=level, engine="spark" if through_loop else "simulation")
+    if through_loop:
+        for key, given in {"switches": switches, "shedder": shedder, **options}.items():
+            if given:
+                expected = "left out where calls are fused or heard"
+                raise ConfigRefused(path="simulation", key=key, value=given, expected=expected)
+        if level != "query" or any(path.output is not None for path in network.paths):
+            expected = "query, of lines of boxes, where calls are fused or heard"
+            raise ConfigRefused(path="simulation", key="level", value=level, expected=expected)
+        Setting(workers=workers)  # refuses what the compiled kernel refuses
+        units = units_of(network)
+        check_figures(units)
+        table = unit_table(units, known, overhead_s)
+        follow(table, feeds_of(units))
+        asked = chosen.tuples_a_step if train_tuples is None else train_tuples
+        engine = SimulationEngine(
+            network, table, arrivals, seed=seed, workers=workers, trigger_s=trigger_s,
+            together=together, fates=fates, progress=progress,
+        )  # fmt: skip
+        scheduler = Scheduler(
+            network, table, chosen, workers=workers, train_tuples=asked, most_fused=most_fused
+        )
+        metrics = RunMetrics(network, table)
+        run(scheduler, Observed(engine, [metrics.hear, *listeners]))
+        return Report.of(chosen.name, metrics)
+    simulation = simulation_of(
+        network, arrivals, chosen, level=level, sharing=sharing, statistics=known,
+        overhead_s=overhead_s, seed=seed, workers=workers, train_tuples=train_tuples,
+        fates=fates or {}, switches=switches, shedder=shedder, **options,
+    )  # fmt: skip
+    simulation.run(progress)
+    return report_of(chosen.name, simulation.world, simulation.units)
+
+
+def simulation_of(
+    network: Network,
+    arrivals: Mapping[str, Floats],
+    policy: Policy,
+    *,
+    level: Level = "query",
+    sharing: Sharing = "pdt",
+    statistics: Mapping[str, QueryStatistics] | None = None,
+    overhead_s: float = 0.0,
+    train_tuples: int | None = None,
+    switches: Sequence[Switch] = (),
+    shedder: Shedder | None = None,
+    **options: Any,
+) -> Simulation:
+    """Gives a simulation before its first instant; see `simulate`."""
+    times = {name: np.asarray(each, dtype=np.float64) for name, each in arrivals.items()}
+    rates = {
+        network.stream_number(name, where="arrivals"): len(each) / max(float(each[-1]), CLOCK_S)
+        for name, each in times.items()
+        if len(each) and each[-1] > 0
+    }
+    units = units_of(network, level, sharing=sharing, value=policy.value, rates_per_s=rates)
+    table = unit_table(units, statistics, overhead_s)
+    options.setdefault("foresight", policy.foresees)
+    if train_tuples is not None:
+        options["train_tuples"] = train_tuples
+    known = {each.name for each in fields(Setting)}
+    for key in options:
+        if key not in known:
+            raise UnknownName(kind="option", name=key, known=known, where="simulation")
+    return Simulation(
+        units, table, policy, times, Setting(**options), train_tuples=train_tuples,
+        switches=switches, shedder=shedder,
+    )  # fmt: skip
+
+
+def _as_known(path: Path, known: Mapping[str, QueryStatistics]) -> Path:
+    """Gives a path as one box of the figures that are known of it; as it is where none are.
+
+    Such a box passes a tuple or does not, so one that makes several of a tuple passes all.
+    """
+    figures = known.get(path.query.name)
+    if figures is None:
+        return path
+    passes = min(1.0, figures.selectivity)
+    box = Operator(kind="select", cost_s=figures.cost_s, selectivity=passes)
+    return replace(path, operators=(box,))

@@ -1,0 +1,69 @@
+"""The queues of units as rows of a world, before their first tuple."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from headgate.model.unit_table import UnitTable
+from headgate.model.units import Units
+from headgate.simulation.world.links import Links
+from headgate.simulation.world.world import AGGREGATE, JOIN, NONE, QUEUE, Records
+
+
+def queues_of(
+    units: Units,
+    links: Links,
+    table: UnitTable,
+    results: Records,
+    stages: Records,
+    courses: Sequence[tuple[int, int]],
+) -> Records:
+    """Gives a row for every unit."""
+    queues = np.zeros(len(units), dtype=QUEUE)
+    queues["head"] = queues["tail"] = queues["pane_query"] = NONE
+    queues["active"] = True
+    queues["stream"] = table["stream"]
+    queues["seen_s"] = -np.inf
+    at = 0
+    for shape in units.shapes:
+        row, count = queues[shape.number], len(shape.stages)
+        own = stages[at : at + count]
+        row["first_stage"], row["stages"] = at, count
+        straight = all(own["parent"][1:] == np.arange(at, at + count - 1))
+        inside = own[:-1]
+        plain = np.all(own["kind"] != JOIN) and np.all(own["selectivity"] <= 1.0)
+        silent = np.all(inside["query_end"] == inside["query_first"])
+        silent = silent and np.all(inside["fill_end"] == inside["fill_first"])
+        row["line"] = straight and plain and silent and not np.any(inside["kind"] == AGGREGATE)
+        inputs = [(join, side) for join, side in zip(own["join"], own["side"], strict=True)]
+        row["meets_itself"] = any((join, 1 - side) in inputs for join, side in inputs if join >= 0)
+        row["luck"] = own["luck"][0]
+        row["course_first"], row["course_end"] = courses[shape.number]
+        _aggregate(units, shape.number, row, results)
+        row["merge_first"], row["merge_end"] = _merge_inputs(units, links, shape.number)
+        at += count
+    return queues
+
+
+def _aggregate(units: Units, unit: int, row: np.void, results: Records) -> None:
+    for segment in units.shapes[unit].segments:
+        if results["slide_s"][segment.query] > 0.0:
+            row["pane_query"], row["slide_s"] = segment.query, results["slide_s"][segment.query]
+
+
+def _merge_inputs(units: Units, links: Links, unit: int) -> tuple[int, int]:
+    """Lists the other inputs of an ordered union, each with the units ahead of it; else nothing."""
+    shape = units.shapes[unit]
+    node = units.graph.nodes[shape.box]
+    if units.level != "operator" or node.operator.kind != "union" or node.sides < 2:
+        return 0, 0
+    numbers: list[int] = []
+    for other in units.shapes:
+        if other.box == shape.box and other.side != shape.side:
+            ahead: list[int] = []
+            left = list(other.fed_by)
+            while left:
+                ahead.append(left.pop())
+                left += [each for each in units.shapes[ahead[-1]].fed_by if each not in ahead]
+            numbers += [other.number, len(ahead), *ahead]
+    return links.add(numbers)

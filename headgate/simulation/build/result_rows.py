@@ -1,0 +1,55 @@
+"""The queries as rows of a world: what their results are measured by."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from headgate.model.arrays import Floats
+from headgate.model.unit_table import UnitTable
+from headgate.model.units import Units
+from headgate.simulation.world.world import RESULT, Records
+
+MOST_ROWS = 4096
+"""Queries beyond this many share the histograms of their class."""
+
+
+def results_of(
+    units: Units, table: UnitTable, floats: list[Floats], ends_s: float
+) -> tuple[Records, Floats]:
+    """Gives a row for every query, and room for how late each of their windows is."""
+    network, graph = units.network, units.graph
+    results = np.zeros(len(network.paths), dtype=RESULT)
+    results["stale_until_s"] = results["since_s"] = -np.inf
+    windows = 0
+    overheads = {(s.box, s.side): float(table["overhead_s"][s.number]) for s in units.shapes}
+    for node in graph.nodes:
+        for query in node.queries:
+            row = results[query]
+            row["ideal_s"] = _ideal_s(units, overheads, node.number)
+            if node.operator.kind == "aggregate":
+                row["slide_s"] = node.operator.slide_s
+                row["range_s"] = node.operator.range_s
+                latest_s = ends_s + float(row["range_s"]) + float(row["slide_s"])
+                row["pane_first"] = windows
+                windows += int(latest_s / float(row["slide_s"])) + 1
+                row["pane_end"] = windows
+    place = sum(map(len, floats))
+    for number, path in enumerate(network.paths):
+        row = results[number]
+        row["query_class"] = network.class_number(path.query.query_class)
+        row["row"] = number if len(results) <= MOST_ROWS else row["query_class"]
+        if path.query.qos is not None:
+            floats.append(np.array(path.query.qos.points).ravel())
+            row["qos_first"], row["qos_end"] = place, place + len(floats[-1])
+            place += len(floats[-1])
+    return results, np.zeros(windows + 1)
+
+
+def _ideal_s(units: Units, overheads: Mapping[tuple[int, int], float], box: int) -> float:
+    """Gives T of what a box gives out, the overhead of the calls it takes included."""
+    node = units.graph.nodes[box]
+    sides = []
+    for side, boxes in enumerate(node.boxes):
+        below = max([_ideal_s(units, overheads, each) for each in boxes], default=0.0)
+        sides.append(below + node.cost_s + overheads.get((box, side), 0.0))
+    return sum(sides) if node.operator.kind == "join" else max(sides)

@@ -1,0 +1,141 @@
+"""Window joins in virtual time, compiled (Sharaf §2.2.1, §3.4)."""
+
+import numpy as np
+
+from headgate.compiled import compiled
+from headgate.simulation.kernel.memory import hold, release_entry
+from headgate.simulation.kernel.queues import new_entry
+from headgate.simulation.world.pointer import World
+from headgate.simulation.world.world import NONE
+from headgate.workloads.luck import chance, mixed
+
+
+@compiled
+def push(
+    world: World, top: int, position: int, arrived_at_s: float, ideal_at_s: float, number: int,
+    mass: float,
+) -> None:  # fmt: skip
+    item = world.stack[top]
+    item.target, item.number, item.mass = position, number, mass
+    item.arrived_at_s, item.ideal_at_s = arrived_at_s, ideal_at_s
+
+
+@compiled
+def match(
+    world: World, position: int, top: int, arrived_at_s: float, reached_at_s: float, number: int,
+    cost_s: float, owner: int, source: int,
+) -> int:  # fmt: skip
+    """Inserts a tuple on its side of a window join and puts its matches on the stack.
+
+    Symmetric hash join (Sharaf §2.2.1): pairs at most V apart, both ends included. Tuples of the
+    other side that are older than that are pruned, if this side goes on in order. What comes from
+    another join does not, since a composite arrives with the later of its two.
+    """
+    stage, seed = world.stages[position], world.settings[0].seed
+    window, pool = world.windows[stage.join], world.pool
+    left = stage.side == 0
+    in_order = window.left_in_order if left else window.right_in_order
+    other_in_order = window.right_in_order if left else window.left_in_order
+    entry = new_entry(world)
+    slot = pool[entry]
+    slot.arrived_at_s, slot.ideal_at_s, slot.number = arrived_at_s, reached_at_s, number
+    hold(world, entry, owner, source)
+    if left:
+        if window.left_tail == NONE:
+            window.left_head = entry
+        else:
+            pool[window.left_tail].next = entry
+        window.left_tail = entry
+        window.left += 1
+    else:
+        if window.right_tail == NONE:
+            window.right_head = entry
+        else:
+            pool[window.right_tail].next = entry
+        window.right_tail = entry
+        window.right += 1
+    other = window.right_head if left else window.left_head
+    while in_order and other != NONE and pool[other].arrived_at_s < arrived_at_s - window.window_s:
+        old, other = other, pool[other].next
+        release_entry(world, old)
+        if left:
+            window.right -= 1
+        else:
+            window.left -= 1
+    if left:
+        window.right_head = other
+        if other == NONE:
+            window.right_tail = NONE
+    else:
+        window.left_head = other
+        if other == NONE:
+            window.left_tail = NONE
+    while other != NONE:
+        found = pool[other]
+        if other_in_order and found.arrived_at_s > arrived_at_s + window.window_s:
+            break
+        pair = mixed(number, found.number) if left else mixed(found.number, number)
+        near = found.arrived_at_s <= arrived_at_s + window.window_s
+        near = near and found.arrived_at_s >= arrived_at_s - window.window_s
+        if near and chance(seed, pair, stage.luck) < stage.selectivity:
+            if found.arrived_at_s <= arrived_at_s:
+                ready_s = max(found.ideal_at_s + cost_s, arrived_at_s)
+                ideal_at_s = ready_s + (reached_at_s - arrived_at_s) + cost_s
+            else:
+                ready_s = max(reached_at_s + cost_s, found.arrived_at_s)
+                ideal_at_s = ready_s + (found.ideal_at_s - found.arrived_at_s) + cost_s
+            together_s = max(arrived_at_s, found.arrived_at_s)
+            push(world, top, position, together_s, ideal_at_s, pair, 1.0)
+            top += 1
+        other = found.next
+    return top
+
+
+@compiled
+def forget(world: World) -> None:
+    """Prunes windows by the oldest tuple that is anywhere: no composite arrives before it."""
+    clock, pool = world.clock[0], world.pool
+    oldest_s = clock.now_s
+    if clock.next_arrival < len(world.order):  # busy workers have not let in all that has arrived
+        oldest_s = min(oldest_s, world.order_at_s[clock.next_arrival])
+    for unit in range(len(world.queues)):
+        queue = world.queues[unit]
+        oldest_s = min(oldest_s, _oldest(world, queue.head))
+        if queue.stream >= 0 and queue.cursor < world.streams[queue.stream].arrived:
+            first = world.streams[queue.stream].first
+            oldest_s = min(oldest_s, world.arrivals[first + queue.cursor])
+    for number in range(len(world.workers)):
+        if world.workers[number].unit != NONE:
+            oldest_s = min(oldest_s, _oldest(world, world.workers[number].head))
+    for number in range(len(world.windows)):
+        window = world.windows[number]
+        for left in (True, False):
+            entry = window.left_head if left else window.right_head
+            head, tail, count = NONE, NONE, 0
+            while entry != NONE:
+                following = pool[entry].next
+                if pool[entry].arrived_at_s < oldest_s - window.window_s:
+                    release_entry(world, entry)
+                else:
+                    if tail == NONE:
+                        head = entry
+                    else:
+                        pool[tail].next = entry
+                    tail, count = entry, count + 1
+                    pool[entry].next = NONE
+                entry = following
+            if left:
+                window.left_head, window.left_tail, window.left = head, tail, count
+            else:
+                window.right_head, window.right_tail, window.right = head, tail, count
+    clock.forget_at = max(1024, 2 * clock.entries)
+
+
+@compiled
+def _oldest(world: World, entry: int) -> float:
+    """Gives the earliest arrival in a list of entries."""
+    oldest_s = np.inf
+    while entry != NONE:
+        oldest_s = min(oldest_s, world.pool[entry].arrived_at_s)
+        entry = world.pool[entry].next
+    return oldest_s

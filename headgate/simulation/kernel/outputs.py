@@ -1,0 +1,93 @@
+"""What leaves in virtual time, compiled: response, slowdown, utility, staleness, tardiness."""
+
+from headgate.compiled import borrowing, compiled, from_zero
+from headgate.simulation.kernel.bins import bin_of
+from headgate.simulation.world.pointer import World
+
+
+@borrowing
+def utility(world: World, first: int, end: int, latency_s: float) -> float:
+    """Gives what a QoS graph says of a latency; the points lie at first, ..., end − 1 in pairs."""
+    points = world.floats
+    if latency_s <= points[first]:
+        return points[first + 1]
+    for place in range(first + 2, end, 2):
+        if latency_s < points[place]:
+            share = (latency_s - points[place - 2]) / (points[place] - points[place - 2])
+            return points[place - 1] + share * (points[place + 1] - points[place - 1])
+    return points[end - 1]
+
+
+@borrowing
+def output(
+    world: World, query: int, arrived_at_s: float, ideal_at_s: float, left_at_s: float, mass: float
+) -> None:
+    """Counts a result.
+
+    Slowdown is 1 + (D_actual − D_ideal) / T, which is R / T where a tuple comes from one stream
+    (Sharaf §3.4.1). An output stream is stale from the arrival of a tuple that will be output until
+    it is (§4.1). A query that shares its boxes with others has no part in what arrived before it
+    came or after it has gone.
+    """
+    result, clock, settings = world.results[from_zero(query)], world.clock[0], world.settings[0]
+    if arrived_at_s <= result.since_s:
+        return
+    response_s = left_at_s - arrived_at_s
+    slowdown = 1.0 + (left_at_s - ideal_at_s) / result.ideal_s
+    result.outputs += 1
+    result.mass += mass
+    result.response_sum += response_s
+    result.response_squares += response_s * response_s
+    result.response_max = max(result.response_max, response_s)
+    result.slowdown_sum += slowdown
+    result.slowdown_squares += slowdown * slowdown
+    result.slowdown_max = max(result.slowdown_max, slowdown)
+    row, place = from_zero(result.row), bin_of(response_s)
+    world.response_bins[row, place] += 1
+    world.response_bins[-1, place] += 1  # of all queries, for those who ask now and then
+    world.slowdown_bins[row, bin_of(slowdown)] += 1
+    begun_s = max(arrived_at_s, result.stale_until_s)
+    if left_at_s > begun_s:
+        result.stale_s += left_at_s - begun_s
+        result.stale_until_s = left_at_s
+    worth = 0.0
+    if result.qos_end > result.qos_first:
+        worth = utility(world, result.qos_first, result.qos_end, response_s)
+        result.qos_sum += worth
+    interval = min(int(left_at_s / settings.sample_s), len(world.samples) - 1)
+    sample = world.samples[from_zero(interval)]
+    sample.outputs += 1
+    sample.response_sum += response_s
+    sample.slowdown_sum += slowdown
+    sample.qos_sum += worth
+    if settings.keep:
+        end = 3 * clock.kept
+        world.kept[end] = query
+        world.kept[end + 1], world.kept[end + 2] = arrived_at_s, left_at_s
+        clock.kept += 1
+    clock.outputs += 1
+
+
+@compiled
+def finish_in_pane(world: World, query: int, arrived_at_s: float, done_at_s: float) -> None:
+    """Ends a tuple's way into its windows; each that was due before is late by it.
+
+    The result of a window is given out at the end of its slide, or when the last of its tuples is
+    done (Sharaf §3.5): those that arrived within RANGE before. Windows that are done in time are
+    counted at the end of the run.
+    """
+    result = world.results[query]
+    number = int(arrived_at_s / result.slide_s)
+    while True:
+        due_at_s = (number + 1) * result.slide_s
+        window = result.pane_first + number
+        ahead = due_at_s - result.range_s > arrived_at_s
+        if ahead or done_at_s <= due_at_s or window >= result.pane_end:
+            return
+        more_s = done_at_s - due_at_s - world.late_s[window]
+        if more_s > 0.0:
+            result.late += world.late_s[window] == 0.0
+            result.tardy_sum += more_s
+            world.late_s[window] = done_at_s - due_at_s
+            result.tardy_max = max(result.tardy_max, world.late_s[window])
+        number += 1

@@ -1,0 +1,43 @@
+"""What one box call does to its tuples, compiled: who passes, when each leaves."""
+
+import numpy as np
+
+from headgate.compiled import compiled
+from headgate.model.arrays import Floats, Ints
+from headgate.workloads.luck import chance
+
+
+@compiled
+def run_train(
+    first: int,
+    end: int,
+    costs_s: Floats,
+    selectivities: Floats,
+    operators: Ints,
+    seed: int,
+    fates: "np.typing.NDArray[np.int8]",
+    departs_s: Floats,
+    passed: Ints,
+) -> tuple[int, float]:
+    """Runs tuples first, ..., end − 1 through a path; gives how many pass, and the time.
+
+    `departs_s` and `passed` are filled with when and which. A tuple pays for every operator that it
+    reaches. `fates` fixes the outcome of a tuple (1 passes, 0 is dropped by the last operator),
+    where it is not empty; otherwise luck decides by (seed, tuple, operator).
+    """
+    spent_s, count = 0.0, 0
+    for number in range(first, end):
+        alive = True
+        for position in range(len(costs_s)):
+            spent_s += costs_s[position]
+            if len(fates):
+                alive = fates[number] == 1 or position < len(costs_s) - 1
+            elif selectivities[position] < 1.0:
+                alive = chance(seed, number, operators[position]) < selectivities[position]
+            if not alive:
+                break
+        if alive:
+            departs_s[count] = spent_s
+            passed[count] = number
+            count += 1
+    return count, spent_s

@@ -1,0 +1,179 @@
+"""The loop in virtual time, compiled: arrivals and ends of calls, decisions, calls."""
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from headgate.compiled import compiled
+from headgate.model.unit_table import UnitTable
+from headgate.simulation.kernel.arrive import admit
+from headgate.simulation.kernel.execute import deliver, start
+from headgate.simulation.kernel.joins import forget
+from headgate.simulation.kernel.queues import open_merges
+from headgate.simulation.kernel.samples import note
+from headgate.simulation.kernel.train_size import most_made, take
+from headgate.simulation.loop import plain
+from headgate.simulation.world.pointer import World
+from headgate.simulation.world.world import DECIDE, DONE, GROW, MORE, NONE, UNTIL
+
+
+@compiled
+def free_worker(world: World) -> int:
+    for number in range(len(world.workers)):
+        if world.workers[number].unit == NONE:
+            return number
+    return NONE
+
+
+@compiled
+def catch_up(world: World) -> bool:
+    """Takes in all that has happened by now: arrivals first, then calls in the order they end."""
+    clock = world.clock[0]
+    clock.pending_area += clock.pending * (clock.now_s - clock.met_at_s)
+    clock.shared_area += clock.shared * (clock.now_s - clock.met_at_s)
+    clock.met_at_s = clock.now_s
+    if 0 < clock.forget_at <= clock.entries:
+        forget(world)
+    if not admit(world):
+        return False
+    while True:
+        ended = NONE
+        for number in range(len(world.workers)):
+            worker = world.workers[number]
+            if worker.unit != NONE and worker.ends_at_s <= clock.now_s:
+                earlier = ended == NONE or worker.ends_at_s < world.workers[ended].ends_at_s
+                tie = ended != NONE and worker.ends_at_s == world.workers[ended].ends_at_s
+                if earlier or (tie and worker.call < world.workers[ended].call):
+                    ended = number
+        if ended == NONE:
+            break
+        deliver(world, ended)
+    settings = world.settings[0]
+    if settings.merge_end > settings.merge_first:
+        open_merges(world)
+    note(world)
+    return True
+
+
+@compiled
+def advance(world: World, until_s: float) -> int:
+    """Moves time to the next thing that happens, at most until an instant."""
+    clock = world.clock[0]
+    next_s, free = np.inf, False
+    for number in range(len(world.workers)):
+        next_s = min(next_s, world.workers[number].ends_at_s)
+        free = free or world.workers[number].unit == NONE
+    # While every worker is busy no decision can fall: arrivals wait for the next end of a call.
+    if free and clock.next_arrival < len(world.order):
+        next_s = min(next_s, world.order_at_s[clock.next_arrival])
+    if next_s == np.inf:
+        return DONE  # nothing can move any more, whatever somebody has planned for later
+    if next_s >= until_s:  # what is due at that instant comes before its decisions
+        clock.now_s = max(clock.now_s, until_s)
+        return UNTIL
+    clock.now_s = max(clock.now_s, next_s)
+    return MORE
+
+
+@compiled
+def has_room(world: World, unit: int, tuples: int) -> bool:
+    """Tells whether the pool, the stack and the list of responses can take what a call makes."""
+    clock = world.clock[0]
+    entries, results, stacked = most_made(world, unit, tuples)
+    room = clock.entries + entries <= len(world.pool) and stacked + 8 <= len(world.stack)
+    return room and (not world.settings[0].keep or 3 * (clock.kept + results) <= len(world.kept))
+
+
+@compiled
+def begin(world: World, unit: int, asked: int, decided_s: float) -> bool:
+    """Starts a call on a free worker; gives False, with nothing changed, where there is no room."""
+    clock = world.clock[0]
+    tuples = take(world, unit, asked)
+    if not has_room(world, unit, tuples):
+        clock.chosen, clock.chosen_tuples, clock.chosen_s = unit, asked, decided_s
+        return False
+    clock.chosen = NONE
+    start(world, free_worker(world), unit, tuples, decided_s)
+    return True
+
+
+def run(
+    world: World, memory: Any, changed: Any, pick: Any, until_s: float, most_decisions: int
+) -> int:
+    """Runs with a policy in compiled form; gives why it stopped."""
+    loop = plain.run if world.settings["plain"][0] else _run
+    return int(loop(world, memory, changed, pick, until_s, most_decisions))
+
+
+def compile_parts(memory: Any, changed: Any, pick: Any, table: UnitTable) -> None:
+    """Compiles a policy's functions by themselves, before the loop does.
+
+    The plain loop makes no arrays, and what is compiled on its behalf inherits that it must not.
+    """
+    kinds = changed.typeof_pyval(memory), changed.typeof_pyval(table)
+    changed.compile((*kinds, types.int64, types.float64))
+    pick.compile((*kinds, types.float64))
+
+
+@numba.njit
+def _run(
+    world: World, memory: Any, changed: Any, pick: Any, until_s: float, most_decisions: int
+) -> int:
+    """Runs any world. Compiled for each kind of memory; the rest is kept."""
+    clock, settings = world.clock[0], world.settings[0]
+    decisions = 0
+    while True:
+        chosen = clock.chosen
+        if chosen != NONE:
+            if not begin(world, chosen, clock.chosen_tuples, clock.chosen_s):
+                return GROW
+            changed(memory, world.table, chosen, clock.now_s)
+            decisions += 1
+        if not catch_up(world):
+            return GROW
+        while free_worker(world) != NONE:
+            for place in range(clock.changed):
+                unit = world.changed[place]
+                world.queues[unit].touched = False
+                changed(memory, world.table, unit, clock.now_s)
+            clock.changed = 0
+            unit, tuples, examined = pick(memory, world.table, clock.now_s)
+            if unit < 0:
+                break
+            decisions += 1
+            clock.decisions += 1
+            clock.examined += examined
+            decided_s = settings.decision_s + examined * settings.examine_s
+            if not begin(world, unit, tuples, decided_s):
+                return GROW
+            changed(memory, world.table, unit, clock.now_s)
+        why = advance(world, until_s)
+        if why != MORE:
+            return why
+        if decisions >= most_decisions:
+            return MORE
+
+
+@compiled
+def run_to_decision(world: World, until_s: float) -> int:
+    """Runs until a worker is free and somebody is ready: Python then decides."""
+    clock = world.clock[0]
+    while True:
+        if clock.chosen != NONE and not begin(
+            world, clock.chosen, clock.chosen_tuples, clock.chosen_s
+        ):
+            return GROW
+        if not catch_up(world):
+            return GROW
+        for place in range(clock.changed):
+            world.queues[world.changed[place]].touched = False
+        clock.changed = 0
+        if free_worker(world) != NONE:
+            for unit in range(len(world.table)):
+                if world.table[unit].ready:
+                    return DECIDE
+        why = advance(world, until_s)
+        if why != MORE:
+            return why

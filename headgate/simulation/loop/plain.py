@@ -1,0 +1,271 @@
+"""Plain worlds, compiled: one worker that runs lines of selections, read straight from streams.
+
+What such a world does is a small part of what a world can do, and the testbeds of queries over one
+stream are of that kind. Here that part stands alone, in one compiled function; a property test
+holds it to the general way, to the bit.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from headgate.compiled import borrowing, from_zero, inlined, taking_functions
+from headgate.simulation.kernel.outputs import output
+from headgate.simulation.kernel.samples import note
+from headgate.simulation.world.pointer import World
+from headgate.simulation.world.world import DONE, GROW, MORE, NONE, SELECT, UNTIL
+from headgate.workloads.luck import draw
+
+MOST_LEAVING = 64
+"""Results that wait on the stack until they are counted; plain lines do not use it otherwise."""
+
+
+def is_plain(world: World) -> bool:
+    """Tells whether a world can be run the plain way."""
+    settings, queues, stages = world.settings[0], world.queues, world.stages
+    more = any(settings[key] for key in ("fluid", "foresight", "learns", "shed_s"))
+    more = more or settings["merge_end"] > settings["merge_first"]
+    limits = ("train_cost_s", "train_bytes", "train_spread_s")
+    limited = settings["train_fraction"] < 1.0 or any(settings[key] < np.inf for key in limits)
+    lines = queues["line"] & (queues["stream"] >= 0) & (queues["pane_query"] == NONE)
+    told = [stages[key] != NONE for key in ("drift", "costs", "fates")]
+    boxes = (stages["kind"] == SELECT) & (stages["fill_first"] == stages["fill_end"])
+    simple = bool(lines.all() and boxes.all() and not np.any(told))
+    return simple and not more and not limited and len(world.workers) == 1
+
+
+@taking_functions
+def run(
+    world: World, memory: Any, changed: Any, pick: Any, until_s: float, most_decisions: int
+) -> int:
+    """Runs a plain world as `drive.run` runs any."""
+    clock, settings, worker = world.clock[0], world.settings[0], world.workers[0]
+    table, queues, touched = world.table, world.queues, world.changed
+    decisions, noted_until_s = 0, -np.inf
+    next_at_s = _next_arrival_s(world)
+    unit, asked, decided_s = clock.chosen, clock.chosen_tuples, clock.chosen_s
+    while True:
+        now_s = clock.now_s
+        if unit < 0:
+            passed_s = now_s - clock.met_at_s
+            clock.pending_area += clock.pending * passed_s
+            clock.shared_area += clock.shared * passed_s
+            clock.met_at_s = now_s
+            if next_at_s <= now_s:
+                _admit(world)
+                next_at_s = _next_arrival_s(world)
+            ended = NONE
+            if worker.ends_at_s <= now_s:
+                ended = from_zero(worker.unit)
+                _deliver(world)
+            if now_s >= noted_until_s:
+                noted_until_s = note(world)
+            if worker.unit < 0:
+                alone = ended >= 0 and not queues[ended].touched
+                for place in range(clock.changed):
+                    each = from_zero(touched[place])
+                    queues[each].touched = False
+                    changed(memory, table, each, now_s)
+                clock.changed = 0
+                if alone:
+                    changed(memory, table, ended, now_s)
+                unit, asked, examined = pick(memory, table, now_s)
+                if unit >= 0:
+                    clock.decisions += 1
+                    clock.examined += examined
+                    decided_s = settings.decision_s + examined * settings.examine_s
+        if unit >= 0:
+            if not _begin(world, unit, asked, decided_s):
+                clock.chosen, clock.chosen_tuples, clock.chosen_s = unit, asked, decided_s
+                why = GROW
+                break
+            changed(memory, table, unit, now_s)
+            decisions += 1
+            unit = clock.chosen = NONE
+        next_s = min(worker.ends_at_s, np.inf if worker.unit >= 0 else next_at_s)
+        if next_s == np.inf:
+            why = DONE
+            break
+        if next_s >= until_s:
+            clock.now_s = max(now_s, until_s)
+            why = UNTIL
+            break
+        clock.now_s = max(now_s, next_s)
+        if decisions >= most_decisions:
+            why = MORE
+            break
+    _count_results(world)
+    return why
+
+
+@inlined
+def _next_arrival_s(world: World) -> float:
+    place = world.clock[0].next_arrival
+    return world.order_at_s[place] if place < len(world.order_at_s) else np.inf
+
+
+@inlined
+def _begin(world: World, unit: int, asked: int, decided_s: float) -> bool:
+    """Starts a call; gives False, with nothing changed, where responses find no room."""
+    clock, settings, worker = world.clock[0], world.settings[0], world.workers[0]
+    queue, row, stages = world.queues[unit], world.table[unit], world.stages
+    tuples = max(min(min(asked, settings.train_tuples), row.pending), 1)
+    first = from_zero(queue.first_stage)
+    end = first + from_zero(queue.stages)
+    if settings.keep:
+        most = (
+            clock.kept
+            + clock.leaving
+            + tuples * (stages[end - 1].query_end - stages[end - 1].query_first)
+        )
+        if 3 * most > len(world.kept):
+            return False
+    overhead_s, switch_s = row.overhead_s, 0.0
+    if unit != clock.last:
+        switch_s = settings.switch_s * len(world.table)
+    before_s = decided_s + settings.storage_s + (overhead_s + switch_s)
+    now_s, seed = clock.now_s, settings.seed
+    source, cursor = from_zero(queue.source), from_zero(queue.cursor)
+    spent_s = arrived_sum_s = 0.0
+    for number in range(cursor, cursor + tuples):
+        arrived_at_s = world.arrivals[source + number]
+        ideal_at_s, position, passes = arrived_at_s + overhead_s, first, True
+        while passes and position < end:
+            stage = stages[position]
+            spent_s += stage.cost_s
+            ideal_at_s += stage.cost_s
+            position += 1
+            if stage.selectivity < 1.0:
+                passes = draw(seed, number, stage.luck) < stage.below
+        clock.box_calls += position - first
+        if passes:
+            left_at_s = now_s + (spent_s + before_s)
+            stage = stages[from_zero(end - 1)]
+            for link in range(from_zero(stage.query_first), stage.query_end):
+                if clock.leaving == MOST_LEAVING:
+                    _count_results(world)
+                leaves = world.stack[from_zero(clock.leaving)]
+                leaves.target, leaves.arrived_at_s = world.links[link], arrived_at_s
+                leaves.ideal_at_s, leaves.queued_at_s = ideal_at_s, left_at_s
+                clock.leaving += 1
+        arrived_sum_s += arrived_at_s
+    seconds = before_s + spent_s
+    held_s = tuples * (now_s + seconds) - arrived_sum_s
+    row.ready = False
+    queue.running = True
+    queue.cursor = cursor + tuples
+    queue.tuples_in += tuples
+    queue.pending_area += held_s
+    queue.busy_s += seconds
+    worker.unit, worker.call, worker.tuples = unit, clock.calls, tuples
+    worker.taken, worker.ends_at_s = cursor, now_s + seconds
+    worker.arrived_sum_s, worker.mass = arrived_sum_s, float(tuples)
+    clock.last = unit
+    clock.calls += 1
+    clock.bytes_area += held_s * row.bytes_in
+    clock.busy_s += seconds
+    if before_s > 0.0:
+        clock.overhead_s += overhead_s + switch_s
+        clock.storage_s += settings.storage_s
+        clock.scheduler_s += decided_s
+    return True
+
+
+@borrowing
+def _count_results(world: World) -> None:
+    """Counts the results on the stack.
+
+    One after the other, they wait for memory together: the bins of hundreds of queries are in no
+    cache.
+    """
+    for place in range(world.clock[0].leaving):
+        each = world.stack[place]
+        output(world, each.target, each.arrived_at_s, each.ideal_at_s, each.queued_at_s, 1.0)
+    world.clock[0].leaving = 0
+
+
+@borrowing
+def _admit(world: World) -> None:
+    """Lets in every tuple that has arrived by now."""
+    clock, train_tuples = world.clock[0], world.settings[0].train_tuples
+    table, queues, links, changed = world.table, world.queues, world.links, world.changed
+    classes = world.class_pending
+    now_s, next_arrival, touched = clock.now_s, clock.next_arrival, clock.changed
+    pending, pending_max = clock.pending, clock.pending_max
+    held_bytes, bytes_max = clock.bytes, clock.bytes_max
+    while next_arrival < len(world.order) and world.order_at_s[next_arrival] <= now_s:
+        at_s, stream = world.order_at_s[next_arrival], world.streams[world.order[next_arrival]]
+        number, holders = stream.arrived, 0
+        stream.arrived += 1
+        next_arrival += 1
+        for link in range(from_zero(stream.reader_first), stream.reader_end):
+            unit = from_zero(links[link])
+            queue, row = queues[unit], table[unit]
+            if not queue.active:
+                if queue.cursor == number:  # a running call has taken all before it
+                    queue.cursor = number + 1
+                continue
+            holders += 1
+            count = row.pending + 1
+            if count == 1:
+                queue.cursor = number
+                row.head_arrived_at_s, row.deadline_at_s = at_s, at_s + row.deadline_s
+            row.pending, row.amount = count, float(count)
+            queue.arrived_sum_s += at_s
+            queue.pending_max = max(queue.pending_max, count)
+            if not queue.running:
+                row.ready, row.due = True, count
+                row.mean_arrived_at_s = queue.arrived_sum_s / count
+                if row.overhead_s > 0.0 and count <= train_tuples:
+                    row.cost_s = row.overhead_s / count + row.tuple_cost_s
+            held_bytes += row.bytes_in
+            classes[from_zero(row.query_class)] += 1
+            if not queue.touched:
+                queue.touched = True
+                changed[from_zero(touched)] = unit
+                touched += 1
+        pending += holders
+        pending_max, bytes_max = max(pending_max, pending), max(bytes_max, held_bytes)
+        clock.pending_area += holders * (now_s - at_s)
+        world.holders[stream.first + number] = holders
+        if holders > 0:
+            clock.shared_area += now_s - at_s
+            clock.shared += 1
+            clock.shared_max = max(clock.shared_max, clock.shared)
+    clock.next_arrival, clock.changed = next_arrival, touched
+    clock.pending, clock.pending_max = pending, pending_max
+    clock.bytes, clock.bytes_max = held_bytes, bytes_max
+
+
+@inlined
+def _deliver(world: World) -> None:
+    """Ends the call: its tuples are gone from the queue."""
+    clock, worker = world.clock[0], world.workers[0]
+    unit, tuples = from_zero(worker.unit), worker.tuples
+    queue, row = world.queues[unit], world.table[unit]
+    source = from_zero(queue.source)
+    first = from_zero(source + worker.taken)
+    for place in range(first, first + tuples):
+        left = world.holders[place] - 1
+        world.holders[place] = left
+        if left == 0:
+            clock.shared -= 1
+    clock.pending -= tuples
+    clock.bytes -= tuples * row.bytes_in
+    world.class_pending[from_zero(row.query_class)] -= tuples
+    worker.unit, worker.ended_at_s, worker.ends_at_s = NONE, worker.ends_at_s, np.inf
+    queue.running = False
+    count = row.pending - tuples
+    row.pending, row.amount, row.due = count, float(count), count
+    if count > 0:
+        queue.arrived_sum_s -= worker.arrived_sum_s
+        head_s = world.arrivals[from_zero(source + queue.cursor)]
+        row.head_arrived_at_s, row.deadline_at_s = head_s, head_s + row.deadline_s
+        row.mean_arrived_at_s = queue.arrived_sum_s / count
+        row.ready = queue.active
+    else:
+        queue.arrived_sum_s = 0.0
+        row.head_arrived_at_s = row.mean_arrived_at_s = row.deadline_at_s = np.inf
+    if row.overhead_s > 0.0:
+        taken = max(1, min(count, world.settings[0].train_tuples))
+        row.cost_s = row.overhead_s / taken + row.tuple_cost_s

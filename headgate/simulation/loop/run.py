@@ -1,0 +1,324 @@
+"""A run in virtual time: the compiled loop, or Python's plans where a policy is not compiled."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Literal
+
+import numpy as np
+
+from headgate.compiled import compiled
+from headgate.errors import PlanRejected
+from headgate.model.arrays import Floats
+from headgate.model.events import StepFinished, StepStarted
+from headgate.model.plan import ALL, BoxCall
+from headgate.model.unit_table import UnitTable
+from headgate.model.units import Units
+from headgate.policies.interface import Policy, Selection, State
+from headgate.scheduler.shedder import Load, Shedder
+from headgate.simulation.build.build import build, grown, preload
+from headgate.simulation.kernel.fates import foresee
+from headgate.simulation.kernel.memory import release_entry, release_source
+from headgate.simulation.kernel.queues import refresh, refresh_all, step_over
+from headgate.simulation.loop import drive
+from headgate.simulation.loop.plain import is_plain
+from headgate.simulation.loop.worth import Worth
+from headgate.simulation.world.pointer import World
+from headgate.simulation.world.setting import Setting
+from headgate.simulation.world.world import DECIDE, DONE, GROW, MORE, NONE, UNTIL
+
+NOTHING = np.zeros(0)
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A query that comes or goes at an instant (AMoS §1)."""
+
+    at_s: float
+    query: str
+    does: Literal["come", "go"]
+
+
+class Simulation:
+    """A world, the policy that decides in it, and what happens to it from outside.
+
+    Args:
+        train_tuples: as the run asks for; None leaves it to the policy in charge.
+        switches: queries that come and go. One that comes is absent until then.
+        shedder: drops tuples in overload, from queries that allow it.
+    """
+
+    decisions_a_report = 500_000
+    """Decisions between two reports of progress; with 1, every decision can be looked at."""
+
+    def __init__(
+        self,
+        units: Units,
+        table: UnitTable,
+        policy: Policy,
+        arrivals: dict[str, Floats],
+        setting: Setting,
+        *,
+        train_tuples: int | None = None,
+        switches: Sequence[Switch] = (),
+        shedder: Shedder | None = None,
+    ) -> None:
+        self.units, self.policy, self.setting = units, policy, setting
+        self._train_tuples = train_tuples
+        self.world: World = build(units, table, arrivals, setting)
+        self._switches = sorted(switches, key=lambda each: each.at_s)
+        self._shedder = shedder
+        self._shed_at_s = inf
+        self._worth = Worth(self.world)
+        self._selections: dict[int, Selection | None] = {}
+        self._in_charge: Policy | None = None
+        self._running: dict[int, tuple[BoxCall, float]] = {}
+        policy.prepare(units)
+        preload(self.world, units, setting)
+        refresh_all(self.world)
+        self._begin_switches()
+        if shedder is not None:
+            self._shed_at_s = 0.0
+            ends_s = float(self.world.order_at_s[-1]) if len(self.world.order_at_s) else 0.0
+            epochs = int(ends_s / shedder.period_s) + 2
+            self.world = replace(self.world, shed=np.zeros((len(units), epochs)))
+            self._worth.world = self.world
+            self.world.settings["shed_s"] = shedder.period_s
+            self.world.queues["shed_value"] = shedder.by_value
+        self.world.settings["plain"] = is_plain(self.world)
+
+    @property
+    def now_s(self) -> float:
+        return float(self.world.clock["now_s"][0])
+
+    def run(self, progress: Callable[[float], None] = lambda now_s: None) -> None:
+        """Runs until every tuple has left, or nothing can move any more."""
+        self.run_until(inf, progress)
+
+    def run_until(
+        self, at_s: float, progress: Callable[[float], None] = lambda now_s: None
+    ) -> None:
+        """Runs until an instant: what arrives or ends then has, what begins then has yet to.
+
+        The results of a call that runs are counted already, as leaving when they will.
+        """
+        while True:
+            until_s = min(self._meet(), at_s)
+            why = self._go_on(until_s)
+            progress(self.now_s)
+            if why == GROW:
+                self._grow()
+            elif why == DONE or (why == UNTIL and until_s >= at_s):
+                break
+        while not drive.catch_up(self.world):  # busy workers have not let arrivals in
+            self._grow()
+        self._finish_calls()
+
+    def _grow(self) -> None:
+        self.world = grown(self.world)
+        self._worth.world = self.world
+
+    def _meet(self) -> float:
+        """Does what is due at this instant; gives the next one at which something is."""
+        now_s = self.now_s
+        # While all workers are busy arrivals are not looked at: now they are, so that a query that
+        # comes does not get them. Where there is no room for them, the loop asks for it at once.
+        if self._next_s() <= now_s and not drive.catch_up(self.world):
+            return now_s
+        while self._switches and self._switches[0].at_s <= now_s:
+            self._switch(self._switches.pop(0))
+        if self._shedder is not None and self._shed_at_s <= now_s:
+            self._shed()
+        if self.policy.wake_at_s <= now_s:
+            self.policy.hear(self._worth.measured(now_s))
+        world = self.world
+        working = bool((world.workers["unit"] != NONE).any()) or bool(world.table["ready"].any())
+        more = working or world.clock["next_arrival"][0] < len(world.order)
+        return self._next_s() if more else inf
+
+    def _next_s(self) -> float:
+        switch_s = self._switches[0].at_s if self._switches else inf
+        return min(switch_s, self.policy.wake_at_s, self._shed_at_s)
+
+    def _go_on(self, until_s: float) -> int:
+        inner = self.policy.in_charge(self.now_s)
+        if inner is not self._in_charge:
+            self._in_charge = inner
+            asked = inner.tuples_a_step if self._train_tuples is None else self._train_tuples
+            self.world.settings["train_tuples"] = min(asked, ALL)
+            refresh_all(self.world)
+        selection = self._selection(inner)
+        if selection is None:
+            return self._plan_until(inner, until_s)
+        parts = selection.memory, selection.changed, selection.pick
+        return drive.run(self.world, *parts, until_s, self.decisions_a_report)
+
+    def _selection(self, inner: Policy) -> Selection | None:
+        if id(inner) not in self._selections:
+            table = self.world.table
+            batches = self._train_tuples is None or self._train_tuples > 1
+            moves = bool((table["overhead_s"] > 0).any()) and (
+                inner.tuples_a_step > 1 if self._train_tuples is None else batches
+            )
+            learns = self.setting.learns or moves
+            found = inner.selection(self.units, table, learns=learns)
+            if found is not None:
+                drive.compile_parts(found.memory, found.changed, found.pick, table)
+            self._selections[id(inner)] = found
+        return self._selections[id(inner)]
+
+    def _plan_until(self, policy: Policy, until_s: float) -> int:
+        world, table = self.world, self.world.table
+        foresight = Foreseen(world) if self.setting.foresight else None
+        for _ in range(max(1, self.decisions_a_report // 100)):
+            why = int(drive.run_to_decision(self.world, until_s))
+            self._finish_calls()
+            if why != DECIDE:
+                return why
+            ready = np.flatnonzero(table["ready"])
+            now_s, clock = self.now_s, world.clock[0]
+            steps = policy.plan(State(table, ready, int(clock["figures"]), foresight), now_s)
+            if not steps:
+                name = policy.name or type(policy).__name__
+                raise PlanRejected(policy=name, unit=int(ready[0]), reason="waits, but nobody runs")
+            step = steps[0]
+            if not 0 <= step.unit < len(table) or not table["ready"][step.unit]:
+                reason = "has nothing pending, runs, or does not exist"
+                raise PlanRejected(policy=policy.name, unit=step.unit, reason=reason)
+            settings = self.setting
+            decided_s = settings.decision_s + settings.examine_s * len(ready)
+            number, worker = int(clock["calls"]), int(drive.free_worker(self.world))
+            begun = drive.begin(
+                self.world, step.unit, step.tuples, -1.0 if step.continues else decided_s
+            )
+            if not begun:
+                clock["chosen"] = NONE  # asked again when there is room: nothing has changed
+                return GROW
+            clock["decisions"] += not step.continues
+            tuples = int(world.workers["tuples"][worker])
+            call = BoxCall(number, (step.unit,), int(table["stream"][step.unit]), 0, tuples, tuples)
+            self._running[worker] = (call, now_s)
+            self.policy.hear(StepStarted(now_s, call))
+        return MORE
+
+    def _finish_calls(self) -> None:
+        """Tells the policy of calls that have ended since it was asked last, as they ended."""
+        rows = self.world.workers
+        ended = [worker for worker in self._running if rows["unit"][worker] == NONE]
+        for worker in sorted(ended, key=lambda each: float(rows["ended_at_s"][each])):
+            call, begun_s = self._running.pop(worker)
+            ended_s, out = float(rows["ended_at_s"][worker]), int(rows["known_outputs"][worker])
+            event = StepFinished(ended_s, call, ended_s - begun_s, (out,), (NOTHING,))
+            self.policy.hear(event)
+
+    def _begin_switches(self) -> None:
+        names = {path.query.name for path in self.units.network.paths}
+        for switch in self._switches:
+            if switch.query not in names:
+                self.units.network.unit_number(switch.query)
+        first = {switch.query: switch.does for switch in reversed(self._switches)}
+        self._absent = {query for query, does in first.items() if does == "come"}
+        self._activate()
+
+    def _switch(self, switch: Switch) -> None:
+        if switch.does == "come":
+            self._absent.discard(switch.query)
+        else:
+            self._absent.add(switch.query)
+        self._activate()
+
+    def _activate(self) -> None:
+        """Sets which units take part: those of which at least one query is present."""
+        paths = self.units.network.paths
+        for shape in self.units.shapes:
+            names = {paths[query].query.name for query in shape.queries}
+            present = not names <= self._absent
+            queue = self.world.queues[shape.number]
+            if queue["active"] and not present:
+                clear(self.world, shape.number)
+            queue["active"] = present
+            refresh(self.world, shape.number)
+        for number, path in enumerate(paths):
+            row = self.world.results[number]
+            if path.query.name in self._absent:
+                row["since_s"] = inf
+            elif row["since_s"] == inf:
+                row["since_s"] = self.now_s
+
+    def _shed(self) -> None:
+        shedder, world, now_s = self._shedder, self.world, self.now_s
+        assert shedder is not None
+        load = Load(
+            at_s=now_s,
+            arrived=world.streams["arrived"].copy(),
+            pending=world.table["pending"].copy(),
+            workers=len(world.workers),
+        )
+        epoch = int(now_s / shedder.period_s + 0.5)
+        rates = shedder.rates(load, self.units, world.table)
+        if epoch < world.shed.shape[1]:
+            world.shed[:, epoch] = rates
+        self._shed_at_s = (epoch + 1) * shedder.period_s
+
+
+class Foreseen:
+    """What will become of the tuples that wait."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def waiting(self, unit: int) -> tuple[Floats, Floats]:
+        count = int(self._world.table["pending"][unit])
+        seconds, outputs = np.empty(count), np.empty(count)
+        _look(self._world, unit, seconds, outputs)
+        return seconds, outputs
+
+
+@compiled
+def _look(world: World, unit: int, seconds: Floats, outputs: Floats) -> None:
+    queue = world.queues[unit]
+    entry, place = queue.head, queue.cursor
+    for number in range(len(seconds)):
+        if queue.stream >= 0:
+            at_s = world.arrivals[world.streams[queue.stream].first + place]
+            seconds[number], outputs[number] = foresee(world, unit, place, at_s)
+            place = step_over(world, unit, place + 1)
+        else:
+            slot = world.pool[entry]
+            seconds[number], outputs[number] = foresee(world, unit, slot.number, slot.arrived_at_s)
+            entry = slot.next
+
+
+@compiled
+def clear(world: World, unit: int) -> None:
+    """Empties the queue of a unit whose queries are gone; a call that runs is let run out."""
+    queue, row, clock = world.queues[unit], world.table[unit], world.clock[0]
+    running, mass, arrived_sum_s, known_s, known = 0, 0.0, 0.0, 0.0, 0.0
+    for number in range(len(world.workers)):
+        worker = world.workers[number]
+        if worker.unit == unit:
+            running, mass, arrived_sum_s = worker.tuples, worker.mass, worker.arrived_sum_s
+            known_s, known = worker.known_s, worker.known_outputs
+    gone, held_s = row.pending - running, 0.0
+    if queue.stream >= 0:
+        stream, place = world.streams[queue.stream], queue.cursor
+        for _ in range(gone):
+            held_s += clock.now_s - world.arrivals[stream.first + place]
+            release_source(world, queue.stream, place)
+            place = step_over(world, unit, place + 1)
+        queue.cursor = stream.arrived
+    while queue.head != NONE:
+        entry = queue.head
+        queue.head = world.pool[entry].next
+        held_s += clock.now_s - world.pool[entry].queued_at_s
+        release_entry(world, entry)
+    queue.tail = NONE
+    queue.pending_area += held_s
+    clock.bytes_area += held_s * row.bytes_in
+    clock.pending -= gone
+    clock.bytes -= gone * row.bytes_in
+    world.class_pending[row.query_class] -= gone
+    row.pending, row.due = running, min(row.due, running)
+    row.amount, queue.arrived_sum_s = mass, arrived_sum_s
+    if world.settings[0].foresight:
+        row.pending_s, row.pending_outputs = known_s, known

@@ -1,0 +1,72 @@
+"""How a world behaves: the options of a simulation."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+from headgate.errors import ConfigRefused
+from headgate.model.arrays import Floats
+from headgate.model.plan import ALL
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """How a world behaves.
+
+    Args:
+        train_tuples, train_fraction, train_cost_s, train_bytes, train_spread_s: what a call takes
+            at the most: tuples, part of its queue, expected seconds, bytes, or seconds between the
+            arrivals of its first and last tuple (Aurora §4.2).
+        storage_s: seconds of every access to the storage manager, one a call, one a superbox.
+        decision_s, examine_s: seconds of a decision, and of every priority computed for it.
+        switch_s: seconds for each box there is, paid when a call is of another box than the last:
+            with round robin over boxes, what a thread a box costs (Aurora §3).
+        fluid: a tuple is never dropped but becomes lighter: s of it goes on, at s of the cost.
+        learns: selectivities are measured while it runs; else those of the network are true.
+        smoothing, window_tuples: α and the window of that (Sharaf §3.8.5).
+        tuple_costs: by box or query name, the cost of each tuple of the stream in seconds.
+        fates: by query name, 1 for each tuple that passes and 0 for the others.
+        selectivities: by box name, the selectivity in each interval of `interval_s`.
+        preloaded: by box name, how many tuples wait there at the start.
+        idle_waiting: ordered unions wait for the next tuple of an empty input (BZ §4.1).
+        keep: every response time is kept.
+    """
+
+    seed: int = 0
+    workers: int = 1
+    train_tuples: int = ALL
+    train_fraction: float = 1.0
+    train_cost_s: float = inf
+    train_bytes: float = inf
+    train_spread_s: float = inf
+    storage_s: float = 0.0
+    decision_s: float = 0.0
+    examine_s: float = 0.0
+    switch_s: float = 0.0
+    fluid: bool = False
+    learns: bool = False
+    smoothing: float = 0.175
+    window_tuples: int = 100
+    foresight: bool = False
+    tuple_costs: Mapping[str, Floats] = field(default_factory=dict)
+    fates: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    selectivities: Mapping[str, Floats] = field(default_factory=dict)
+    interval_s: float = inf
+    preloaded: Mapping[str, int] = field(default_factory=dict)
+    idle_waiting: bool = False
+    keep: bool = False
+
+    def __post_init__(self) -> None:
+        for key in ("workers", "train_tuples", "window_tuples"):
+            self._check(key, getattr(self, key) >= 1, "1 or more")
+        self._check("train_fraction", 0 < self.train_fraction <= 1, "above 0 and at most 1")
+        self._check("smoothing", 0 <= self.smoothing <= 1, "between 0 and 1")
+        for key in ("train_cost_s", "train_bytes", "interval_s"):
+            self._check(key, getattr(self, key) > 0, "above 0")
+        for key in ("storage_s", "decision_s", "examine_s", "switch_s", "train_spread_s"):
+            self._check(key, getattr(self, key) >= 0, "0 or more")
+
+    def _check(self, key: str, holds: bool, expected: str) -> None:
+        if not holds:
+            value = getattr(self, key)
+            raise ConfigRefused(path="simulation", key=key, value=value, expected=expected)

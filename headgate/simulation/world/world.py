@@ -1,0 +1,355 @@
+"""The world in virtual time, as arrays: what the compiled kernel reads and writes.
+
+One record array a kind of thing; whoever holds the arrays can look at them with NumPy.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headgate.model.arrays import Floats, Ints
+from headgate.model.unit_table import UNIT, UnitTable
+
+Records = NDArray[np.void]
+Counts = NDArray[np.int32]
+
+NONE = -1
+
+DONE, UNTIL, GROW, MORE, DECIDE = range(5)
+"""Why the loop returned: nothing is left; the instant has come; an array is too small; it has run
+for a while; a decision is due that Python makes."""
+
+SELECT, JOIN, AGGREGATE = 0, 1, 2
+"""What a stage does: lets a tuple pass or not, matches it, or takes it into a pane."""
+
+SETTINGS = np.dtype(
+    [
+        ("seed", np.int64),
+        ("train_tuples", np.int64),
+        ("train_fraction", np.float64),
+        ("train_cost_s", np.float64),
+        ("train_bytes", np.float64),
+        ("train_spread_s", np.float64),
+        ("storage_s", np.float64),  # of one access to the storage manager, paid by every call
+        ("decision_s", np.float64),  # of one decision, and of each priority computed for it
+        ("examine_s", np.float64),
+        ("switch_s", np.float64),
+        ("fluid", np.bool_),
+        ("foresight", np.bool_),
+        ("learns", np.bool_),
+        ("smoothing", np.float64),
+        ("window_tuples", np.int64),
+        ("drift_s", np.float64),  # how long an interval of the drifting selectivities lasts
+        ("shed_s", np.float64),  # how long an epoch of the shedder lasts
+        ("idle_waiting", np.bool_),
+        ("sample_s", np.float64),
+        ("keep", np.bool_),  # every response
+        ("merge_first", np.int64),  # the units of ordered unions, in `links`
+        ("merge_end", np.int64),
+        ("plain", np.bool_),  # see `plain`
+    ],
+    align=True,
+)
+
+CLOCK = np.dtype(
+    [
+        ("now_s", np.float64),
+        ("next_arrival", np.int64),
+        ("free", np.int64),  # first free entry of the pool
+        ("entries", np.int64),  # entries in use
+        ("forget_at", np.int64),  # so many in use, windows are looked through; 0 where needless
+        ("changed", np.int64),  # units in `changed`
+        ("calls", np.int64),
+        ("box_calls", np.int64),
+        ("decisions", np.int64),
+        ("examined", np.int64),
+        ("overhead_s", np.float64),
+        ("storage_s", np.float64),
+        ("scheduler_s", np.float64),
+        ("busy_s", np.float64),
+        ("outputs", np.int64),
+        ("kept", np.int64),
+        ("pending", np.int64),
+        ("pending_max", np.int64),
+        ("pending_area", np.float64),  # tuples × seconds until `met_at_s`
+        ("met_at_s", np.float64),
+        ("bytes", np.float64),
+        ("bytes_max", np.float64),
+        ("bytes_area", np.float64),  # bytes × seconds, of tuples that have left their queue
+        ("shared", np.int64),  # tuples in memory, one that several hold counted once
+        ("shared_max", np.int64),
+        ("shared_area", np.float64),  # tuples × seconds until `met_at_s`
+        ("shed", np.int64),
+        ("figures", np.int64),
+        ("last", np.int64),  # the unit of the last call
+        ("leaving", np.int64),  # results on the stack that are not counted yet; see `plain`
+        ("chosen", np.int64),  # a unit that was picked when there was no room to run it
+        ("chosen_tuples", np.int64),
+        ("chosen_s", np.float64),
+    ],
+    align=True,
+)
+
+QUEUE = np.dtype(  # what every call changes stands together, in the first cache line
+    [
+        ("source", np.int32),  # where the arrivals of its stream begin
+        ("first_stage", np.int32),
+        ("stages", np.int32),
+        ("active", np.bool_),
+        ("running", np.bool_),
+        ("touched", np.bool_),
+        ("line", np.bool_),  # a plain line of selections: the fast way
+        ("cursor", np.int64),
+        ("arrived_sum_s", np.float64),
+        ("tuples_in", np.int64),
+        ("busy_s", np.float64),
+        ("pending_max", np.int64),
+        ("pending_area", np.float64),
+        ("stream", np.int64),  # the one stream it reads through a cursor, or NONE
+        ("head", np.int64),  # else, a list of entries
+        ("tail", np.int64),
+        ("meets_itself", np.bool_),  # both inputs of a join lie in one call
+        ("stale", np.bool_),  # a stage of its course has been measured anew
+        ("shed_value", np.bool_),
+        ("pane_query", np.int64),  # the query whose panes its tuples belong to, or NONE
+        ("slide_s", np.float64),
+        ("course_first", np.int64),  # its way to the outputs in `links`, for what is learned
+        ("course_end", np.int64),
+        ("luck", np.int64),  # of its first box, for drops by value
+        ("shed", np.int64),
+        ("merge_first", np.int64),  # the other inputs of an ordered union, in `links`
+        ("merge_end", np.int64),
+        ("seen_s", np.float64),  # the latest arrival that came through this queue
+    ],
+    align=True,
+)
+
+STAGE = np.dtype(
+    [
+        ("cost_s", np.float64),
+        ("selectivity", np.float64),
+        ("below", np.uint64),  # a tuple passes whose draw lies below; see `luck`
+        ("luck", np.int64),
+        ("query_first", np.int32),
+        ("query_end", np.int32),
+        ("fill_first", np.int32),
+        ("fill_end", np.int32),
+        ("kind", np.int64),
+        ("box", np.int64),
+        ("side", np.int64),
+        ("parent", np.int64),
+        ("child", np.int64),  # first of its children and next of its siblings, or NONE
+        ("sibling", np.int64),
+        ("drift", np.int64),
+        ("costs", np.int64),  # where the costs of single tuples begin, or NONE
+        ("fates", np.int64),  # where their outcomes begin, or NONE
+        ("join", np.int64),
+        ("most_in", np.float64),  # tuples that come and go at the most, for one of the unit
+        ("most_out", np.float64),
+    ],
+    align=True,
+)
+
+FIGURE = np.dtype(  # of a stage, as it is believed to be
+    [
+        ("cost_s", np.float64),
+        ("selectivity", np.float64),
+        ("tuples_in", np.int64),
+        ("tuples_out", np.float64),
+        ("more_s", np.float64),  # what its tuples cost beyond `cost_s`
+        ("fresh", np.bool_),  # measured anew in the present call
+        ("unit_first", np.int64),  # the units whose course passes here
+        ("unit_end", np.int64),
+    ],
+    align=True,
+)
+
+ENTRY = np.dtype(
+    [
+        ("next", np.int64),
+        ("arrived_at_s", np.float64),
+        ("ideal_at_s", np.float64),  # when it would be here with nobody else about
+        ("queued_at_s", np.float64),
+        ("number", np.int64),  # what its luck hangs on
+        ("mass", np.float64),
+        ("target", np.int64),
+        ("owner", np.int64),  # the entry that counts who still holds this tuple, or −2 − number
+        ("holders", np.int64),
+    ],
+    align=True,
+)
+
+WINDOW = np.dtype(
+    [
+        ("window_s", np.float64),
+        ("left_head", np.int64),
+        ("left_tail", np.int64),
+        ("left", np.int64),
+        ("right_head", np.int64),
+        ("right_tail", np.int64),
+        ("right", np.int64),
+        ("left_in_order", np.bool_),  # whether tuples come in the order of their arrival
+        ("right_in_order", np.bool_),
+    ],
+    align=True,
+)
+
+STREAM = np.dtype(
+    [
+        ("first", np.int64),  # its arrivals begin here
+        ("arrived", np.int64),
+        ("reader_first", np.int64),
+        ("reader_end", np.int64),
+    ],
+    align=True,
+)
+
+RESULT = np.dtype(
+    [
+        ("ideal_s", np.float64),
+        ("since_s", np.float64),  # it takes tuples that arrived later; ∞ while it is absent
+        ("row", np.int32),  # of the histograms
+        ("query_class", np.int32),
+        ("outputs", np.int64),
+        ("mass", np.float64),
+        ("response_sum", np.float64),
+        ("response_squares", np.float64),
+        ("response_max", np.float64),
+        ("slowdown_sum", np.float64),
+        ("slowdown_squares", np.float64),
+        ("slowdown_max", np.float64),
+        ("qos_sum", np.float64),
+        ("qos_first", np.int64),
+        ("qos_end", np.int64),
+        ("stale_s", np.float64),
+        ("stale_until_s", np.float64),
+        ("tardy_sum", np.float64),
+        ("tardy_max", np.float64),
+        ("instants", np.int64),
+        ("late", np.int64),
+        ("slide_s", np.float64),
+        ("range_s", np.float64),
+        ("pane_first", np.int64),  # its windows in `late_s`
+        ("pane_end", np.int64),
+    ],
+    align=True,
+)
+
+WORKER = np.dtype(
+    [
+        ("unit", np.int64),
+        ("ends_at_s", np.float64),
+        ("ended_at_s", np.float64),
+        ("call", np.int64),
+        ("head", np.int64),  # what the call has made, delivered at its end
+        ("tail", np.int64),
+        ("tuples", np.int64),
+        ("arrived_sum_s", np.float64),
+        ("mass", np.float64),
+        ("taken", np.int64),  # first of its tuples: an entry, or a place in the stream
+        ("stored", np.int64),  # new tuples in the windows of joins
+        ("known_s", np.float64),
+        ("known_outputs", np.float64),
+    ],
+    align=True,
+)
+
+SAMPLE = np.dtype(
+    [
+        ("seen", np.bool_),
+        ("pending", np.float64),
+        ("bytes", np.float64),
+        ("outputs", np.int64),
+        ("response_sum", np.float64),
+        ("slowdown_sum", np.float64),
+        ("qos_sum", np.float64),
+    ],
+    align=True,
+)
+
+
+FIELDS = {
+    "settings": (SETTINGS, 1),
+    "clock": (CLOCK, 1),
+    "table": (UNIT, 1),
+    "queues": (QUEUE, 1),
+    "stages": (STAGE, 1),
+    "figures": (FIGURE, 1),
+    "pool": (ENTRY, 1),
+    "windows": (WINDOW, 1),
+    "streams": (STREAM, 1),
+    "results": (RESULT, 1),
+    "workers": (WORKER, 1),
+    "samples": (SAMPLE, 1),
+    "class_pending": (np.int64, 1),
+    "class_samples": (np.int64, 2),
+    "links": (np.int64, 1),  # readers of streams, fills and queries of stages, courses of units
+    "changed": (np.int64, 1),
+    "arrivals": (np.float64, 1),
+    "order": (np.int32, 1),  # streams in the order of all arrivals
+    "order_at_s": (np.float64, 1),
+    "holders": (np.int32, 1),  # how many still hold a source tuple
+    "late_s": (np.float64, 1),  # how late each window is, by what is known of its tuples
+    "floats": (np.float64, 1),  # costs and fates of single tuples, QoS points
+    "drift": (np.float64, 2),
+    "shed": (np.float64, 2),
+    "response_bins": (np.int32, 2),
+    "slowdown_bins": (np.int32, 2),
+    "kept": (np.float64, 1),  # (query, arrived, departed) of every output, if asked for
+    "stack": (ENTRY, 1),
+}
+"""Every array of a world, its items and its dimensions."""
+
+WORDS = 3
+"""Words a field has at `World.address`: where it is, and its length in one or two dimensions."""
+
+
+@dataclass
+class World:
+    """Everything the kernel knows; its functions see the same names.
+
+    Its arrays stay in their places: one that must grow makes a new world (`dataclasses.replace`).
+    """
+
+    settings: Records
+    clock: Records
+    table: UnitTable
+    queues: Records
+    stages: Records
+    figures: Records
+    pool: Records
+    windows: Records
+    streams: Records
+    results: Records
+    workers: Records
+    samples: Records
+    class_pending: Ints
+    class_samples: Ints
+    links: Ints
+    changed: Ints
+    arrivals: Floats
+    order: Counts
+    order_at_s: Floats
+    holders: Counts
+    late_s: Floats
+    floats: Floats
+    drift: Floats
+    shed: Floats
+    response_bins: Counts
+    slowdown_bins: Counts
+    kept: Floats
+    stack: Records
+
+    def __post_init__(self) -> None:
+        self._words = np.zeros(WORDS * len(FIELDS), dtype=np.int64)
+        for number, name in enumerate(FIELDS):
+            array = getattr(self, name)
+            at = WORDS * number
+            self._words[at] = array.ctypes.data
+            self._words[at + 1 : at + 1 + array.ndim] = array.shape
+
+    @property
+    def address(self) -> int:
+        """Where compiled code finds the addresses and lengths of the arrays."""
+        return int(self._words.ctypes.data)

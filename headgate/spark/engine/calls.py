@@ -1,0 +1,229 @@
+"""Calls under way: workers run them, those that fail are tried again, all are told of."""
+
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+from uuid import uuid4
+
+import numpy as np
+from pyspark.sql import SparkSession
+
+from headgate.errors import (
+    CallTimedOut,
+    LogFull,
+    LogUnwritable,
+    ResultsHidden,
+    SinkBehind,
+    SinkUnwritable,
+    StepFailed,
+)
+from headgate.model.arrays import Floats
+from headgate.model.events import ClockTicked, Event, StepFinished, UnitDelayed, UnitFailed
+from headgate.model.network import Path
+from headgate.model.plan import BoxCall
+from headgate.spark.engine.executor import Executor
+from headgate.spark.engine.workers import Task, Turn, Workers
+from headgate.spark.jvm.errors import cause_of
+from headgate.spark.jvm.session import own_session
+from headgate.spark.output import Output
+from headgate.spark.time_limit import GRACE_S
+from headgate.spark.work import Work
+
+log = logging.getLogger("headgate.spark")
+
+NOTHING: Floats = np.zeros(0)
+
+ATTEMPTS = 3
+PAUSE_S = 0.5
+"""A query that fails is tried again after this, then after twice this, then has failed."""
+
+
+class CallGone(ClockTicked):
+    """A call was interrupted and leaves no outcome."""
+
+
+class Queries(Protocol):
+    """What calls ask about queries by the number of their units."""
+
+    def path_of(self, unit: int) -> Path: ...
+
+    def segments_of(self, unit: int) -> list[int]: ...
+
+
+class Calls:
+    """Runs calls and tells how they went.
+
+    Args:
+        tell: takes the events, from any thread.
+        call_timeout_s: how long a call may take; its query has failed then.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        executor: Executor,
+        queries: Queries,
+        *,
+        workers: int,
+        now_s: Callable[[], float],
+        tell: Callable[[Event], None],
+        call_timeout_s: float,
+    ) -> None:
+        self._session, self._executor, self._queries = session, executor, queries
+        self._now_s, self._tell, self._call_timeout_s = now_s, tell, call_timeout_s
+        self._tag = f"headgate-{uuid4().hex}"
+        self._workers = Workers(workers, self._run, self._tag)
+        self._sessions = threading.local()
+        self._under_way: dict[int, BoxCall] = {}
+        self.attempts: dict[int, int] = {}
+        """How often units have failed that will be tried again."""
+        self.running = 0
+        self.stopping = self.draining = False
+
+    def start(self, call: BoxCall) -> None:
+        if self.stopping:
+            return  # what is under way is finished, nothing new begins
+        self.running += 1
+        self._under_way[call.number] = call
+        self._submit(Task(call, left=[call.units]))
+
+    def heard(self, event: Event | None) -> None:
+        """Counts calls that the scheduler hears of as no longer under way."""
+        if isinstance(event, StepFinished | CallGone):
+            self.running -= 1
+        if isinstance(event, StepFinished):
+            del self._under_way[event.call.number]
+
+    def runs_any(self, units: set[int]) -> bool:
+        """Tells whether a call of one of these units is under way."""
+        return any(units & set(call.units) for call in self._under_way.values())
+
+    def look_after(self) -> None:
+        """Cancels the jobs of a call that takes too long; abandons one that goes on even so."""
+        for turn in self._workers.running():
+            took_s = time.monotonic() - turn.since_s
+            if took_s > self._call_timeout_s and not turn.cancelled:
+                turn.cancel(self._session.sparkContext.cancelJobsWithTag)
+            elif turn.cancelled and took_s > self._call_timeout_s + GRACE_S and turn.abandon():
+                self._executor.renew(self._queries.path_of(unit) for unit in turn.units)
+                self._workers.replace(turn)
+                self._settle(turn, [CallTimedOut(limit_s=self._call_timeout_s)] * len(turn.units))
+
+    def close(self, patience_s: float) -> None:
+        """Waits for calls under way; interrupts those that take longer."""
+        context = self._session.sparkContext
+        alarm = threading.Timer(patience_s, context.cancelJobsWithTag, (self._tag,))
+        alarm.start()
+        self._workers.close(patience_s + GRACE_S)
+        alarm.cancel()
+
+    def _submit(self, task: Task) -> None:
+        self._workers.submit(Turn(task, task.left.pop(0), self._call_timeout_s))
+
+    def _run(self, turn: Turn) -> None:
+        """A worker's turn: evaluates and commits, tells how it went."""
+        began_s, call = time.perf_counter(), turn.task.call
+        paths = tuple(self._queries.path_of(unit) for unit in turn.units)
+        chosen = dict(call.orders)
+        orders = {
+            path.query.name: chosen[unit]
+            for unit, path in zip(turn.units, paths, strict=True)
+            if unit in chosen
+        }
+        work = Work(paths, call.first_train, call.end_train, call.tuples, call.lane, orders)
+        lane = ""
+        try:
+            outputs, lane = self._executor.run(self._worker_session(turn.tag), work, turn)
+        except Exception as error:  # nothing was committed
+            outputs = [CallTimedOut(limit_s=turn.limit_s) if turn.cancelled else error] * len(paths)
+        if not turn.end():
+            return  # abandoned, and settled
+        turn.task.lane = lane or turn.task.lane
+        turn.task.seconds += time.perf_counter() - began_s
+        turn.task.committed_at_s = self._now_s()
+        if not self.stopping:
+            turn.task.samples += self._executor.sampled(turn.units, work)
+        self._settle(turn, outputs)
+
+    def _settle(self, turn: Turn, outputs: Sequence[Output | Exception]) -> None:
+        """Takes in what a turn made; lets units that together took too long run each alone."""
+        task = turn.task
+        if len(outputs) > 1 and all(isinstance(each, CallTimedOut) for each in outputs):
+            task.left += [(unit,) for unit in turn.units]
+        else:
+            task.outcomes.update(zip(turn.units, outputs, strict=True))
+        if task.left and not self.stopping:
+            self._submit(task)
+        else:
+            self._finish(task)
+
+    def _finish(self, task: Task) -> None:
+        call, committed_at_s = task.call, task.committed_at_s or self._now_s()
+        stopped = CallTimedOut(limit_s=self._call_timeout_s)
+        outputs = [task.outcomes.get(unit, stopped) for unit in call.units]
+        failed = [
+            (unit, output)
+            for unit, output in zip(call.units, outputs, strict=True)
+            if isinstance(output, Exception)
+        ]
+        if failed and self.stopping:  # interrupted, perhaps: the next start runs it
+            self._tell(CallGone(self._now_s()))
+            return
+        for unit, output in failed:
+            self._fail(call, unit, output)
+        ends = [self._queries.path_of(unit).into is None for unit in call.units]
+        responses = tuple(
+            committed_at_s - output.arrived_at_s if isinstance(output, Output) and end else NOTHING
+            for output, end in zip(outputs, ends, strict=True)
+        )
+        outs = tuple(
+            output.table.num_rows if isinstance(output, Output) else 0 for output in outputs
+        )
+        instants = tuple(each.instants if isinstance(each, Output) else 0 for each in outputs)
+        self._tell(
+            StepFinished(
+                self._now_s(), call, task.seconds, outs, responses,
+                failed=tuple(unit for unit, _ in failed), lane=task.lane,
+                instants=() if instants == outs else instants, samples=tuple(task.samples),
+            )
+        )  # fmt: skip
+        for unit in set(call.units).difference(unit for unit, _ in failed):
+            self.attempts.pop(unit, None)
+
+    def _fail(self, call: BoxCall, unit: int, error: Exception) -> None:
+        """Has a unit tried again later or, after the last attempt, no more."""
+        path = self._queries.path_of(unit)
+        attempts = self.attempts[unit] = self.attempts.get(unit, 0) + 1
+        failure = StepFailed(
+            query=path.query.name,
+            stream=path.stream,
+            trains=(call.first_train, call.end_train - 1),
+            attempts=attempts,
+            cause=cause_of(error),
+            **({"fix": error.fix} if isinstance(error, SinkBehind | SinkUnwritable) else {}),
+        )
+        # A journal or log that cannot be written, on a full disk say, is nobody's own failure.
+        of_journal = isinstance(error, sqlite3.OperationalError | LogUnwritable)
+        waits = (of_journal or isinstance(error, ResultsHidden)) and not self.draining
+        waits |= isinstance(error, LogFull)
+        if waits or (attempts < ATTEMPTS and not isinstance(error, CallTimedOut)):
+            level = logging.WARNING if of_journal and attempts == 1 else logging.INFO
+            log.log(level, "%s", failure)
+            until_s = self._now_s() + PAUSE_S * 2 ** min(attempts - 1, ATTEMPTS)
+            self._tell(UnitDelayed(self._now_s(), unit, until_s, failure))
+        else:
+            del self.attempts[unit]
+            log.warning("%s", failure)
+            for each in self._queries.segments_of(unit):
+                self._tell(UnitFailed(self._now_s(), each, call, failure))
+
+    def _worker_session(self, tag: str) -> SparkSession:
+        if not hasattr(self._sessions, "own"):
+            self._sessions.own = own_session(self._session)
+            for each in (self._tag, tag):
+                self._session.sparkContext.addJobTag(each)
+        session: SparkSession = self._sessions.own
+        return session

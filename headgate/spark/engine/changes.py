@@ -1,0 +1,258 @@
+"""Streams and queries come and go while an engine runs."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from pyspark.sql.types import StructType
+
+from headgate.model.events import Event, NetworkChanged, QueryStopped, TrainArrived
+from headgate.model.network import Network, Path
+from headgate.model.query import QueryStatistics
+from headgate.spark.engine.calls import Calls
+from headgate.spark.engine.executor import Executor
+from headgate.spark.engine.members import Members
+from headgate.spark.engine.recovery import refuse_old_results, resumed
+from headgate.spark.engine.warm_up import Rehearsal
+from headgate.spark.event_time.store import Store
+from headgate.spark.log.cursors import Cursors
+from headgate.spark.log.journal import Journal, Train
+from headgate.spark.sinks.derived_streams import DerivedStreams
+from headgate.spark.sinks.files import FileSink
+from headgate.spark.sources.ingest import Intake
+
+
+class Changes:
+    """Brings what comes and goes to everybody: store, journal, executor and, last, the scheduler.
+
+    Args:
+        sink_of: makes the sink of a query's last path.
+        arrival_of: gives the event of trains of a stream, by its number.
+        arrived: takes trains of a stream, by its number.
+        passed_on: takes trains of a timeline, by its name.
+        tell: takes events for the scheduler, from any thread.
+    """
+
+    def __init__(
+        self,
+        members: Members,
+        journal: Journal,
+        store: Store,
+        executor: Executor,
+        derived: DerivedStreams,
+        rehearsal: Rehearsal,
+        intake: Intake,
+        calls: Calls,
+        sinks: dict[str, FileSink],
+        *,
+        sink_of: Callable[[Path], FileSink],
+        arrival_of: Callable[[int, Sequence[Train]], TrainArrived],
+        arrived: Callable[..., None],
+        passed_on: Callable[..., None],
+        tell: Callable[[Event], None],
+        now_s: Callable[[], float],
+    ) -> None:
+        self._members, self._journal, self._store = members, journal, store
+        self._executor, self._derived = executor, derived
+        self._rehearsal, self._intake = rehearsal, intake
+        self._calls, self._sinks, self._sink_of = calls, sinks, sink_of
+        self._arrival_of, self._arrived, self._passed_on = arrival_of, arrived, passed_on
+        self._tell, self._now_s = tell, now_s
+        self.forgetting, self._coming = threading.Lock(), 0
+        """Queries that have a place in the log of which the scheduler has not heard yet."""
+        self._heard: Event | None = None
+        self.unplanned: set[int] = set()
+        """Units that were stopped, and of which the scheduler has heard."""
+        self._dropping: dict[int, threading.Event] = {}
+
+    @property
+    def query_is_coming(self) -> bool:
+        """Whether one begins with the oldest train and the scheduler does not know it yet."""
+        return self._coming > 0
+
+    def add_stream(self, network: Network, number: int, schema: StructType) -> None:
+        """Takes in a stream of a network: one more, or one that was dropped and comes back."""
+        stream = network.streams[number]
+        self._journal.remember_stream(stream.name, schema.simpleString())
+        store = self._store
+        store.schemas[stream.name] = schema
+        new = not self.has_stream(number)
+        stream_log = store.logs.get(stream.name) or store.log_of(stream)
+        begin = self._intake.opened(number, stream, stream_log)
+        store.logs[stream.name] = stream_log
+        trains = self._journal.trains(stream.name) if new else []
+        first = trains[0].number if trains else stream_log.next_number
+        self._change(network, {}, {number: first} if new else {}, {})
+        if trains:
+            self._arrived(number, *trains)
+        begin()
+
+    def has_stream(self, number: int) -> bool:
+        """Tells whether a stream has a number here, even one whose source could not begin."""
+        return number < len(self._members.streams)
+
+    def drop_stream(self, name: str) -> None:
+        """Asks a stream's source no more; its log stays, as long as retention says."""
+        self._intake.drop(name)
+
+    def add_query(
+        self,
+        network: Network,
+        units: Sequence[int],
+        budget_s: float,
+        schemas: Mapping[str, StructType],
+    ) -> None:
+        """Takes in a query, the units of a network that has it; measures it alone first.
+
+        Args:
+            schemas: what tuples of derived streams look like.
+        """
+        paths = [network.paths[unit] for unit in units]
+        self.refuse_old_results(paths[-1:])
+        # In their order: a timeline comes after the streams that it is of.
+        opened = [
+            number
+            for number, stream in enumerate(network.streams)
+            if stream.is_derived
+            and stream.name in {name for path in paths for name in (path.stream, path.into)}
+            and not self._store.has(stream.name)
+        ]
+        try:
+            for number in opened:
+                stream = network.streams[number]
+                if not stream.of:
+                    self._store.schemas[stream.name] = schemas[stream.name]
+                self._store.open(stream, partial(self._passed_on, stream.name))
+            sink = self._sink_of(paths[-1])
+            self._sinks[paths[-1].query.name] = sink
+            known: dict[str, QueryStatistics] = {}
+            for path in paths if budget_s else ():
+                known |= self._rehearsal.of_one(path, budget_s / len(paths))
+            with self.forgetting:
+                named = zip(units, paths, strict=True)
+                cursors = {
+                    unit: resumed(path, network, self._journal, self._store) for unit, path in named
+                }
+                self._coming += 1
+        except BaseException:
+            # The scheduler has not heard of it: the next that comes gets the same numbers.
+            for number in opened:
+                self._store.close(network.streams[number].name)
+            raise
+        sink.resume()
+        self._store.keep_for(paths[-1])
+        names = {number: network.streams[number].name for number in opened}
+        new = {
+            number: self._store.first_train(name)
+            for number, name in names.items()
+            if not self.has_stream(number)
+        }
+        # Before the scheduler knows who fills them, and more come.
+        kept = {number: self._journal.trains(name) for number, name in names.items()}
+        self._change(network, cursors, new, known)
+        for number, name in names.items():
+            if name in self._store.timelines:
+                self._store.timelines[name].speak()
+            elif kept[number]:
+                self._arrived(number, *kept[number])
+        self._derived.catch_up()
+
+    def reclassify(self, network: Network) -> None:
+        """Take in that producers have other readers, and so perhaps another class."""
+        self._change(network, {}, {}, {})
+
+    def refuse_old_results(self, paths: Sequence[Path]) -> None:
+        """Refuses queries whose results would mix with those of one that was dropped, or is away
+        and had another text.
+        """
+        refuse_old_results(self._journal, paths)
+        cursors = Cursors(self._journal)
+        for path in paths:
+            cursors.refuse_other_text(path.query.name, path.query.sql)
+
+    def drop_query(self, unit: int) -> threading.Event:
+        """Forgets a query once its last call has ended; gives what tells when that is."""
+        gone = threading.Event()
+        self._dropping[unit] = gone
+        self.stop_query(unit)
+        return gone
+
+    def stop_query(self, unit: int) -> None:
+        """Has a query run no more; the next start resumes it."""
+        for each in self._members.segments_of(unit) if unit >= 0 else ():
+            self._tell(QueryStopped(self._now_s(), each))
+
+    def heard(self, event: Event | None) -> None:
+        """Hears what the scheduler is told next: what it was told before, it has planned with."""
+        if isinstance(self._heard, NetworkChanged) and self._heard.cursors:
+            with self.forgetting:
+                self._coming -= 1
+        self._heard = event
+        if isinstance(event, QueryStopped):
+            self.unplanned.add(event.unit)
+        if isinstance(event, NetworkChanged):
+            self.unplanned -= set(event.cursors)  # who had the number was perhaps stopped twice
+
+    def settle_drops(self) -> None:
+        """Forgets dropped queries that the scheduler has heard of and no call runs."""
+        for unit in self.unplanned & self._dropping.keys():
+            segments = set(self._members.segments_of(unit))
+            if not self._calls.runs_any(segments):
+                self._forget(unit, segments)
+
+    def _forget(self, unit: int, segments: set[int]) -> None:
+        path = self._members.path_of(unit)
+        name = path.query.name
+        self._executor.commits.promises.forget(name)
+        Cursors(self._journal).forget(name)
+        self._executor.forget(name)
+        self._sinks[name].close()
+        if path.stateful is not None:
+            self._store.timelines[path.stream].forget(name)
+        self._members.dropped |= segments
+        for each in segments:
+            if (stream := self._members.path_of(each).into) is not None:
+                with self.forgetting:
+                    self._store.remove(stream)
+                self._derived.forget(stream)
+        for each in segments:
+            self._calls.attempts.pop(each, None)
+        self.unplanned.discard(unit)
+        self._dropping.pop(unit).set()
+
+    def _change(
+        self,
+        network: Network,
+        cursors: Mapping[int, int],
+        first_trains: Mapping[int, int],
+        known: Mapping[str, QueryStatistics],
+    ) -> None:
+        members = self._members
+        for path in members.replaced(network, cursors):
+            self._sinks.pop(path.query.name, None)
+            self._rehearsal.alone_s.pop(path.known_as, None)
+        members.change(network, cursors)
+        self.unplanned -= set(cursors)
+        self._derived.connect(members.alive)
+        self._executor.arrange(members.alive, self._rehearsal.is_costly)
+        groups = tuple(self._executor.group_numbers(members.paths))
+        self._tell(
+            NetworkChanged(
+                self._now_s(), network, cursors, first_trains, known, groups,
+                self._kept_from(cursors),
+            )
+        )  # fmt: skip
+
+    def _kept_from(self, cursors: Mapping[int, int]) -> dict[int, TrainArrived]:
+        """Gives, by stream, the trains in the log from where the first of some units begins."""
+        network = self._members.network
+        begins: dict[str, int] = {}
+        for unit, train in cursors.items():
+            stream = network.paths[unit].stream
+            begins[stream] = min(train, begins.get(stream, train))
+        kept = {
+            stream: [each for each in self._journal.trains(stream) if each.number >= first]
+            for stream, first in begins.items()
+        }
+        numbers = {stream: network.stream_number(stream) for stream in kept}
+        return {numbers[s]: self._arrival_of(numbers[s], kept[s]) for s in kept if kept[s]}

@@ -1,0 +1,119 @@
+"""Samples of queries that run: their conditions, evaluated one by one over a few tuples (E17)."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from headgate.model.events import ConditionSample
+from headgate.model.network import Path
+from headgate.spark.jvm.lane.plan_runner import DriverLane, PlanRunner
+from headgate.spark.jvm.query.plans import Parts
+
+log = logging.getLogger("headgate.spark")
+
+MOST_ROWS = 256
+"""Tuples that a sample has at the most."""
+
+FIRST_SAMPLE, SAMPLE_EVERY, PAUSE_S = 256, 100_000, 1.0
+"""A query is sampled after so many tuples, then at twice as many and so on, at last whenever so
+many have passed; all queries together at most once in so many seconds."""
+
+
+class TooFewRows(Exception):
+    """No tuple of a sample reaches a condition that may fail."""
+
+
+class ConditionSampler:
+    """Evaluates the conditions of queries from time to time.
+
+    Args:
+        driver: where conditions are evaluated.
+        parts_of: returns the parts of a query, as it is written.
+        now_s: returns the time.
+    """
+
+    def __init__(
+        self,
+        driver: DriverLane,
+        parts_of: Callable[[Path], Parts],
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._driver, self._parts_of, self._now_s = driver, parts_of, now_s
+        self._seen: dict[str, int] = {}
+        self._due: dict[str, int] = {}
+        self._code: dict[str, list[PlanRunner]] = {}
+        self._next_s = 0.0
+        self._lock = threading.Lock()
+
+    def sample(
+        self, unit: int, path: Path, tuples: int, rows: Callable[[], pa.Table]
+    ) -> ConditionSample | None:
+        """Return a sample of a query if one is due.
+
+        Args:
+            tuples: how many the query has processed since it was last asked for.
+            rows: returns some of them.
+        """
+        name = path.query.name
+        with self._lock:
+            seen = self._seen[name] = self._seen.get(name, 0) + tuples
+            if seen < self._due.get(name, FIRST_SAMPLE) or self._now_s() < self._next_s:
+                return None
+            self._due[name] = seen + min(seen, SAMPLE_EVERY)
+            try:
+                return self._evaluate(unit, path, rows().slice(0, MOST_ROWS))
+            except Exception as error:  # no query may fail for the sake of a sample
+                log.debug("conditions of query '%s' are not measured: %s", name, error)
+                self._due[name] = seen + SAMPLE_EVERY
+                return None
+            finally:
+                self._next_s = self._now_s() + PAUSE_S
+
+    def forget(self, query: str) -> None:
+        """Forget a query that was dropped."""
+        with self._lock:
+            for by_query in (self._seen, self._due, self._code):
+                by_query.pop(query, None)
+
+    def _evaluate(self, unit: int, path: Path, rows: pa.Table) -> ConditionSample:
+        """Evaluate every condition alone, and one that is always true: what any of them costs.
+
+        A condition that may fail sees the rows that it would see as it is written.
+        """
+        name = path.query.name
+        if name not in self._code:
+            parts = self._parts_of(path)
+            places = [None, *range(len(path.conditions))]
+            self._code[name] = [self._driver.prepare(parts.condition(at)) for at in places]
+        stream = path.stream
+        empty_s = _timed(self._code[name][0], stream, rows)[1] / rows.num_rows
+        tuples, passed, seconds = [], [], []
+        reached, guarded = rows, not all(part.never_fails for part in path.conditions)
+        for condition, code in zip(path.conditions, self._code[name][1:], strict=True):
+            sampled = rows if condition.never_fails else reached
+            if not sampled.num_rows:
+                raise TooFewRows(condition.text)
+            holds, taken_s = _timed(code, stream, sampled)
+            tuples.append(sampled.num_rows)
+            passed.append(int(holds.sum()))
+            seconds.append(max(taken_s - empty_s * sampled.num_rows, 0.0))
+            if guarded:
+                kept = holds if sampled is reached else _timed(code, stream, reached)[0]
+                reached = reached.filter(pa.array(kept))
+        return ConditionSample(unit, tuple(tuples), tuple(passed), tuple(seconds))
+
+
+def _timed(code: PlanRunner, stream: str, rows: pa.Table) -> tuple[NDArray[np.bool_], float]:
+    """Return the rows that a condition holds for, and the seconds that this takes at best."""
+    times_s = []
+    for _ in range(3):
+        began_s = time.perf_counter()
+        column: Any = code({stream: rows})["holds"]
+        times_s.append(time.perf_counter() - began_s)
+    return column.fill_null(False).to_numpy(), min(times_s)

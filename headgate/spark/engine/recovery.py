@@ -1,0 +1,138 @@
+"""At a start: finish the steps that were begun, clear away what never was, go on from there."""
+
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path as File
+
+from pyspark.sql import SparkSession
+
+from headgate.errors import RecoveryRefused
+from headgate.model.network import REST, Network, Path
+from headgate.spark.event_time.store import Store
+from headgate.spark.jvm.time_zone import SESSION_ZONE, same_zone, zone_of
+from headgate.spark.log.cursors import Cursors
+from headgate.spark.log.cut_cursors import CutCursors
+from headgate.spark.log.files import HIDDEN, put, remove
+from headgate.spark.log.journal import Journal
+from headgate.spark.sinks.files import FileSink
+
+log = logging.getLogger("headgate.spark")
+
+
+def refuse_other_zone(session: SparkSession, journal: Journal, state: File) -> None:
+    """Record the session's time zone at the first start, and refuse another at a later one.
+
+    Raises:
+        RecoveryRefused: names both zones; results of the two would not go together.
+    """
+    zone = zone_of(session)
+    first_zone = journal.remember_zone(zone)
+    if first_zone != zone and not same_zone(session, first_zone, zone):
+        raise RecoveryRefused(
+            subject=f"state directory {state}",
+            expected=f"the time zone in which its queries began, {first_zone}",
+            found=f"a Spark session in {zone}",
+            fix=f"set {SESSION_ZONE} to {first_zone}, in the session that you pass in or under"
+            " spark.config of the pipeline file, or begin with a new state directory",
+        )
+
+
+def recover(
+    journal: Journal,
+    sinks: Iterable[FileSink],
+    reached: Callable[[str], None] = lambda point: None,
+) -> int:
+    """Gives every result of a journalled step its final name; gives how many were left undone.
+
+    Args:
+        reached: called at every point where a crash must lose nothing; a test raises there.
+    """
+    undone = 0
+    for temporary, final in journal.unconfirmed():
+        if temporary.exists():
+            _finish(temporary, final)
+            undone += 1
+        elif not final.exists():
+            raise RecoveryRefused(
+                subject=f"results {final}",
+                expected="the file of a journalled step, under its temporary or final name",
+                found="neither",
+                fix="restore the results folder from a copy, or begin with a new state directory",
+            )
+        reached("result recovered")
+    journal.confirm_all()
+    for sink in sinks:
+        hidden = sink.folder / HIDDEN
+        for path in hidden.iterdir() if hidden.is_dir() else ():
+            with suppress(OSError):  # read-only, say: it is in nobody's way
+                remove(path)
+    return undone
+
+
+def _finish(temporary: File, final: File) -> None:
+    try:
+        put(temporary, final)
+    except OSError as error:
+        raise RecoveryRefused(
+            subject=f"results {final}",
+            expected="a directory in which the rename of a journalled step can be finished",
+            found=error.strerror or str(error),
+            fix=f"make {final.parent} writable, with room on its disk, and start again",
+        ) from error
+
+
+def resumed(path: Path, network: Network, journal: Journal, store: Store) -> int:
+    """Gives the train a unit goes on at, and tells of what its query has missed."""
+    query = path.query
+    _fit_cut(path, network, journal, store)
+    timeline = store.timelines.get(path.stream)
+    sources = (path.stream,) if timeline is None else timeline.streams
+    cursor = Cursors(journal).remember(query.name, query.sql, path.stream, sources)
+    if cursor.missed:
+        log.warning(
+            "query '%s' was away too long: retention has dropped %s tuples of stream '%s' that"
+            " it has not seen; it goes on with train %s",
+            query.name, cursor.missed, path.stream, cursor.train,
+        )  # fmt: skip
+    return cursor.train
+
+
+def _fit_cut(path: Path, network: Network, journal: Journal, store: Store) -> None:
+    """Have a query go on cut, or as one, that was not so when it ran last."""
+    cuts, name = CutCursors(journal), path.query.name
+    if path.first_of is not None:
+        query = next(each.query for each in network.paths if each.query.name == path.first_of)
+        Cursors(journal).refuse_other_text(query.name, query.sql)
+        if not cuts.cut(query.name, path.query.sql):
+            cuts.rejoin(query.name)
+            store.reopen(query.name + REST)
+            cuts.cut(query.name, path.query.sql)
+    elif path.stream != name + REST and cuts.is_cut(name):
+        cuts.rejoin(name)
+        store.remove(name + REST)
+
+
+def refuse_old_results(journal: Journal, paths: Iterable[Path]) -> None:
+    """Refuses a query that is new, or was dropped, and whose results folder has files.
+
+    It begins with the oldest train that is kept, so its results would stand beside others of the
+    same tuples, and nobody could tell them apart.
+    """
+    cursors = Cursors(journal)
+    for path in paths:
+        name, sink = path.query.name, path.query.sink
+        if not sink.has_files or cursors.knows(name) or not File(sink.path).is_dir():
+            continue
+        old = sorted(
+            each.name for each in File(sink.path).iterdir() if not each.name.startswith((".", "_"))
+        )
+        if old:
+            raise RecoveryRefused(
+                subject=f"query '{name}'",
+                expected=f"an empty results folder {sink.path} for a query that is new or was"
+                " dropped",
+                found=f"{len(old)} files there, {old[0]} the first",
+                fix="move or remove the folder, or give the query another name or `sink.path`:"
+                " its results would mix with the old ones",
+            )

@@ -1,0 +1,181 @@
+"""Where tuples are kept: logs of streams, and timelines of streams."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path as File
+from typing import Any
+
+from pyspark.sql.types import StructType
+
+from headgate.errors import RecoveryRefused
+from headgate.model.network import Path
+from headgate.model.stream import Stream
+from headgate.spark.event_time.timeline import Timeline
+from headgate.spark.log.cursors import Cursors
+from headgate.spark.log.files import remove
+from headgate.spark.log.journal import Journal
+from headgate.spark.log.late_tuples import LateTuples
+from headgate.spark.log.stream_log import StreamLog
+from headgate.spark.log.train_cache import TrainCache
+
+
+class Store:
+    """What an engine keeps, by the names of the streams, and what it takes.
+
+    Args:
+        schemas: what Spark says each stream's tuples look like.
+        train_room_bytes: gives what trains of the logs may take in memory.
+        reached: called at every point where a crash must lose nothing.
+        idle: tells of a derived stream whether its producer has read all that there is.
+    """
+
+    def __init__(
+        self,
+        state: File,
+        journal: Journal,
+        schemas: Mapping[str, StructType],
+        train_room_bytes: Callable[[], int],
+        reached: Callable[[str], None],
+        idle: Callable[[str], bool] = lambda stream: True,
+    ) -> None:
+        self._state, self._journal, self._reached, self._idle = state, journal, reached, idle
+        self._cache = TrainCache(train_room_bytes)
+        self.schemas = dict(schemas)
+        self.logs: dict[str, StreamLog] = {}
+        self.timelines: dict[str, Timeline] = {}
+        self.streams: dict[str, Stream] = {}
+        self._late: dict[str, LateTuples] = {}
+
+    @property
+    def cached_bytes(self) -> int:
+        """What trains of the logs take in memory."""
+        return self._cache.bytes
+
+    @property
+    def disk_bytes(self) -> int:
+        """What trains of the logs take on disk."""
+        return sum(each.bytes for each in list(self.logs.values()))
+
+    def open(self, stream: Stream, put: Callable[..., None]) -> None:
+        """Makes a stream's log, or the timeline of others.
+
+        Args:
+            put: takes the trains of a timeline.
+        """
+        self.streams[stream.name] = stream
+        if stream.of:
+            sources = {name: (self.streams[name], self.logs[name]) for name in stream.of}
+            timeline = Timeline(
+                stream.name, self._journal, sources, put, self._set_aside, self._idle
+            )
+            self.timelines[stream.name] = timeline
+            timeline.catch_up()
+        else:
+            self.logs[stream.name] = self.log_of(stream)
+
+    def has(self, stream: str) -> bool:
+        """Return True if a stream is open."""
+        return stream in self.logs or stream in self.timelines
+
+    def close(self, stream: str) -> None:
+        """Close a derived stream or a timeline that nobody has read yet."""
+        self.streams.pop(stream, None)
+        self.timelines.pop(stream, None)
+        self.logs.pop(stream, None)
+
+    def reopen(self, stream: str) -> None:
+        """Open the log of a stream again whose trains the journal has forgotten."""
+        self._cache.drop(stream, self._journal.next_train(stream))
+        self.logs[stream] = self.log_of(self.streams[stream])
+
+    def remove(self, stream: str) -> None:
+        """Remove a derived stream that was dropped: its log, and timelines that nobody reads."""
+        timelines = [each.name for each in self.timelines_of(stream)]
+        self._journal.forget_derived([stream, *timelines])
+        for name in (stream, *timelines):
+            self.close(name)
+        self._cache.drop(stream, self._journal.next_train(stream))
+        remove(self._state / "log" / stream)
+
+    def keep_for(self, path: Path) -> None:
+        """Has tuples kept as long as a query's windows need them."""
+        if path.stateful is not None:
+            self.timelines[path.stream].reads(path.query.name, path.stateful)
+
+    def timelines_of(self, stream: str) -> list[Timeline]:
+        """Gives the timelines that have a stream's trains."""
+        return [each for each in list(self.timelines.values()) if stream in each.streams]
+
+    def log_of(self, stream: Stream) -> StreamLog:
+        """Gives a stream's log, which is not among the others yet."""
+        self.streams[stream.name] = stream
+        schema = self.schemas[stream.name]
+        self._refuse_other(stream)
+        self._journal.remember_stream(stream.name, schema.simpleString())
+        log = StreamLog(self._state, stream.name, self._journal, schema, self._cache, self._reached)
+        if stream.late_path is not None:
+            self._late[stream.name] = LateTuples(stream.late_path, log)
+        return log
+
+    def _refuse_other(self, stream: Stream) -> None:
+        """Refuse a log that a source has filled for a stream that a query fills, and vice versa."""
+        rows = self._journal.read(
+            "SELECT DISTINCT origin IS NULL FROM trains WHERE stream = ? AND kept", (stream.name,)
+        )
+        if any(bool(by_source) == stream.is_derived for (by_source,) in rows):
+            fillers = ("a query", "a source")
+            raise RecoveryRefused(
+                subject=f"stream '{stream.name}'",
+                expected=f"a log that {fillers[not stream.is_derived]} has filled",
+                found=f"one that {fillers[stream.is_derived]} has filled",
+                fix="use a new stream name or state directory",
+            )
+
+    def _set_aside(self, stream: str, *late: Any) -> bool:
+        if stream not in self._late:
+            return True
+        done = self._late[stream].put(*late)
+        self._reached("late tuples put aside")
+        return done
+
+    def first_train(self, stream: str) -> int:
+        """Gives where a stream's kept log begins."""
+        trains = self._journal.trains(stream)
+        return trains[0].number if trains else self._journal.next_train(stream)
+
+    def spare_memory(self) -> None:
+        """Keeps no train in memory."""
+        self._cache.clear()
+
+    def drop(
+        self,
+        stream: str,
+        passed: int,
+        before_s: float,
+        first_of: str | None = None,
+        hidden: Iterable[str] = (),
+    ) -> None:
+        """Drops trains that every consumer has passed and that are old enough.
+
+        Args:
+            passed: the first train that a consumer still needs.
+            before_s: trains that arrived later stay.
+            first_of: of the hidden stream of a query that is cut, the query: nobody else reads it,
+                so it keeps nothing that the query has passed.
+            hidden: those that its consumers fill. What waits in them comes from trains that stay:
+                a query that is cut in another way, or no more, goes on with these.
+        """
+        if stream not in self.logs and stream not in self.timelines:
+            return
+        if stream in self.timelines:
+            self.timelines[stream].drop(passed, before_s)
+            return
+        for timeline in self.timelines_of(stream):
+            passed = min(passed, timeline.held(stream))
+        cursors = Cursors(self._journal)
+        for name in hidden:
+            origin = cursors.origin(name)
+            passed = passed if origin is None else min(passed, origin)
+        first = self._journal.first_younger(stream, passed, before_s)
+        if first_of is not None:
+            first = max(first, cursors.train_of(first_of) or 0)
+        self.logs[stream].drop(first)

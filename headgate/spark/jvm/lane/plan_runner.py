@@ -1,0 +1,189 @@
+"""The driver lane: Spark's own physical plan, run in the calling thread without a job."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from threading import local
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
+from headgate.spark.jvm.java_classes import java_class
+from headgate.spark.jvm.lane.failing_row import FailingRow
+from headgate.spark.jvm.lane.row_files import (
+    NoRoom,
+    folders,
+    read_rows,
+    row_files,
+    write_rows,
+)
+from headgate.spark.jvm.query.plans import Plan, struct_of
+from headgate.spark.jvm.types import arrow_schema
+
+SETTINGS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    # A broadcast is a job of its own.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.optimizeNullAwareAntiJoin": "false",
+    "spark.sql.optimizer.disableHints": "true",
+    # What is reused would be reused by later calls, over other rows.
+    "spark.sql.exchange.reuse": "false",
+    "spark.sql.execution.reuseSubquery": "false",
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+    "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
+}
+"""Settings under which plans for one partition need no exchange and no broadcast."""
+
+PARTIAL = "__hg_partial"
+"""The relation of partial aggregates, from which a plan that was split makes its results."""
+
+
+class NeedsJob(Exception):
+    """A plan cannot be run in the driver; the message names the operator that prevents it."""
+
+
+class DriverLane:
+    """Prepares plans of one application to be run in the driver.
+
+    Args:
+        session: where plans are optimized and planned; its settings are changed.
+        folder: where rows pass to the JVM while shared memory is full.
+    """
+
+    def __init__(self, session: SparkSession, folder: Path | None = None) -> None:
+        for key, value in SETTINGS.items():
+            session.conf.set(key, value)
+        self._session = session
+        self._folders = folders(folder)
+        self.enabled = True
+        """Whether plans may run here; False sends every call to a job."""
+
+    @cached_property
+    def _class(self) -> Any:
+        return java_class(self._session, "PlanRunner")
+
+    def prepare(self, plan: Plan) -> "PlanRunner":
+        """Return what runs a plan.
+
+        Raises:
+            NeedsJob: the plan reads a stored table, calls Python, or needs an exchange.
+        """
+        self._refuse_disabled()
+        java = self._class.newInstance()
+        try:
+            java.prepare(self._session._jsparkSession, plan.java)
+        except (PySparkException, Py4JError) as error:
+            raise NeedsJob(reason_of(error)) from error
+        return PlanRunner(java, plan.arrow_schema, self._folders)
+
+    def split(self, plan: Plan) -> "SplitPlan | None":
+        """Return a plan that aggregates as two, of parts and of all; None where it cannot be.
+
+        Raises:
+            NeedsJob: the plan cannot run in the driver.
+        """
+        self._refuse_disabled()
+        java = self._class.newInstance()
+        try:
+            rest = java.split(self._session._jsparkSession, plan.java)
+        except (PySparkException, Py4JError) as error:
+            raise NeedsJob(reason_of(error)) from error
+        if rest is None:
+            return None
+        schema = arrow_schema(struct_of(java.schema()))
+        partial = PlanRunner(java, schema, self._folders)
+        final = PlanRunner(rest, plan.arrow_schema, self._folders)
+        key = int(plan.plans.shared.id(java.physical()))
+        windows = tuple(map(int, java.windowPlaces().split()))
+        return SplitPlan(partial, final, windows, key)
+
+    def cancel(self, tag: str) -> None:
+        """Interrupt the call that runs under a tag, if one does."""
+        if self.enabled:
+            self._class.newInstance().cancel(tag)
+
+    def _refuse_disabled(self) -> None:
+        if not self.enabled:
+            raise NeedsJob("the driver lane is off")
+
+
+class PlanRunner:
+    """A physical plan that is run again and again over other rows; safe to use from any thread."""
+
+    def __init__(self, java: Any, schema: pa.Schema, places: list[Path]) -> None:
+        self._java, self.arrow_schema, self._folders = java, schema, places
+        lines = [line.split("\t") for line in java.reads().splitlines()]
+        self._reads = [(view, columns) for view, *columns in lines]
+        self._failed = local()
+
+    def reads(self, view: str, column: str = "") -> bool:
+        """Return True if the plan reads a relation or, where one is named, a column of it."""
+        return any(
+            name == view and (not column or column in columns) for name, columns in self._reads
+        )
+
+    def __call__(self, tables: Mapping[str, pa.Table], tag: str = "") -> pa.Table:
+        """Return the rows that the plan makes of tables, whose columns are those of the relations.
+
+        Args:
+            tag: what `DriverLane.cancel` knows the call by.
+
+        Raises:
+            PySparkException, Py4JJavaError: an expression fails on a row.
+        """
+        inputs = [tables[view].select(columns) for view, columns in self._reads]
+        for folder in self._folders[:-1]:
+            try:
+                return self._run(inputs, folder, tag)
+            except NoRoom:
+                continue
+            except Py4JJavaError as error:
+                if "No space left on device" not in str(error.java_exception.getMessage()):
+                    raise
+        return self._run(inputs, self._folders[-1], tag)
+
+    def _run(self, inputs: list[pa.Table], folder: Path, tag: str) -> pa.Table:
+        with row_files(folder, len(inputs) + 1) as (output, *names):
+            for name, table in zip(names, inputs, strict=True):
+                write_rows(name, table)
+            tag = tag or uuid4().hex
+            try:
+                rows = sum(table.num_rows for table in inputs)
+                self._java.run("\n".join([tag, str(rows), output, *names]))
+            except SPARK_ERRORS:
+                number = int(self._java.failingRow(tag))
+                row = FailingRow.of(self._reads[0][0], inputs[0], number) if number >= 0 else None
+                self._failed.row = row
+                raise
+            return read_rows(output, self.arrow_schema)
+
+    @property
+    def failing_row(self) -> FailingRow | None:
+        """The row at which this thread's last failure was; None where rows do not pass singly."""
+        row: FailingRow | None = getattr(self._failed, "row", None)
+        return row
+
+    @property
+    def explanation(self) -> str:
+        """Spark's text of the physical plan."""
+        return str(self._java.explanation())
+
+
+class SplitPlan:
+    """A plan that aggregates, as two: partial aggregates of parts of the rows, merged later.
+
+    Args:
+        windows: which partial columns are the window: each of its names has one.
+        key: the same number for plans whose partial aggregates are the same.
+    """
+
+    def __init__(
+        self, partial: PlanRunner, final: PlanRunner, windows: tuple[int, ...], key: int
+    ) -> None:
+        self.partial, self.final, self.windows, self.key = partial, final, windows, key

@@ -1,0 +1,97 @@
+"""A plan over tables of Arrow: in the driver where that can be, else as a job."""
+
+import logging
+import threading
+from collections.abc import Mapping
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from headgate.model.plan import Lane
+from headgate.spark.jvm.arrow_frames import collected, frame_of
+from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
+from headgate.spark.jvm.lane.failing_row import blamed
+from headgate.spark.jvm.lane.plan_runner import DriverLane, NeedsJob, PlanRunner, SplitPlan
+from headgate.spark.jvm.query.plans import Plan
+
+log = logging.getLogger("headgate.spark")
+
+MOST_ROWS = 200_000
+"""Rows above which a query is left to a job: that has all cores."""
+
+
+class SmallQuery:
+    """One plan, asked again and again over other rows of the same relations.
+
+    Args:
+        streams: the streams of relations, for the messages of errors.
+    """
+
+    def __init__(
+        self, plan: Plan, driver: DriverLane, streams: Mapping[str, str] | None = None
+    ) -> None:
+        self.plan, self._driver, self._streams = plan, driver, streams or {}
+        self.needs_job = False
+        """Whether the plan cannot run in the driver, as far as is known."""
+        self._runner: PlanRunner | None = None
+        self._split: SplitPlan | None = None
+        self._is_split = False
+        self._turn = threading.Lock()
+
+    @property
+    def no_rows(self) -> pa.Table:
+        """No results, of the right columns."""
+        return self.plan.arrow_schema.empty_table()
+
+    def __call__(
+        self, session: SparkSession, lane: Lane, tables: Mapping[str, pa.Table]
+    ) -> pa.Table:
+        """Return the rows that come out."""
+        small = sum(table.num_rows for table in tables.values()) <= MOST_ROWS
+        runner = self._prepared() if small and lane == "driver" else None
+        if runner is None:
+            return self._by_job(session, tables)
+        try:
+            return runner(tables)
+        except Exception as error:
+            try:
+                rows = self._by_job(session, tables)
+            except SPARK_ERRORS as again:  # a row is at fault
+                row = runner.failing_row
+                stream = "" if row is None else self._streams.get(row.view, row.view)
+                raise blamed(error, again, row, stream, None) from error
+            cause = cause_of(error)
+            log.warning("a query runs as jobs from now on, the driver lane failed: %s", cause)
+            with self._turn:
+                self._runner, self.needs_job = None, True
+            return rows
+
+    def split(self) -> SplitPlan | None:
+        """Return the plan as partial aggregates and their merger; None where it has none."""
+        with self._turn:
+            if not self._is_split and not self.needs_job:
+                try:
+                    self._split = self._driver.split(self.plan)
+                except NeedsJob as error:
+                    log.debug("a query has no panes: %s", error)
+                self._is_split = True
+            return self._split
+
+    def _prepared(self) -> PlanRunner | None:
+        with self._turn:
+            if self._runner is None and not self.needs_job:
+                try:
+                    self._runner = self._driver.prepare(self.plan)
+                except NeedsJob as error:
+                    log.debug("a query runs as jobs: %s", error)
+                    self.needs_job = True
+            return self._runner
+
+    def _by_job(self, session: SparkSession, tables: Mapping[str, pa.Table]) -> pa.Table:
+        frames = {}
+        for name, schema in self.plan.relations.items():
+            table = tables[name]
+            fields = StructType([f for f in schema.fields if f.name in table.column_names])
+            frames[name] = frame_of(session, table.select(fields.names), fields).coalesce(1)
+        return collected(self.plan.frame(session, frames))

@@ -1,0 +1,135 @@
+"""Admission: a text becomes a frame only if it is small, harmless, and analyzed in time."""
+
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import ParseException, PySparkValueError
+from pyspark.sql import DataFrame, SparkSession
+
+from headgate.errors import QueryRefused
+from headgate.model.admission import AdmissionRules
+from headgate.model.query import Query
+from headgate.spark.jvm.java_classes import java_class
+from headgate.spark.jvm.query.text_limits import refuse_text, too_deep
+
+LEVELS_PER_NESTING = 3
+"""Levels of a plan's tree for each level of brackets; chains of operators also count."""
+
+MOST_TYPE_LEVELS = 100
+"""Levels of a type's JSON that PySpark reads without exhausting Python's stack."""
+
+_FUNCTIONS = "use functions of Spark SQL, or register your own in the session that you pass in"
+_REASONS = {
+    "node": ("is not a SELECT: a query only reads",
+             "write one SELECT ... FROM a stream; change tables outside Headgate"),
+    "script": ("starts a program on the machine, which no query may do", _FUNCTIONS),
+    "hidden": ("hides the name of what it stands for", "write the name itself"),
+    "expression": ("is not an expression of Spark SQL", _FUNCTIONS),
+    "reflection": ("can call any Java method, which is off by default",
+                   f"{_FUNCTIONS}; an administrator can set allows_reflection"),
+    "path": ("reads files by their path, which is off by default",
+             "read a stream, table or view by its name; an administrator can set allows_paths"),
+    "file": ("opens a file by its path, which is off by default",
+             "leave that argument out; an administrator can set allows_paths"),
+    "state": ("reaches the state directory, which no query may read",
+              "read streams by their names; keep other files outside of the state directory"),
+    "memory": ("needs more memory to be analyzed than the JVM has",
+               "make it shorter, or raise spark.driver.memory"),
+}  # fmt: skip
+
+
+class Admission:
+    """Parses and analyzes texts in a session, and refuses those that break the rules.
+
+    The whole plan is checked, as parsed and as analyzed: subqueries, common table expressions and
+    the texts of views included.
+
+    Args:
+        session: one of our own, since a setting of it is changed.
+        state: the state directory, whose files no text may read, whatever is allowed.
+    """
+
+    def __init__(self, session: SparkSession, rules: AdmissionRules, state: Path | None) -> None:
+        self._session, self._rules = session, rules
+        if not rules.allows_paths:
+            session.conf.set("spark.sql.runSQLOnFiles", "false")
+        self._java: Any = java_class(session, "Admission").newInstance()
+        self._java.set(
+            session._jsparkSession, rules.most_plan_nodes, LEVELS_PER_NESTING * rules.most_nesting,
+            round(1e3 * rules.analysis_timeout_s), rules.allows_paths, rules.allows_reflection,
+            None if state is None else str(state.absolute()),
+        )  # fmt: skip
+
+    def parse(self, query: Query, text: str) -> Any:
+        """Return the parsed plan of a text.
+
+        Raises:
+            QueryRefused: the text breaks a rule.
+            ParseException: Spark cannot parse it.
+        """
+        refuse_text(query, self._rules)
+        try:
+            return self._admitted(query, self._java.parse(text))
+        except ParseException as error:
+            if error.getCondition() == "FAILED_TO_PARSE_TOO_COMPLEX":
+                raise self._refusal(query, "depth", "", "") from None
+            raise
+
+    def analyze(self, query: Query, parsed: Any) -> DataFrame:
+        """Return a parsed plan as a frame; nothing is executed.
+
+        Raises:
+            QueryRefused: the plan breaks a rule.
+            AnalysisException: Spark refuses it.
+        """
+        frame = DataFrame(self._admitted(query, self._java.analyze(parsed)), self._session)
+        try:
+            _ = frame.schema
+        except PySparkValueError:
+            # PySpark also says so of a type that it does not know, which is refused by its name.
+            if _depth(frame._jdf.schema().json()) > MOST_TYPE_LEVELS:
+                raise too_deep(query, "has a result whose type is nested too deep") from None
+        return frame
+
+    def _admitted(self, query: Query, outcome: Any) -> Any:
+        if isinstance(outcome, str):
+            raise self._refusal(query, *outcome.split("\t"))
+        return outcome
+
+    def functions(self) -> list[str]:
+        """Return the names of the session's functions."""
+        return str(self._java.functions()).split()
+
+    def path_refused(self, query: Query, name: str) -> QueryRefused:
+        """Return the refusal of a table that is named by its path."""
+        return self._refusal(query, "path", name, "")
+
+    def _refusal(self, query: Query, code: str, name: str, line: str) -> QueryRefused:
+        rules, at_line = self._rules, int(line) if line else None
+        if code == "depth":
+            levels = LEVELS_PER_NESTING * rules.most_nesting
+            reason = f"makes a plan of more than {levels:,} levels: long chains of operators count"
+            return too_deep(query, reason, at_line)
+        clause = name or "the text"
+        if code == "size":
+            clause, count = "the text", f"{int(name):,}" if len(name) < 16 else "endless"
+            reason = (
+                f"makes a plan of {count} operators and expressions, and"
+                f" {rules.most_plan_nodes:,} are allowed"
+            )
+            fix = "keep long lists of values in a table and join it, or raise most_plan_nodes"
+        elif code == "time":
+            reason = f"takes Spark more than {rules.analysis_timeout_s:g} s to analyze"
+            fix = "make it shorter, or write several queries, or raise analysis_timeout_s"
+        else:
+            reason, fix = _REASONS[code]
+        return QueryRefused(query=query.name, clause=clause, reason=reason, fix=fix, line=at_line)
+
+
+def _depth(text: str) -> int:
+    """Return how deep brackets of a JSON text are inside each other."""
+    depth = deepest = 0
+    for letter in text:
+        depth += (letter in "[{") - (letter in "]}")
+        deepest = max(deepest, depth)
+    return deepest

@@ -1,0 +1,432 @@
+"""Queries analyzed by Spark: what they read and do, or why they are refused."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path as File
+from typing import Any
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import (
+    DataType,
+    DoubleType,
+    LongType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from headgate.errors import QueryRefused, UnknownName
+from headgate.model.admission import AdmissionRules
+from headgate.model.join_tree import JoinTree
+from headgate.model.network import Condition, Path
+from headgate.model.operator import Operator
+from headgate.model.query import Query
+from headgate.model.reading import NotPossible, Reading
+from headgate.model.stream import ARRIVED_AT
+from headgate.model.window import (
+    GIVEN,
+    HIDDEN,
+    MARK,
+    ROW,
+    TIME,
+    WINDOW,
+    WRITTEN,
+    Axis,
+    Input,
+    arrival_column,
+    seen_column,
+    time_column,
+)
+from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
+from headgate.spark.jvm.query.admission import Admission
+from headgate.spark.jvm.query.plan_lines import join_tree, reading_of, window_calls
+from headgate.spark.jvm.query.plans import Plan, Plans
+from headgate.spark.jvm.query.unknown_names import unresolved
+from headgate.spark.jvm.time_zone import same_zone, zone_of
+from headgate.spark.jvm.types import nullable
+
+
+@dataclass(frozen=True)
+class WindowPlans:
+    """How a query over windows is computed.
+
+    Args:
+        one: over the rows of one window.
+        at_once: over the rows of many, each row with its window, which is the last column; None
+            where windows can be computed only one after the other.
+        always: whether a window has a result although no row of it passes WHERE.
+    """
+
+    one: Plan
+    at_once: Plan | None = None
+    always: bool = False
+
+
+@dataclass(frozen=True)
+class SessionPlans:
+    """How a query that groups by session is computed: with each session, and all sessions."""
+
+    ended: Plan
+    every: Plan
+
+
+class Analyst:
+    """Analyzes queries over streams, in a session of its own.
+
+    Args:
+        rules: what a text may cost and do.
+        state: the state directory, which no text may read.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        rules: AdmissionRules | None = None,
+        state: File | None = None,
+    ) -> None:
+        self._session = session
+        self._admission = Admission(session, rules or AdmissionRules(), state)
+        self.plans = Plans(session)
+        self._schemas: dict[str, StructType] = {}
+        self._event_times: dict[str, str | None] = {}
+        self._relations: dict[tuple[str, ...], DataFrame] = {}
+
+    def add_stream(self, name: str, schema: StructType, event_time: str | None = None) -> None:
+        """Make a stream known under its name."""
+        self._schemas[name] = schema
+        self._event_times[name] = event_time
+        columns = _stream_relation(schema, self._time_type(name))
+        relation = self._relation((name, columns.json()), columns)
+        relation.select(*_quoted(schema.names)).createOrReplaceTempView(name)
+
+    def drop_stream(self, name: str) -> None:
+        """Make a stream unknown."""
+        self._session.catalog.dropTempView(name)
+        del self._schemas[name]
+
+    def _time_type(self, stream: str) -> DataType:
+        """Return the type of a stream's event times, and so of its windows' start and end."""
+        column = str(self._event_times[stream]).lower()
+        types = {field.name.lower(): field.dataType for field in self._schemas[stream].fields}
+        wall_clock = isinstance(types.get(column), TimestampNTZType)
+        return TimestampNTZType() if wall_clock else TimestampType()
+
+    def refuse_two_clocks(self, query: Query, inputs: Sequence[Input]) -> None:
+        """Refuse to order instants and wall-clock times together, unless the zone is UTC.
+
+        In microseconds since 1970, in which windows are computed, they differ by the offset.
+
+        Raises:
+            QueryRefused: streams of the query have event times of both kinds.
+        """
+        kinds = {type(self._time_type(each.stream)) for each in inputs}
+        by_time = inputs[0].window.axis == "time"
+        session = self._session
+        if by_time and len(kinds) > 1 and not same_zone(session, zone_of(session), "UTC"):
+            raise QueryRefused(
+                query=query.name, clause="FROM",
+                reason="reads streams by time of which one has a TIMESTAMP as its event_time and"
+                " another a TIMESTAMP_NTZ", fix="declare all of them with one of the two types",
+            )  # fmt: skip
+
+    def read(self, query: Query, text: str, axes: Sequence[Axis] = ()) -> Reading:
+        """Return Spark's reading of a text; nothing is executed.
+
+        Args:
+            text: the query's text, in which relations with a window are marked.
+            axes: what the windows are measured in, by number.
+
+        Raises:
+            QueryRefused: Spark cannot parse or resolve it, or it is not a query.
+            UnknownName: a window stands behind the name of no stream.
+        """
+        parsed, frame, inputs = self._read(query, text, axes)
+        plan = self.plans.of(frame)
+        calls = tuple(window_calls(self.plans.queries.windowCalls(parsed)))
+        lines = self.plans.queries.describe(plan.java).splitlines()
+        reading = reading_of(lines, tuple(frame._jdf.columns()), calls, inputs, plan)
+        return replace(reading, schema=frame._jdf.schema().json())
+
+    def frame(self, query: Query) -> DataFrame:
+        """Return a text without windows as a frame; nothing is executed.
+
+        Raises:
+            QueryRefused: Spark cannot parse or resolve it, or it is not a query.
+        """
+        return self._read(query, query.sql, ())[1]
+
+    def _read(
+        self, query: Query, text: str, axes: Sequence[Axis]
+    ) -> tuple[Any, DataFrame, dict[int, str]]:
+        try:
+            parsed = self._admission.parse(query, text)
+            inputs = self._inputs(query, parsed, axes)
+            return parsed, _applied(query, self._analyzed(query, text, parsed)), inputs
+        except ParseException as error:
+            raise _unparsed(query, error) from error
+        except AnalysisException as error:
+            raise self._unresolved(query, text, error) from error
+        except SPARK_ERRORS as error:
+            raise QueryRefused(
+                query=query.name, clause="the text", reason=f"is refused: {reason_of(error)}",
+                fix="correct the text",
+            ) from error  # fmt: skip
+
+    def path(self, query: Query, reading: Reading) -> Path:
+        """Return the path of a stateless query: its conditions and outputs, or the whole as one."""
+        plan, (stream,) = _plan(reading), reading.relations
+        parts = plan.parts if query.apply is None else None
+        if parts is None:
+            whole = (Operator(kind="whole", expressions=(query.sql,)),)
+            return Path(
+                query=query, stream=stream, columns=reading.columns, operators=whole,
+                schema=reading.schema, key=plan.key, plan=plan,
+            )  # fmt: skip
+        operators = [Operator(kind="project", expressions=tuple(o.text for o in parts.outputs))]
+        if parts.conditions:
+            predicate = " AND ".join(condition.text for condition in parts.conditions)
+            operators.insert(0, Operator(kind="select", expressions=(predicate,)))
+        return Path(
+            query=query, stream=stream, columns=reading.columns, operators=tuple(operators),
+            conditions=tuple(Condition(c.text, c.never_fails, c.calls) for c in parts.conditions),
+            calls=any(output.calls for output in parts.outputs), schema=reading.schema,
+            key=plan.key, plan=plan,
+        )  # fmt: skip
+
+    def segments(self, path: Path, first: Path, rest: Path) -> tuple[Path, Path]:
+        """Return the two segments of a path that is cut, with what each computes."""
+        assert isinstance(path.plan, Plan)
+        parts, schema = path.plan.parts, self._schemas[path.stream]
+        assert parts is not None
+        count = len(first.conditions)
+        columns = _stream_relation(schema, self._time_type(path.stream))
+        queue = self._relation((rest.stream, columns.json()), columns)
+        head, tail = parts.first(count, schema.names), parts.rest(count, queue)
+        return replace(first, plan=head, key=head.key), replace(rest, plan=tail, key=tail.key)
+
+    def schema_of(self, path: Path) -> StructType:
+        """Return the columns that a query puts out, with their types; each may be NULL."""
+        return nullable(path.schema)
+
+    def key(self, reading: Reading) -> int:
+        """Return a number, the same for queries that give the same rows."""
+        return _plan(reading).key
+
+    def plan_key(self, plan: Plan) -> int:
+        """Return a number, the same for plans that give the same rows."""
+        return plan.key
+
+    def time_column(self, reading: Reading) -> str:
+        """Return the column that window(...) or session_window(...) is over; "" for none."""
+        return str(self.plans.queries.timeColumn(_plan(reading).java))
+
+    def over_windows(self, reading: Reading) -> WindowPlans:
+        """Return how a query over windows of one stream, or that end together, is computed.
+
+        Raises:
+            NotPossible: window(...) is over what is computed of several tuples.
+        """
+        plan = _plan(reading)
+        one = self.plans.one_window(plan)
+        streamed = [name for name in reading.relations if not name.startswith(GIVEN)]
+        if len(streamed) != 1:
+            return WindowPlans(one)
+        try:
+            at_once, always = self.plans.windows(plan)
+        except NotPossible:
+            return WindowPlans(one)
+        return WindowPlans(one, at_once, always)
+
+    def numbered(self, reading: Reading, axis: Axis = "time") -> Reading:
+        """Return a reading in which every use of a stream has a number, as if it had a window."""
+        streams = [
+            reading.inputs[int(name.removeprefix(MARK))] if name.startswith(MARK) else name
+            for name in reading.relations
+        ]
+        relations = []
+        for number, stream in enumerate(streams):
+            window = _window_field(LongType() if axis == "rows" else self._time_type(stream))
+            columns = _input_relation(self._schemas[stream], number, len(streams), axis, window)
+            key = f"{MARK}{number}", stream, columns.json()
+            relations.append(self._relation(key, columns))
+        plan = self.plans.numbered(_plan(reading), relations)
+        return replace(reading, plan=plan, inputs=dict(enumerate(streams)))
+
+    def join_tree(self, reading: Reading) -> tuple[JoinTree, dict[int, str]]:
+        """Return how relations with numbers are joined, and how the text names their times.
+
+        Raises:
+            NotPossible: an operator is no join, and reads several streams.
+        """
+        times = [self._event_times[reading.inputs[n]] for n in range(len(reading.inputs))]
+        return join_tree(self.plans.join_lines(_plan(reading), times, zone_of(self._session)))
+
+    def over_pairs(self, reading: Reading, inputs: Sequence[Input], *, bounded: bool) -> Plan:
+        """Return a join whose tuples lie in each other's windows.
+
+        Args:
+            bounded: the query's own conditions say so.
+
+        Raises:
+            NotPossible: an operator needs more than the tuples that are joined.
+        """
+        sizes = {number: each.window.size for number, each in enumerate(inputs)}
+        by_number = inputs[0].window.axis == "rows"
+        return self.plans.pairs(_plan(reading), {} if bounded else sizes, by_number=by_number)
+
+    def over_sessions(self, reading: Reading) -> SessionPlans:
+        """Return how a query that groups by session is computed.
+
+        Raises:
+            NotPossible: it does more than that.
+        """
+        return SessionPlans(*self.plans.sessions(_plan(reading)))
+
+    def over_union(self, reading: Reading) -> Plan:
+        """Return a union with the time of each tuple.
+
+        Raises:
+            NotPossible: a part is not a SELECT from a stream.
+        """
+        return self.plans.union(_plan(reading))
+
+    def _analyzed(self, query: Query, text: str, parsed: Any) -> DataFrame:
+        queries = self.plans.queries
+        try:
+            return self._admission.analyze(query, queries.withInputs(parsed))
+        except AnalysisException as error:
+            name = (error.getMessageParameters() or {}).get("objectName", "")
+            if "`window`" not in name.lower() or MARK not in text:
+                raise
+        # `window` is no column: it is the window of the rows that are handed over.
+        given = queries.withGivenWindow(self._admission.parse(query, text))
+        return self._admission.analyze(query, queries.withInputs(given))
+
+    def _inputs(self, query: Query, parsed: Any, axes: Sequence[Axis]) -> dict[int, str]:
+        """Return the streams of relations with a window, whose views are made here.
+
+        Raises:
+            QueryRefused: the text has the option that stands for a window.
+            UnknownName: a window stands behind the name of no stream.
+        """
+        known = {name.lower(): name for name in self._schemas}
+        names: dict[int, str] = {}
+        places: dict[str, str] = {}
+        for text in self.plans.queries.inputs(parsed).splitlines():
+            number, line, place, name = text.split("\t", 3)
+            numbers = map(str, range(len(axes)))
+            # A relation may come more than once, as in FROM s SELECT ... SELECT ...
+            if number not in numbers or places.setdefault(number, place) != place:
+                raise QueryRefused(
+                    query=query.name, clause=f"the option '{MARK}'",
+                    line=int(line) if line else None,
+                    reason="is Headgate's own, which marks windows with it",
+                    fix=f"leave it out, or write a window as in FROM {name} [RANGE 10 SECONDS]",
+                )  # fmt: skip
+            if name.lower() not in known:
+                where = f"query '{query.name}'"
+                raise UnknownName(kind="stream", name=name, known=list(self._schemas), where=where)
+            names[int(number)] = known[name.lower()]
+        for number, stream in names.items():
+            schema, axis = self._schemas[stream], axes[number]
+            view, given = f"{MARK}{number}", f"{GIVEN}{number}"
+            window = _window_field(LongType() if axis == "rows" else self._time_type(stream))
+            columns = _input_relation(schema, number, len(axes), axis, window)
+            relation = self._relation((view, stream, columns.json()), columns)
+            relation.select(*_quoted(schema.names)).createOrReplaceTempView(view)
+            one_window = StructType([window])
+            self._relation((given, one_window.json()), one_window).createOrReplaceTempView(given)
+        return names
+
+    def _relation(self, key: tuple[str, ...], schema: StructType) -> DataFrame:
+        """Return a relation: the same for all queries that read it, so that plans can be equal."""
+        if key not in self._relations:
+            self._relations[key] = self.plans.relation(key[0], schema)
+        return self._relations[key]
+
+    def _unresolved(self, query: Query, text: str, error: AnalysisException) -> QueryRefused:
+        parameters = error.getMessageParameters() or {}
+        name = parameters.get("relationName", "")
+        if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND" and "/" in name:
+            return self._admission.path_refused(query, name)  # the text of a view has it
+        return unresolved(query, text, error, self._tables, self._admission.functions)
+
+    def _tables(self) -> list[str]:
+        """Return the names of streams, and of the session's tables and views."""
+        tables = [table.name for table in self._session.catalog.listTables()]
+        return [*self._schemas, *(name for name in tables if not name.startswith(HIDDEN))]
+
+
+def _plan(reading: Reading) -> Plan:
+    assert isinstance(reading.plan, Plan)
+    return reading.plan
+
+
+def _quoted(names: Sequence[str]) -> list[str]:
+    return ["`" + name.replace("`", "``") + "`" for name in names]
+
+
+def _window_field(kind: DataType) -> StructField:
+    return StructField(WINDOW, StructType([StructField("start", kind), StructField("end", kind)]))
+
+
+def _stream_relation(schema: StructType, time_type: DataType) -> StructType:
+    """Return the columns of a stream with those that no user sees."""
+    hidden = [
+        StructField(ARRIVED_AT, DoubleType()),
+        StructField(TIME, LongType()),
+        StructField(ROW, LongType()),
+        _window_field(time_type),
+    ]
+    return StructType([*schema.fields, *hidden])
+
+
+def _input_relation(
+    schema: StructType, number: int, count: int, axis: Axis, window: StructField
+) -> StructType:
+    """Return the columns of a relation with a window, with those that no user sees."""
+    others = [other for other in range(count) if other != number and axis == "rows"]
+    hidden = [
+        StructField(time_column(number), LongType()),
+        StructField(arrival_column(number), DoubleType()),
+        *(StructField(seen_column(number, other), LongType()) for other in others),
+        window,
+    ]
+    return StructType([*schema.fields, *hidden])
+
+
+def _applied(query: Query, frame: DataFrame) -> DataFrame:
+    """Return what a query's function makes of what its text gives."""
+    if query.apply is None:
+        return frame
+    fix = "give a function that takes a DataFrame and gives one"
+    try:
+        result = query.apply(frame)
+    except Exception as error:
+        reason = f"fails: {reason_of(error)}"
+        raise QueryRefused(query=query.name, clause="apply", reason=reason, fix=fix) from error
+    if not isinstance(result, DataFrame):
+        reason = f"gives {type(result).__name__}, no DataFrame"
+        raise QueryRefused(query=query.name, clause="apply", reason=reason, fix=fix)
+    return result
+
+
+def _unparsed(query: Query, error: ParseException) -> QueryRefused:
+    message = str(error).strip()
+    line = column = None
+    if "(line " in message:
+        place = message.split("(line ", 1)[1].split(")", 1)[0]
+        first, _, second = place.partition(", pos ")
+        line, column = int(first), int(second) + 1
+    reason = reason_of(error)
+    fix = "correct the text"
+    if ";" in query.sql.rstrip().rstrip(";"):
+        fix = "write one statement; register the others as queries of their own"
+    elif "near '['" in reason:
+        fix = f"write a window behind a stream as {WRITTEN}"
+    return QueryRefused(
+        query=query.name, clause="the text", reason=f"cannot be parsed: {reason}", fix=fix,
+        line=line, column=column,
+    )  # fmt: skip

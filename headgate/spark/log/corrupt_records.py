@@ -1,0 +1,88 @@
+"""Records of text that Spark's readers tell of instead of reading them."""
+
+from collections.abc import Iterable, Iterator
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from headgate.model.stream import Stream
+from headgate.spark.json_lines import elements_of
+from headgate.spark.log.dead_letters import Letter
+
+RECORD, FILE = "_headgate_malformed", "_headgate_malformed_in"
+"""Columns of a batch for a record that Spark could not read, and for the file that had it."""
+
+OWN_WAY = {"mode", "columnnameofcorruptrecord", "singlevariantcolumn"}
+"""Options by which a user says himself what becomes of such records."""
+
+
+def tells_of_malformed(session: SparkSession, stream: Stream, schema: StructType) -> bool:
+    """Tells whether Spark can be asked for what it could not read, and the user has not done so."""
+    by_default = str(session.conf.get("spark.sql.columnNameOfCorruptRecord")).lower()
+    asked = by_default in {name.lower() for name in schema.names}
+    own_way = OWN_WAY & {key.lower() for key in stream.options}
+    return stream.format in ("json", "csv", "xml") and not asked and not own_way
+
+
+def with_malformed(session: SparkSession, stream: Stream, schema: StructType) -> DataFrame:
+    """Opens a source with both columns; they are NULL in every row that could be read."""
+    source = (
+        session.readStream.format(stream.format)
+        .options(**{**stream.options, "columnNameOfCorruptRecord": RECORD})
+        .schema(StructType([*schema.fields, StructField(RECORD, StringType())]))
+        .load()
+    )
+    file = source.metadataColumn("_metadata").getField("file_path")
+    source = source.withColumn(FILE, F.when(F.col(RECORD).isNotNull(), file))
+    if stream.format == "xml" or (stream.format == "json" and _multi_line(stream)):
+        # The record is the whole file, in every row that could not be read: its name will do.
+        source = source.withColumn(RECORD, F.when(F.col(RECORD).isNotNull(), F.lit("")))
+    return source
+
+
+def _multi_line(stream: Stream) -> bool:
+    options = {key.lower(): value.lower() for key, value in stream.options.items()}
+    return options.get("multiline") == "true"
+
+
+def letters_of(tables: Iterable[pa.Table], source_batch: int) -> Iterator[Letter]:
+    """Gives the records that could not be read, each once, out of rows in their order.
+
+    An array of JSON is one record: if one of its elements is malformed, each has a row that tells
+    of the whole. A record without a text is all of its file.
+    """
+    last: tuple[Any, Any] | None = None
+    left = 0.0
+    for table in tables:
+        if RECORD not in table.column_names:
+            continue
+        dead = table.filter(table[RECORD].is_valid())
+        record: Any
+        for record, file in zip(dead[RECORD].to_pylist(), dead[FILE].to_pylist(), strict=True):
+            if left > 0 and last == (record, file):
+                left -= 1
+                continue
+            rows = len(elements_of(record)) if record else inf
+            last, left = (record, file), rows - 1
+            yield Letter(f"batch {source_batch}, {file}", record, "malformed")
+
+
+def malformed_in(folder: Path) -> Iterator[pa.Table]:
+    """Gives both columns of what Spark has written, some rows at a time: all may be malformed."""
+    for path in sorted(folder.glob("*.parquet")):
+        with pq.ParquetFile(path) as file:
+            for rows in file.iter_batches(columns=[RECORD, FILE]):
+                yield pa.Table.from_batches([rows])
+
+
+def readable(table: pa.Table) -> pa.Table:
+    """Gives the rows that could be read, without both columns."""
+    if RECORD not in table.column_names:
+        return table
+    return table.filter(table[RECORD].is_null()).drop_columns([RECORD, FILE])

@@ -1,0 +1,205 @@
+"""Where every query stands in the log, and what has become of its tuples."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from headgate.errors import RecoveryRefused
+from headgate.model.account import Account
+from headgate.model.network import FIRST, REST
+from headgate.spark.log.journal import Journal
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """Where a query goes on, and how many tuples it has missed because retention dropped them."""
+
+    train: int
+    missed: int = 0
+
+
+class Cursors:
+    """The journal's lines about queries; they move with `Journal.intend`, when results do."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def remember(self, query: str, sql: str, stream: str, sources: Sequence[str] = ()) -> Cursor:
+        """Gives where a query goes on; a new one begins with the oldest train that is kept.
+
+        Args:
+            sources: of a timeline, the streams whose trains it has.
+        """
+        with self._journal.transaction() as db:
+            row = db.execute(
+                "SELECT sql, stream, next_train FROM cursors WHERE query = ?", (query,)
+            ).fetchone()
+            if row is not None:
+                if (row[0], row[1]) != (sql, stream):
+                    raise _other_text(query, row[0], sql)
+                self._count_letters(db, query, dict.fromkeys(sources or (stream,), 0))
+                return self._after_gap(db, query, stream, int(row[2]))
+            first, first_tuple = self._journal.beginning(db, stream)
+            db.execute(
+                "INSERT INTO cursors (query, sql, stream, first_train, next_train, first_tuple)"
+                " VALUES (?, ?, ?, ?, ?, ?)", (query, sql, stream, first, first, first_tuple)
+            )  # fmt: skip
+            before = {each: self._first_letter(db, each) for each in sources or (stream,)}
+            self._count_letters(db, query, before)
+            return Cursor(first)
+
+    def train_of(self, query: str) -> int | None:
+        """Return the train that a query goes on with; None if it has no cursor."""
+        rows = self._journal.read("SELECT next_train FROM cursors WHERE query = ?", (query,))
+        return int(rows[0][0]) if rows else None
+
+    def origin(self, stream: str) -> int | None:
+        """Return the first train of the source of what waits in a hidden stream; None: nothing."""
+        rows = self._journal.read(
+            "SELECT MIN(t.origin) FROM trains t JOIN cursors c ON c.stream = t.stream"
+            " WHERE t.stream = ? AND t.number >= c.next_train AND t.kept", (stream,)
+        )  # fmt: skip
+        return None if rows[0][0] is None else int(rows[0][0])
+
+    def refuse_other_text(self, query: str, sql: str) -> None:
+        """Refuses another text under the name of a query that has been here."""
+        rows = self._journal.read("SELECT sql FROM cursors WHERE query = ?", (query,))
+        if rows and rows[0][0] != sql:
+            raise _other_text(query, rows[0][0], sql)
+
+    def knows(self, query: str) -> bool:
+        """Tells whether a query has been here, and was not dropped since."""
+        return bool(self._journal.read("SELECT 1 FROM cursors WHERE query = ?", (query,)))
+
+    def forget(self, query: str) -> None:
+        """Forgets a query that was dropped; its results stay where they are."""
+        with self._journal.transaction() as db:
+            for name in (query, query + FIRST):
+                db.execute("DELETE FROM cursors WHERE query = ?", (name,))
+                db.execute("DELETE FROM intents WHERE query = ?", (name,))
+                db.execute("DELETE FROM beginnings WHERE query = ?", (name,))
+
+    def _after_gap(
+        self, db: sqlite3.Connection, query: str, stream: str, next_train: int
+    ) -> Cursor:
+        """Gives where a query goes on; behind the trains that retention has dropped meanwhile."""
+        first, first_tuple = self._journal.beginning(db, stream)
+        if next_train >= first:
+            return Cursor(next_train)
+        began, used = db.execute(
+            "SELECT first_tuple, tuples_in + shed + missed FROM cursors WHERE query = ?", (query,)
+        ).fetchone()
+        missed = first_tuple - began - used
+        db.execute(
+            "UPDATE cursors SET next_train = ?, missed = missed + ? WHERE query = ?",
+            (first, missed, query),
+        )
+        return Cursor(first, missed)
+
+    def _first_letter(self, db: sqlite3.Connection, stream: str) -> int:
+        """Gives how many dead letters came before the oldest train that is kept."""
+        row = db.execute(
+            "SELECT first_letter FROM trains WHERE stream = ? AND kept ORDER BY number LIMIT 1",
+            (stream,),
+        ).fetchone()
+        return int(row[0]) if row else self._journal.letters_of(db, stream)
+
+    def _count_letters(self, db: sqlite3.Connection, query: str, before: dict[str, int]) -> None:
+        """Notes how many letters streams had before a query began, unless that is known.
+
+        One that began before letters were counted has none before it.
+        """
+        db.executemany(
+            "INSERT OR IGNORE INTO beginnings VALUES (?, ?, ?)",
+            [(query, stream, letters) for stream, letters in before.items()],
+        )
+
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """Gives the tuples that every query has consumed and produced, over all runs.
+
+        One that is cut has consumed what its first segment has, but for what waits between the two.
+        """
+        rows = self._journal.read(
+            "SELECT query, stream, tuples_in, tuples_out,"
+            " (SELECT COALESCE(SUM(t.tuples), 0) FROM trains t"
+            "   WHERE t.stream = c.stream AND t.number >= c.next_train) FROM cursors c", ()
+        )  # fmt: skip
+        found = {query: (stream, *counts) for query, stream, *counts in rows}
+        cut = _cut({query: each[0] for query, each in found.items()})
+        return {
+            query: (found[cut[query]][1] - queued if query in cut else tuples_in, tuples_out)
+            for query, (_, tuples_in, tuples_out, queued) in found.items()
+            if query not in cut.values()
+        }
+
+    def shed(self, query: str, first_train: int, end_train: int, tuples: int) -> None:
+        """Lets a query pass over trains that it does not see."""
+        with self._journal.transaction() as db:
+            db.execute(
+                "UPDATE cursors SET next_train = ?, shed = shed + ?"
+                " WHERE query = ? AND next_train = ?", (end_train, tuples, query, first_train)
+            )  # fmt: skip
+
+    def accounts(self) -> dict[str, Account]:
+        """Gives every query's account: what arrived is delivered, filtered, late, queued and so on.
+
+        Each term is counted by itself, so that a sum that is not right tells of a mistake.
+        """
+        rows = self._journal.read(
+            "SELECT query, stream, first_tuple, delivered, tuples_in - delivered - late, shed,"
+            " missed, late,"
+            " (SELECT COALESCE(MAX(t.first_tuple + t.tuples), 0) FROM trains t"
+            "   WHERE t.stream = c.stream),"
+            " (SELECT COALESCE(SUM(t.tuples), 0) FROM trains t"
+            "   WHERE t.stream = c.stream AND t.number >= c.next_train),"
+            " (SELECT COALESCE(SUM(l.records - b.first_letter), 0) FROM beginnings b"
+            "   JOIN letters l ON l.stream = b.stream WHERE b.query = c.query)"
+            " FROM cursors c", ()
+        )  # fmt: skip
+        found, streams = {}, {}
+        for row in rows:
+            query, stream, first, delivered, filtered, shed, missed, late, end, queued, dead = row
+            streams[query] = stream
+            found[query] = Account(
+                end - first + dead, delivered, filtered, queued, shed, missed, late, dead
+            )
+        for query, first_segment in _cut(streams).items():
+            found[query] = _together(found.pop(first_segment), found[query])
+        return found
+
+
+def _cut(streams: Mapping[str, str]) -> dict[str, str]:
+    """Return the names of the first segments of queries that are cut, by query.
+
+    Args:
+        streams: the stream that each of them reads.
+    """
+    return {
+        query: query + FIRST
+        for query, stream in streams.items()
+        if stream == query + REST and query + FIRST in streams
+    }
+
+
+def _together(first: Account, rest: Account) -> Account:
+    """Return the account of a query that is cut: what the first segment delivers the rest has."""
+    return Account(
+        arrived=first.arrived,
+        delivered=rest.delivered,
+        filtered=first.filtered + rest.filtered,
+        queued=first.queued + rest.queued,
+        shed=first.shed + rest.shed,
+        missed=first.missed + rest.missed,
+        late=first.late + rest.late,
+        dead_lettered=first.dead_lettered,
+    )
+
+
+def _other_text(query: str, old: str, new: str) -> RecoveryRefused:
+    return RecoveryRefused(
+        subject=f"query '{query}'",
+        expected=f"the text of the last run, {old!r}",
+        found=repr(new),
+        fix="restore the text, or give the new one a new name: its results would mix with the old"
+        " ones",
+    )

@@ -1,0 +1,69 @@
+"""Files that are there whole or not at all."""
+
+import ctypes
+import errno
+import os
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+
+HIDDEN = "_unfinished"
+"""The folder of files that do not count yet; readers of a results folder skip its underscore."""
+
+FEW = 4
+"""Up to here files are brought to the disk one by one; beyond, all of a file system at once."""
+
+_IN_THE_WAY = (errno.EISDIR, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST)
+"""What a rename says where a folder is to be replaced, or by a folder."""
+
+_SYNCFS = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)  # Linux has it
+
+
+def flush(path: Path) -> None:
+    """Brings a file, or a directory's list of names, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def flush_all(paths: Collection[Path]) -> None:
+    """Brings files and lists of names to the disk; hundreds cost hardly more than one."""
+    if len(paths) <= FEW or _SYNCFS is None:
+        for path in paths:
+            flush(path)
+        return
+    for path in {path.stat().st_dev: path for path in paths}.values():
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            if _SYNCFS(descriptor):
+                error = ctypes.get_errno()
+                raise OSError(error, os.strerror(error), str(path))
+        finally:
+            os.close(descriptor)
+
+
+def put(temporary: Path, final: Path) -> None:
+    """Gives a file or folder its final name in one move, replacing what a crash has left there."""
+    try:
+        os.replace(temporary, final)
+    except OSError as error:
+        if error.errno not in _IN_THE_WAY:
+            raise
+        remove(final)
+        os.replace(temporary, final)
+
+
+def size_of(path: Path) -> int:
+    """Gives the bytes of a file, or of the files in a folder."""
+    files = path.iterdir() if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files)
+
+
+def remove(path: Path) -> None:
+    """Removes a file or folder, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,114 @@
+"""Queries that run as one plan, on either lane."""
+
+import logging
+import threading
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from headgate.errors import HeadgateError
+from headgate.model.plan import Lane
+from headgate.model.window import ROW
+from headgate.spark.jvm.arrow_frames import collected
+from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
+from headgate.spark.jvm.lane.failing_row import blamed
+from headgate.spark.jvm.lane.plan_runner import DriverLane, NeedsJob, PlanRunner
+from headgate.spark.log.stream_log import Trains
+from headgate.spark.output import Output
+from headgate.spark.sharing.constants_group import ConstantsGroup
+from headgate.spark.sharing.mask_group import MaskGroup
+from headgate.spark.sharing.sharing_plan import Part
+from headgate.spark.sharing.whole_query import WholeQuery
+
+log = logging.getLogger("headgate.spark")
+
+
+class Prepared:
+    """A group with its physical plan, which is made when it is first wanted."""
+
+    def __init__(
+        self,
+        part: Part | None,
+        group: MaskGroup | ConstantsGroup | WholeQuery,
+        driver: DriverLane,
+    ) -> None:
+        self.part, self.group, self._driver = part, group, driver
+        self.needs_job = False
+        """Whether the plan cannot run in the driver, as far as is known."""
+        self._runner: PlanRunner | None = None
+        self._turn = threading.Lock()
+
+    def prepare(self) -> PlanRunner | None:
+        """Return what runs the plan in the driver; None where there is nothing, or a job must."""
+        with self._turn:
+            plan = self.group.driver
+            if self._runner is None and not self.needs_job and plan is not None:
+                try:
+                    self._runner = self._driver.prepare(plan)
+                except NeedsJob as error:
+                    log.debug("queries run as jobs: %s", error)
+                    self.needs_job = True
+            return self._runner
+
+    def run(
+        self, session: SparkSession, lane: Lane, trains: Trains, names: list[str], tag: str
+    ) -> list[Output]:
+        """Return the outputs of members.
+
+        Args:
+            tag: what the driver lane's call can be cancelled by.
+        """
+        if lane == "driver":
+            rows = trains.table()
+            return self._split(rows, self._computed(rows, tag), trains, names)
+        frames = {self.group.stream: trains.frame(session)}
+        rows = collected(self.group.job.frame(session, frames))
+        return self._split(rows, rows, trains, names)
+
+    def run_or_repeat(
+        self, session: SparkSession, lane: Lane, trains: Trains, names: list[str], tag: str
+    ) -> tuple[list[Output], Lane]:
+        """Run on a lane; repeat as a job what the driver lane could not do.
+
+        If the job fails, too, the query is at fault, and its error is raised.
+        """
+        runner = self.prepare() if lane == "driver" else None
+        if lane == "job" or self.needs_job:
+            return self.run(session, "job", trains, names, tag), "job"
+        try:
+            return self.run(session, "driver", trains, names, tag), "driver"
+        except HeadgateError:
+            raise  # of the log, say: a train that cannot be read
+        except Exception as error:
+            try:
+                outputs = self.run(session, "job", trains, names, tag)
+            except SPARK_ERRORS as again:
+                row = None if runner is None else runner.failing_row
+                number = None if row is None else trains.number_of(row.number)
+                raise blamed(error, again, row, self.group.stream, number) from error
+            log.warning(
+                "queries run as jobs from now on, the driver lane failed: %s", cause_of(error)
+            )
+            self.needs_job = True
+            return outputs, "job"
+
+    def _split(
+        self, rows: pa.Table, computed: pa.Table, trains: Trains, names: list[str]
+    ) -> list[Output]:
+        if isinstance(self.group, WholeQuery):
+            return self.group.split(trains.mean_arrived_at_s(), computed, names)
+        return self.group.split(rows, computed, names)
+
+    def _computed(self, rows: pa.Table, tag: str) -> pa.Table:
+        runner = self.prepare()
+        if runner is None:
+            return rows
+        stream = self.group.stream
+        if runner.reads(stream, ROW):
+            rows = rows.append_column(ROW, pa.array(np.arange(rows.num_rows)))
+        return runner({stream: rows}, tag)
+
+    def renew(self) -> None:
+        """Have the plan made anew: a call that was given up may hold the old one for ever."""
+        self._runner = None

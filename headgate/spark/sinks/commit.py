@@ -1,0 +1,115 @@
+"""Commits what a call made, all of it or nothing, exactly once."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path as File
+
+import pyarrow as pa
+
+from headgate.errors import LogUnwritable, ResultsHidden, SinkBehind, SinkUnwritable
+from headgate.model.network import Path
+from headgate.spark.log.files import flush_all
+from headgate.spark.log.journal import Derived, Journal, Result
+from headgate.spark.output import Output
+from headgate.spark.sinks.derived_streams import DerivedStreams
+from headgate.spark.sinks.files import FileSink
+from headgate.spark.sinks.renames import Promise, Promises
+from headgate.spark.work import Work
+
+
+class Commits:
+    """Writes results and the journal; safe to use from several workers.
+
+    Args:
+        reached: called at every point where a crash must lose nothing; a test raises there.
+        streams: takes what queries write to streams.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        sinks: Mapping[str, FileSink],
+        reached: Callable[[str], None],
+        streams: DerivedStreams | None = None,
+    ) -> None:
+        self._journal, self._sinks, self._reached = journal, sinks, reached
+        self._streams = streams
+        self.promises = Promises(journal, reached)
+
+    def __call__(
+        self,
+        work: Work,
+        outputs: Sequence[tuple[Path, Output]],
+        late: tuple[int, int] = (0, 0),
+    ) -> Mapping[str, Exception]:
+        """Makes the results visible, exactly once, and hands over those that are delivered.
+
+        Gives why some could not be written, by query.
+
+        Args:
+            late: how many tuples came too late for windows by time, or have no time.
+
+        They are written under temporary names, then journalled, then renamed: whoever reads the
+        folder sees a file whole or not at all, and a crash between any two lines loses nothing.
+        """
+        results: list[Result] = []
+        written: list[tuple[str, FileSink, File, File]] = []
+        derived: list[Derived] = []
+        unwritten: dict[str, Exception] = {}
+        for path, output in outputs:
+            count = output.table.num_rows
+            names: tuple[File | None, File | None] = (None, None)
+            if path.into is not None:
+                assert self._streams is not None
+                try:
+                    derived.append(self._streams.stage(path, output, work))
+                except OSError as error:
+                    cause = error.strerror or str(error)
+                    unwritten[path.query.name] = LogUnwritable(stream=path.into, cause=cause)
+                    continue
+                except (pa.ArrowException, LogUnwritable) as error:
+                    unwritten[path.query.name] = error
+                    continue
+            elif count:
+                sink = self._sinks[path.query.name]
+                trains = work.first_train, work.end_train
+                if path.is_rest:  # the next run may not cut it: its trains are those of the source
+                    trains = self._journal.origins(path.stream, *trains)
+                names = temporary, final = sink.names(*trains)
+                try:
+                    self.promises.check(path.query.name)
+                    sink.write(output.table, temporary)
+                except OSError as error:  # of this query's directory alone
+                    unwritten[path.query.name] = SinkUnwritable(
+                        folder=str(sink.folder), cause=error.strerror or str(error)
+                    )
+                    continue
+                except (pa.ArrowException, ResultsHidden, SinkBehind) as error:
+                    unwritten[path.query.name] = error
+                    continue
+                self._reached("result written")
+                written.append((path.query.name, sink, temporary, final))
+            by_number = path.stateful is None or path.stateful.inputs[0].window.axis == "rows"
+            of = (0, 0) if by_number else late
+            results.append(
+                Result(
+                    path.query.name,
+                    work.first_train,
+                    work.end_train,
+                    work.tuples,
+                    count,
+                    min(count, work.tuples) if path.stateful is None else work.tuples - sum(of),
+                    *names,
+                    of[0],
+                )
+            )
+        if not results:
+            return unwritten
+        files = [temporary for *_, temporary, _ in written]
+        flush_all(files if self._streams is None else files + self._streams.staged(derived))
+        self._reached("results written")
+        step = self._journal.intend(results, derived)
+        self._reached("step journalled")
+        if self._streams is not None:
+            self._streams.added(derived)
+        self.promises.keep([Promise(step, *each) for each in written])
+        return unwritten

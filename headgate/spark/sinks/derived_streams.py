@@ -1,0 +1,258 @@
+"""Derived streams: the results of a query as a stream that other queries read.
+
+A query with `sink: {format: stream}` (a producer) appends its results to the log of a stream. The
+train, the producer's cursor and the time that the producer has come to are one transaction of the
+journal, so a crash loses no result and repeats none. From then on the log is one like any other.
+
+What other queries compute over a derived stream must not depend on when its producer ran, nor on
+how many trains it took at once. Two things see to that:
+
+*Order.* Tuples that a query makes one by one are in the log in the order of the tuples that they
+were made of, whatever the order in which Spark returned them. Results of windows and joins have no
+such order, and windows by number (ROWS) over them are refused.
+
+*Time.* A tuple keeps the arrival of the one that it was made of (of a join the latest, of a window
+that of the tuple that closed it). It also brings its own watermark along, a number in its file:
+
+- The producer reads a stream with an event time, and the derived stream has a column of that name
+  as its event time: the watermark just before the tuple that it was made of. So a tuple is late
+  here exactly if it is late there, and a query over the derived stream answers as if the
+  producer's text stood in its place.
+- The producer has windows by time: the end of the window, the end of the session, the latest time
+  of joined tuples, or for a tuple that has no partner the last time that one could have had. No
+  result that is still to come has less than the producer's watermark.
+- Else: the greatest time in the derived stream before the tuple.
+
+A tuple of a derived stream is late if its time is more than `lateness_s` below that. Each of these
+depends on the producer's input alone. Behind every step the stream's watermark is that of the
+producer behind the last train that it has read, also where nothing came out: the journal has it,
+and windows over the stream close by it. In the third case it is the greatest time so far.
+
+A query that Spark runs as it is written does not say which row came from which tuple. Where its
+stream has an event time, it runs over one train at a time, and the tuples of a train count as made
+of its first.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from math import inf
+from pathlib import Path as File
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.errors import LogFull
+from headgate.model.network import Path
+from headgate.model.stream import ARRIVED_AT, Stream
+from headgate.model.window_ends import NEVER, Times
+from headgate.spark.event_time.derived_watermark import inherited, own
+from headgate.spark.event_time.store import Store
+from headgate.spark.event_time.train_times import times_in
+from headgate.spark.log.journal import Derived, Journal
+from headgate.spark.output import Output
+from headgate.spark.work import Work
+
+
+class DerivedStreams:
+    """Writes what producers make; safe to use from several workers.
+
+    A producer never runs twice at once, so its stream has one writer.
+
+    Args:
+        tell: takes the name of a stream and its new train, once the journal has it.
+        most_bytes: returns what a derived stream may take on disk at present. A producer whose
+            stream takes more waits until its readers have passed some.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        store: Store,
+        tell: Callable[..., None],
+        most_bytes: Callable[[], float] = lambda: inf,
+    ) -> None:
+        self._journal, self._store, self._tell = journal, store, tell
+        self._most_bytes = most_bytes
+        self._producers: dict[str, Path] = {}
+        self._tops: dict[str, int] = {}
+        self._turn = threading.RLock()
+
+    def connect(self, paths: Iterable[Path]) -> None:
+        """Take in who fills which stream."""
+        self._producers = {path.into: path for path in paths if path.into is not None}
+
+    def idle(self, stream: str) -> bool:
+        """Return True if the producer of a stream has read all that there is."""
+        path = self._producers.get(stream)
+        if path is None:
+            return False
+        source = self._store.streams[path.stream]
+        behind = source.is_derived and not source.of and not self.idle(path.stream)
+        return not behind and self._cursor(path) == self._journal.next_train(path.stream)
+
+    def needs_numbers(self, paths: Iterable[Path]) -> bool:
+        """Return True if a call has to tell which row comes from which tuple of a stream."""
+        return any(
+            path.into is not None and path.first_of is None and path.stateful is None
+            for path in paths
+        )
+
+    def takes_single_trains(self, path: Path) -> bool:
+        """Return True if a query is to run over one train at a time."""
+        return (
+            path.into is not None
+            and path.runs_whole
+            and path.stateful is None
+            and self._store.streams[path.into].event_time is not None
+        )
+
+    def stage(self, path: Path, output: Output, work: Work) -> Derived:
+        """Write what a producer has made of some trains; it counts once the journal has it.
+
+        Raises:
+            LogFull: the stream takes more than it may; later perhaps.
+        """
+        assert path.into is not None
+        stream, log = self._store.streams[path.into], self._store.logs[path.into]
+        if log.bytes > self._most_bytes():
+            raise LogFull(stream=path.into)
+        output = _in_order(output) if self._has_order(path) else output
+        table = output.table.append_column(ARRIVED_AT, pa.array(output.arrived_at_s))
+        marks, top = self._marks(path, stream, output, work)
+        new = None
+        if table.num_rows:
+            new = log.stage(table, log.next_number, marks)
+            train = replace(new.train, top=top)
+            new = replace(new, train=train, origin=work.first_train)
+        arrived_at_s = self._journal.arrived_at_s(path.stream, work.end_train - 1)
+        return Derived(path.into, new, top, arrived_at_s)
+
+    def staged(self, derived: Iterable[Derived]) -> list[File]:
+        """Return the files and folders that must be on the disk before the journal has the step."""
+        return [
+            path
+            for each in derived
+            if each.new is not None
+            for path in self._store.logs[each.stream].staged(each.new)
+        ]
+
+    def added(self, derived: Sequence[Derived]) -> None:
+        """Tell the readers of streams, and their time, what the journal has of a step."""
+        for each in derived:
+            if each.top is not None:
+                self._tops[each.stream] = each.top
+            if each.new is not None:
+                self._store.logs[each.stream].added(each.new)
+                self._tell(each.stream, each.new.train)
+        for each in derived:
+            self._advance(each.stream)
+            # Its own input may have gone on meanwhile.
+            if (path := self._producers.get(each.stream)) is not None:
+                self._follow(path)
+
+    def catch_up(self) -> None:
+        """Let the time of streams pass that producers read without a tuple before a crash."""
+        for path in self._producers.values():
+            self._follow(path)
+
+    def forget(self, stream: str) -> None:
+        """Forget the time of a stream that was dropped."""
+        self._tops.pop(stream, None)
+
+    def _advance(self, stream: str) -> None:
+        """Let time pass in what reads a stream."""
+        for timeline in self._store.timelines_of(stream):
+            timeline.advance(stream)
+        for path in self._producers.values():
+            if path.stream == stream:
+                self._follow(path)
+
+    def _follow(self, path: Path) -> None:
+        """Let the time of a stream pass where that of its producer's input has, without a tuple.
+
+        With windows the timeline does that, by trains without tuples.
+        """
+        source = self._store.streams[path.stream]
+        if path.into is None or not source.is_derived or not self._inherits(path):
+            return
+        with self._turn:
+            end, top, arrived_at_s = self._journal.derived_end(path.stream)
+            if top is None or self._cursor(path) != end:
+                return  # it is to read a train, and its time with it
+            top -= round(source.lateness_s * 1e6)
+            if top > self._top(path.into):
+                self._journal.add_time(Derived(path.into, None, top, arrived_at_s))
+                self._tops[path.into] = top
+                self._advance(path.into)
+
+    def _marks(
+        self, path: Path, stream: Stream, output: Output, work: Work
+    ) -> tuple[Times | None, int | None]:
+        """Return the watermark before each row, and that behind the last train."""
+        if stream.event_time is None or path.first_of is not None:
+            return None, None
+        before, places = self._top(stream.name), output.places
+        if path.stateful is not None and path.stateful.inputs[0].window.axis == "time":
+            marks, top = places, self._store.timelines[path.stream].watermark(work.end_train)
+        elif self._inherits(path):
+            found, top = self._of_input(path, work, before)
+            marks = None if places is None else found[places]
+        elif places is None:
+            marks, top = None, before  # nothing came out
+        else:
+            marks, top = own(times_in(output.table, stream.event_time), places, before)
+        top = max(top, before)
+        return marks, None if top == NEVER else top
+
+    def _of_input(self, path: Path, work: Work, before: int) -> tuple[Times, int]:
+        """Return the watermark before each tuple of a producer's input, and behind the last."""
+        source, log = self._store.streams[path.stream], self._store.logs[path.stream]
+        first, end, lateness = work.first_train, work.end_train, round(source.lateness_s * 1e6)
+        assert source.event_time is not None
+        if not source.is_derived:
+            name = next(n for n in log.schema.names if n.lower() == source.event_time.lower())
+            return inherited(times_in(log.columns(first, end, [name]), name), lateness, before)
+        marks = np.concatenate([log.marks(number) for number in range(first, end)])
+        below = np.where(marks == NEVER, NEVER, marks - lateness)
+        last, top, _ = self._journal.derived_end(path.stream)
+        top = top if last == end else self._journal.top_of(path.stream, end - 1)
+        return np.maximum(below, before), before if top is None else top - lateness
+
+    def _inherits(self, path: Path) -> bool:
+        """Return True if a stream has the event time of the one that its producer reads."""
+        assert path.into is not None
+        stream, source = self._store.streams[path.into], self._store.streams[path.stream]
+        names = [each.event_time or "" for each in (stream, source)]
+        return path.stateful is None and names[0].lower() == names[1].lower() != ""
+
+    def _has_order(self, path: Path) -> bool:
+        """Return True if rows are in the order of the tuples, or windows, that made them."""
+        if path.stateful is None:
+            return path.first_of is None
+        return path.stateful.inputs[0].window.axis == "rows"
+
+    def _top(self, stream: str) -> int:
+        """Return the time that the producer of a stream has come to."""
+        if stream not in self._tops:
+            top = self._journal.derived_end(stream)[1]
+            self._tops[stream] = NEVER if top is None else top
+        return self._tops[stream]
+
+    def _cursor(self, path: Path) -> int | None:
+        rows = self._journal.read(
+            "SELECT next_train FROM cursors WHERE query = ?", (path.query.name,)
+        )
+        return int(rows[0][0]) if rows else None
+
+
+def _in_order(output: Output) -> Output:
+    """Return rows by their place, those of one place as they are."""
+    places = output.places
+    if places is None or not len(places) or bool((places[1:] >= places[:-1]).all()):
+        return output
+    order = np.argsort(places, kind="stable")
+    return replace(
+        output, table=output.table.take(order), arrived_at_s=output.arrived_at_s[order],
+        places=places[order],
+    )  # fmt: skip

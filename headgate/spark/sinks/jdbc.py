@@ -1,0 +1,152 @@
+"""A table of a database as a sink: rows are put into it by their key, through the driver's JVM."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from headgate.errors import QueryRefused
+from headgate.model.query import ROW_KEY, Query, Sink
+from headgate.spark.jvm.connectors import jdbc_connection, jdbc_options, jdbc_time_classes
+from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
+from headgate.spark.sinks.outbox import row_keys
+
+
+class Jdbc:
+    """Writes rows to a table, each by its key: a row that is there is changed, else added.
+
+    One result is one transaction, so that nobody reads half of it, and one that comes twice leaves
+    the table as it was. Statements are plain SQL that every database knows.
+    """
+
+    def __init__(self, session: SparkSession, sink: Sink) -> None:
+        # Looked up once: py4j asks Java for every dot of a name.
+        self._session, (self._timestamp, self._date) = session, jdbc_time_classes(session)
+        self._table, self._keys = sink.options["table"], sink.keys
+        # The rest is the connection's: user, password, driver, and whatever the driver knows.
+        self._options = {key: sink.options[key] for key in sink.options if key != "key"}
+
+    def __call__(self, table: pa.Table, key: str) -> None:
+        if ROW_KEY in self._keys:
+            table = table.append_column(ROW_KEY, pa.array(row_keys(table, key)))
+        keys = [_column_of(table, each) for each in self._keys]
+        rest = [name for name in table.column_names if name not in keys]
+        # Of rows with the same key the last one counts.
+        latest = {tuple(row[name] for name in keys): row for row in table.to_pylist()}
+        rows = [{name: self._java(value) for name, value in row.items()} for row in latest.values()]
+        connection = self._connect()
+        try:
+            connection.setAutoCommit(False)
+            names = self._names(connection, table.column_names)
+            self._put(connection, names, keys, rest, rows)
+            connection.commit()
+        except BaseException:
+            connection.rollback()
+            raise
+        finally:
+            connection.close()
+
+    def find_driver(self) -> Any:
+        """Gives what Spark connects by; it finds drivers of `spark.jars` too, or raises."""
+        return jdbc_options(self._session, self._table, self._options)
+
+    def _connect(self) -> Any:
+        return jdbc_connection(self._session, self._table, self._options)
+
+    def _names(self, connection: Any, columns: Sequence[str]) -> dict[str, str]:
+        """Gives every column's name as the database spells it, quoted."""
+        statement = connection.createStatement()
+        about = statement.executeQuery(f"SELECT * FROM {self._table} WHERE 1 = 0").getMetaData()
+        found = [about.getColumnLabel(at) for at in range(1, about.getColumnCount() + 1)]
+        statement.close()
+        quote = connection.getMetaData().getIdentifierQuoteString().strip()
+        known = {name.lower(): f"{quote}{name}{quote}" for name in found}
+        if missing := [name for name in columns if name.lower() not in known]:
+            raise LookupError(
+                f"table {self._table} has no column {', '.join(missing)}; it has {', '.join(found)}"
+            )
+        return {name: known[name.lower()] for name in columns}
+
+    def _put(
+        self,
+        connection: Any,
+        names: Mapping[str, str],
+        keys: Sequence[str],
+        rest: Sequence[str],
+        rows: Sequence[Mapping[str, Any]],
+    ) -> None:
+        """Changes the rows that are there, then adds the others."""
+        by_null: dict[tuple[bool, ...], list[Mapping[str, Any]]] = {}
+        for row in rows:
+            by_null.setdefault(tuple(row[key] is None for key in keys), []).append(row)
+        new: list[Mapping[str, Any]] = []
+        for nulls, alike in by_null.items():
+            pairs = list(zip(keys, nulls, strict=True))
+            where = " AND ".join(
+                f"{names[key]} IS NULL" if null else f"{names[key]} = ?" for key, null in pairs
+            )
+            given = [key for key, null in pairs if not null]
+            set_names = rest or keys
+            changed = ", ".join(f"{names[name]} = ?" for name in set_names)
+            counts = self._batch(
+                connection,
+                f"UPDATE {self._table} SET {changed} WHERE {where}",
+                [[row[name] for name in (*set_names, *given)] for row in alike],
+            )
+            if min(counts) < 0:
+                raise LookupError("the driver does not tell how many rows an UPDATE has changed")
+            new += [row for row, count in zip(alike, counts, strict=True) if not count]
+        if new:
+            order = [*keys, *rest]
+            columns, marks = ", ".join(names[name] for name in order), ", ".join("?" * len(order))
+            self._batch(
+                connection,
+                f"INSERT INTO {self._table} ({columns}) VALUES ({marks})",
+                [[row[name] for name in order] for row in new],
+            )
+
+    def _batch(self, connection: Any, sql: str, rows: Sequence[Sequence[Any]]) -> list[int]:
+        statement = connection.prepareStatement(sql)
+        try:
+            for row in rows:
+                for at, value in enumerate(row, 1):
+                    statement.setObject(at, value)
+                statement.addBatch()
+            return list(statement.executeBatch())
+        finally:
+            statement.close()
+
+    def _java(self, value: Any) -> Any:
+        """Gives a value as drivers take it; nested ones as JSON."""
+        if isinstance(value, datetime):
+            if value.tzinfo is None:
+                return self._timestamp.valueOf(value.isoformat(" "))
+            instant = self._timestamp(int(value.replace(microsecond=0).timestamp()) * 1000)
+            instant.setNanos(value.microsecond * 1000)
+            return instant
+        if isinstance(value, date):
+            return self._date.valueOf(value.isoformat())
+        if isinstance(value, list | dict | tuple):
+            return json.dumps(value, default=str)
+        return value
+
+
+def refuse_without_driver(session: SparkSession, query: Query) -> None:
+    """Refuses a query for a database whose driver is not there."""
+    try:
+        Jdbc(session, query.sink).find_driver()
+    except SPARK_ERRORS as error:
+        raise QueryRefused(
+            query=query.name, clause="sink options.url",
+            reason=f"has no driver on the class path: {reason_of(error)}",
+            fix="add  spark.jars: DRIVER.jar  to the settings of Spark (`spark: {config: ...}` in a"
+            " pipeline file), and the option `driver` if its class is not found by itself",
+        ) from error  # fmt: skip
+
+
+def _column_of(table: pa.Table, name: str) -> str:
+    """Gives a column's name as the table spells it."""
+    return next(each for each in table.column_names if each.lower() == name.lower())

@@ -1,0 +1,170 @@
+"""The outbox: results for sinks outside our file system wait in it until they have arrived."""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headgate.errors import SinkBehind
+from headgate.model.query import Deliver, Sink
+from headgate.spark.jvm.errors import cause_of
+from headgate.spark.log.files import size_of
+from headgate.spark.sinks.files import FileSink
+
+log = logging.getLogger("headgate.spark")
+
+PAUSE_S, LONGEST_PAUSE_S = 0.2, 30.0
+"""A delivery that fails is tried again after the one, then after twice this, up to the other."""
+
+PATIENCE_S = 1.0
+"""How long a step waits for its results to arrive, unless some are late already."""
+
+LAST_S = 5.0
+"""How long `close` waits for what is on its way."""
+
+
+class Outbox(FileSink):
+    """Delivers a query's results at least once, in order, from a thread of its own.
+
+    A result is a Parquet file of a folder, committed as any other: it is there whole, once. Then it
+    is delivered, and its removal says that it has arrived. A crash in between delivers it again,
+    with the same rows and the same key. A receiver that is away delays its own results only.
+
+    Args:
+        query: its name.
+        format: of its sink.
+        folder: where its results wait.
+        deliver: takes a table and its key; raises as long as it cannot.
+        reached: called at every point where a crash must lose nothing; a test raises there.
+        may_wait: tells whether there is room for more results that wait.
+    """
+
+    def __init__(
+        self,
+        query: str,
+        format: str,
+        folder: Path,
+        deliver: Deliver,
+        reached: Callable[[str], None],
+        may_wait: Callable[[], bool] = lambda: True,
+    ) -> None:
+        super().__init__(Sink(path=str(folder)))
+        self.deliver = deliver
+        self._query, self._format, self._reached = query, format, reached
+        self._waiting: deque[tuple[Path, int]] = deque()
+        self._waiting_bytes, self._may_wait = 0, may_wait
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._late = self._closing = False
+        self._give_up_at_s = 0.0
+
+    @property
+    def waiting_bytes(self) -> int:
+        return self._waiting_bytes
+
+    def write(self, table: pa.Table, file: Path) -> None:
+        if self._late and not self._may_wait():
+            raise SinkBehind(format=self._format, waiting_bytes=self.waiting_bytes)
+        super().write(table, file)
+
+    def resume(self) -> None:
+        self._take(sorted(self.folder.glob("*.parquet")))
+
+    def hand_over(self, file: Path) -> None:
+        self._take([file])
+
+    def settle(self) -> None:
+        with self._changed:
+            if not self._late:
+                self._changed.wait_for(lambda: self._late or not self._waiting, PATIENCE_S)
+                self._late = bool(self._waiting)
+
+    def close(self, patience_s: float = LAST_S) -> None:
+        with self._changed:
+            self._closing = True
+            self._give_up_at_s = time.monotonic() + patience_s
+            self._changed.notify_all()
+
+    def join(self) -> None:
+        if self._thread is not None:
+            self._thread.join(max(0.0, self._give_up_at_s - time.monotonic()))
+        if self._waiting:
+            log.warning(
+                "query '%s': %s results have not arrived; the next start delivers them",
+                self._query, len(self._waiting),
+            )  # fmt: skip
+
+    def _take(self, files: Sequence[Path]) -> None:
+        sizes = [size_of(file) for file in files]
+        with self._changed:
+            self._waiting.extend(zip(files, sizes, strict=True))
+            self._waiting_bytes += sum(sizes)
+            self._changed.notify_all()
+            if self._waiting and self._thread is None and not self._closing:
+                name = f"headgate-outbox-{self._query}"
+                self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        failures = 0
+        while (file := self._next()) is not None:
+            try:
+                self._deliver(file)
+            except Exception as error:
+                if not failures:
+                    log.warning(
+                        "query '%s': its results wait in the outbox, the %s sink does not take"
+                        " them: %s",
+                        self._query, self._format, cause_of(error),
+                    )  # fmt: skip
+                failures += 1
+                if not self._pause(min(PAUSE_S * 2 ** min(failures - 1, 10), LONGEST_PAUSE_S)):
+                    return
+                continue
+            if failures:
+                log.warning("query '%s': its results arrive again", self._query)
+                failures = 0
+            with self._changed:
+                self._waiting_bytes -= self._waiting.popleft()[1]
+                self._late = self._late and bool(self._waiting)
+                self._changed.notify_all()
+
+    def _next(self) -> Path | None:
+        """Waits for a result; None at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._closing)
+            late = self._closing and time.monotonic() > self._give_up_at_s
+            return self._waiting[0][0] if self._waiting and not late else None
+
+    def _pause(self, seconds: float) -> bool:
+        """Waits before another attempt; False when we were closing and this was the last."""
+        with self._changed:
+            if self._closing:
+                return False
+            self._late = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._closing, seconds)
+            return True
+
+    def _deliver(self, file: Path) -> None:
+        self._reached("delivery begun")
+        with pq.ParquetFile(file) as staged:
+            table = staged.read()
+        first, last = map(int, file.stem.split("-"))
+        self.deliver(table, f"{self._query}/{first}-{last}")
+        self._reached("result delivered")
+        file.unlink()
+
+
+def row_keys(table: pa.Table, key: str) -> list[str]:
+    """Gives the deduplication key of every row of a result.
+
+    >>> row_keys(pa.table({"a": [5, 6]}), "hot/0-3")
+    ['hot/0-3/0', 'hot/0-3/1']
+    """
+    return [f"{key}/{row}" for row in range(table.num_rows)]

@@ -1,0 +1,96 @@
+"""What the driver's own client of Kafka understands of a stream's options."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException
+
+from headgate.model.stream import Stream
+from headgate.spark.sources.protocol import MOST_TUPLES
+
+COLUMNS = (
+    "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP,"
+    " timestampType INT"
+)
+HEADERS = ", headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
+
+OPTIONS = {
+    *("subscribe", "startingoffsets", "maxoffsetspertrigger", "failondataloss", "includeheaders"),
+}
+SPARKS = {"auto.offset.reset", "enable.auto.commit", "interceptor.classes"}
+"""Settings of the client that Spark refuses, since it sets them itself, as we do."""
+
+DEFAULTS = {
+    "isolation.level": "read_uncommitted",  # as the client that Spark has
+    "queued.max.messages.kbytes": "16384",
+    "fetch.queue.backoff.ms": "20",
+    "reconnect.backoff.max.ms": "1000",
+    "max.poll.interval.ms": "86400000",  # sources may have to wait
+    "log_level": "0",  # what there is to tell, the poller tells
+}
+OURS = {"auto.offset.reset": "error", "enable.auto.commit": "false"}
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """The options of a stream, by Spark's names in any case, and the settings of the client.
+
+    Args:
+        most: records of one poll.
+        client: settings by the client's names; in the options `kafka.` stands before them.
+    """
+
+    stream: str
+    topics: tuple[str, ...] = ()
+    latest: bool = True
+    most: int = MOST_TUPLES
+    fails_on_data_loss: bool = True
+    headers: bool = False
+    client: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> str:
+        """The columns, those of Spark's Kafka source, as DDL."""
+        return COLUMNS + (HEADERS if self.headers else "")
+
+
+def subscription_of(stream: Stream) -> Subscription | str:
+    """Reads a stream's options; says why if the driver's client cannot follow them."""
+    prefix = "kafka."
+    told = {name.lower(): value for name, value in stream.options.items()}
+    settings = {n.removeprefix(prefix): each for n, each in told.items() if n.startswith(prefix)}
+    options = {name: value for name, value in told.items() if not name.startswith(prefix)}
+    if unknown := sorted(options.keys() - OPTIONS):
+        return f"it does not know the option {unknown[0]}"
+    if sparks := sorted(name for name in settings if name in SPARKS or "serializer" in name):
+        return f"kafka.{sparks[0]} cannot be set"
+    topics = dict.fromkeys(map(str.strip, options.get("subscribe", "").split(",")))
+    topics.pop("", None)
+    if "bootstrap.servers" not in settings or not topics:
+        return "it needs kafka.bootstrap.servers and subscribe"
+    starting = options.get("startingoffsets", "latest").lower()
+    if starting not in ("earliest", "latest"):
+        return f"it does not know startingOffsets {starting}"
+    most = options.get("maxoffsetspertrigger", str(MOST_TUPLES))
+    if not most.isdigit() or not int(most):
+        return f"maxOffsetsPerTrigger {most} is no number of records"
+    client = {"group.id": f"headgate-{stream.name}", **DEFAULTS, **settings, **OURS}
+    try:
+        Consumer(client).close()
+    except (KafkaException, TypeError, ValueError) as error:
+        return f"it refuses the settings: {reason_of(error)}"
+    return Subscription(
+        stream=stream.name,
+        topics=tuple(topics),
+        latest=starting == "latest",
+        most=min(int(most), MOST_TUPLES),
+        fails_on_data_loss=options.get("failondataloss", "true").lower() == "true",
+        headers=options.get("includeheaders", "false").lower() == "true",
+        client=client,
+    )
+
+
+def reason_of(error: Exception) -> str:
+    """Gives what the client says of an error."""
+    first = error.args[0] if error.args else error
+    return first.str() if isinstance(first, KafkaError) else str(first)

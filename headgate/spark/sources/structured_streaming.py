@@ -1,0 +1,177 @@
+"""Ingest by Structured Streaming: a query per stream that appends every batch to the log."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
+
+from headgate.errors import ConfigRefused, RecoveryRefused
+from headgate.model.stream import ARRIVED_AT, Stream
+from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
+from headgate.spark.jvm.session import activate
+from headgate.spark.jvm.types import refuse_columns
+from headgate.spark.log.corrupt_records import tells_of_malformed, with_malformed
+from headgate.spark.log.journal import Train
+from headgate.spark.log.stream_log import StreamLog
+from headgate.spark.sources.kafka_options import subscription_of
+from headgate.workloads.forest import SCHEMA
+
+log = logging.getLogger("headgate.spark")
+
+STOP_S = 4
+"""How long Spark may take to stop one source."""
+
+
+class IngestEnded(Exception):
+    """A batch was waiting for room in the log when ingest ended."""
+
+
+def source_of(session: SparkSession, stream: Stream) -> DataFrame:
+    """Opens a stream's source, or gives an empty frame with the columns of one that we ask.
+
+    Raises:
+        ConfigRefused: Spark does not know the format, an option, the schema or the directory.
+    """
+    where = f"stream '{stream.name}'"
+    if stream.format != "kafka" or stream.ingest == "spark":
+        return _opened(session, stream)
+    told = subscription_of(stream)
+    if isinstance(told, str) and stream.ingest == "driver":
+        raise ConfigRefused(
+            path=where, key="ingest", value="driver",
+            expected=f"auto or spark: the driver's client cannot read this topic, {told}",
+        )  # fmt: skip
+    if isinstance(told, str):
+        return _opened(session, stream, f"; the driver's own client cannot, {told}")
+    if stream.schema:
+        raise ConfigRefused(
+            path=where, key="schema", value=stream.schema,
+            expected=f"left out: a topic of Kafka has the columns {told.columns}",
+        )  # fmt: skip
+    return _checked(where, stream, session.createDataFrame([], told.columns))
+
+
+def _opened(session: SparkSession, stream: Stream, besides: str = "") -> DataFrame:
+    where = f"stream '{stream.name}'"
+    try:
+        if stream.format in ("headgate", "python"):  # nothing that Spark itself could open
+            schema = SCHEMA if stream.format == "headgate" else stream.schema
+            return _checked(where, stream, session.createDataFrame([], schema))
+        reader = session.readStream.format(stream.format).options(**stream.options)
+        if stream.schema:
+            reader = reader.schema(stream.schema)
+        source = reader.load()
+    except SPARK_ERRORS as error:
+        raise ConfigRefused(
+            path=where,
+            key="source",
+            value=stream.format,
+            expected=f"a source that Spark can open: {reason_of(error)}{besides}",
+        ) from error
+    return _checked(where, stream, source)
+
+
+def _checked(where: str, stream: Stream, source: DataFrame) -> DataFrame:
+    """Gives the source back, unless a column's name or type cannot be."""
+    try:
+        schema = source.schema
+    except SPARK_ERRORS as error:
+        raise ConfigRefused(
+            path=where, key="schema", value=stream.schema or None,
+            expected=f"of types that PySpark knows: {reason_of(error)}",
+        ) from error  # fmt: skip
+    if ARRIVED_AT in (column.lower() for column in schema.names):
+        raise ConfigRefused(
+            path=where,
+            key="schema",
+            value=ARRIVED_AT,
+            expected="without this name: the log uses it",
+        )
+    for key, column in (("event_time", stream.event_time), ("arrival_time", stream.arrival_time)):
+        if column is not None:
+            _check_time(where, key, column, schema)
+    refuse_columns(source.sparkSession, stream, schema)
+    return source
+
+
+def start_ingest(
+    session: SparkSession,
+    stream: Stream,
+    log: StreamLog,
+    state: Path,
+    arrived: Callable[[Train], None],
+    pause_s: Callable[[], float],
+    ended: threading.Event,
+    now_s: Callable[[], float] = time.time,
+) -> StreamingQuery:
+    """Starts to fill the log; `arrived` is called for every new train, from a thread of Spark.
+
+    Args:
+        ended: a batch that waits for room in the log is given up then; it comes again.
+    """
+    session.conf.set("spark.sql.streaming.stopTimeout", f"{STOP_S}s")
+    source = _opened(session, stream)
+    if tells_of_malformed(session, stream, log.stream_schema):
+        source = with_malformed(session, stream, log.stream_schema)
+    checkpoint = state / "checkpoints" / stream.name
+    if log.next_number and not (checkpoint / "metadata").exists():
+        raise RecoveryRefused(
+            subject=f"stream '{stream.name}'",
+            expected=f"the source's position in {checkpoint}",
+            found="a log, but no position to go on from",
+            fix="restore the folder, or begin with a new state directory",
+        )
+    if stream.arrival_time is not None:
+        arrived_s = F.col(stream.arrival_time).cast("timestamp").cast("double")
+        source = source.withColumn(ARRIVED_AT, arrived_s)
+
+    def append(batch: DataFrame, source_batch: int) -> None:
+        while (waits_s := pause_s()) > 0:  # the next trigger waits for this one
+            if ended.wait(min(waits_s, 0.1) if waits_s >= 1 else waits_s):
+                raise IngestEnded
+            if waits_s < 1:
+                break
+        train = log.append(batch, source_batch, now_s())
+        if train is not None:
+            arrived(train)
+
+    activate(source.sparkSession)
+    try:
+        return (
+            source.writeStream.queryName(f"headgate-ingest-{stream.name}")
+            .option("checkpointLocation", str(checkpoint))
+            .trigger(processingTime=f"{round(stream.asked_every_s * 1000)} milliseconds")
+            .foreachBatch(append)
+            .start()
+        )
+    except SPARK_ERRORS as error:
+        raise ConfigRefused(
+            path=f"stream '{stream.name}'", key="source", value=stream.format,
+            expected=reason_of(error),
+        ) from error  # fmt: skip
+
+
+def end_ingest(ingest: StreamingQuery) -> None:
+    """Ends ingest; a source that does not let go in time is left: what it still has comes again."""
+    try:
+        ingest.stop()
+    except SPARK_ERRORS as error:
+        log.warning("%s does not end, and is left: %s", ingest.name, reason_of(error))
+
+
+def _check_time(where: str, key: str, column: str, schema: StructType) -> None:
+    types = {field.name: field.dataType.simpleString() for field in schema.fields}
+    if not types.get(column, "").startswith("timestamp"):
+        raise ConfigRefused(
+            path=where,
+            key=key,
+            value=column,
+            expected="a TIMESTAMP column of the stream; it has "
+            + ", ".join(f"{name} {kind}" for name, kind in types.items()),
+        )

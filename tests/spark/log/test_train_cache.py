@@ -1,0 +1,34 @@
+"""Trains in memory give way to whatever else needs it."""
+
+import pyarrow as pa
+
+from headgate.spark.log.budget import Budget, Limits
+from headgate.spark.log.train_cache import TrainCache
+
+TRAIN = pa.table({"v": pa.array(range(10), pa.int64())})
+"""Eighty bytes."""
+
+
+def test_trains_take_half_of_the_memory_and_less_where_others_need_it() -> None:
+    waits = [0]
+    budget = Budget(Limits(memory_bytes=1000), kept=lambda: waits[0])
+    cache = TrainCache(budget.train_room_bytes)
+    for number in range(20):
+        cache.put("s", number, TRAIN)
+    assert cache.bytes == 480
+    waits[0] = 700
+    cache.put("s", 20, TRAIN)
+    assert cache.bytes == 160
+    waits[0] = 900
+    cache.put("s", 21, TRAIN)
+    assert cache.bytes == 0
+
+
+def test_sources_wait_for_what_is_kept_in_memory() -> None:
+    waits = [349]
+    budget = Budget(Limits(memory_bytes=1000), kept=lambda: waits[0])
+    assert budget.pause_s() == 0.0
+    waits[0] = 425
+    assert round(budget.pause_s(), 6) == 0.5
+    with budget.holding(75):
+        assert budget.pause_s() == 1.0

@@ -1,0 +1,177 @@
+"""A step that the journal has promised is finished, now or by recovery, never written again."""
+
+from pathlib import Path as File
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.errors import ResultsHidden
+from headgate.model.network import Path
+from headgate.model.operator import Operator
+from headgate.model.query import Query, Sink
+from headgate.spark.engine.executor import Executor
+from headgate.spark.engine.recovery import recover
+from headgate.spark.jvm.lane.plan_runner import DriverLane
+from headgate.spark.jvm.session import own_session
+from headgate.spark.log.cursors import Cursors
+from headgate.spark.log.journal import Journal
+from headgate.spark.output import Output
+from headgate.spark.sinks.files import FileSink
+from headgate.spark.sinks.outbox import Outbox
+from headgate.spark.work import Work
+
+
+def driver_of(spark: SparkSession) -> DriverLane:
+    return DriverLane(own_session(spark))
+
+
+class Gone:
+    """A disk that is full once."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self, point: str) -> None:
+        if point == "result visible":
+            self.times += 1
+            if self.times == 1:
+                raise OSError("no space left on device")
+
+
+def test_no_result_is_delivered_before_an_earlier_one_that_a_failed_rename_hides(
+    spark: SparkSession, tmp_path: File
+) -> None:
+    journal, keys = Journal(tmp_path / "state"), list[str]()
+    query = Query(name="told", sql="x", query_class="H", sink=Sink(format="callback"))
+    path = Path(query=query, stream="s", operators=(Operator(kind="project", expressions=("a",)),))
+    Cursors(journal).remember(query.name, query.sql, path.stream)
+
+    def outbox() -> Outbox:
+        folder = tmp_path / "outbox"
+        return Outbox(
+            "told", "callback", folder, lambda table, key: keys.append(key), lambda point: None
+        )
+
+    first = outbox()
+    executor = Executor(spark, journal, {}, {"told": first}, Gone(), driver_of(spark))
+    table = pa.table({"a": [1, 2, 3]})
+    output = Output(table, table["a"].to_numpy().astype(float))
+    assert executor.commits(Work((path,), 0, 1, 3), [(path, output)]) == {}
+    assert list(executor.commits(Work((path,), 1, 2, 3), [(path, output)])) == ["told"]
+    first.close()
+    first.join()
+    assert keys == []
+    second = outbox()
+    recover(journal, [second])
+    second.resume()
+    second.close()
+    second.join()
+    assert keys == ["told/0-0"]
+    assert Cursors(journal).counts() == {"told": (3, 3)}
+    journal.close()
+
+
+def _paths(folder: File, *names: str) -> tuple[Path, ...]:
+    return tuple(
+        Path(
+            query=Query(name=name, sql="x", query_class="H", sink=Sink(path=str(folder / name))),
+            stream="s",
+            operators=(Operator(kind="project", expressions=("a",)),),
+        )
+        for name in names
+    )
+
+
+class Away:
+    """A directory that somebody moves away right after the promise, and may bring back."""
+
+    def __init__(self, folder: File) -> None:
+        self._folder, self._aside = folder, folder.with_name("aside")
+
+    def __call__(self, point: str) -> None:
+        if point == "step journalled" and self._folder.exists():
+            self._folder.rename(self._aside)
+
+    def back(self) -> None:
+        self._aside.rename(self._folder)
+
+
+def test_a_rename_that_fails_after_the_promise_is_left_to_recovery(
+    spark: SparkSession, tmp_path: File, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal = Journal(tmp_path / "state")
+    paths = _paths(tmp_path, "first", "second")
+    sinks = {path.query.name: FileSink(path.query.sink) for path in paths}
+    for path in paths:
+        Cursors(journal).remember(path.query.name, path.query.sql, path.stream)
+    table = pa.table({"a": [1, 2, 3]})
+    output = Output(table, table["a"].to_numpy().astype(float))
+    away = Away(tmp_path / "first")
+    executor = Executor(spark, journal, {}, sinks, away, driver_of(spark))
+    executor.commits(Work(paths, 0, 1, 3), [(path, output) for path in paths])
+    assert "results stay hidden, and are tried again" in caplog.text
+    # Only the one whose directory is away is hidden; both are certain.
+    assert len(list((tmp_path / "second").glob("*.parquet"))) == 1
+    assert [final.parent.name for _, final in journal.unconfirmed()] == ["first"]
+    assert Cursors(journal).counts() == {"first": (3, 3), "second": (3, 3)}
+    away.back()
+    assert recover(journal, sinks.values()) == 1
+    assert journal.unconfirmed() == []
+    for name in ("first", "second"):
+        (file,) = (tmp_path / name).glob("*.parquet")
+        assert pq.read_table(file) == table
+    journal.close()
+
+
+def test_a_rename_that_fails_is_tried_again_and_the_query_waits_for_it(
+    spark: SparkSession, tmp_path: File
+) -> None:
+    journal = Journal(tmp_path / "state")
+    (path,) = _paths(tmp_path, "first")
+    sink = FileSink(path.query.sink)
+    Cursors(journal).remember(path.query.name, path.query.sql, path.stream)
+    shown: list[str] = []
+    sink.hand_over = lambda file: shown.append(file.name)  # type: ignore[method-assign]
+    away = Away(tmp_path / "first")
+    executor = Executor(spark, journal, {}, {"first": sink}, away, driver_of(spark))
+    table = pa.table({"a": [1, 2, 3]})
+    output = Output(table, table["a"].to_numpy().astype(float))
+    assert executor.commits(Work((path,), 0, 1, 3), [(path, output)]) == {}
+    for _ in range(2):
+        refused = executor.commits(Work((path,), 1, 2, 3), [(path, output)])
+        assert isinstance(refused["first"], ResultsHidden)
+        assert str(tmp_path / "first") in str(refused["first"])
+        executor.commits.promises.try_again()
+    assert not (tmp_path / "first").exists()
+    assert shown == []
+    assert Cursors(journal).counts() == {"first": (3, 3)}
+    away.back()
+    executor.commits.promises.try_again()
+    assert shown == ["000000000000-000000000000.parquet"]
+    assert journal.unconfirmed() == []
+    executor.commits._reached = lambda point: None
+    assert executor.commits(Work((path,), 1, 2, 3), [(path, output)]) == {}
+    assert len(shown) == 2
+    assert Cursors(journal).counts() == {"first": (6, 6)}
+    journal.close()
+
+
+def test_a_dropped_query_leaves_no_promise(
+    spark: SparkSession, tmp_path: File, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal = Journal(tmp_path / "state")
+    (path,) = _paths(tmp_path, "first")
+    Cursors(journal).remember(path.query.name, path.query.sql, path.stream)
+    sinks = {"first": FileSink(path.query.sink)}
+    away = Away(tmp_path / "first")
+    executor = Executor(spark, journal, {}, sinks, away, driver_of(spark))
+    table = pa.table({"a": [1]})
+    output = Output(table, table["a"].to_numpy().astype(float))
+    executor.commits(Work((path,), 0, 1, 1), [(path, output)])
+    executor.commits.promises.forget("first")
+    Cursors(journal).forget("first")
+    assert "its last result never got its name" in caplog.text
+    assert journal.unconfirmed() == []
+    journal.close()
