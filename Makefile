@@ -11,7 +11,7 @@ help:  ## say what there is
 	@PYTHON=$(PYTHON) bash setup/environment.sh
 
 demo: .venv/ready  ## run the forest-fire example for about a minute under two policies
-	@.venv/bin/headgate run examples/forest.yaml --policy rr,cqc --seconds 30
+	@.venv/bin/headgate run examples/forest.yaml --policy rr,cqc --seconds 20
 
 nexmark: .venv/ready  ## run Nexmark's queries over generated streams and check every result against Spark
 	@.venv/bin/python examples/nexmark/run.py
@@ -36,14 +36,14 @@ check: .venv/ready  ## style, types and the walls between the rooms
 
 bench-spark: .venv/ready  ## the Spark engine against native Structured Streaming and the machine's limits
 	@.venv/bin/python bench/spark.py --results bench/results/spark.json; missed=$$?; \
-	  .venv/bin/python bench/readme_table.py; exit $$missed
+	  .venv/bin/python bench/tables.py; exit $$missed
 
 bench-simulation: .venv/ready  ## how fast the simulation is, also against SimPy and with 100 000 boxes
 	@.venv/bin/python bench/simulation.py --results bench/results/simulation.json
 
 bench-language: .venv/ready  ## windows and joins against native Structured Streaming, with and without sharing
 	@.venv/bin/python bench/language.py --results bench/results/language.json; missed=$$?; \
-	  .venv/bin/python bench/readme_table.py; exit $$missed
+	  .venv/bin/python bench/tables.py; exit $$missed
 
 docs: .venv/ready  ## write docs/reference.md, and what commands in README and docs print, from the program
 	@.venv/bin/python docs/write_reference.py

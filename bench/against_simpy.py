@@ -1,4 +1,4 @@
-"""The kernel against the same model in SimPy: the same tuples leave at the same instants."""
+"""A comparison of the kernel and a SimPy model: the same tuples leave at the same instants."""
 
 import time
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ from bars import Measurement
 from headgate.model.arrays import Floats
 
 TIMES = 100.0
-"""What the kernel must be faster by than the model that does what it does, at full size."""
+"""How many times faster than the whole SimPy model the kernel must be, at full size."""
 POLICIES = ("hr", "bsd")
 MODELS = {"whole model": False, "lean model": True}
-"""The models by name, and whether it is the lean one: see `simpy_model`."""
+"""Whether a model is the lean one, by the model's name: see `simpy_model`."""
 EVENTS = 200_000
 FULL = ((100, 400), (500, 100))
 QUICK = ((20, 100),)
@@ -22,12 +22,12 @@ TOLERANCE_S = 1e-9
 
 
 def measurements(sizes: tuple[tuple[int, int], ...], whole: speed.Size) -> Iterator[Measurement]:
-    """Gives how many times more box calls a second the kernel makes, by policy, model and size.
+    """Yield how many times more box calls per second the kernel makes, by policy, model and size.
 
-    SimPy's calls take the same time however many tuples there are; so the last line of a policy and
-    a model has the kernel at full size over SimPy at the largest size that it ran. Then comes what
-    the ratio would be if SimPy did nothing but wait once a box call: no model with an event a box
-    can have a smaller one, and what lies above comes from what the model does beside.
+    A box call takes SimPy the same time however many tuples there are. So the last line of a policy
+    and a model compares the kernel at full size with SimPy at the largest size that SimPy ran. Then
+    comes the ratio for a SimPy that does nothing but wait once per box call. No model with an event
+    per box call can have a smaller ratio; the rest is what the model does besides waiting.
     """
     event_s = a_bare_event_s(whole.repeats)
     for policy in POLICIES:
@@ -61,9 +61,9 @@ def _ratio(
 
 def _with_bare_events(policy: str, ours: speed.Timed, event_s: float) -> Measurement:
     event_ns, call_ns = event_s * 1e9, 1e9 / ours.box_calls_per_s
-    found = f"a bare event {event_ns:.0f} ns, a box call {call_ns:.0f} ns"
+    costs = f"a bare event {event_ns:.0f} ns, a box call {call_ns:.0f} ns"
     return Measurement(
-        what=f"times SimPy: events alone, {policy}: {found}",
+        what=f"times SimPy: events alone, {policy}: {costs}",
         measured=event_ns / call_ns,
         unit="times",
         figures={"event_ns": event_ns, "box_call_ns": call_ns},
@@ -71,22 +71,22 @@ def _with_bare_events(policy: str, ours: speed.Timed, event_s: float) -> Measure
 
 
 def a_bare_event_s(repeats: int) -> float:
-    """Gives what an event costs in a process that only waits."""
-    found = []
+    """Return the seconds of an event in a process that only waits."""
+    event_costs_s = []
     for _ in range(repeats):
         began_s = time.perf_counter()
         simpy_model.bare_events(EVENTS)
-        found.append((time.perf_counter() - began_s) / EVENTS)
-    return min(found)
+        event_costs_s.append((time.perf_counter() - began_s) / EVENTS)
+    return min(event_costs_s)
 
 
 def best_in_simpy(
     policy: str, queries: int, tuples: int, repeats: int, *, lean: bool = False
 ) -> speed.Timed:
-    """Gives the fastest of some runs in SimPy, each of which must agree with the kernel.
+    """Return the fastest of several runs in SimPy; each of them must agree with the kernel.
 
     Raises:
-        AssertionError: a tuple left elsewhere or at another instant.
+        AssertionError: a tuple left another query or at another instant.
     """
     ours, runs = in_kernel(policy, queries, tuples), []
     for _ in range(repeats):
@@ -99,7 +99,7 @@ def best_in_simpy(
 def in_simpy(
     policy: str, queries: int, tuples: int, *, lean: bool = False
 ) -> tuple[Floats, speed.Timed]:
-    """Gives query, arrival and departure of all that left in SimPy, and how long that took."""
+    """Return query, arrival and departure of every result in SimPy, and the times of the run."""
     bed = speed.testbed(queries, tuples)
     arrived_at_s = bed.arrivals["packets"]
     model = simpy_model.model_of(bed.network, arrived_at_s, speed.SEED, lean=lean)
@@ -108,23 +108,23 @@ def in_simpy(
     seconds, cpu_s = time.perf_counter() - began_s, time.process_time() - began_cpu_s
     calls = queries * tuples
     timed = speed.Timed(seconds, cpu_s, done.box_calls, calls, calls, 0)
-    of, numbers, at_s = np.array(done.left).reshape(-1, 3).T
-    return np.column_stack([of, arrived_at_s[numbers.astype(np.int64)], at_s]), timed
+    result_queries, numbers, at_s = np.array(done.left).reshape(-1, 3).T
+    return np.column_stack([result_queries, arrived_at_s[numbers.astype(np.int64)], at_s]), timed
 
 
 def in_kernel(policy: str, queries: int, tuples: int) -> Floats:
-    """Gives query, arrival and departure of all that left in the kernel."""
-    made = speed.simulation(policy, queries, tuples, keep=True)
-    made.run()
-    count = int(made.world.clock["kept"][0])
-    found: Floats = made.world.kept[: 3 * count].reshape(-1, 3)
-    return found
+    """Return query, arrival and departure of every result in the kernel."""
+    simulation = speed.simulation(policy, queries, tuples, keep=True)
+    simulation.run()
+    count = int(simulation.world.clock["kept"][0])
+    results: Floats = simulation.world.kept[: 3 * count].reshape(-1, 3)
+    return results
 
 
 def assert_same(some: Floats, others: Floats) -> None:
-    """Compares what left, whatever the order in which it is listed."""
+    """Compare two lists of results, whatever their order."""
     assert some.shape == others.shape, f"{len(some)} and {len(others)} tuples left"
-    ordered = [each[np.lexsort(each.T[::-1])] for each in (some, others)]
+    ordered = [results[np.lexsort(results.T[::-1])] for results in (some, others)]
     apart_s = float(np.abs(ordered[0] - ordered[1]).max(initial=0.0))
     assert apart_s <= TOLERANCE_S, f"departures lie {apart_s} s apart"
 

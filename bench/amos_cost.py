@@ -1,8 +1,9 @@
-"""What AMoS itself costs: the share of a run that it takes to score and choose, with ten policies.
+"""The cost of AMoS itself: the share of a run that it needs to choose among ten policies.
 
-Sharaf's testbed, one choice a second of virtual time, which is the default. Timed from outside, in
-CPU seconds: what AMoS hears and answers, measuring what it hears, and apart from that what changing
-the policy costs the run: its compiled form is made once, and then told of every unit at each turn.
+The run is Sharaf's testbed with one choice per second of virtual time, the default. Three parts are
+timed from outside, in CPU seconds: the calls of AMoS, the measuring of what AMoS is told, and the
+change of policy. The compiled form of a policy is built once, but at every turn it must be told of
+every unit.
 """
 
 import sys
@@ -23,20 +24,20 @@ QUICK = speed.Size(500, 8_000, 1)
 
 
 def measurements(size: speed.Size) -> Iterator[Measurement]:
-    """Gives AMoS's share of the run's CPU time, and the parts of it."""
+    """Yield AMoS's share of the run's CPU time, then its parts."""
     print("amos", file=sys.stderr, flush=True)
     with compiled_runs():
         _run(speed.Size(size.queries, max(400, size.tuples // 4), 1))  # compiles all ten
         runs = [_run(size) for _ in range(size.repeats)]
-    spent = min(runs, key=lambda each: each["run"])
+    spent = min(runs, key=lambda run: run["run"])
     figures = {
         "policies": LIBRARY.split(","), "turns": spent["turns"], "cpu_s": spent["run"],
         "virtual_s": spent["virtual"], "hearing_s": spent["hear"], "measuring_s": spent["measure"],
         "switching_s": spent["switch"],
     }  # fmt: skip
-    own_s = spent["hear"] + spent["measure"]
+    amos_s = spent["hear"] + spent["measure"]
     yield Measurement(
-        what="amos: its share of the run's CPU time", measured=own_s / spent["run"], unit="",
+        what="amos: its share of the run's CPU time", measured=amos_s / spent["run"], unit="",
         bar=MOST_SHARE, at_most=True, figures=figures,
     )  # fmt: skip
     for what, seconds in (
@@ -50,20 +51,20 @@ def measurements(size: speed.Size) -> Iterator[Measurement]:
 
 
 def _run(size: speed.Size) -> dict[str, Any]:
-    """Runs once; gives CPU seconds by part."""
+    """Run once and return the CPU seconds by part."""
     spent: Counter[str] = Counter()
     amos = policy_named("amos", policies=LIBRARY)
-    made = speed.simulation(amos, size.queries, size.tuples)
-    worth: Any = made._worth
+    simulation = speed.simulation(amos, size.queries, size.tuples)
+    worth: Any = simulation._worth
     _time(spent, "in_charge", amos, "in_charge")
     _time(spent, "heard", amos, "hear")
     _time(spent, "measure", worth, "measured")
-    _time(spent, "went_on", made, "_go_on")
+    _time(spent, "went_on", simulation, "_go_on")
     KERNEL.clear()
-    timed = speed.timed(made)
+    timed = speed.timed(simulation)
     return {
         "run": timed.cpu_s,
-        "virtual": made.now_s,
+        "virtual": simulation.now_s,
         "turns": sum(amos.turns),
         "hear": spent["in_charge"] + spent["heard"],
         "measure": spent["measure"],
@@ -76,7 +77,7 @@ KERNEL: Counter[str] = Counter()
 
 @contextmanager
 def compiled_runs() -> Iterator[None]:
-    """Counts the CPU seconds inside the compiled loop, as long as it lasts."""
+    """Count the CPU seconds inside the compiled loop while the context is open."""
     before = drive.run
     _time(KERNEL, "kernel", drive, "run")
     try:
@@ -86,7 +87,7 @@ def compiled_runs() -> Iterator[None]:
 
 
 def _time(spent: Counter[str], key: str, owner: Any, name: str) -> None:
-    """Lets a method count its CPU seconds."""
+    """Replace a method by one that adds its CPU seconds to `spent[key]`."""
     method: Callable[..., Any] = getattr(owner, name)
 
     def counted(*arguments: Any) -> Any:

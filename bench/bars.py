@@ -1,4 +1,4 @@
-"""What a benchmark says: a line per measurement, the bar it must reach, and whether it does."""
+"""The lines of a benchmark: a measurement, the bar it must reach, and whether it does."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,10 +9,11 @@ Verdict = Literal["pass", "miss", ""]
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """One number. `bar` is what it must reach: at least, or at most where `at_most` says so.
+    """One measured number and the bar it must reach.
 
     Args:
-        figures: what else was measured with it, for the file of results.
+        bar: the least value that passes, or the greatest if `at_most`.
+        figures: other figures of the same measurement, for the file of results.
     """
 
     what: str
@@ -42,15 +43,15 @@ class Measurement:
 
 
 def table(measurements: Sequence[Measurement]) -> str:
-    """Gives the measurements as text."""
-    width = max(len(each.what) for each in measurements)
+    """Return the measurements as a table of text."""
+    width = max(len(row.what) for row in measurements)
     lines = [f"{'what':{width}}  {'measured':>12}  {'bar':>12}  unit"]
-    for each in measurements:
+    for row in measurements:
         bar = ""
-        if each.bar is not None:
-            bar = f"{'≤' if each.at_most else '≥'} {each.bar:g}"
-        line = f"{each.what:{width}}  {_number(each.measured):>12}  {bar:>12}  {each.unit}"
-        lines.append(f"{line}  {each.verdict.upper() if each.verdict == 'miss' else each.verdict}")
+        if row.bar is not None:
+            bar = f"{'≤' if row.at_most else '≥'} {row.bar:g}"
+        line = f"{row.what:{width}}  {_number(row.measured):>12}  {bar:>12}  {row.unit}"
+        lines.append(f"{line}  {row.verdict.upper() if row.verdict == 'miss' else row.verdict}")
     return "\n".join(line.rstrip() for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""Runs that are recorded and replayed: how far a simulation is from what was measured, by class."""
+"""Recorded runs and their replays: how far the simulation is from the measurement, by class."""
 
 import subprocess
 import sys
@@ -11,14 +11,15 @@ from parts import run_sides
 
 FOREST = Path(__file__).parents[1] / "examples" / "forest.yaml"
 SECONDS = 180
-"""Twelve bursts. In an overload, who happens to be in a call decides how long everybody waits: over
-the four bursts of a minute, one run was simulated 31 % off and three others 7 or 8 %."""
+"""Time for twelve bursts. In an overload, the call that happens to run decides how long all others
+wait: over the four bursts of a minute, the simulation of one run was 31 % off, and that of three
+others 7 or 8 %."""
 
 BAR_PERCENT = 25.0
 
 
 def measurements(folder: Path) -> Iterator[Measurement]:
-    """Gives the error of the class that is simulated worst: two overloads, two quiet runs."""
+    """Yield the error of the worst simulated class, for two overloads and two quiet runs."""
     for policy in ("rr", "cqc"):
         state = folder / f"forest-{policy}"
         command = [
@@ -39,8 +40,8 @@ def measurements(folder: Path) -> Iterator[Measurement]:
 
 
 def _calibrated(what: str, state: Path) -> Measurement:
-    found = replay(state)
-    errors = {each.name: 100 * each.error for each in found.calibration}
+    outcome = replay(state)
+    errors = {query_class.name: 100 * query_class.error for query_class in outcome.calibration}
     return Measurement(
         what=f"replay of {what}: error of mean response, worst class",
         measured=max(map(abs, errors.values())),
@@ -49,7 +50,9 @@ def _calibrated(what: str, state: Path) -> Measurement:
         at_most=True,
         figures={
             "error_percent": errors,
-            "measured_s": {each.name: each.measured_s for each in found.calibration},
-            "same_decisions": found.same_decisions,
+            "measured_s": {
+                query_class.name: query_class.measured_s for query_class in outcome.calibration
+            },
+            "same_decisions": outcome.same_decisions,
         },
     )

@@ -1,11 +1,11 @@
-"""What a side has committed: the same reader for both, over files alone.
+"""What a side has committed, read from its files alone, by the same code for both sides.
 
-A result is visible from the rename that commits it: Headgate renames the result file itself, Spark
-the entry of the sink's log, `_spark_metadata/N`, that names its files. A rename changes the inode's
-ctime; mtime remains that of the last write before. So the ctime of the committing file is the
-instant on both sides, and neither is asked for its opinion (what Headgate reports of itself is 4 ms
-later, the median of 48 commits). What either does afterwards, Headgate's confirmation in its
-journal and the entry in Spark's commit log, counts for nobody.
+A result becomes visible with the rename that commits it. Headgate renames the result file itself;
+Spark renames the entry of the sink's log, `_spark_metadata/N`, that names its files. A rename
+changes the inode's ctime; mtime remains that of the last write. So on both sides the ctime of the
+committing file is the instant of the commit, and no side reports its own times (those that Headgate
+reports are 4 ms later, the median of 48 commits). What a side does afterwards does not count:
+neither Headgate's confirmation in its journal nor the entry in Spark's commit log.
 """
 
 import json
@@ -34,7 +34,12 @@ class Commit:
 
 @dataclass(frozen=True)
 class Measured:
-    """A query's rows of the window: how many should be, are, are too many, and their times."""
+    """A query's rows in the measured window: how many are due, right and surplus, and their times.
+
+    Args:
+        committed: the committed rows that are in the expected answer.
+        surplus: the committed rows that are not.
+    """
 
     expected: int
     committed: int
@@ -43,14 +48,14 @@ class Measured:
 
 
 def commits_of(side: str, sink: Path) -> Iterator[Commit]:
-    """Gives the commits of a query's results folder, in order."""
+    """Return the commits in a query's results folder, in order."""
     return _renamed(sink) if side.startswith("headgate") else _logged(sink / "_spark_metadata")
 
 
 def measured(
     commits: Iterable[Commit], expected_us: Instants, window_us: tuple[int, int], until_s: float
 ) -> Measured:
-    """Holds a query's commits against the answer; rows visible after `until_s` do not count."""
+    """Compare a query's commits with the answer; rows visible after `until_s` do not count."""
     instants, responses = [], []
     for commit in commits:
         if commit.visible_at_s > until_s:
@@ -71,11 +76,13 @@ def measured(
 
 
 def _common(rows_us: Instants, others_us: Instants) -> int:
-    """Counts the rows that are in both; times may come several times."""
+    """Count the rows that are in both. A time may occur several times."""
     times, counts = np.unique(rows_us, return_counts=True)
     other_times, other_counts = np.unique(others_us, return_counts=True)
-    _, at, other_at = np.intersect1d(times, other_times, assume_unique=True, return_indices=True)
-    return int(np.minimum(counts[at], other_counts[other_at]).sum())
+    _, places, other_places = np.intersect1d(
+        times, other_times, assume_unique=True, return_indices=True
+    )
+    return int(np.minimum(counts[places], other_counts[other_places]).sum())
 
 
 def _renamed(folder: Path) -> Iterator[Commit]:
@@ -84,7 +91,7 @@ def _renamed(folder: Path) -> Iterator[Commit]:
 
 
 def _logged(log: Path) -> Iterator[Commit]:
-    """Reads Spark's log of a file sink; a compacted entry repeats all before it."""
+    """Yield the commits in the log of a Spark file sink; a compacted entry repeats earlier ones."""
     entries = [file for file in log.glob("[!.]*") if file.name.removesuffix(COMPACT).isdecimal()]
     seen: set[str] = set()
     for entry in sorted(entries, key=lambda file: int(file.name.removesuffix(COMPACT))):

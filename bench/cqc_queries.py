@@ -1,8 +1,8 @@
 """CQC's 21 queries of section 5: nine aggregates, six 2-way joins, six selections, 27 streams.
 
-The paper gives the kinds, how many of them each class has (Table 2), and the streams; ranges and
-what is compared are chosen here, as in `headgate/workloads/cqc.py`, for streams that carry 1 500
-tuples a second all together.
+The paper gives the kinds, how many of them each class has (Table 2), and the streams. Ranges and
+comparisons are chosen here, as in `headgate/workloads/cqc.py`, for streams that carry 1 500 tuples
+a second in total.
 """
 
 from headgate.workloads.cqc import MIXES
@@ -12,9 +12,9 @@ RANGE_S, SLIDE_S, JOIN_S = 2, 1, 1
 
 
 def cqc(workload: str) -> list[Selection]:
-    """Gives the queries of workload A, B or C; classes alternate, so that none starts first.
+    """Return the queries of workload A, B or C. Classes alternate, so that none starts first.
 
-    >>> [each.name for each in cqc("B")][:3]
+    >>> [query.name for query in cqc("B")][:3]
     ['H_join0', 'C_aggregate0', 'N_aggregate0']
     """
     by_class: dict[str, list[Selection]] = {}
@@ -27,7 +27,7 @@ def cqc(workload: str) -> list[Selection]:
                     KINDS[kind](f"{name}_{kind}{n}", name, streams, n)
                 )
     most = max(map(len, by_class.values()))
-    return [each[n] for n in range(most) for each in by_class.values() if n < len(each)]
+    return [queries[n] for n in range(most) for queries in by_class.values() if n < len(queries)]
 
 
 def _select(name: str, query_class: str, streams: tuple[str, ...], n: int) -> Selection:

@@ -1,8 +1,8 @@
-"""Times queries that are cut, and prints the figures as JSON.
+"""Time queries that are cut into two segments, and print the figures as JSON.
 
 The queue between the two segments is a stream of the log. The figures are the seconds to work off a
-backlog and the mean response at a steady rate. Only the public API is used, so that `checkouts.py`
-can run it with older commits.
+backlog and the mean response at a steady rate. The script uses only the public API, so that
+`checkouts.py` can run it with older commits.
 
     python bench/cut_query.py EMPTY_FOLDER
 """
@@ -29,7 +29,7 @@ QUERIES = {
 
 
 def measure(folder: Path) -> dict[str, float]:
-    """Return the seconds of a backlog and the mean response at a steady rate."""
+    """Return the seconds to work off a backlog, and the mean response at a steady rate."""
     source = folder / "source"
     source.mkdir()
     for number in range(FILES):

@@ -1,15 +1,15 @@
-"""What a decision costs as boxes become more: buckets and clusters against looking at everybody.
+"""The cost of a decision as boxes are added: buckets and clusters against examining every box.
 
-Every box reads a stream of its own and always has tuples. A decision serves the oldest tuple of a
-box, meanwhile another arrives at any box; a queue that would run empty gets the next tuple at once.
-A box is served once a second on average, however many there are, and waits so long that its bucket
-changes on the way.
+Every box reads its own stream and always has tuples. A decision serves the oldest tuple of a box;
+meanwhile another tuple arrives at a random box. A queue that would run empty gets its next tuple at
+once. A box is served once a second on average, however many boxes there are, so it waits long
+enough for its bucket to change.
 
 The loop is compiled and calls the selection as the kernel does: `changed` for the box that a tuple
 reached, `pick`, and `changed` when the step starts and when it ends. As in the loop of plain
-worlds, nobody counts references to arrays: a count is a locked instruction, and waits for every
-store before it that is still on its way to memory. It is then run again with the same picks and no
-selection; a decision's cost is the difference, in CPU time.
+worlds, references to arrays are not counted: a count is a locked instruction, and waits for every
+earlier store that is still on its way to memory. The loop then runs again with the same picks and
+no selection; the cost of a decision is the difference, in CPU time.
 """
 
 import sys
@@ -34,19 +34,19 @@ from headgate.policies import Policy, Selection, policy_named
 
 SEED = 1
 TWICE = 2.0
-"""How much more a decision may cost among the most boxes than among the fewest."""
+"""How many times more a decision may cost among the most boxes than among the fewest."""
 CYCLE_S = 1.0
 ROOM = 8
-"""Tuples that a queue has room for; another one is turned away."""
+"""Tuples that fit into a queue; any more are dropped."""
 GRAPHS = 64
 FULL = (1_000, 10_000, 100_000)
 QUICK = (1_000, 10_000)
 SCANNED = 200_000_000
-"""Units that the exact policies look at in a measurement."""
+"""Units that the exact policies examine in a measurement."""
 
 
 def contenders() -> Iterator[tuple[str, Policy, bool]]:
-    """Gives name, policy and whether it looks at every box."""
+    """Yield a name, the policy, and whether the policy examines every box."""
     yield "qos-bucketed", policy_named("qos-bucketed"), False
     yield "bsd, log clusters", policy_named("bsd", search="log", clustered=True), False
     yield "qos, exact", policy_named("qos"), True
@@ -55,7 +55,11 @@ def contenders() -> Iterator[tuple[str, Policy, bool]]:
 
 @dataclass
 class Boxes:
-    """Queues of boxes: arrivals in rings, and the unit table. `now_s` has one number."""
+    """The queues of boxes: a ring of arrival times per box, and the unit table.
+
+    Args:
+        now_s: an array of one element.
+    """
 
     table: UnitTable
     arrived_at_s: Floats
@@ -64,15 +68,15 @@ class Boxes:
     now_s: Floats
 
     def copy(self) -> "Boxes":
-        return Boxes(*(each.copy() for each in self.arrays()))
+        return Boxes(*(array.copy() for array in self.arrays()))
 
     def arrays(self) -> tuple[Any, ...]:
         return self.table, self.arrived_at_s, self.heads, self.sums_s, self.now_s
 
 
 def measurements(sizes: tuple[int, ...], repeats: int) -> Iterator[Measurement]:
-    """Gives a decision's nanoseconds by policy and number of boxes, and how they have grown."""
-    found: dict[str, list[float]] = {}
+    """Yield the nanoseconds of a decision by policy and number of boxes, then their growth."""
+    costs_s: dict[str, list[float]] = {}
     for count in sizes:
         began_s = time.perf_counter()
         units = units_of(network(count))
@@ -81,19 +85,20 @@ def measurements(sizes: tuple[int, ...], repeats: int) -> Iterator[Measurement]:
         for name, policy, exact in contenders():
             print(f"{name}, {count} boxes", file=sys.stderr, flush=True)
             decisions = max(1_000, SCANNED // count) if exact else max(200_000, 2 * count)
-            own_s, all_s, examined = a_decision_s(units, rows, policy, decisions, repeats)
-            found.setdefault(name, []).append(own_s)
+            decision_s, turn_s, examined = a_decision_s(units, rows, policy, decisions, repeats)
+            costs_s.setdefault(name, []).append(decision_s)
             yield Measurement(
-                what=f"{name}: a decision among {count:,} boxes", measured=own_s * 1e9, unit="ns",
+                what=f"{name}: a decision among {count:,} boxes",
+                measured=decision_s * 1e9, unit="ns",
                 figures={
-                    "boxes": count, "decisions": decisions, "with_the_loop_ns": all_s * 1e9,
+                    "boxes": count, "decisions": decisions, "with_the_loop_ns": turn_s * 1e9,
                     "examined_a_decision": examined, "network_built_s": built_s,
                 },
             )  # fmt: skip
     for name, _, exact in contenders():
         yield Measurement(
             what=f"{name}: growth from {sizes[0]:,} to {sizes[-1]:,} boxes",
-            measured=found[name][-1] / found[name][0], unit="times",
+            measured=costs_s[name][-1] / costs_s[name][0], unit="times",
             bar=None if exact else TWICE, at_most=True,
         )  # fmt: skip
 
@@ -101,7 +106,7 @@ def measurements(sizes: tuple[int, ...], repeats: int) -> Iterator[Measurement]:
 def a_decision_s(
     units: Units, rows: UnitTable, policy: Policy, decisions: int, repeats: int
 ) -> tuple[float, float, float]:
-    """Gives the seconds of a decision, those of a whole turn of the loop, and units examined."""
+    """Return the seconds of a decision and of a whole turn of the loop, and the units examined."""
     boxes = full_boxes(rows)
     policy.prepare(units)
     selection = policy.selection(units, boxes.table, learns=False)
@@ -110,36 +115,38 @@ def a_decision_s(
     for unit in range(len(units)):
         selection.changed(selection.memory, boxes.table, unit, 0.0)
     with_s, without_s, examined = [], [], 0
-    for repeat in range(1 + repeats):  # the first compiles, and mixes the boxes
+    for repeat in range(1 + repeats):  # the first run compiles, and mixes the boxes
         before = boxes.copy()
         began_s = time.process_time()
         examined = _decide(boxes, selection, places, picks)
         between_s = time.process_time()
         _replay(before, places, picks)
         ended_s = time.process_time()
-        assert np.array_equal(before.arrived_at_s, boxes.arrived_at_s), "the same was served"
+        assert np.array_equal(before.arrived_at_s, boxes.arrived_at_s), (
+            "the replay must serve the same tuples"
+        )
         if repeat:
             with_s.append(between_s - began_s)
             without_s.append(ended_s - between_s)
-    all_s = min(with_s) / decisions
-    return all_s - min(without_s) / decisions, all_s, examined / decisions
+    turn_s = min(with_s) / decisions
+    return turn_s - min(without_s) / decisions, turn_s, examined / decisions
 
 
 def network(count: int) -> Network:
-    """Gives boxes that differ in cost and selectivity, each with a stream and one of the graphs.
+    """Return boxes that differ in cost and selectivity, each with a stream and one of the graphs.
 
-    A graph is level for one to two cycles and then falls, so that a box that was served lets others
-    go first until its next tuple is about to lose.
+    A graph is level for one to two cycles and then falls. So a box that was served lets others go
+    first until its next tuple is about to lose QoS.
     """
-    luck = np.random.default_rng(SEED)
-    level_s = CYCLE_S * luck.uniform(1.0, 2.0, GRAPHS)
-    falls_s = CYCLE_S * luck.uniform(0.5, 2.0, GRAPHS)
+    random = np.random.default_rng(SEED)
+    level_s = CYCLE_S * random.uniform(1.0, 2.0, GRAPHS)
+    falls_s = CYCLE_S * random.uniform(0.5, 2.0, GRAPHS)
     graphs = [
         QoSGraph(((0.0, 1.0), (level, 1.0), (level + falls, 0.0)))
         for level, falls in zip(level_s.tolist(), falls_s.tolist(), strict=True)
     ]
-    costs_s = CYCLE_S / count * 2.0 ** luck.integers(-2, 3, count)
-    selectivities = luck.integers(1, 11, count) / 10
+    costs_s = CYCLE_S / count * 2.0 ** random.integers(-2, 3, count)
+    selectivities = random.integers(1, 11, count) / 10
     streams, paths = [], []
     for number in range(count):
         streams.append(Stream(name=f"s{number}", format="headgate", schema="value INT"))
@@ -155,7 +162,7 @@ def network(count: int) -> Network:
 
 
 def full_boxes(rows: UnitTable) -> Boxes:
-    """Gives a tuple to each box, that has come at any time of the last cycle."""
+    """Return boxes with one tuple each, which arrived at a random time of the last cycle."""
     table, count = rows.copy(), len(rows)
     arrived_at_s = np.zeros((count, ROOM))
     arrived_at_s[:, 0] = -CYCLE_S * np.random.default_rng(SEED).random(count)
@@ -187,9 +194,9 @@ def _no_change(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
 
 @taking_functions
 def _as_before(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
-    at, picks = memory
-    unit = picks[at[0]]
-    at[0] += 1
+    position, picks = memory
+    unit = picks[position[0]]
+    position[0] += 1
     return unit, 1, 0
 
 
@@ -198,7 +205,7 @@ def _serve(
     table: UnitTable, arrived_at_s: Floats, heads: Ints, sums_s: Floats, clock_s: Floats,
     places: Ints, picks: Ints, memory: Any, changed: Any, pick: Any, gap_s: float,
 ) -> int:  # fmt: skip
-    """Decides as often as there are places; gives how many priorities were computed."""
+    """Decide as often as there are places; return how many priorities were computed."""
     examined, now_s = 0, clock_s[0]
     for step in range(len(picks)):
         _arrive(table, arrived_at_s, heads, sums_s, places[step], now_s)

@@ -1,4 +1,4 @@
-"""What a window join keeps: memory and log stay as they are, however long it runs."""
+"""The state of a window join: memory and log must not grow, however long it runs."""
 
 import json
 import os
@@ -15,24 +15,24 @@ WINDOW_S, WINDOWS, RATE, LOOK_S = 5.0, 32, 500, 0.1
 
 
 def measurements(folder: Path) -> Iterator[Measurement]:
-    """Gives by how much the highest peak of a window exceeds the first, over 30 after two.
+    """Yield by how much the highest peak of 30 windows exceeds the first, without the first two.
 
-    Peaks, since the log is cleared every few seconds, not at every tuple.
+    Peaks are compared because the log is cleared every few seconds, not at every tuple.
     """
     command = [sys.executable, __file__, str(folder), str(folder / "state")]
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, start_new_session=True
     )
-    found = json.loads(done.stdout.splitlines()[-1])
+    peaks_by_key = json.loads(done.stdout.splitlines()[-1])
     for key, what in (("rss_mb", "resident memory"), ("log_kb", "bytes of log")):
-        kept = found[key][2:]
+        peaks = peaks_by_key[key][2:]
         yield Measurement(
             what=f"window join, 30 windows: highest peak over first, {what}",
-            measured=100 * (max(kept) / kept[0] - 1),
+            measured=100 * (max(peaks) / peaks[0] - 1),
             unit="%",
             bar=10.0,
             at_most=True,
-            figures={key: found[key]},
+            figures={key: peaks_by_key[key]},
         )
 
 
@@ -54,38 +54,38 @@ def _run(folder: Path, state: Path) -> dict[str, list[float]]:
     gate.add_query(Query(name="join", sql=sql, query_class="N"))
     gate.start()
     rss_mb, log_kb = [], []
-    gate.wait(20.0)  # code is generated and compiled, the heap has its size
+    gate.wait(20.0)  # until code is generated and compiled, and the heap has grown
     for _ in range(WINDOWS):
         seen = []
         for _ in range(round(WINDOW_S / LOOK_S)):
             gate.wait(LOOK_S)
             seen.append((_rss_mb(os.getpid()), _log_kb(state / "log")))
-        rss_mb.append(max(each for each, _ in seen))
-        log_kb.append(max(each for _, each in seen))
+        rss_mb.append(max(used_mb for used_mb, _ in seen))
+        log_kb.append(max(used_kb for _, used_kb in seen))
     gate.stop()
     return {"rss_mb": rss_mb, "log_kb": log_kb}
 
 
 def _rss_mb(group: int) -> float:
-    """Gives the resident memory of a process group."""
+    """Return the resident memory of a process group, in megabytes."""
     pages = 0
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if int((process / "stat").read_text().rsplit(")", 1)[1].split()[2]) == group:
                 pages += int((process / "statm").read_text().split()[1])
-        except OSError:  # it has ended since
+        except OSError:  # the process has ended since
             continue
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def _log_kb(folder: Path) -> float:
-    found = 0
+    size_bytes = 0
     for file in folder.rglob("*.parquet"):
         try:
-            found += file.stat().st_size
-        except FileNotFoundError:  # it has been dropped since
+            size_bytes += file.stat().st_size
+        except FileNotFoundError:  # the file has been dropped since
             continue
-    return found / 1e3
+    return size_bytes / 1e3
 
 
 if __name__ == "__main__":

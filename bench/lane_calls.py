@@ -1,7 +1,7 @@
-"""Times calls on the driver lane, Arrow table to Arrow table, and prints the medians as JSON.
+"""Time calls on the driver lane, Arrow table to Arrow table, and print the medians as JSON.
 
-It runs in this checkout and in those before the driver lane was Spark's own physical plan, so that
-`checkouts.py` can compare them.
+The script also runs in checkouts from before the driver lane used Spark's own physical plan, so
+that `checkouts.py` can compare them with this one.
 
     python bench/lane_calls.py
 """
@@ -59,8 +59,8 @@ def rows_of(count: int, seed: int) -> pa.Table:
 
 
 def lane(folder: Path) -> Callable[[str], Call]:
-    """Return what prepares a text over the tables a and b for the driver lane."""
-    if find_spec("headgate.spark.jvm") is None:  # before the driver lane was Spark's own plan
+    """Return a function that prepares a SQL text over tables a and b for the driver lane."""
+    if find_spec("headgate.spark.jvm") is None:  # before the driver lane used Spark's own plan
         local_plan: Any = import_module("headgate.spark.local_plan")
         session = import_module("headgate.spark.session").local_session(folder, "local[2]", {})
         schemas = dict.fromkeys("ab", StructType.fromDDL(SCHEMA))

@@ -15,7 +15,7 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def facts() -> dict[str, str | int | float]:
-    """Gives what a reader must know to compare with another machine."""
+    """Return what a reader must know to compare the results with those of another machine."""
     java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False)
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
@@ -32,7 +32,7 @@ def facts() -> dict[str, str | int | float]:
 
 
 def _cpu_name() -> str:
-    """Gives what the processor calls itself."""
+    """Return the name of the processor."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()
@@ -40,7 +40,7 @@ def _cpu_name() -> str:
 
 @dataclass(frozen=True)
 class CpuClock:
-    """CPU seconds used so far: by a group of processes, by everybody, and stolen by the host."""
+    """CPU seconds used so far: by a process group, by all processes, and stolen by the host."""
 
     at_s: float
     group_s: float
@@ -48,26 +48,26 @@ class CpuClock:
     stolen_s: float
 
     def since(self, before: "CpuClock") -> dict[str, float]:
-        """Gives cores used on average: they tell a disturbed comparison from a fair one."""
+        """Return the cores used on average, which tell a disturbed comparison from a fair one."""
         passed_s = max(1e-9, self.at_s - before.at_s)
-        own = (self.group_s - before.group_s) / passed_s
+        group = (self.group_s - before.group_s) / passed_s
         busy = (self.busy_s - before.busy_s) / passed_s
         return {
-            "side_cores": round(own, 2),
-            "other_cores": round(max(0.0, busy - own), 2),
+            "side_cores": round(group, 2),
+            "other_cores": round(max(0.0, busy - group), 2),
             "stolen_cores": round((self.stolen_s - before.stolen_s) / passed_s, 2),
         }
 
 
 def cpu_clock(group: int, at_s: float) -> CpuClock:
-    """Reads the clocks; a group's dead children count with those who waited for them."""
+    """Read the CPU clocks. A dead child's time counts with the process that waited for it."""
     fields = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     user, nice, system, _, _, irq, soft, stolen = fields
     ticks = 0
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "stat").read_text().rsplit(")", 1)[1].split()
-        except OSError:  # it has ended since
+        except OSError:  # the process has ended since
             continue
         if int(words[2]) == group:
             ticks += sum(int(word) for word in words[11:15])

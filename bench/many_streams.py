@@ -19,21 +19,21 @@ P95_S = 0.5
 
 
 def measurements(folder: Path) -> Iterator[Measurement]:
-    """Gives p95 at the highest rate of which the machine carries nine tenths."""
+    """Yield p95 at the highest rate that the machine carries to at least nine tenths."""
     for rate in RATES:
         state = folder / f"state-{rate}"
         command = [sys.executable, __file__, str(rate), str(state)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-        found = json.loads(done.stdout.splitlines()[-1])
-        carried = found["share"] >= 0.9 and found["p95_s"] < P95_S
+        figures = json.loads(done.stdout.splitlines()[-1])
+        carried = figures["share"] >= 0.9 and figures["p95_s"] < P95_S
         if carried or rate == RATES[-1]:
             yield Measurement(
                 what=f"{STREAMS} streams of {rate} tuples/s into the log: p95",
-                measured=found["p95_s"],
+                measured=figures["p95_s"],
                 unit="s",
                 bar=P95_S,
                 at_most=True,
-                figures=found,
+                figures=figures,
             )
             return
 
@@ -54,12 +54,12 @@ def _run(rate: int, state: Path) -> dict[str, float]:
 
     def hear(event: Event) -> None:
         if isinstance(event, TrainArrived) and event.at_s >= from_s:
-            # Evenly spaced between the oldest and the mean's mirror image.
+            # The waits are taken to be evenly spaced around their mean, the oldest at one end.
             oldest_s = event.at_s - float(event.head_arrived_at_s[0])
             mean_s = event.at_s - float(event.mean_arrived_at_s[0])
             count = int(event.tuples[0])
             spread = np.linspace(oldest_s, 2 * mean_s - oldest_s, min(count, 20))
-            waits_s.extend((float(each), max(1, count // len(spread))) for each in spread)
+            waits_s.extend((float(wait_s), max(1, count // len(spread))) for wait_s in spread)
 
     gate.start(listeners=[hear])
     from_s = time.time() + WARM_UP_S
@@ -67,9 +67,9 @@ def _run(rate: int, state: Path) -> dict[str, float]:
     gate.stop()
     seconds, counts = np.array(waits_s).T
     order = np.argsort(seconds)
-    at = np.searchsorted(np.cumsum(counts[order]), 0.95 * counts.sum())
+    place = np.searchsorted(np.cumsum(counts[order]), 0.95 * counts.sum())
     offered = rate * STREAMS * SECONDS
-    return {"p95_s": float(seconds[order][at]), "share": float(counts.sum() / offered)}
+    return {"p95_s": float(seconds[order][place]), "share": float(counts.sum() / offered)}
 
 
 if __name__ == "__main__":

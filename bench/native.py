@@ -1,8 +1,8 @@
-"""Compares N native Structured Streaming queries with the same queries in Headgate, on one machine.
+"""Compare N native Structured Streaming queries with the same queries in Headgate, on one machine.
 
-Every side has a process and a JVM of its own, one after the other, and is offered the same tuples
-at the same rate. A response counts from the instant a tuple is scheduled at, so that no waiting is
-hidden, to the instant its result is visible.
+The sides run one after the other. Every side has its own process and JVM, and is offered the same
+tuples at the same rate. A response lasts from the instant for which a tuple is scheduled, so that
+no waiting is hidden, to the instant at which its result is visible.
 
     python bench/native.py --queries 24
     python bench/native.py --queries 50 --json > 50.json
@@ -42,13 +42,13 @@ MIXES: dict[str, Callable[[int], list[Selection]]] = {
 READY_WITHIN_S = 600.0
 
 TAIL_S = 3.0
-"""Tuples go on for so long after what is measured, so that its last windows close."""
+"""How long tuples go on after the measured seconds, so that the last windows close."""
 STOP_WITHIN_S = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is to be compared."""
+    """What to compare, and how."""
 
     queries: int
     seconds: float
@@ -114,7 +114,7 @@ def main() -> int:
 
 
 def compared(side: str, request: Request, folder: Path) -> SideResult:
-    """Runs one side; what goes wrong with it is part of the answer."""
+    """Run one side. What goes wrong with it is part of the result."""
     try:
         result = _run(side, request, folder / side)
     except (SideFailed, OSError, ValueError) as error:
@@ -165,13 +165,13 @@ def _read(
     errors: list[str],
     conditions: dict[str, float],
 ) -> SideResult:
-    """Reads what the side has committed and holds it against the answers."""
+    """Read what the side has committed and compare it with the answers."""
     answers = expected(folder, queries, window_us)
-    found = {}
-    for each in queries:
-        commits = commits_of(side, results_of(side, folder, each.name))
-        found[each.name] = measured(commits, answers[each.name], window_us, until_s)
-    by_class, by_query = lines_of(queries, found)
+    rows_by_query = {}
+    for query in queries:
+        commits = commits_of(side, results_of(side, folder, query.name))
+        rows_by_query[query.name] = measured(commits, answers[query.name], window_us, until_s)
+    by_class, by_query = lines_of(queries, rows_by_query)
     return SideResult(side, by_class, by_query, errors, conditions)
 
 
@@ -193,7 +193,7 @@ class Part:
 
 @contextmanager
 def _started(folder: Path, request: Request, name: str) -> Iterator[Part]:
-    """Starts a part of this script in a process group, so that its JVM goes when it goes."""
+    """Start a part of this script in its own process group, so that its JVM ends with it."""
     command = [
         sys.executable, os.path.abspath(__file__), "--part", name, "--keep", str(folder),
         "--queries", str(request.queries), "--rate", str(request.rate_per_s),
@@ -213,16 +213,16 @@ def _started(folder: Path, request: Request, name: str) -> Iterator[Part]:
         process.wait()
 
 
-def _await(true: Callable[[], bool], within_s: float, *parts: Part) -> None:
-    """Waits for a condition while the parts live.
+def _await(condition: Callable[[], bool], within_s: float, *parts: Part) -> None:
+    """Wait for a condition while the parts live.
 
     Raises:
-        SideFailed: one of them ended, or time ran out.
+        SideFailed: a part has ended, or time ran out.
     """
     ends_s = time.perf_counter() + within_s
-    while not true():
+    while not condition():
         ended = [part for part in parts if part.process.poll() is not None]
-        if ended and not true():
+        if ended and not condition():
             raise SideFailed(ended[0].last_words())
         if time.perf_counter() > ends_s:
             raise SideFailed(f"gave no sign for {within_s:g} s")
@@ -231,7 +231,7 @@ def _await(true: Callable[[], bool], within_s: float, *parts: Part) -> None:
 
 @contextmanager
 def working_folder(keep: Path | None) -> Iterator[Path]:
-    """Gives an empty directory, which stays only if its name was given."""
+    """Yield an empty folder: a new one in `keep`, or one that is removed afterwards."""
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         yield Path(tempfile.mkdtemp(prefix="native-", dir=keep.absolute()))
@@ -244,7 +244,7 @@ def working_folder(keep: Path | None) -> Iterator[Path]:
 
 
 def _part(arguments: argparse.Namespace) -> int:
-    """Plays the generator or a side, in a process of its own."""
+    """Run the generator or a side; this process is its own."""
     queries = MIXES[arguments.mix](arguments.queries)
     if arguments.part == "generator":
         seconds = arguments.warm_up + arguments.seconds + TAIL_S
@@ -288,15 +288,15 @@ def _at_least_one(text: str) -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description="Compares N native streaming queries with the same queries in Headgate.",
+        description="Compare N native streaming queries with the same queries in Headgate.",
         epilog="example: python bench/native.py --queries 24 --json > 24.json",
     )
     parser.add_argument("--queries", type=_at_least_one, required=True, metavar="N")
-    parser.add_argument("--seconds", type=_above(0), default=30.0, help="measured (30)")
-    parser.add_argument("--warm-up", type=_above(0), default=20.0, help="seconds before (20)")
+    parser.add_argument("--seconds", type=_above(0), default=30.0, help="seconds to measure (30)")
+    parser.add_argument("--warm-up", type=_above(0), default=20.0, help="seconds before that (20)")
     parser.add_argument("--rate", type=_above(0), default=1500.0, help="tuples a second (1500)")
-    parser.add_argument("--tick", type=_above(0), default=0.5, help="seconds a file (0.5)")
-    parser.add_argument("--grace", type=_above(0), default=30.0, help="seconds after (30)")
+    parser.add_argument("--tick", type=_above(0), default=0.5, help="seconds per file (0.5)")
+    parser.add_argument("--grace", type=_above(0), default=30.0, help="seconds after that (30)")
     parser.add_argument(
         "--sides",
         type=_sides,
@@ -305,7 +305,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--mix", choices=list(MIXES), default="demo", help="which queries (demo)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep all files in a folder there")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep all files, in DIR")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     return parser.parse_args()
 

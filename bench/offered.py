@@ -1,4 +1,4 @@
-"""What both sides are offered: the same tuples at the same rate, and what must come of them."""
+"""The input of both sides: the same tuples at the same rate, and the answers that are expected."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from queries import Selection, streams_of
 SEED, PRIMER_SEED = 1, 0
 PRIMER_TUPLES = 150
 READY, BEGAN, OFFERED, SOURCE = "ready", "began", "offered", "source"
-"""Names in a side's folder: two markers, the generator's own account, the directory of tuples."""
+"""Names in a side's folder: two markers, the generator's report, the folder of tuples."""
 
 PARENT = os.getppid()
 
@@ -30,7 +30,7 @@ Instants = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Offered:
-    """The generator's account of itself: lateness is its own, behind its schedule."""
+    """The generator's report. Lateness is how far the generator was behind its own schedule."""
 
     began_at_s: float
     ended_at_s: float
@@ -42,10 +42,10 @@ class Offered:
 def generate(
     folder: Path, rate_per_s: float, seconds: float, tick_s: float, streams: Sequence[str]
 ) -> None:
-    """Waits for the side to be ready, then writes files every tick, whatever the side does.
+    """Wait until the side is ready, then write files at every tick, whatever the side does.
 
-    A file holds the tuples that are scheduled in its tick, under the times they are scheduled at;
-    a file that comes late does not shift the others. Streams share the rate evenly.
+    A file holds the tuples that are scheduled in its tick, with their scheduled times. A file that
+    comes late does not shift the others. Streams share the rate evenly.
     """
     arrivals = Bursts(rate_per_s=rate_per_s / len(streams))
     wait_until((folder / READY).exists)
@@ -71,7 +71,7 @@ def generate(
 
 
 def source_of(folder: Path, stream: str, streams: Sequence[str]) -> Path:
-    """Tells where the tuples of a stream are: with several, each has a directory of its own."""
+    """Return the folder of a stream's tuples. With several streams, each has its own folder."""
     return folder / SOURCE / stream if len(streams) > 1 else folder / SOURCE
 
 
@@ -79,23 +79,23 @@ def _wait_for(instant_s: float) -> None:
     wait_until(lambda: time.time() >= instant_s, poll_s=0.005)
 
 
-def wait_until(true: Callable[[], bool], poll_s: float = 0.05) -> None:
-    """Waits; ends this process, whichever it is, when the one that started it is gone."""
-    while not true():
+def wait_until(condition: Callable[[], bool], poll_s: float = 0.05) -> None:
+    """Wait for a condition. End this process if the process that started it is gone."""
+    while not condition():
         if os.getppid() != PARENT:
             raise SystemExit("the comparison is gone")
         time.sleep(poll_s)
 
 
 def put_primer(source: Path, number: int) -> None:
-    """Writes a file of tuples before the beginning; they count for nobody."""
+    """Write a file of tuples before the measurement; these tuples are not counted."""
     times_s = time.time() - np.arange(PRIMER_TUPLES, 0, -1) / PRIMER_TUPLES
     tuples = sensor_readings(PRIMER_SEED, number * PRIMER_TUPLES, times_s)
     _put_tuples(source, f"primer-{number:06d}", tuples)
 
 
 def put_text(file: Path, text: str) -> None:
-    """Writes a small file that is there whole or not at all."""
+    """Write a small file that appears whole or not at all."""
     temporary = file.with_name(f".{file.name}")
     temporary.write_text(text)
     temporary.rename(file)
@@ -104,7 +104,7 @@ def put_text(file: Path, text: str) -> None:
 def expected(
     folder: Path, queries: Sequence[Selection], window_us: tuple[int, int]
 ) -> dict[str, Instants]:
-    """Gives DuckDB's answer to every query: the times of its rows in a window, sorted."""
+    """Return DuckDB's answer to every query: the times of its rows in a window, sorted."""
     database = duckdb.connect()
     database.execute("SET TimeZone = 'UTC'")
     streams = streams_of(queries)
@@ -115,12 +115,12 @@ def expected(
             {"files": files},
         )
     answers = {}
-    for each in queries:
+    for query in queries:
         text = (
-            f"SELECT at_us FROM ({each.times}) WHERE at_us >= {window_us[0]}"
+            f"SELECT at_us FROM ({query.times}) WHERE at_us >= {window_us[0]}"
             f" AND at_us < {window_us[1]} ORDER BY at_us"
         )
-        answers[each.name] = database.execute(text).fetchnumpy()["at_us"].astype(np.int64)
+        answers[query.name] = database.execute(text).fetchnumpy()["at_us"].astype(np.int64)
     database.close()
     return answers
 

@@ -1,7 +1,8 @@
-"""How Headgate compiles: Numba, kept on disk under a key made of all sources that take part.
+"""Decorators that compile functions with Numba and cache the machine code on disk.
 
-Numba's own cache looks only at the file of a function, so a change in a function that it calls from
-another file would go unnoticed. Here a change in any of these rooms makes a new folder.
+Numba's own cache checks only the file of a function, so a change to a function that it calls in
+another file would go unnoticed. Here the cache folder is named by a hash of all sources that take
+part, so a change in any of these packages starts a new folder.
 """
 
 import hashlib
@@ -18,13 +19,13 @@ from numba.misc import appdirs
 
 A_DAY_S = 86_400.0
 ROOMS = ("metrics", "model", "policies", "scheduler", "simulation", "workloads")
-"""Where compiled functions are, or what they take from."""
+"""Packages that contain compiled functions, or constants that those functions use."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-config: Any = numba_config  # sets its names at run time
+config: Any = numba_config  # its attributes are created at run time
 caches: Any = appdirs.user_cache_dir
-intrinsic: Any = extending.intrinsic  # has no type
+intrinsic: Any = extending.intrinsic  # untyped
 
 
 def _folder() -> str:
@@ -35,11 +36,11 @@ def _folder() -> str:
             digest.update(f"{file.relative_to(ours)}\n".encode() + file.read_bytes())
     digest.update(Path(__file__).read_bytes())
     place = hashlib.sha256(str(ours).encode()).hexdigest()[:8]
-    kept = Path(caches("headgate", appauthor=False)) / "compiled" / place
-    folder = kept / digest.hexdigest()[:16]
+    parent = Path(caches("headgate", appauthor=False)) / "compiled" / place
+    folder = parent / digest.hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     folder.touch()
-    for other in kept.iterdir():
+    for other in parent.iterdir():
         if other.stat().st_mtime < time.time() - A_DAY_S:  # another process may use a younger one
             shutil.rmtree(other, ignore_errors=True)
     return str(folder)
@@ -49,56 +50,57 @@ FOLDER = _folder()
 
 
 def compiled(function: Function) -> Function:
-    """Compiles a function when it is first called; the next process finds it compiled."""
-    return _kept(function)
+    """Compile a function at its first call; later processes load it from the cache."""
+    return _cached(function)
 
 
 def borrowing(function: Function) -> Function:
-    """Compiles a function that makes no array, and only borrows those of its caller.
+    """Compile a function that allocates no array and only borrows those of its caller.
 
-    Where a function unpacks a tuple of arrays, Numba counts references up and down again, unless it
-    can prove that this is idle. With ten arrays and a branch it cannot, and the counting took 400
-    ns of a decision that takes 10. A function that makes no array needs no counts. Dividing by 0
-    gives ∞, as in NumPy: a path that raises would be one more that counts.
+    When a function unpacks a tuple of arrays, Numba counts references up and down again, unless it
+    can prove that this has no effect. With ten arrays and a branch it cannot, and the counting took
+    400 ns of a decision that takes 10. A function that allocates no array needs no reference
+    counts. Division by 0 gives ∞, as in NumPy: a path that raises would count references too.
     """
-    return _kept(function, _nrt=False, error_model="numpy")
+    return _cached(function, _nrt=False, error_model="numpy")
 
 
 def inlined(function: Function) -> Function:
-    """Compiles a function as `borrowing` does, and puts it into whoever calls it.
+    """Compile a function as `borrowing` does, and inline it into every caller.
 
-    A call hands over seven words for every array. They are stores, and queue up behind a store that
-    waits for memory; with 100 000 units there is mostly one. A loop that calls such a function at
-    three places has it three times: so only what is short, or what must not wait, is inlined.
+    A call passes seven words for every array. These are stores, and they queue up behind any store
+    that waits for memory; with 100 000 units there usually is one. A loop that calls the function
+    in three places contains it three times, so inline only what is short or must not wait.
     """
-    return _kept(function, _nrt=False, error_model="numpy", forceinline=True)
+    return _cached(function, _nrt=False, error_model="numpy", forceinline=True)
 
 
 def taking_functions(function: Function) -> Function:
-    """Compiles a function as `borrowing` does, anew in every process.
+    """Compile a function as `borrowing` does, but again in every process.
 
-    For those that get other functions as arguments: Numba cannot keep them.
+    Use it for functions that take other functions as arguments: Numba cannot cache those.
     """
     njit: Any = numba.njit
-    made: Function = njit(_nrt=False, error_model="numpy")(function)
-    return made
+    dispatcher: Function = njit(_nrt=False, error_model="numpy")(function)
+    return dispatcher
 
 
-def _kept(function: Function, **options: Any) -> Function:
+def _cached(function: Function, **options: Any) -> Function:
     before, config.CACHE_DIR = config.CACHE_DIR, FOLDER
     try:
         njit: Any = numba.njit
-        made: Function = njit(cache=True, **options)(function)
+        dispatcher: Function = njit(cache=True, **options)(function)
     finally:
         config.CACHE_DIR = before
-    return made
+    return dispatcher
 
 
 @intrinsic
 def from_zero(typing: Any, place: Any) -> Any:
-    """Gives a place in an array as it is, and promises that it does not count from the end.
+    """Return an array index unchanged, with the promise that it is not negative.
 
-    Numba asks that of every index, with the length at hand: a tenth of a plain simulation.
+    Numba otherwise checks every index for counting from the end of the array; that check took a
+    tenth of the time of a plain simulation.
     """
     if not isinstance(place, types.Integer):
         return None

@@ -9,7 +9,7 @@ class HeadgateError(Exception):
 
 
 class QueryRefused(HeadgateError):
-    """A text that cannot run as a continuous query."""
+    """A query text that cannot run continuously."""
 
     def __init__(
         self,
@@ -39,28 +39,43 @@ class ConfigRefused(HeadgateError):
         self.path, self.key, self.value, self.expected = path, key, value, expected
 
     def __str__(self) -> str:
-        found = "" if self.value is None else f" is {self.value!r}, but"
-        return f"{self.path}: {self.key or 'the file'}{found} must be {self.expected}."
+        actual = "" if self.value is None else f" is {self.value!r}, but"
+        return f"{self.path}: {self.key or 'the file'}{actual} must be {self.expected}."
+
+
+class UnknownKey(ConfigRefused):
+    """A key of a pipeline file that does not exist; `key` is its whole path."""
+
+    def __init__(self, *, path: str, key: str, keys: Iterable[str]) -> None:
+        names = sorted(keys)
+        super().__init__(path=path, key=key, value=None, expected=f"one of {', '.join(names)}")
+        self.parent, _, self.name = key.rpartition(".")
+        self.nearest = next(iter(get_close_matches(self.name, names, n=1, cutoff=0.6)), None)
+
+    def __str__(self) -> str:
+        place = f"{self.parent}: " if self.parent else ""
+        hint = f"did you mean '{self.nearest}'?" if self.nearest else f"use {self.expected}"
+        return f"{self.path}: {place}unknown key '{self.name}'; {hint}"
 
 
 class UnknownName(HeadgateError):
-    """A policy, stream, query or class that nobody has defined."""
+    """The name of a policy, stream, query, class or the like that does not exist."""
 
     def __init__(self, *, kind: str, name: str, known: Iterable[str], where: str = "") -> None:
-        known = sorted(known)
-        super().__init__(kind, name, known, where)
-        self.kind, self.name, self.known, self.where = kind, name, known, where
-        self.nearest = next(iter(get_close_matches(name, known, n=1, cutoff=0.5)), None)
+        names = sorted(known)
+        super().__init__(kind, name, names, where)
+        self.kind, self.name, self.known, self.where = kind, name, names, where
+        self.nearest = next(iter(get_close_matches(name, names, n=1, cutoff=0.5)), None)
 
     def __str__(self) -> str:
         hint = f"Did you mean '{self.nearest}'? " if self.nearest else ""
-        known = ", ".join(self.known) or "none yet"
+        names = ", ".join(self.known) or "none yet"
         where = f"{self.where}: " if self.where else ""
-        return f"{where}there is no {self.kind} '{self.name}'. {hint}Known: {known}."
+        return f"{where}there is no {self.kind} '{self.name}'. {hint}Known: {names}."
 
 
 class PlanRejected(HeadgateError):
-    """A policy returned a plan that cannot be executed."""
+    """A plan of a policy that cannot be executed."""
 
     def __init__(self, *, policy: str, unit: int, reason: str) -> None:
         super().__init__(policy, unit, reason)
@@ -71,7 +86,7 @@ class PlanRejected(HeadgateError):
 
 
 class StepFailed(HeadgateError):
-    """The engine could not finish a step."""
+    """A step that the engine could not finish."""
 
     def __init__(
         self,
@@ -91,13 +106,13 @@ class StepFailed(HeadgateError):
         return (
             f"query '{self.query}' failed on trains {self.trains[0]}..{self.trains[1]} of stream"
             f" '{self.stream}' after {self.attempts} attempts: {self.cause}\n"
-            f"Its input is kept and the other queries go on. Fix: {self.fix} and start again; it"
-            " resumes at the same train."
+            f"Its input is kept and the other queries keep running. Fix: {self.fix} and start"
+            " again; the query resumes at the same train."
         )
 
 
 class StreamFailed(HeadgateError):
-    """A stream's source stopped delivering."""
+    """A stream whose source has stopped delivering."""
 
     def __init__(self, *, stream: str, cause: str) -> None:
         super().__init__(stream, cause)
@@ -106,40 +121,41 @@ class StreamFailed(HeadgateError):
     def __str__(self) -> str:
         return (
             f"stream '{self.stream}' stopped: {self.cause}\n"
-            "What had arrived is processed. Fix: restore the source and start again."
+            "Tuples that had arrived are processed. Fix: restore the source and start again."
         )
 
 
 class RowFailed(HeadgateError):
-    """A query's own error, at a tuple of its stream."""
+    """An error of a query's own expression, with the tuple that caused it."""
 
     def __init__(self, *, cause: str, stream: str, number: int | None, values: str) -> None:
         super().__init__(cause, stream, number, values)
         self.cause, self.stream, self.number, self.values = cause, stream, number, values
 
     def __str__(self) -> str:
-        which = "a tuple" if self.number is None else f"tuple {self.number}"
+        row = "a tuple" if self.number is None else f"tuple {self.number}"
         values = f" ({self.values})" if self.values else ""
-        return f"{self.cause}, at {which} of stream '{self.stream}'{values}"
+        return f"{self.cause}, at {row} of stream '{self.stream}'{values}"
 
 
 class RecordsLost(StreamFailed):
-    """Records of Kafka that were deleted before the stream had them."""
+    """Kafka records that were deleted before the stream had read them."""
 
     def __init__(
         self, *, stream: str, place: str, expected: int, first: int | None, end: int | None
     ) -> None:
         if first is None or end is None:
             cause = (
-                f"{place} is gone, or another has its name; its next record had offset {expected}"
+                f"{place} was deleted, and may have been created again; the next offset to read was"
+                f" {expected}"
             )
         elif expected < first:
             cause = (
-                f"{first - expected} records of {place} are gone: the next had offset {expected},"
-                f" the first that is left has {first}"
+                f"{first - expected} records of {place} were deleted before they were read: the"
+                f" next offset to read was {expected}, but the first one left is {first}"
             )
         else:
-            cause = f"{place} ends at offset {end}, but its next record had {expected}"
+            cause = f"{place} ends at offset {end}, but the next offset to read was {expected}"
         super().__init__(stream=stream, cause=cause)
         self.args = (stream, place, expected, first, end)
         self.place, self.expected, self.first, self.end = place, expected, first, end
@@ -147,13 +163,14 @@ class RecordsLost(StreamFailed):
     def __str__(self) -> str:
         return (
             f"stream '{self.stream}' stopped: {self.cause}.\n"
-            "What had arrived is processed. Fix: set the stream's option failOnDataLoss to false to"
-            " go on without them, and start again; let the topic keep its records for longer."
+            "Tuples that had arrived are processed. Fix: to continue without the lost records, set"
+            " the stream's option failOnDataLoss to false and start again; to lose no more, let the"
+            " topic keep its records for longer."
         )
 
 
 class RecoveryRefused(HeadgateError):
-    """What a state directory holds does not fit what is asked of it."""
+    """A state directory whose contents do not match what a command or a run needs."""
 
     def __init__(self, *, subject: str, expected: str, found: str, fix: str) -> None:
         super().__init__(subject, expected, found, fix)
@@ -164,19 +181,19 @@ class RecoveryRefused(HeadgateError):
 
 
 class RequestRefused(HeadgateError):
-    """A running Headgate has refused what it was asked for."""
+    """A request that a running Headgate has refused."""
 
     def __init__(self, *, message: str, added: Iterable[str] = ()) -> None:
         self.message, self.added = message, list(added)
         super().__init__(message, self.added)
 
     def __str__(self) -> str:
-        before = f"\nAdded before that: {', '.join(self.added)}." if self.added else ""
+        before = f"\nAdded before the error: {', '.join(self.added)}." if self.added else ""
         return f"{self.message}{before}"
 
 
 class TrainUnreadable(HeadgateError):
-    """A file of the log that cannot be read."""
+    """A train whose file in the log cannot be read."""
 
     def __init__(self, *, stream: str, train: int, file: str, cause: str) -> None:
         super().__init__(stream, train, file, cause)
@@ -190,19 +207,19 @@ class TrainUnreadable(HeadgateError):
 
 
 class SinkUnwritable(HeadgateError):
-    """A results directory that takes no file."""
+    """A results directory that cannot be written to."""
 
     def __init__(self, *, folder: str, cause: str) -> None:
         super().__init__(folder, cause)
         self.folder, self.cause = folder, cause
-        self.fix = f"make the directory {folder} writable, with room on its disk,"
+        self.fix = f"make the directory {folder} writable, with free space on its disk,"
 
     def __str__(self) -> str:
         return f"its results cannot be written to {self.folder}: {self.cause}"
 
 
 class LogUnwritable(HeadgateError):
-    """The log of a stream that a query fills takes no train."""
+    """The log of a derived stream, which a query fills, cannot be written."""
 
     def __init__(self, *, stream: str, cause: str) -> None:
         super().__init__(stream, cause)
@@ -213,7 +230,7 @@ class LogUnwritable(HeadgateError):
 
 
 class LogFull(LogUnwritable):
-    """A stream that takes no train until its readers have passed some."""
+    """A derived stream whose log is full until its readers have passed some of its trains."""
 
     def __init__(self, *, stream: str) -> None:
         super().__init__(stream=stream, cause="log_bytes is used up, and its readers are behind")
@@ -221,20 +238,22 @@ class LogFull(LogUnwritable):
 
 
 class SinkBehind(HeadgateError):
-    """A sink that does not take results, and so many wait for it that no more can."""
+    """A sink that accepts no results while the space for waiting results is used up."""
 
-    fix = "bring back what takes the results: those that wait arrive by themselves;"
+    fix = "restore the receiver of the results (waiting results are then delivered automatically)"
 
     def __init__(self, *, format: str, waiting_bytes: int) -> None:
         super().__init__(format, waiting_bytes)
         self.format, self.waiting_bytes = format, waiting_bytes
 
     def __str__(self) -> str:
-        return f"its {self.format} sink takes nothing, and {self.waiting_bytes:,} bytes wait for it"
+        return (
+            f"its {self.format} sink accepts nothing, and {self.waiting_bytes:,} bytes wait for it"
+        )
 
 
 class ResultsHidden(HeadgateError):
-    """Results that are certain but could not be given their names yet."""
+    """Results that are committed, but whose files are not visible in their directory yet."""
 
     def __init__(self, *, folder: str) -> None:
         super().__init__(folder)
@@ -242,13 +261,14 @@ class ResultsHidden(HeadgateError):
 
     def __str__(self) -> str:
         return (
-            f"its last results could not be made visible in {self.folder}. Fix: restore the"
-            " directory, or make room there; they are tried again, and the query waits for that"
+            f"its last results are committed, but could not be made visible in {self.folder}. Fix:"
+            " restore the directory, or free space there; Headgate retries, and the query waits"
+            " until that succeeds"
         )
 
 
 class CallTimedOut(HeadgateError):
-    """A call that took longer than a call may."""
+    """A call that took longer than `call_timeout_s`."""
 
     def __init__(self, *, limit_s: float) -> None:
         super().__init__(limit_s)
@@ -256,13 +276,13 @@ class CallTimedOut(HeadgateError):
 
     def __str__(self) -> str:
         return (
-            f"it took longer than call_timeout_s, {self.limit_s:g} s, and what it may still make"
-            " is not committed"
+            f"the call took longer than call_timeout_s, {self.limit_s:g} s; results that it may"
+            " still produce are not committed"
         )
 
 
 class StatisticsMissing(HeadgateError):
-    """A simulation was asked for, but the cost or selectivity of a query is not known."""
+    """A simulation of queries whose cost or selectivity is unknown."""
 
     def __init__(self, *, queries: Iterable[str], looked_in: str) -> None:
         self.queries = sorted(queries)
@@ -279,7 +299,7 @@ class StatisticsMissing(HeadgateError):
 
 
 class HeadgateBug(HeadgateError):
-    """An invariant broke: ours to mend."""
+    """A broken invariant: a bug in Headgate itself."""
 
     def __init__(self, *, what: str, state: object = None) -> None:
         super().__init__(what, state)

@@ -1,4 +1,4 @@
-"""One Spark session, one broker for the whole run; short forms are the same every time."""
+"""One Spark session and one Kafka broker for the whole run, and profiles of Hypothesis."""
 
 import os
 from collections.abc import Iterator
@@ -11,21 +11,21 @@ from pyspark.sql import SparkSession
 
 from headgate.spark.jvm.session import local_session
 
-# Every JVM of a test lives for seconds or minutes: the compiler that takes long to make code quick
-# only gets in the way. On a busy machine a run that is killed twice took 135 s with it, 46 without.
-# Without it Java reserves 48 MB for compiled code, which hundreds of queries fill within a minute;
-# then nothing more is compiled.
+# The JVM of a test lives for seconds or minutes: Java's optimizing compiler takes too long to pay
+# off. On a busy machine, a test that kills its run twice took 135 s with it and 46 s without it.
+# Without it, Java reserves only 48 MB for compiled code. Hundreds of queries fill that within a
+# minute, and then nothing more is compiled. Hence the larger code cache.
 os.environ.setdefault(
     "SPARK_SUBMIT_OPTS",
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m",
 )
 
-_UNHURRIED = {"deadline": None, "print_blob": True}
-# A build says of a change whether it is good, so it draws the same examples every time;
-# `make test-long` looks for new ones, many more, and prints how to see a failure again.
-settings.register_profile("short", max_examples=25, derandomize=True, **_UNHURRIED)
+_NO_DEADLINE = {"deadline": None, "print_blob": True}
+# A build judges a change, so it draws the same examples every time. `make test-long` draws many
+# more, new ones each time, and prints how to reproduce a failure.
+settings.register_profile("short", max_examples=25, derandomize=True, **_NO_DEADLINE)
 settings.register_profile(
-    "long", max_examples=200, suppress_health_check=[HealthCheck.too_slow], **_UNHURRIED
+    "long", max_examples=200, suppress_health_check=[HealthCheck.too_slow], **_NO_DEADLINE
 )
 settings.load_profile("short")
 

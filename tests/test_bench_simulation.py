@@ -1,4 +1,4 @@
-"""The benchmark of the simulation: both sides run the same model, and bars are read as said."""
+"""The simulation benchmark: SimPy and the kernel run the same model, and bars are checked."""
 
 import importlib
 from pathlib import Path
@@ -11,7 +11,7 @@ BENCH = Path(__file__).parents[1] / "bench"
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Imports a file of the benchmark: they import each other by bare names."""
+    """Return a function that imports a file of bench/; they import each other by bare name."""
     monkeypatch.syspath_prepend(str(BENCH))
     return importlib.import_module
 
@@ -57,8 +57,8 @@ def test_a_bar_is_reached_from_its_own_side(
 
 def test_policies_are_told_apart_by_how_they_find_the_next_unit(bench: Any) -> None:
     kind_of = bench("speed").kind_of
-    found = {name: kind_of(name) for name in ("hr", "chain", "bsd", "mtiq", "qos", "rr", "cqc")}
-    assert found == {
+    kinds = {name: kind_of(name) for name in ("hr", "chain", "bsd", "mtiq", "qos", "rr", "cqc")}
+    assert kinds == {
         "hr": "static", "chain": "static", "bsd": "exact", "mtiq": "exact", "qos": "exact",
         "rr": "other", "cqc": "python",
     }  # fmt: skip

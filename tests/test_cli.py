@@ -20,7 +20,7 @@ QUERIES = {
     "hot": {"class": "H", "sql": "SELECT location, ts FROM sensors WHERE temperature > 35"},
     "all": {"class": "N", "sql": "SELECT temperature FROM sensors"},
 }
-KNOWN = {"cost_s": 1e-5, "selectivity": 0.5, "overhead_s": 0.05}
+STATISTICS = {"cost_s": 1e-5, "selectivity": 0.5, "overhead_s": 0.05}
 SPARK_NOISE = ("WARN", "Traceback", "log4j", "incubator", "org.apache")
 
 
@@ -59,10 +59,10 @@ def test_a_policy_is_explained_with_its_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    "says", ["mean slowdown", "Sharaf eq 3.4", "use it when:", "not when:", "levels:", "engines:"]
+    "text", ["mean slowdown", "Sharaf eq 3.4", "use it when:", "not when:", "levels:", "engines:"]
 )
-def test_a_policy_is_explained_with_paper_levels_and_when_to_use_it(says: str) -> None:
-    assert says in CliRunner().invoke(app, ["policies", "hnr"]).stdout
+def test_a_policy_is_explained_with_paper_levels_and_when_to_use_it(text: str) -> None:
+    assert text in CliRunner().invoke(app, ["policies", "hnr"]).stdout
 
 
 def test_another_name_of_a_policy_is_explained_too() -> None:
@@ -71,10 +71,10 @@ def test_another_name_of_a_policy_is_explained_too() -> None:
 
 def test_testbeds_are_listed_with_variants_options_and_defaults() -> None:
     printed = CliRunner().invoke(app, ["testbeds", "cqc"]).stdout
-    assert "--workload A|B|C (else A), operator level" in printed
+    assert "--workload A|B|C (default A), operator level" in printed
     assert "--load 0.95" in printed
     listed = json.loads(CliRunner().invoke(app, ["testbeds", "--json"]).stdout)
-    assert [each["name"] for each in listed] == ["sharaf", "aurora", "cqc", "amos", "bz"]
+    assert [testbed["name"] for testbed in listed] == ["sharaf", "aurora", "cqc", "amos", "bz"]
 
 
 def test_a_testbed_is_simulated_with_options_of_its_own() -> None:
@@ -110,7 +110,7 @@ def test_measures_are_rows_and_policies_columns_within_100_columns(tmp_path: Pat
     ):  # fmt: skip
         assert row in printed
     assert "QoS" not in printed  # no query has a graph
-    assert "overhead of decisions" not in printed  # nobody has any
+    assert "overhead of decisions" not in printed  # no policy has any
 
 
 def test_policies_are_compared_and_the_winner_is_named(tmp_path: Path) -> None:
@@ -120,9 +120,9 @@ def test_policies_are_compared_and_the_winner_is_named(tmp_path: Path) -> None:
     assert "hr is best; next is rr" in printed
     assert "of 2 seeds; the ranges of the two over seeds" in " ".join(printed.split())
     page = tmp_path / "page.html"
-    found = json.loads(CliRunner().invoke(app, [*words, "--json", "--plot", str(page)]).stdout)
-    assert [each["policy"] for each in found["standings"]] == ["hr", "rr"]
-    assert len(found["standings"][0]["values"]) == 2
+    comparison = json.loads(CliRunner().invoke(app, [*words, "--json", "--plot", str(page)]).stdout)
+    assert [standing["policy"] for standing in comparison["standings"]] == ["hr", "rr"]
+    assert len(comparison["standings"][0]["values"]) == 2
     assert "hr is best" in page.read_text()
 
 
@@ -148,7 +148,7 @@ def test_a_policy_of_the_users_own_module_is_known_by_name(tmp_path: Path) -> No
 
 
 def test_a_pipeline_is_simulated_at_the_costs_of_the_file(tmp_path: Path) -> None:
-    queries = {name: {**query, "statistics": KNOWN} for name, query in QUERIES.items()}
+    queries = {name: {**query, "statistics": STATISTICS} for name, query in QUERIES.items()}
     file = _pipeline(tmp_path, queries=queries)
     words = ["simulate", file, "--policy", "hr,cqc", "--seconds", "5", "--json"]
     reports = json.loads(CliRunner().invoke(app, words).stdout)
@@ -157,10 +157,10 @@ def test_a_pipeline_is_simulated_at_the_costs_of_the_file(tmp_path: Path) -> Non
 
 
 def test_a_simulation_uses_what_a_run_has_recorded(tmp_path: Path) -> None:
-    queries = {name: {**query, "statistics": KNOWN} for name, query in QUERIES.items()}
+    queries = {name: {**query, "statistics": STATISTICS} for name, query in QUERIES.items()}
     file = _pipeline(tmp_path, queries=queries)
     words = ["simulate", file, "--seconds", "5", "--json"]
-    slow = {name: {**KNOWN, "overhead_s": 0.5} for name in QUERIES}
+    slow = {name: {**STATISTICS, "overhead_s": 0.5} for name in QUERIES}
     quick_mean = json.loads(CliRunner().invoke(app, words).stdout)[0]["total"]["response_s"]["mean"]
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "statistics.json").write_text(json.dumps({"queries": slow}))
@@ -169,7 +169,7 @@ def test_a_simulation_uses_what_a_run_has_recorded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (("simulate", "{file}"), "cost and selectivity are not known for: all, hot"),
         (("simulate", "{file}", "--policy", "hnrr"), "Did you mean 'hnr'?"),
@@ -179,18 +179,18 @@ def test_a_simulation_uses_what_a_run_has_recorded(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_request_is_a_sentence_and_exit_code_2(
-    tmp_path: Path, words: tuple[str, ...], says: str
+    tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
     file = _pipeline(tmp_path)
     done = _headgate(*(word.format(file=file) for word in words))
     assert done.returncode == 2
-    assert says in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (("testbeds", "sharraf"), "there is no testbed 'sharraf'. Did you mean 'sharaf'?"),
         (("simulate",), "FILE must be one pipeline file, or --testbed NAME"),
@@ -215,13 +215,13 @@ def test_a_wrong_request_is_a_sentence_and_exit_code_2(
     ],
 )
 def test_a_slip_is_answered_with_the_nearest_or_what_is_expected(
-    tmp_path: Path, words: tuple[str, ...], says: str
+    tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
-    queries = {name: {**query, "statistics": KNOWN} for name, query in QUERIES.items()}
+    queries = {name: {**query, "statistics": STATISTICS} for name, query in QUERIES.items()}
     file = _pipeline(tmp_path, queries=queries)
     result = CliRunner().invoke(app, [word.format(file=file) for word in words])
     assert isinstance(result.exception, HeadgateError), result.output
-    assert says in str(result.exception)
+    assert message in str(result.exception)
     assert result.stdout == ""
 
 

@@ -21,7 +21,7 @@ GOOD: dict[str, Any] = {
 
 
 def changed(key: str, value: object) -> dict[str, Any]:
-    """Gives the good file with one value changed, or left out where the value is Ellipsis."""
+    """Return the good file with one value changed, or removed if the value is Ellipsis."""
     data = yaml.safe_load(yaml.safe_dump(GOOD))
     *folders, last = key.split(".")
     place = data
@@ -43,7 +43,7 @@ def read(folder: Path, data: dict[str, Any] | str | bytes) -> Pipeline:
 
 
 def refusal(folder: Path, data: dict[str, Any] | str | bytes) -> str:
-    """Gives the message without the name of the file, which must begin it."""
+    """Return the message of the refusal, without the file name that it must begin with."""
     with pytest.raises(ConfigRefused) as refused:
         read(folder, data)
     file, text = str(folder / "pipeline.yaml"), str(refused.value)
@@ -115,9 +115,10 @@ def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Pa
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("polcy", 1, "polcy must be left out: there is no such key."),
-        ("queries.hot.clas", "H", "queries.hot.clas must be left out: there is no such key."),
-        ("streams.sensors.fromat", 1, "streams.sensors.fromat must be left out"),
+        ("polcy", 1, "unknown key 'polcy'; did you mean 'policy'?"),
+        ("queries.hot.clas", "H", "queries.hot: unknown key 'clas'; did you mean 'class'?"),
+        ("streams.sensors.fromat", 1, "streams.sensors: unknown key 'fromat'; did you mean"),
+        ("queries.hot.sink", {"folder": "x"}, "queries.hot.sink: unknown key 'folder'; use one of"),
         (
             "streams.sensors.late_path",
             "late",
@@ -197,12 +198,12 @@ def test_a_mistake_is_answered_with_file_key_and_what_was_expected(
 def test_two_queries_of_one_name_are_refused_with_the_line(tmp_path: Path) -> None:
     text = "state: s\nqueries:\n  hot: {sql: a, class: H}\n  dry: {}\n  hot: {sql: b, class: H}\n"
     message = refusal(tmp_path, text)
-    assert message == "the file must be valid YAML (line 5): the name 'hot' is there twice."
+    assert message == "the file must be valid YAML (line 5): the key 'hot' appears twice."
 
 
 def test_two_streams_of_one_name_are_refused_as_well(tmp_path: Path) -> None:
     text = "streams:\n  s: {format: rate}\n  s: {format: rate}\n"
-    assert "(line 3): the name 's' is there twice" in refusal(tmp_path, text)
+    assert "(line 3): the key 's' appears twice" in refusal(tmp_path, text)
 
 
 @pytest.mark.parametrize(
@@ -240,11 +241,13 @@ def test_a_directory_is_no_file(tmp_path: Path) -> None:
 
 
 def test_arrivals_of_a_simulation_are_the_files_else_the_generators(tmp_path: Path) -> None:
-    given = read(tmp_path, changed("streams.sensors.arrivals", {"rate_per_s": 7}))
-    assert given.arrivals_of("sensors") == Bursts(rate_per_s=7)
+    from_file = read(tmp_path, changed("streams.sensors.arrivals", {"rate_per_s": 7}))
+    assert from_file.arrivals_of("sensors") == Bursts(rate_per_s=7)
     options = {"rate_per_s": 1500, "burst_factor": 8, "burst_for_s": 3, "seed": 1}
-    own = read(tmp_path, changed("streams.sensors", {"format": "headgate", "options": options}))
-    assert own.arrivals_of("sensors") == Bursts(rate_per_s=1500, burst_factor=8, burst_for_s=3)
+    pipeline = read(
+        tmp_path, changed("streams.sensors", {"format": "headgate", "options": options})
+    )
+    assert pipeline.arrivals_of("sensors") == Bursts(rate_per_s=1500, burst_factor=8, burst_for_s=3)
 
 
 def test_a_stream_without_arrivals_cannot_be_simulated_and_says_what_to_give(

@@ -35,7 +35,7 @@ def _module(path: str) -> Any:
 
 
 def test_the_reference_page_is_what_the_program_prints() -> None:
-    # In a process of its own: how wide help is printed is settled when typer is imported.
+    # In its own process: typer fixes the width of the help when it is imported.
     code = "import runpy; print(runpy.run_path('docs/write_reference.py')['reference'](), end='')"
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
@@ -53,19 +53,28 @@ def test_commands_print_what_the_page_says(page: str) -> None:
 def test_every_policy_is_in_the_table_by_rows_of_the_papers() -> None:
     page = (ROOT / "docs/policies.md").read_text()
     rows = re.findall(r"^\| (P\d+) \| (.*?) \|", page, re.MULTILINE)
-    # In a process of its own: other tests register policies too.
-    code = "from headgate.policies import policies as known\n"
-    code += "print(*(name for each in known().values() for name in (each.name, *each.aliases)))"
+    # In its own process: other tests register policies too.
+    code = "from headgate.policies import policies\n"
+    code += "print(*(name for policy in policies().values()"
+    code += " for name in (policy.name, *policy.aliases)))"
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert set(re.findall(r"`(.*?)`", str(rows))) == set(done.stdout.split())
     assert {row for row, _ in rows} == {f"P{number}" for number in range(1, 24)}
 
 
-def test_figures_of_the_readme_are_those_of_the_last_comparison() -> None:
-    comparison = _module("bench/readme_table.py")
-    for text in (comparison.headline(), comparison.markdown()):
-        assert text in README
+@pytest.mark.parametrize("page", ["README.md", "docs/benchmarks.md"])
+def test_figures_are_those_of_the_last_results(page: str) -> None:
+    text = (ROOT / page).read_text()
+    assert "<!-- generated: " in text
+    assert _module("bench/tables.py").filled(text) == text
+
+
+def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
+    assert len(README.splitlines()) <= 150
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *ROOT.glob("[CS]*.md")]:
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 
 def test_every_public_name_is_on_the_api_page() -> None:
@@ -96,7 +105,8 @@ def test_every_sink_has_a_line_and_an_example_that_is_one() -> None:
     page = (ROOT / "docs/sinks.md").read_text()
     assert tuple(re.findall(r"^\| `(\w+)` ", page, re.MULTILINE)) == FORMATS
     examples = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    sinks = [SinkConfig.model_validate(yaml.safe_load(each)["sink"]).model() for each in examples]
+    configs = [yaml.safe_load(example)["sink"] for example in examples]
+    sinks = [SinkConfig.model_validate(config).model() for config in configs]
     assert [sink.mistake() for sink in sinks] == [None] * len(sinks)
     assert {sink.format for sink in sinks} | {"memory", "callback"} == set(FORMATS)
 
@@ -107,9 +117,9 @@ def test_examples_of_sources_are_pipelines_whose_options_the_driver_knows(tmp_pa
     file = tmp_path / "pipeline.yaml"
     file.write_text(f"state: state\nclasses: {{H: 1}}\n{example}")
     (stream,) = read_pipeline(file).stream_models()
-    told = subscription_of(stream)
-    assert isinstance(told, Subscription)
-    assert told.topics == ("readings", "alarms")
+    subscription = subscription_of(stream)
+    assert isinstance(subscription, Subscription)
+    assert subscription.topics == ("readings", "alarms")
     listed = re.findall(r"^\| `([a-z][A-Za-z]+)` \| ", page, re.MULTILINE)
     assert {name.lower() for name in listed} >= OPTIONS
 

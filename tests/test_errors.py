@@ -1,4 +1,4 @@
-"""Every error says who, what and how to mend it."""
+"""Every error names its subject, what is wrong and how to fix it."""
 
 import pytest
 
@@ -71,13 +71,13 @@ SENTENCES = [
             query="fire", stream="sensors", trains=(4, 6), attempts=2, cause="divide by zero"
         ),
         "query 'fire' failed on trains 4..6 of stream 'sensors' after 2 attempts: divide by zero\n"
-        "Its input is kept and the other queries go on. Fix: correct the query or the data and"
-        " start again; it resumes at the same train.",
+        "Its input is kept and the other queries keep running. Fix: correct the query or the data"
+        " and start again; the query resumes at the same train.",
     ),
     (
         StreamFailed(stream="sensors", cause="no such directory"),
         "stream 'sensors' stopped: no such directory\n"
-        "What had arrived is processed. Fix: restore the source and start again.",
+        "Tuples that had arrived are processed. Fix: restore the source and start again.",
     ),
     (
         RecoveryRefused(subject="stream 's'", expected="a INT", found="a STRING", fix="rename it"),
@@ -85,7 +85,7 @@ SENTENCES = [
     ),
     (
         RequestRefused(message="query 'b': FROM is odd.", added=["a"]),
-        "query 'b': FROM is odd.\nAdded before that: a.",
+        "query 'b': FROM is odd.\nAdded before the error: a.",
     ),
     (
         TrainUnreadable(stream="s", train=7, file="log/s/7.parquet", cause="no magic bytes"),
@@ -102,12 +102,13 @@ SENTENCES = [
     ),
     (
         SinkBehind(format="jdbc", waiting_bytes=1_200_000),
-        "its jdbc sink takes nothing, and 1,200,000 bytes wait for it",
+        "its jdbc sink accepts nothing, and 1,200,000 bytes wait for it",
     ),
     (
         ResultsHidden(folder="state/results/q"),
-        "its last results could not be made visible in state/results/q. Fix: restore the directory,"
-        " or make room there; they are tried again, and the query waits for that",
+        "its last results are committed, but could not be made visible in state/results/q. Fix:"
+        " restore the directory, or free space there; Headgate retries, and the query waits until"
+        " that succeeds",
     ),
     (
         RowFailed(cause="Division by zero", stream="sensors", number=17, values="heat = 0"),
@@ -115,7 +116,8 @@ SENTENCES = [
     ),
     (
         CallTimedOut(limit_s=300),
-        "it took longer than call_timeout_s, 300 s, and what it may still make is not committed",
+        "the call took longer than call_timeout_s, 300 s; results that it may still produce are not"
+        " committed",
     ),
     (
         StatisticsMissing(queries=["b", "a"], looked_in="state"),
@@ -148,10 +150,15 @@ def test_every_error_of_the_family_has_its_sentence_here() -> None:
         (
             25,
             30,
-            "15 records of t/0 are gone: the next had offset 10, the first that is left has 25",
+            "15 records of t/0 were deleted before they were read: the next offset to read was 10,"
+            " but the first one left is 25",
         ),
-        (0, 4, "t/0 ends at offset 4, but its next record had 10"),
-        (None, None, "t/0 is gone, or another has its name; its next record had offset 10"),
+        (0, 4, "t/0 ends at offset 4, but the next offset to read was 10"),
+        (
+            None,
+            None,
+            "t/0 was deleted, and may have been created again; the next offset to read was 10",
+        ),
     ],
 )
 def test_lost_records_tell_where_and_how_to_go_on(
@@ -159,7 +166,7 @@ def test_lost_records_tell_where_and_how_to_go_on(
 ) -> None:
     lost = RecordsLost(stream="s", place="t/0", expected=10, first=first, end=end)
     assert isinstance(lost, StreamFailed)
-    assert str(lost).startswith(f"stream 's' stopped: {cause}.\nWhat had arrived is processed.")
+    assert str(lost).startswith(f"stream 's' stopped: {cause}.\nTuples that had arrived are")
     assert "failOnDataLoss to false" in str(lost)
 
 

@@ -1,4 +1,4 @@
-"""The commands for a run, as a user types them, against one `headgate run`."""
+"""The commands that control a run, as a user types them, against one `headgate run`."""
 
 import json
 import os
@@ -42,11 +42,11 @@ class Run:
         return str(self.folder / "pipeline.yaml")
 
     def until(self, holds: Callable[[], Any], timeout_s: float = 120.0) -> Any:
-        """Asks again and again as long as the run lives; gives the first answer that is true."""
+        """Poll `holds` as long as the run lives, and return its first true answer."""
         ends_at_s = time.monotonic() + timeout_s
         while time.monotonic() < ends_at_s:
-            if found := holds():
-                return found
+            if answer := holds():
+                return answer
             try:
                 self.process.wait(0.1)
             except subprocess.TimeoutExpired:
@@ -55,7 +55,7 @@ class Run:
         raise AssertionError(self.process.poll())
 
     def status(self) -> dict[str, Any]:
-        return {each["query"]: each for each in Client(Path(self.state)).status()["queries"]}
+        return {query["query"]: query for query in Client(Path(self.state)).status()["queries"]}
 
 
 def headgate(*words: str) -> subprocess.CompletedProcess[str]:
@@ -63,8 +63,8 @@ def headgate(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
 
 
-def begun(folder: Path, *words: str, rehearsal_s: float = 1) -> Run:
-    """Starts a run."""
+def start_run(folder: Path, *words: str, rehearsal_s: float = 1) -> Run:
+    """Start `headgate run` with two queries in a new process."""
     stream = {"format": "headgate", "options": {"rate_per_s": 200}, "trigger_s": 0.5}
     pipeline = {
         "state": str(folder / "state"),
@@ -85,7 +85,7 @@ def begun(folder: Path, *words: str, rehearsal_s: float = 1) -> Run:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    run = begun(tmp_path_factory.mktemp("run"), "--json")
+    run = start_run(tmp_path_factory.mktemp("run"), "--json")
     try:
         run.until((run.folder / "state/control.json").exists)
         run.until(lambda: "starting" not in Client(Path(run.state)).status())
@@ -96,9 +96,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
             run.process.wait(60)
 
 
-def refused(done: subprocess.CompletedProcess[str], says: str) -> None:
+def refused(done: subprocess.CompletedProcess[str], message: str) -> None:
     assert done.returncode == 2, done.stdout
-    assert says in done.stderr
+    assert message in done.stderr
     assert not any(noise in done.stderr for noise in NOISE)
     assert done.stdout == ""
 
@@ -106,9 +106,9 @@ def refused(done: subprocess.CompletedProcess[str], says: str) -> None:
 def test_the_run_says_where_it_is_controlled(run: Run) -> None:
     control = Control.read(Path(run.state))
     assert control.pid == run.process.pid
-    said = run.until(lambda: "control:" in (text := (run.folder / "stderr").read_text()) and text)
-    assert f"control: {control.address}, token in {run.state}/control.json" in said
-    assert control.token not in said
+    log = run.until(lambda: "control:" in (text := (run.folder / "stderr").read_text()) and text)
+    assert f"control: {control.address}, token in {run.state}/control.json" in log
+    assert control.token not in log
 
 
 def test_status_is_a_table_with_a_line_for_each_query(run: Run) -> None:
@@ -116,17 +116,17 @@ def test_status_is_a_table_with_a_line_for_each_query(run: Run) -> None:
     done = headgate("status", "--state", run.state)
     assert done.returncode == 0, done.stderr
     assert "policy cqc" in done.stdout
-    header, line = (
-        next(each for each in done.stdout.splitlines() if word in each) for word in ("query", "hot")
+    header, hot_line = (
+        next(line for line in done.stdout.splitlines() if word in line) for word in ("query", "hot")
     )
     columns = ("query", "class", "state", "waiting", "mean s", "lane", "shed", "missed")
     assert [cell.strip() for cell in header.strip("┃").split("┃")] == list(columns)
-    cells = [cell.strip() for cell in line.strip("│").split("│")]
+    cells = [cell.strip() for cell in hot_line.strip("│").split("│")]
     assert cells[:2] == ["hot", "H"]
     assert cells[2] in ("RUNNING", "WAITING")
     assert cells[-2:] == ["0", "0"]
     listed = json.loads(headgate("status", "--pipeline", run.pipeline, "--json").stdout)
-    assert [each["query"] for each in listed["queries"]] == ["hot", "all"]
+    assert [query["query"] for query in listed["queries"]] == ["hot", "all"]
 
 
 def test_status_tells_how_many_dead_letters_a_stream_has(run: Run, tmp_path: Path) -> None:
@@ -145,13 +145,13 @@ def test_status_tells_how_many_dead_letters_a_stream_has(run: Run, tmp_path: Pat
 def test_explain_shows_how_a_query_runs(run: Run) -> None:
     done = headgate("explain", "hot", "--state", run.state)
     assert done.returncode == 0, done.stderr
-    for says in (
+    for text in (
         "hot (class H) over sensors", "select      temperature > 35", "sink        parquet",
         "shares      its code with nobody", "shape       single", "group SQL   SELECT",
         "lane        driver",
         "selectivity", "cost", "overhead", "ideal time", "tuples behind", "policy      cqc",
     ):  # fmt: skip
-        assert says in done.stdout
+        assert text in done.stdout
     refused(headgate("explain", "hott", "--state", run.state), "Did you mean 'hot'?")
 
 
@@ -166,7 +166,7 @@ def test_a_mistyped_query_is_answered_and_nobody_else_stops(run: Run, tmp_path: 
     assert set(before) == {"hot", "all"}
     delivered = before["all"]["account"]["delivered"]
     run.until(lambda: run.status()["all"]["account"]["delivered"] > delivered)
-    assert {each["state"] for each in run.status().values()} <= {"RUNNING", "WAITING"}
+    assert {query["state"] for query in run.status().values()} <= {"RUNNING", "WAITING"}
 
 
 def test_a_query_is_added_and_dropped(run: Run, tmp_path: Path) -> None:
@@ -222,16 +222,16 @@ def test_the_stop_is_clean_and_the_run_reports(run: Run, tmp_path: Path) -> None
 
 def test_the_file_of_a_run_that_is_gone_is_recognised(run: Run) -> None:
     Control(1, "token", run.process.pid).write(Path(run.state))
-    says = f"the control.json of process {run.process.pid}, which is gone.\nFix: start one"
-    refused(headgate("status", "--state", run.state), says)
+    message = f"the control.json of process {run.process.pid}, which is gone.\nFix: start one"
+    refused(headgate("status", "--state", run.state), message)
 
 
 def test_a_query_is_explained_by_the_file_when_nothing_runs(run: Run) -> None:
     done = headgate("explain", "hot", "--pipeline", run.pipeline)
     assert done.returncode == 0, done.stderr
     assert "explained by" in done.stderr
-    for says in ("hot (class H) over sensors", "temperature > 35", "selectivity", "results/hot"):
-        assert says in done.stdout
+    for text in ("hot (class H) over sensors", "temperature > 35", "selectivity", "results/hot"):
+        assert text in done.stdout
     assert "lane" not in done.stdout
     refused(headgate("explain", "hott", "--pipeline", run.pipeline), "Did you mean 'hot'?")
 
@@ -240,8 +240,8 @@ def test_the_past_can_be_read_after_the_run(run: Run) -> None:
     text = "SELECT count(*) > 200 AS many, 'a[b]' AS x, NULL AS x FROM sensors"
     done = headgate("sql", text, "--pipeline", run.pipeline)
     assert done.returncode == 0, done.stderr
-    for says in ("many", "True", "a[b]", "NULL"):
-        assert says in done.stdout
+    for cell in ("many", "True", "a[b]", "NULL"):
+        assert cell in done.stdout
     assert done.stderr == ""
 
 
@@ -250,14 +250,14 @@ def test_sql_where_nothing_ever_ran_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_starting_can_be_asked_and_ended(tmp_path: Path) -> None:
-    run = begun(tmp_path, rehearsal_s=600)
+    run = start_run(tmp_path, rehearsal_s=600)
     try:
         run.until((tmp_path / "state/control.json").exists)
-        says = r"starting: \d of 2 queries rehearsed\n"
+        progress = r"starting: \d of 2 queries rehearsed\n"
         done = headgate("status", "--state", run.state)
-        assert re.fullmatch(says, done.stdout), (done.stdout, done.stderr)
-        found = json.loads(headgate("status", "--state", run.state, "--json").stdout)
-        assert [each["state"] for each in found["queries"]] == ["STARTING", "STARTING"]
+        assert re.fullmatch(progress, done.stdout), (done.stdout, done.stderr)
+        status = json.loads(headgate("status", "--state", run.state, "--json").stdout)
+        assert [query["state"] for query in status["queries"]] == ["STARTING", "STARTING"]
         refused(headgate("explain", "hot", "--state", run.state), "the run is starting")
         refused(headgate("drop", "hot", "--state", run.state), "the run is starting")
         done = headgate("stop", "--state", run.state)
@@ -272,10 +272,10 @@ def test_a_run_that_is_starting_can_be_asked_and_ended(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_terminated_ends_cleanly(tmp_path: Path) -> None:
-    run = begun(tmp_path, "--json")
+    run = start_run(tmp_path, "--json")
     try:
         run.until((tmp_path / "state/control.json").exists)
-        run.until(lambda: (each := run.status()["all"])["account"] and each["account"]["delivered"])
+        run.until(lambda: (line := run.status()["all"])["account"] and line["account"]["delivered"])
         run.process.send_signal(signal.SIGTERM)
         assert run.process.wait(60) == 0
     finally:
@@ -290,5 +290,5 @@ def test_a_port_where_somebody_else_answers_is_no_run(tmp_path: Path) -> None:
     with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as other:
         threading.Thread(target=other.serve_forever, daemon=True).start()
         Control(other.server_port, "token", os.getpid()).write(tmp_path)
-        refused(headgate("status", "--state", str(tmp_path)), "nobody who answers at http://127.0")
+        refused(headgate("status", "--state", str(tmp_path)), "no answer at http://127.0")
         other.shutdown()

@@ -1,4 +1,4 @@
-"""The walls between the rooms: who may import whom. No list of exceptions."""
+"""The walls between the packages (rooms): which may import which. No list of exceptions."""
 
 import ast
 import re
@@ -20,20 +20,20 @@ THREADS = frozenset({"threading", "multiprocessing", "concurrent", "asyncio", "s
 FILES_AND_SOCKETS = frozenset(
     {"open", "os", "io", "pathlib", "shutil", "tempfile", "sqlite3", "socket", "urllib", "http"}
 )
-LUCK = frozenset({"random", "secrets", "uuid", "numpy.random"})
+RANDOM = frozenset({"random", "secrets", "uuid", "numpy.random"})
 SPARK_INSIDE = frozenset({"_jvm", "_jdf", "_jsparkSession", "_jsc", "_jrdd", "_jc"})
 SPARK_CLASS = re.compile(r"\borg[./]apache[./]spark[./](\w+[./$])*[A-Z]")
-"""What only headgate/spark/jvm may touch: PySpark's ways into the JVM, and classes of Spark's."""
+"""Only headgate/spark/jvm may use these: PySpark's doors into the JVM, and classes of Spark."""
 
-CORE_NEVER = CLOCKS | THREADS | FILES_AND_SOCKETS | LUCK
-"""The core is told, and answers: no clock, no thread, no file, no luck of its own."""
+CORE_NEVER = CLOCKS | THREADS | FILES_AND_SOCKETS | RANDOM
+"""The core takes arguments and returns answers: no clock, thread, file or random number."""
 
 
 @dataclass(frozen=True)
 class Room:
-    """What a room may import of ours and of others, and what of the standard library it never uses.
+    """The rules of a room: its imports of ours and of others, and modules that it never uses.
 
-    `inside_functions` may be imported in a function only, `for_types` under TYPE_CHECKING only.
+    `inside_functions` may only be imported in a function, `for_types` only under TYPE_CHECKING.
     """
 
     ours: frozenset[str] = frozenset()
@@ -49,12 +49,12 @@ def names(text: str) -> frozenset[str]:
 
 OTHERS_OF_SPARK = names("pyspark py4j pyarrow numpy")
 OTHERS_OF_SIMULATION = names("numpy numba")
-VIRTUAL = CLOCKS | THREADS | LUCK
+VIRTUAL = CLOCKS | THREADS | RANDOM
 POLICY_NEVER = CORE_NEVER | {"logging"}
 
 
 def spark_room(ours: str, others: str = "") -> Room:
-    """Return a folder of `spark`: what it may import of `spark`, beside the leaves of the tree."""
+    """Return the rules of a folder of `spark`. Besides `ours`, it may import the leaf modules."""
     leaves = names("spark.clock spark.json_lines spark.output spark.time_limit spark.work")
     beside = names("model scheduler metrics workloads")
     return Room(
@@ -64,7 +64,7 @@ def spark_room(ours: str, others: str = "") -> Room:
 
 
 def simulation_room(ours: str) -> Room:
-    """Return a folder of `simulation`."""
+    """Return the rules of a folder of `simulation`."""
     beside = names("model scheduler metrics workloads policies.interface compiled")
     return Room(
         ours=frozenset(f"simulation.{name}" for name in ours.split()) | beside,
@@ -74,7 +74,7 @@ def simulation_room(ours: str) -> Room:
 
 
 def runtime_room(ours: str, for_types: str = "") -> Room:
-    """Return a folder of `runtime`; only `live` starts Spark, through the door of `spark`."""
+    """Return the rules of a folder of `runtime`. Only `live` starts Spark, by `spark.room`."""
     beside = names("config model language policies scheduler metrics workloads simulation")
     return Room(
         ours=frozenset(f"runtime.{name}" for name in ours.split()) | beside,
@@ -134,7 +134,7 @@ ROOMS = {
     "spark.windows": spark_room("sharing sinks event_time log jvm"),
     "spark.engine": spark_room("windows sources sinks sharing event_time log jvm"),
     "config": Room(
-        ours=names("model workloads"), others=names("pydantic yaml"), never=THREADS | LUCK
+        ours=names("model workloads"), others=names("pydantic yaml"), never=THREADS | RANDOM
     ),
     "runtime": runtime_room("live describe what_if recording"),
     "runtime.live": runtime_room(
@@ -154,7 +154,7 @@ ROOMS = {
         others=names("typer rich"),
     ),
 }
-"""The rooms by their dotted names. A folder inside a room has rules of its own."""
+"""The rooms by their dotted names. A folder inside a room has its own rules."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class Import:
 
 
 def room_of(file: Path) -> str:
-    """Return the innermost room of a file; headgate/__init__.py is a room of its own."""
+    """Return the innermost room of a file; headgate/__init__.py is its own room."""
     parts = [part.removesuffix(".py") for part in file.relative_to(HEADGATE).parts]
     if parts == ["__init__"]:
         return "headgate"
@@ -185,18 +185,18 @@ def files_of(room: str) -> frozenset[str]:
 
 
 def imports_of(text: str, folder: str) -> Iterator[Import]:
-    """Finds every import, wherever it stands; `folder` is the package that a dot means."""
+    """Yield every import in a text, at any depth. `folder` is the package that a dot means."""
     yield from _imports(ast.parse(text), folder.split("."), False, False)
 
 
 def _imports(node: ast.AST, folder: list[str], function: bool, for_types: bool) -> Iterator[Import]:
     if isinstance(node, ast.Import):
-        for each in node.names:
-            yield Import(each.name, node.lineno, function, for_types)
+        for alias in node.names:
+            yield Import(alias.name, node.lineno, function, for_types)
     elif isinstance(node, ast.ImportFrom):
         above = folder[: len(folder) + 1 - node.level] if node.level else []
-        for each in node.names:
-            module = ".".join([*above, *filter(None, [node.module]), each.name])
+        for alias in node.names:
+            module = ".".join([*above, *filter(None, [node.module]), alias.name])
             yield Import(module, node.lineno, function, for_types)
     function |= isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
     typed = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
@@ -206,37 +206,37 @@ def _imports(node: ast.AST, folder: list[str], function: bool, for_types: bool) 
 
 
 def within(module: str, allowed: frozenset[str]) -> bool:
-    """Tells whether a module is one of the allowed or inside one of them."""
-    return any(module == each or module.startswith(f"{each}.") for each in allowed)
+    """Return True if a module is an allowed one, or inside an allowed one."""
+    return any(module == prefix or module.startswith(f"{prefix}.") for prefix in allowed)
 
 
-def may_import(each: Import, room: str) -> bool:
-    rules, top = ROOMS[room], each.module.split(".")[0]
+def may_import(statement: Import, room: str) -> bool:
+    rules, top = ROOMS[room], statement.module.split(".")[0]
     if top == "headgate":
         allowed = rules.ours | files_of(room) | {"errors"}
-        allowed |= rules.inside_functions if each.inside_function else frozenset()
-        allowed |= rules.for_types if each.for_types else frozenset()
-        return within(each.module.removeprefix("headgate."), allowed)
-    if within(each.module, rules.never):
+        allowed |= rules.inside_functions if statement.inside_function else frozenset()
+        allowed |= rules.for_types if statement.for_types else frozenset()
+        return within(statement.module.removeprefix("headgate."), allowed)
+    if within(statement.module, rules.never):
         return False
-    allowed = rules.others | (rules.for_types if each.for_types else frozenset())
-    return top in sys.stdlib_module_names or within(each.module, allowed)
+    allowed = rules.others | (rules.for_types if statement.for_types else frozenset())
+    return top in sys.stdlib_module_names or within(statement.module, allowed)
 
 
 def faults_of(text: str, room: str, folder: str) -> Iterator[str]:
-    for each in imports_of(text, folder):
-        if not may_import(each, room):
-            yield f"line {each.line} imports {each.module}"
+    for statement in imports_of(text, folder):
+        if not may_import(statement, room):
+            yield f"line {statement.line} imports {statement.module}"
     never = ROOMS[room].never
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and ast.unparse(node.func) in never:
             yield f"line {node.lineno} calls {ast.unparse(node.func)}"
-        if isinstance(node, ast.Attribute) and ast.unparse(node) == "np.random" and never & LUCK:
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "np.random" and never & RANDOM:
             yield f"line {node.lineno} uses np.random"
 
 
 def insides_of(source: str) -> Iterator[str]:
-    """Find what is inside Spark: names that lead there, and classes by their names."""
+    """Yield the uses of what is inside Spark: names that lead there, and names of its classes."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Attribute):
             if node.attr in SPARK_INSIDE:
@@ -260,8 +260,8 @@ def imported_modules(file: Path) -> set[str]:
     place = file.relative_to(HEADGATE.parent)
     modules = {module_of(file) for file in FILES}
     imported = set()
-    for each in imports_of(file.read_text(), ".".join(place.parts[:-1])):
-        name = each.module.removeprefix("headgate.")
+    for statement in imports_of(file.read_text(), ".".join(place.parts[:-1])):
+        name = statement.module.removeprefix("headgate.")
         imported |= {name, name.rpartition(".")[0]} & modules
     return imported - {module_of(file)}
 
@@ -279,9 +279,9 @@ def test_only_the_wall_around_spark_reaches_inside() -> None:
     wall = HEADGATE / "spark" / "jvm"
     outside = [file for file in FILES if wall not in file.parents]
     faults = {
-        str(file.relative_to(HEADGATE)): found
+        str(file.relative_to(HEADGATE)): uses
         for file in outside
-        if (found := list(insides_of(file.read_text())))
+        if (uses := list(insides_of(file.read_text())))
     }
     assert faults == {}
     assert sum(1 for file in FILES for _ in insides_of(file.read_text())) > 10
@@ -289,7 +289,7 @@ def test_only_the_wall_around_spark_reaches_inside() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "found"),
+    ("line", "forbidden"),
     [
         ("session._jsparkSession.cloneSession()", True),
         ("frame._jdf", True),
@@ -303,12 +303,12 @@ def test_only_the_wall_around_spark_reaches_inside() -> None:
         ("import pyspark", False),
     ],
 )
-def test_the_wall_around_spark_holds(line: str, found: bool) -> None:
-    assert bool(list(insides_of(line))) is found
+def test_the_wall_around_spark_holds(line: str, forbidden: bool) -> None:
+    assert bool(list(insides_of(line))) is forbidden
 
 
 @pytest.mark.parametrize(
-    ("room", "line", "found"),
+    ("room", "line", "forbidden"),
     [
         ("model", "import time", True),
         ("model", "from datetime import datetime", True),
@@ -349,8 +349,8 @@ def test_the_wall_around_spark_holds(line: str, found: bool) -> None:
         ("runtime.what_if", "from headgate.runtime.live.headgate import Headgate", True),
     ],
 )
-def test_the_walls_hold(room: str, line: str, found: bool) -> None:
-    assert bool(list(faults_of(line, room, f"headgate.{room}"))) is found
+def test_the_walls_hold(room: str, line: str, forbidden: bool) -> None:
+    assert bool(list(faults_of(line, room, f"headgate.{room}"))) is forbidden
 
 
 @pytest.mark.parametrize(
@@ -362,7 +362,7 @@ def test_an_init_only_re_exports_behind_a_door_plate(file: Path) -> None:
     tree = ast.parse(file.read_text())
     assert ast.get_docstring(tree)
     for node in tree.body[1:]:
-        names_set = [ast.unparse(each) for each in getattr(node, "targets", [])]
+        names_set = [ast.unparse(target) for target in getattr(node, "targets", [])]
         exports = isinstance(node, ast.ImportFrom) or names_set in (["__all__"], ["__version__"])
         assert exports, f"line {node.lineno}: {ast.unparse(node)}"
 

@@ -1,6 +1,7 @@
 """The command line.
 
-In: words. Out: tables or JSON on stdout, talk on stderr, an exit code. Never imported by anybody.
+In: arguments. Out: tables or JSON on stdout, messages on stderr, an exit code. No other package
+imports it.
 """
 
 from headgate.cli.app import main

@@ -1,4 +1,4 @@
-"""The verbs: run, check, policies, testbeds, those of virtual time and those for a run."""
+"""The command line application: run, check, policies, testbeds and the commands of other files."""
 
 import json
 import os
@@ -19,7 +19,8 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Runs hundreds of continuous queries of different importance on one Spark application.",
+    help="Run hundreds of continuous queries of different importance in one Spark application."
+    "\n\nExample: headgate run examples/forest.yaml --seconds 20",
 )
 
 
@@ -31,31 +32,33 @@ def run(
         float | None,
         typer.Option(
             min=1,
-            help="Take in tuples for so long, then finish them; else until stopped or Ctrl-C.",
+            help="Accept tuples for this long, then finish them. Default: until stopped or Ctrl-C.",
         ),
     ] = None,
     state: Annotated[
-        str | None, typer.Option(help="State directory; else that of the file.")
+        str | None, typer.Option(help="State directory. Default: that of the file.")
     ] = None,
     fresh: Annotated[bool, typer.Option(help="Empty the state directory first.")] = False,
     control: Annotated[
-        bool, typer.Option("--control/--no-control", help="Let other commands ask and change it.")
+        bool,
+        typer.Option("--control/--no-control", help="Let other commands query and change the run."),
     ] = True,
     record: Annotated[
-        bool, typer.Option("--record", help="Keep what happens, to replay it.")
+        bool, typer.Option("--record", help="Record the run, for `headgate replay`.")
     ] = False,
     module: options.MODULES = None,
     as_json: options.JSON = False,
 ) -> None:
-    """Runs a pipeline on Spark; several policies run one after the other and are compared.
+    """Run a pipeline on Spark. Several policies run one after the other and are compared.
 
-    With several policies each has a folder of its own under the state directory, emptied first.
+    With several policies, each has its own folder under the state directory. The folder is emptied
+    first.
 
     Example: headgate run examples/forest.yaml --policy rr,cqc --seconds 20
     """
     options.load_modules(module)
-    given = {key: value for key, value in {"state": state, "record": record}.items() if value}
-    pipeline = read_pipeline(file, os.environ, **given)
+    flags = {key: value for key, value in {"state": state, "record": record}.items() if value}
+    pipeline = read_pipeline(file, os.environ, **flags)
     chosen = spelled(policy or pipeline.policy.name)
     if len(chosen) > 1:
         reports = run_each(
@@ -74,9 +77,9 @@ def run(
 @app.command()
 def check(
     file: options.FILE,
-    show: Annotated[bool, typer.Option(help="Say where each value comes from.")] = False,
+    show: Annotated[bool, typer.Option(help="Show where each value comes from.")] = False,
 ) -> None:
-    """Checks a pipeline file without running it; Spark analyses the queries.
+    """Check a pipeline file without running it. Spark analyzes the queries.
 
     Example: headgate check examples/forest.yaml
     """
@@ -91,18 +94,22 @@ def check(
 app.command(context_settings=options.ANY_OPTION)(virtual.simulate)
 app.command(context_settings=options.ANY_OPTION)(virtual.compare)
 app.command()(replayed.replay)
-for verb in (operate.add, operate.drop, operate.status, operate.explain, operate.sql, operate.stop):
-    app.command()(verb)
+for command in (
+    operate.add, operate.drop, operate.status, operate.explain, operate.sql, operate.stop,
+):  # fmt: skip
+    app.command()(command)
 app.add_typer(operate.set_app, name="set")
 
 
 @app.command()
 def policies(
-    name: Annotated[str | None, typer.Argument(help="One policy, explained.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="The policy to explain. Default: list all.")
+    ] = None,
     module: options.MODULES = None,
     as_json: options.JSON = False,
 ) -> None:
-    """Lists the policies with objective, paper and parameters, or explains one.
+    """List the policies with objective, paper and parameters, or explain one.
 
     Example: headgate policies cqc
     """
@@ -112,10 +119,10 @@ def policies(
 
 @app.command("testbeds")
 def list_testbeds(
-    name: Annotated[str | None, typer.Argument(help="One testbed.")] = None,
+    name: Annotated[str | None, typer.Argument(help="The testbed to show. Default: all.")] = None,
     as_json: options.JSON = False,
 ) -> None:
-    """Lists the testbeds of the papers with their variants, options and defaults.
+    """List the testbeds of the papers with their variants, options and defaults.
 
     Example: headgate testbeds sharaf
     """
@@ -123,7 +130,7 @@ def list_testbeds(
 
 
 def main() -> None:
-    """Runs the command line; an error of the user's is a sentence, not a stack trace."""
+    """Run the command line; print a user's error as a sentence, without a stack trace."""
     try:
         app()
     except HeadgateError as error:

@@ -1,4 +1,4 @@
-"""What there is: policies and testbeds, as a list or one explained."""
+"""The lists of policies and testbeds, and the explanation of one of them."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -16,11 +16,11 @@ from headgate.policies import policies as known_policies
 from headgate.runtime import TESTBEDS, Family, Variant
 
 WIDEST = 22
-"""Letters that a parameter has in the list of policies."""
+"""Most characters of a parameter in the list of policies."""
 
 
 def show_policies(name: str | None, *, as_json: bool) -> None:
-    """Prints the list of policies, or one with its rule, its parameters and when to use it.
+    """Print the list of policies, or one with its rule, its parameters and when to use it.
 
     Raises:
         UnknownName: there is no such policy; the nearest is suggested.
@@ -35,7 +35,7 @@ def show_policies(name: str | None, *, as_json: bool) -> None:
 
 
 def show_testbeds(name: str | None, *, as_json: bool) -> None:
-    """Prints the testbeds with their variants and what can be set, or one.
+    """Print all testbeds, or one, with their variants and options.
 
     Raises:
         UnknownName: there is no such testbed.
@@ -44,7 +44,7 @@ def show_testbeds(name: str | None, *, as_json: bool) -> None:
         raise UnknownName(kind="testbed", name=name, known=TESTBEDS)
     chosen = [TESTBEDS[name]] if name else list(TESTBEDS.values())
     if as_json:
-        print(json.dumps(testbeds_as_data([each.name for each in chosen])))
+        print(json.dumps(testbeds_as_data([family.name for family in chosen])))
         return
     for family in chosen:
         out.print(f"{family.name}: {family.about}", highlight=False, markup=False)
@@ -55,17 +55,17 @@ def show_testbeds(name: str | None, *, as_json: bool) -> None:
 
 
 def _variants(family: Family) -> Iterator[tuple[str, Variant]]:
-    """Gives the variants, those that differ in nothing else together; the first is the usual."""
-    alike = groupby(family.variants.items(), key=lambda each: (each[1].options, each[1].level))
+    """Yield the variants; those with the same options and level are joined into one entry."""
+    alike = groupby(family.variants.items(), key=lambda item: (item[1].options, item[1].level))
     for _, members in alike:
         named = dict(members)
         words = "|".join(named)
-        usual = f" (else {family.usual})" if family.usual in named else ""
+        usual = f" (default {family.usual})" if family.usual in named else ""
         yield f"{words}{usual}", next(iter(named.values()))
 
 
 def testbeds_as_data(names: list[str]) -> list[dict[str, Any]]:
-    """Gives testbeds as plain data, for JSON and for the reference page."""
+    """Return testbeds as plain data, for JSON and for the reference page."""
     return [
         {
             "name": family.name,
@@ -93,7 +93,7 @@ def _list(entries: list[PolicyEntry]) -> Table:
 
 
 def _shortly(parameters: Mapping[str, Any]) -> str:
-    """Gives parameters one a line, a long value cut short: the policy's own page has all of it."""
+    """Return the parameters, one per line, long ones cut; `headgate policies NAME` has them all."""
     texts = [f"{key}={word_of(value)}" for key, value in parameters.items()]
     return "\n".join(text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…" for text in texts)
 
@@ -129,7 +129,7 @@ def _parameters(parameters: Mapping[str, Any]) -> str:
 
 
 def word_of(value: Any) -> str:
-    """Gives a value as it is written on the command line."""
+    """Return a value as it is written on the command line."""
     if isinstance(value, tuple):
         return "+".join(map(word_of, value))
     if value is None or isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The verbs for a Headgate that runs, and SQL over its past."""
+"""The commands for a running Headgate, and SQL over the stored tuples."""
 
 import json
 import os
@@ -16,24 +16,30 @@ from headgate.runtime import Drawing, Explanation, drawn, explained, past, write
 from headgate.server import Client
 
 STATE = Annotated[
-    str | None, typer.Option(metavar="DIR", help="State directory of the run; else `state`.")
+    str | None, typer.Option(metavar="DIR", help="State directory of the run. Default: `state`.")
 ]
 PIPELINE = Annotated[
-    str | None, typer.Option(metavar="FILE", help="A pipeline file: its state directory is meant.")
+    str | None, typer.Option(metavar="FILE", help="Pipeline file whose state directory is used.")
 ]
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
-set_app = typer.Typer(no_args_is_help=True, help="Changes the policy of a run, or what it is for.")
+set_app = typer.Typer(
+    no_args_is_help=True,
+    help="Change the policy of a run, or its performance specification."
+    "\n\nExample: headgate set policy hnr --state state/forest",
+)
 
 
 def add(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="YAML with streams, views, queries.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="YAML file with streams, views and queries.")
+    ],
     state: STATE = None,
     pipeline: PIPELINE = None,
 ) -> None:
-    """Adds streams, views and queries to a run; all of them, or none where one is refused.
+    """Add streams, views and queries to a run: all of them, or none if one is refused.
 
-    The file has `streams`, `views` and `queries` as a pipeline file has them, and nothing else.
+    The file has only `streams`, `views` and `queries`, written as in a pipeline file.
 
     Example: headgate add more.yaml --state state/forest
     """
@@ -42,11 +48,11 @@ def add(
 
 
 def drop(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A query, or a stream.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of a query or a stream.")],
     state: STATE = None,
     pipeline: PIPELINE = None,
 ) -> None:
-    """Drops a query of a run, or a stream that no query reads; results stay.
+    """Drop a query of a run, or a stream that no query reads. Results stay.
 
     Example: headgate drop night_frost --state state/forest
     """
@@ -56,11 +62,16 @@ def drop(
 
 @set_app.command("policy")
 def set_policy(
-    policy: Annotated[str, typer.Argument(metavar="POLICY", help="As in cqc(inner=hr).")],
+    policy: Annotated[
+        str,
+        typer.Argument(
+            metavar="POLICY", help="A policy with its parameters, such as cqc(inner=hr)."
+        ),
+    ],
     state: STATE = None,
     pipeline: PIPELINE = None,
 ) -> None:
-    """Lets another policy decide from now on; nothing is lost and nothing runs twice.
+    """Change the policy of a run. Nothing is lost and nothing runs twice.
 
     Example: headgate set policy "cqc(inner=hr)" --state state/forest
     """
@@ -70,12 +81,15 @@ def set_policy(
 @set_app.command("specification")
 def set_specification(
     rows: Annotated[
-        str, typer.Argument(metavar="ROWS", help="METRIC:minimize|maximize:WEIGHT,...")
+        str,
+        typer.Argument(
+            metavar="ROWS", help="Rows of METRIC:minimize|maximize:WEIGHT, separated by commas."
+        ),
     ],
     state: STATE = None,
     pipeline: PIPELINE = None,
 ) -> None:
-    """Changes what counts for a run under `amos`.
+    """Change the performance specification of a run under the policy `amos`.
 
     Example: headgate set specification "pending:minimize:0.75,mean_response_s:minimize:0.25"
     """
@@ -84,36 +98,36 @@ def set_specification(
 
 
 def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False) -> None:
-    """Shows every query of a run: state, waiting tuples, mean response, lane, tuples lost.
+    """Show every query of a run: state, waiting tuples, mean response, lane, tuples lost.
 
-    Of a run that is starting it says how many queries are rehearsed.
+    While a run is starting, show how many of its queries have been rehearsed.
 
     Example: headgate status --state state/forest
     """
-    found = Client(_state(state, pipeline)).status()
+    answer = Client(_state(state, pipeline)).status()
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(answer))
         return
-    if (starting := found.get("starting")) is not None:
+    if (starting := answer.get("starting")) is not None:
         print(f"starting: {starting['rehearsed']} of {starting['of']} queries rehearsed")
         return
     table = Table()
     for name in ("query", "class", "state", "waiting", "mean s", "lane", "shed", "missed"):
         right = name in ("waiting", "mean s", "shed", "missed")
         table.add_column(name, justify="right" if right else "left")
-    for each in found["queries"]:
-        mean_s, account = each["mean_response_s"], each["account"] or {}
+    for query in answer["queries"]:
+        mean_s, account = query["mean_response_s"], query["account"] or {}
         table.add_row(
-            each["query"], each["class"], each["state"], f"{each['waiting']:,}",
-            "–" if mean_s is None else f"{mean_s:.2f}", each["lane"] or "–",
+            query["query"], query["class"], query["state"], f"{query['waiting']:,}",
+            "–" if mean_s is None else f"{mean_s:.2f}", query["lane"] or "–",
             f"{account.get('shed', 0):,}", f"{account.get('missed', 0):,}",
         )  # fmt: skip
-    out.print(f"policy {found['policy']}", highlight=False, markup=False)
+    out.print(f"policy {answer['policy']}", highlight=False, markup=False)
     out.print(table)
-    for each in found["queries"]:
-        if each["cause"]:
-            out.print(each["cause"], highlight=False, markup=False)
-    for stream, letters in found["dead_letters"].items():
+    for query in answer["queries"]:
+        if query["cause"]:
+            out.print(query["cause"], highlight=False, markup=False)
+    for stream, letters in answer["dead_letters"].items():
         out.print(f"dead letters of {stream}: {letters:,}", highlight=False, markup=False)
 
 
@@ -122,18 +136,22 @@ def explain(
     state: STATE = None,
     pipeline: PIPELINE = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Draw the network: what reads which stream, and shares.")
+        bool,
+        typer.Option(
+            "--all", help="Draw the network: which query reads which stream, and what is shared."
+        ),
     ] = False,
     html: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the network as a picture.")
+        str | None,
+        typer.Option(metavar="FILE", help="Write a picture of the network to this file."),
     ] = None,
     as_json: JSON = False,
 ) -> None:
-    """Explains how a query runs: operators, shared code, lane, figures, sink, cursor, policy.
+    """Explain how a query runs: operators, shared code, lane, figures, sink, cursor, policy.
 
-    With --all or --html, how all of them do: streams, the parts that queries share, queries, sinks.
-    Where nothing runs, the queries of --pipeline are explained by the file and the last run's
-    record.
+    With --all or --html, explain the whole network: streams, the parts that queries share, queries,
+    sinks. If nothing runs, the explanation comes from the file of --pipeline and the statistics of
+    its last run.
 
     Example: headgate explain fire_alarm --pipeline examples/forest.yaml
     """
@@ -149,31 +167,31 @@ def explain(
         if file is None:
             raise
         print(f"{error.subject}: {error.found}; explained by {pipeline}", file=sys.stderr)
-        found = drawn(file) if query is None else explained(file, query)
+        result = drawn(file) if query is None else explained(file, query)
     else:
-        found = (
+        result = (
             Drawing.from_dict(client.drawing())
             if query is None
             else Explanation.from_dict(client.explanation(query))
         )
-    if html is not None and isinstance(found, Drawing):
-        write_page(found, html)
+    if html is not None and isinstance(result, Drawing):
+        write_page(result, html)
         print(f"written: {html}")
     if html is None or everything:
-        print(json.dumps(found.to_dict()) if as_json else found.text())
+        print(json.dumps(result.to_dict()) if as_json else result.text())
 
 
 def sql(
     text: Annotated[str, typer.Argument(metavar="SELECT", help="A SELECT over the streams.")],
     state: STATE = None,
     pipeline: PIPELINE = None,
-    limit: Annotated[int, typer.Option(min=1, help="Rows to show at the most.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="Most rows to show.")] = 100,
     as_json: JSON = False,
 ) -> None:
-    """Runs SQL over what the streams have kept, in a Spark of its own, also beside a run.
+    """Run SQL over the stored tuples of the streams, in a separate Spark, even during a run.
 
     Every stream is a table; `_arrived_at_s` is when a tuple arrived, in seconds since 1970. The
-    limits and allowances of --pipeline apply, else the defaults.
+    limits and permissions of the --pipeline file apply, or the defaults without one.
 
     Example: headgate sql "SELECT count(*) FROM sensors" --state state/forest
     """
@@ -192,13 +210,13 @@ def sql(
 
 
 def stop(state: STATE = None, pipeline: PIPELINE = None) -> None:
-    """Stops a run cleanly and waits for its end; a new start resumes.
+    """Stop a run cleanly and wait for its end. A new start resumes it.
 
     Example: headgate stop --state state/forest
     """
     folder = _state(state, pipeline)
     if not Client(folder).stop():
-        print(f"{folder}: asked to stop, and has not yet; see headgate.log", file=sys.stderr)
+        print(f"{folder}: the run has not stopped yet; see headgate.log", file=sys.stderr)
         raise typer.Exit(1)
     print(f"stopped: {folder}")
 
@@ -209,6 +227,6 @@ def _pipeline(state: str | None, file: str | None) -> Pipeline | None:
 
 
 def _state(state: str | None, file: str | None) -> Path:
-    """Gives the directory that is meant: by itself, by a pipeline file, or `state`."""
+    """Return the state directory: that of --state, of the pipeline file, or `state`."""
     pipeline = _pipeline(state, file)
     return Path(state or "state") if pipeline is None else Path(pipeline.state)

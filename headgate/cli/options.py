@@ -1,4 +1,4 @@
-"""The options that verbs share, and what their words mean."""
+"""The options that several commands share, and how they are parsed."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -15,19 +15,19 @@ from headgate.errors import ConfigRefused, UnknownName
 from headgate.runtime import Spelled, Trace, load_module, spelled, value_of
 
 ANY_OPTION = {"ignore_unknown_options": True}
-"""What a testbed can be set to is the testbed's own: its options are read from the words left."""
+"""Each testbed has its own options: they are parsed from the arguments that typer does not know."""
 
 FILE = Annotated[str, typer.Argument(metavar="FILE", help="The pipeline file.")]
 WORDS = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="FILE | --testbed NAME --OPTION VALUE",
-        help="A pipeline file; or a testbed and its options, see `headgate testbeds`.",
+        help="A pipeline file, or a testbed and its options; see `headgate testbeds`.",
         show_default=False,
     ),
 ]
 TESTBED = Annotated[
-    str | None, typer.Option(metavar="NAME", help="sharaf, aurora, cqc, amos or bz.")
+    str | None, typer.Option(metavar="NAME", help="Testbed: sharaf, aurora, cqc, amos or bz.")
 ]
 POLICIES = Annotated[
     str | None,
@@ -40,48 +40,60 @@ POLICIES = Annotated[
 SECONDS = Annotated[
     float | None,
     typer.Option(
-        min=0.001, help="How long tuples arrive; else 60 s of a pipeline, all of a testbed."
+        min=0.001, help="How long tuples arrive. Default: 60 s of a pipeline, all of a testbed."
     ),
 ]
 TRACE = Annotated[
     list[str] | None,
     typer.Option(
         metavar="[STREAM=]FILE",
-        help="A Parquet file of recorded arrivals in place of the stream's own.",
+        help="Parquet file of recorded arrivals, used instead of the stream's own.",
     ),
 ]
 TRACE_COLUMN = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The trace's column of times.")
+    str | None, typer.Option(metavar="NAME", help="Column of the trace that has the times.")
 ]
 TRACE_SCALE = Annotated[
     float | None,
     typer.Option(
-        help="What recorded times are multiplied by; else 1, or what keeps a testbed's rate."
+        help="Factor for recorded times. Default: 1, or the one that keeps a testbed's rate."
     ),
 ]
 LEVEL = Annotated[
     str | None,
-    typer.Option(metavar="query|operator", help="Who is scheduled; else as the testbed's paper."),
+    typer.Option(
+        metavar="query|operator", help="What is scheduled. Default: as in the testbed's paper."
+    ),
 ]
 TRAIN = Annotated[
-    int | None, typer.Option(min=1, help="Tuples a call takes at the most; else as the policy's.")
+    int | None, typer.Option(min=1, help="Most tuples per call. Default: the policy's.")
 ]
-OVERHEAD_S = Annotated[float | None, typer.Option(min=0, help="Seconds of every box call.")]
-WORKERS = Annotated[int | None, typer.Option(min=1, help="Calls under way at once.")]
+OVERHEAD_S = Annotated[
+    float | None, typer.Option(min=0, help="Overhead of a box call, in seconds.")
+]
+WORKERS = Annotated[int | None, typer.Option(min=1, help="Most calls that run at once.")]
 SHARING = Annotated[
     str | None,
-    typer.Option(metavar="max|sum|pdt", help="What shared operators run with and are worth."),
+    typer.Option(
+        metavar="max|sum|pdt",
+        help="Segments that a shared operator runs with and is ranked by: best, all, best set.",
+    ),
 ]
-LEARNS = Annotated[bool, typer.Option("--learns", help="Selectivities are measured, not known.")]
+LEARNS = Annotated[
+    bool,
+    typer.Option("--learns", help="Learn selectivities during the run instead of knowing them."),
+]
 MODULES = Annotated[
     list[str] | None,
     typer.Option(
         "--module",
         metavar="FILE.py|NAME",
-        help="A module of your own; its policies are then known by name.",
+        help="Module with policies of your own, which can then be used by name.",
     ),
 ]
-PLOT = Annotated[Path | None, typer.Option(metavar="FILE.html", help="Write a page with plots.")]
+PLOT = Annotated[
+    Path | None, typer.Option(metavar="FILE.html", help="Write plots to this HTML page.")
+]
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 _SETTINGS = {
@@ -108,49 +120,53 @@ def _shared(
     plot: PLOT = None,
     as_json: JSON = False,
 ) -> None:
-    """Has the options of every verb that simulates."""
+    """Declare the options of all commands that simulate. It is never called."""
 
 
-def of_a_workload(verb: Callable[..., None]) -> Callable[..., None]:
-    """Gives a verb the options of all that simulate, beside its own; they are in its context."""
-    own, shared = (list(signature(each).parameters.values()) for each in (verb, _shared))
+def with_simulation_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of all commands that simulate; the command reads them from its context."""
+    specific, shared = (
+        list(signature(function).parameters.values()) for function in (command, _shared)
+    )
 
-    @wraps(verb)
-    def told(**given: Any) -> None:
-        verb(**{each.name: given[each.name] for each in own})
+    @wraps(command)
+    def wrapper(**values: Any) -> None:
+        command(**{parameter.name: values[parameter.name] for parameter in specific})
 
-    told.__annotations__ = {each.name: each.annotation for each in (*own, *shared)}
-    vars(told)["__signature__"] = Signature([*own, *shared])
-    return told
+    wrapper.__annotations__ = {
+        parameter.name: parameter.annotation for parameter in (*specific, *shared)
+    }
+    vars(wrapper)["__signature__"] = Signature([*specific, *shared])
+    return wrapper
 
 
 def load_modules(modules: Sequence[str] | None) -> None:
-    """Makes the policies of a user's own modules known."""
+    """Import the user's own modules, which registers their policies."""
     for name in modules or ():
         load_module(name)
 
 
 def policies(ctx: typer.Context) -> list[Spelled]:
-    """Gives the policies that a verb was told, those of the user's own modules among them."""
+    """Return the policies of --policy, after loading the user's modules."""
     load_modules(ctx.params["module"])
     return spelled(ctx.params["policy"]) if ctx.params["policy"] else []
 
 
-def asked(ctx: typer.Context) -> tuple[Any, dict[str, Any]]:
-    """Gives what is to be simulated, and the settings for it, from all that a verb was told.
+def simulation_request(ctx: typer.Context) -> tuple[Any, dict[str, Any]]:
+    """Return what to simulate, a testbed's name or a pipeline, and the settings for it.
 
     Raises:
         ConfigRefused: neither a file nor a testbed is named, or both.
         UnknownName: there is no such option.
     """
-    told = ctx.params
-    files, options = _sorted(told["words"] or ())
-    settings = {name: told[key] for key, name in _SETTINGS.items()}
-    column, scale = told["trace_column"], told["trace_scale"]
-    settings["traces"] = [Trace.of(each, column, scale) for each in told["trace"] or ()]
-    if told["testbed"] is not None and not files:
-        return told["testbed"], {**settings, **options}
-    if len(files) != 1 or told["testbed"] is not None:
+    values = ctx.params
+    files, options = _sorted(values["words"] or ())
+    settings = {name: values[key] for key, name in _SETTINGS.items()}
+    column, scale = values["trace_column"], values["trace_scale"]
+    settings["traces"] = [Trace.of(text, column, scale) for text in values["trace"] or ()]
+    if values["testbed"] is not None and not files:
+        return values["testbed"], {**settings, **options}
+    if len(files) != 1 or values["testbed"] is not None:
         expected = "one pipeline file, or --testbed NAME (`headgate testbeds` lists them)"
         raise ConfigRefused(
             path=f"headgate {ctx.command.name}", key="FILE", value=" ".join(files) or None,
@@ -162,27 +178,27 @@ def asked(ctx: typer.Context) -> tuple[Any, dict[str, Any]]:
 
 
 @contextmanager
-def own_options_too(ctx: typer.Context) -> Iterator[None]:
-    """Lets a wrong option be answered with the nearest of the verb's own and of the testbed's."""
+def suggesting_options(ctx: typer.Context) -> Iterator[None]:
+    """Replace the error for an unknown option by one that suggests the nearest known option."""
     try:
         yield
     except UnknownName as error:
         if error.kind != "option":
             raise
-        known = [*map(_flag, error.known), *own_options(ctx)]
+        flags = [*map(_flag, error.known), *command_options(ctx)]
         raise UnknownName(
-            kind="option", name=_flag(error.name), known=known, where=error.where
+            kind="option", name=_flag(error.name), known=flags, where=error.where
         ) from error
 
 
-def own_options(ctx: typer.Context) -> list[str]:
-    """Gives the options that a verb itself has."""
-    flags = [flag for each in ctx.command.params for flag in each.opts]
+def command_options(ctx: typer.Context) -> list[str]:
+    """Return the options that the command itself has."""
+    flags = [flag for parameter in ctx.command.params for flag in parameter.opts]
     return [flag for flag in flags if flag.startswith("--")]
 
 
 def _sorted(words: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-    """Tells files from options: `--key value`, `--key=value`, or `--key` alone for true."""
+    """Split arguments into files and options: `--key value`, `--key=value`, or `--key` for true."""
     files: list[str] = []
     options: dict[str, Any] = {}
     left = list(words)

@@ -1,4 +1,4 @@
-"""Progress bars: on stderr, and only on a terminal."""
+"""Progress bars, on stderr and only on a terminal."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,26 +18,26 @@ def _bars() -> Progress:
 
 
 @contextmanager
-def of_each(
+def policy_bars(
     policies: Sequence[Spelled], ends_at_s: float
 ) -> Iterator[Callable[[Spelled], Callable[[float], None]]]:
-    """Shows a bar over virtual time for each policy; gives what makes a policy's callback."""
+    """Show a bar over virtual time for each policy; yield a function that returns its callback."""
     with _bars() as bars:
-        task_of = {
-            each: bars.add_task(each.text, total=ends_at_s or None, start=False)
-            for each in policies
+        tasks = {
+            policy: bars.add_task(policy.text, total=ends_at_s or None, start=False)
+            for policy in policies
         }
 
         def watch(policy: Spelled) -> Callable[[float], None]:
-            bars.start_task(task_of[policy])
-            return lambda now_s: bars.update(task_of[policy], completed=min(now_s, ends_at_s))
+            bars.start_task(tasks[policy])
+            return lambda now_s: bars.update(tasks[policy], completed=min(now_s, ends_at_s))
 
         yield watch
 
 
 @contextmanager
-def of_all() -> Iterator[Callable[[str, float], None]]:
-    """Shows one bar with what runs at present; gives its callback."""
+def overall_bar() -> Iterator[Callable[[str, float], None]]:
+    """Show one bar with the name of what runs now; yield its callback."""
     with _bars() as bars:
         task = bars.add_task("", total=1.0)
         yield lambda what, share: bars.update(task, description=what, completed=share)

@@ -1,4 +1,4 @@
-"""The verb replay: parses, calls the runtime, prints."""
+"""The command replay: parse, call the runtime, print."""
 
 import json
 from math import isnan
@@ -15,7 +15,10 @@ from headgate.runtime import replay as replay_run
 
 RECORDING = Annotated[
     str,
-    typer.Argument(metavar="RECORDING", help="A state directory, its recording, or one file."),
+    typer.Argument(
+        metavar="RECORDING",
+        help="A state directory, its `recording` folder, or one file of that folder.",
+    ),
 ]
 
 
@@ -25,29 +28,30 @@ def replay(
     module: options.MODULES = None,
     as_json: options.JSON = False,
 ) -> None:
-    """Simulates what a recorded run would have been under other policies, without Spark.
+    """Simulate a recorded run under other policies, without Spark.
 
-    The policy that ran is simulated too: how far that is from what was measured is the calibration.
+    The policy that ran is simulated too. The calibration is how far that simulation is from what
+    was measured.
 
     Example: headgate replay state/forest --policy rr,hr
     """
     options.load_modules(module)
-    chosen = [each.text for each in spelled(policy)] if policy else []
-    found = replay_run(recording, chosen)
+    chosen = [parsed.text for parsed in spelled(policy)] if policy else []
+    result = replay_run(recording, chosen)
     if as_json:
-        print(json.dumps(found.to_dict()))
+        print(json.dumps(result.to_dict()))
     else:
-        show_replay(found)
+        show_replay(result)
 
 
-def show_replay(found: Replay) -> None:
-    """Prints a line for each class and policy, what was measured first, then the calibration."""
+def show_replay(result: Replay) -> None:
+    """Print a line for each class and policy, the measured run first, then the calibration."""
     out.print("response time in seconds and slowdown by class", highlight=False)
     table = Table()
     for name in ("class", "policy", "results", "mean s", "p95 s", "slowdown", "p95"):
         table.add_column(name, justify="left" if name in ("class", "policy") else "right")
-    for place in range(len(found.measured.classes)):
-        for report in (found.measured, *found.reports):
+    for place in range(len(result.measured.classes)):
+        for report in (result.measured, *result.reports):
             line = report.classes[place]
             values = (
                 float(line.response_s.count), line.response_s.mean, line.response_s.p95,
@@ -56,27 +60,27 @@ def show_replay(found: Replay) -> None:
             table.add_row(line.name, report.policy, *map(number, values))
         table.add_section()
     out.print(table)
-    costs = found.costs
+    costs = result.costs
     out.print(
         f"cost model: {costs.steps} steps, mean error {costs.error:.0%}; a call takes"
-        f" {costs.crowding:.0%} longer for each other under way",
+        f" {costs.crowding:.0%} longer for each other call at the same time",
         highlight=False,
     )
-    same = "the same decisions" if found.same_decisions else "other decisions"
-    out.print(f"told the same events again, the policy makes {same}", highlight=False)
-    for each in found.calibration:
-        out.print(_said(each), highlight=False)
-    if not found.holds:
+    same = "the same decisions" if result.same_decisions else "other decisions"
+    out.print(f"with the same events, the policy makes {same}", highlight=False)
+    for calibration in result.calibration:
+        out.print(_calibration_text(calibration), highlight=False)
+    if not result.holds:
         out.print(
             "the simulation of the recorded run is more than 25 % off: do not trust the others",
             highlight=False,
         )
 
 
-def _said(each: Calibration) -> str:
-    if isnan(each.error):
-        return f"calibration of class {each.name}: no results"
+def _calibration_text(calibration: Calibration) -> str:
+    if isnan(calibration.error):
+        return f"calibration of class {calibration.name}: no results"
     return (
-        f"calibration of class {each.name}: simulated {number(each.simulated_s)} s, measured"
-        f" {number(each.measured_s)} s, {each.error:+.0%}"
+        f"calibration of class {calibration.name}: simulated {number(calibration.simulated_s)} s,"
+        f" measured {number(calibration.measured_s)} s, {calibration.error:+.0%}"
     )

@@ -1,4 +1,4 @@
-"""Tables: how the reports of runs and settings look on a screen."""
+"""Tables of the reports of runs, and the list of settings."""
 
 import sys
 from collections.abc import Sequence
@@ -14,32 +14,48 @@ from headgate.metrics.run import Line
 out = Console(width=None if sys.stdout.isatty() else 100)
 
 
+SAME = 1.05
+"""Means that differ by a smaller factor count as equal."""
+
+
 def show_reports(reports: Sequence[Report]) -> None:
-    """Prints a line for each class and policy, and the last policy against the first."""
-    out.print("response time in seconds, slowdown and pending tuples by class")
+    """Print a line for each class and policy, and what to conclude from several policies."""
+    out.print("Response time: from the arrival of a tuple to the instant its result is visible.")
     out.print(_comparison(reports))
-    for report in reports:
-        busy_s = report.total.busy_s or 1.0
-        scheduler = f", scheduler {report.scheduler_s:.2f} s" if report.scheduler_s else ""
-        out.print(
-            f"{report.policy}: {report.seconds:.1f} s, {report.calls} calls that kept workers busy"
-            f" for {busy_s:.1f} s, overhead {report.overhead_s / busy_s:.0%} of it{scheduler}",
-            highlight=False,
-        )
     if len(reports) > 1:
-        first, last = reports[0], reports[-1]
-        for before, after in zip(first.classes, last.classes, strict=True):
-            ratio = before.response_s.mean / after.response_s.mean
-            faster = f"{ratio:.1f} times sooner" if ratio >= 1 else f"{1 / ratio:.1f} times later"
-            out.print(
-                f"class {before.name}: {last.policy} answers {faster} than {first.policy} (mean)"
-            )
+        out.print(conclusion(reports[0], reports[-1]), highlight=False)
+
+
+def conclusion(first: Report, last: Report) -> str:
+    """Return what the last policy did for every class, compared with the first, in a sentence."""
+    verdicts = [
+        _verdict(before.name, before.response_s.mean, after.response_s.mean)
+        for before, after in zip(first.classes, last.classes, strict=True)
+    ]
+    return f"Under {last.policy}, compared with {first.policy}: {'; '.join(verdicts)}."
+
+
+def _verdict(name: str, before_s: float, after_s: float) -> str:
+    """Return how much sooner or later a class is answered.
+
+    >>> _verdict("H", 3.0, 0.5), _verdict("N", 8.0, 10.0)
+    ('class H is answered 6.0 times sooner', 'class N waits longer, 1.2 times')
+    >>> _verdict("C", 1.0, 1.02), _verdict("C", float("nan"), 1.0)
+    ('class C is answered as soon', 'class C has no results to compare')
+    """
+    if not (before_s > 0 and after_s > 0):
+        return f"class {name} has no results to compare"
+    if max(before_s, after_s) < SAME * min(before_s, after_s):
+        return f"class {name} is answered as soon"
+    if after_s < before_s:
+        return f"class {name} is answered {before_s / after_s:.1f} times sooner"
+    return f"class {name} waits longer, {after_s / before_s:.1f} times"
 
 
 def live_table(report: Report, policy: str) -> Table:
-    """Gives the table of a run under way."""
+    """Return the table of a run in progress."""
     table = _empty_table(
-        f"{policy}, {report.seconds:.0f} s", "class", "pending", "results", *_TIMES[:2]
+        f"{policy}, {report.seconds:.0f} s", "class", "tuples waiting", "results", *_TIMES[:2]
     )
     for line in report.classes:
         response_s = line.response_s
@@ -54,21 +70,19 @@ def live_table(report: Report, policy: str) -> Table:
 
 
 def show_settings(pipeline: Pipeline) -> None:
-    """Prints every top-level value and where it comes from."""
+    """Print every top-level value and where it comes from."""
     for name, field in type(pipeline).model_fields.items():
         value = getattr(pipeline, name)
-        shown = f"{len(value)} of them" if name in ("streams", "queries") else value
+        text = f"{len(value)} of them" if name in ("streams", "queries") else value
         origin = pipeline.origins.get(name, "default")
-        out.print(f"{name} = {shown}  ({origin}): {field.description}", markup=False)
+        out.print(f"{name} = {text}  ({origin}): {field.description}", markup=False)
 
 
-_TIMES = ("mean s", "p95 s", "max s", "ℓ2 s")
+_TIMES = ("mean response", "95 % within", "longest")
 
 
 def _comparison(reports: Sequence[Report]) -> Table:
-    table = _empty_table(
-        "", "class", "policy", "results", *_TIMES, "slowed", "p95", "pending", "max"
-    )
+    table = _empty_table("", "class", "policy", "results", *_TIMES)
     for position in range(len(reports[0].classes)):
         for report in reports:
             table.add_row(*_cells(report.classes[position], report.policy))
@@ -77,20 +91,9 @@ def _comparison(reports: Sequence[Report]) -> Table:
 
 
 def _cells(line: Line, policy: str) -> list[str]:
-    response_s, slowdown = line.response_s, line.slowdown
-    return [
-        line.name,
-        policy,
-        _count(response_s.count),
-        _s(response_s.mean),
-        _s(response_s.p95),
-        _s(response_s.maximum),
-        _count(response_s.norm),
-        _s(slowdown.mean),
-        _s(slowdown.p95),
-        _count(line.pending_mean),
-        _count(line.pending_max),
-    ]
+    response_s = line.response_s
+    times_s = (response_s.mean, response_s.p95, response_s.maximum)
+    return [line.name, policy, f"{response_s.count:,}", *map(_s, times_s)]
 
 
 def _empty_table(title: str, *columns: str) -> Table:
@@ -101,13 +104,4 @@ def _empty_table(title: str, *columns: str) -> Table:
 
 
 def _s(value: float) -> str:
-    return "–" if isnan(value) else f"{value:.2f}" if value < 1000 else f"{value:,.0f}"
-
-
-def _count(value: float) -> str:
-    """Gives a number that a table of 100 letters has room for.
-
-    >>> _count(99_999.4), _count(1_271_200)
-    ('99,999', '1.271 M')
-    """
-    return f"{value:,.0f}" if value < 999_999.5 else f"{value / 1e6:,.3f} M"
+    return "–" if isnan(value) else f"{value:.2f} s" if value < 1000 else f"{value:,.0f} s"

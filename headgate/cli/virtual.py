@@ -1,4 +1,4 @@
-"""The verbs of virtual time: simulate and compare. Each parses, calls the runtime, prints."""
+"""The commands of virtual time: simulate and compare. Each parses, calls the runtime, prints."""
 
 import json
 import sys
@@ -9,74 +9,82 @@ from typing import Annotated
 import typer
 
 from headgate.cli import measured, options
-from headgate.cli.progress import of_all, of_each
+from headgate.cli.progress import overall_bar, policy_bars
 from headgate.errors import ConfigRefused
 from headgate.experiments import comparison_page, over_time_page
 from headgate.runtime import compare as compare_policies
 from headgate.runtime import spelled, workload
 
 
-@options.of_a_workload
+@options.with_simulation_options
 def simulate(
     ctx: typer.Context,
-    seed: Annotated[int, typer.Option(min=0, help="Of all luck: which tuples pass, testbeds.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Seed for every random choice: arrivals, selectivities, testbeds."
+        ),
+    ] = 0,
 ) -> None:
-    """Runs queries in virtual time, without Spark: a pipeline file's, or those of a testbed.
+    """Run queries in virtual time, without Spark: those of a pipeline file or of a testbed.
 
-    Of a file, costs and selectivities are those that `headgate run` has recorded in the state
-    directory, else those of the file.
+    For a file, costs and selectivities are those that `headgate run` has recorded in the state
+    directory, or those of the file if there is no record.
 
     Example: headgate simulate --testbed sharaf --queries 100 --tuples 5000 --policy hr,hnr,bsd
     """
     chosen = options.policies(ctx)
-    with options.own_options_too(ctx):
-        of, settings = options.asked(ctx)
-        made = workload(of, seed=seed, **settings)
-    chosen = chosen or spelled(made.usual_policy)
-    with of_each(chosen, made.ends_at_s) as watch:
-        reports = [made.simulate(each, watch(each)) for each in chosen]
-    _write(ctx.params["plot"], lambda: over_time_page(reports, made.name))
+    with options.suggesting_options(ctx):
+        source, settings = options.simulation_request(ctx)
+        simulated = workload(source, seed=seed, **settings)
+    chosen = chosen or spelled(simulated.usual_policy)
+    with policy_bars(chosen, simulated.ends_at_s) as watch:
+        reports = [simulated.simulate(policy, watch(policy)) for policy in chosen]
+    _write(ctx.params["plot"], lambda: over_time_page(reports, simulated.name))
     if ctx.params["as_json"]:
         print(json.dumps([report.to_dict() for report in reports]))
     else:
-        measured.show_measures(made, reports)
+        measured.show_measures(simulated, reports)
 
 
-@options.of_a_workload
+@options.with_simulation_options
 def compare(
     ctx: typer.Context,
     objective: Annotated[
         str,
         typer.Option(
             metavar="MEASURE[:class=NAME|:query=NAME]",
-            help="What counts: mean_response, p95_response, max_slowdown, memory, qos, ...",
+            help="Measure to compare: mean_response, p95_response, max_slowdown, memory, qos, ...",
         ),
     ],
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds each policy runs on.")] = 5,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Number of seeds that each policy runs with.")
+    ] = 5,
     patience_s: Annotated[
-        float, typer.Option(min=0, help="Leave out policies that take longer for one seed.")
+        float,
+        typer.Option(min=0, help="Leave out policies that take longer than this for one seed."),
     ] = 60.0,
 ) -> None:
-    """Runs every policy that applies on the same queries and says which is best, by how much.
+    """Run every applicable policy on the same queries; show which is best, and by how much.
 
     Example: headgate compare --testbed cqc --workload B --objective p95_response:class=H
     """
-    names = [each.text for each in options.policies(ctx)]
-    with options.own_options_too(ctx), of_all() as progress:
-        of, settings = options.asked(ctx)
-        found = compare_policies(
-            of, objective=objective, policies=names, seeds=seeds, patience_s=patience_s,
+    names = [policy.text for policy in options.policies(ctx)]
+    with options.suggesting_options(ctx), overall_bar() as progress:
+        source, settings = options.simulation_request(ctx)
+        comparison = compare_policies(
+            source, objective=objective, policies=names, seeds=seeds, patience_s=patience_s,
             progress=progress, **settings,
         )  # fmt: skip
-    _write(ctx.params["plot"], lambda: comparison_page(found))
+    _write(ctx.params["plot"], lambda: comparison_page(comparison))
     if ctx.params["as_json"]:
-        print(json.dumps(found.to_dict()))
+        print(json.dumps(comparison.to_dict()))
     else:
-        measured.show_comparison(found)
+        measured.show_comparison(comparison)
 
 
 def _write(file: Path | None, page: Callable[[], str]) -> None:
-    """Writes a page where one is asked for.
+    """Write a page if a file for it is named.
 
     Raises:
         ConfigRefused: the file cannot be written.

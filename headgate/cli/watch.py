@@ -1,4 +1,4 @@
-"""Runs pipelines with a live table, and stops them cleanly on Ctrl-C."""
+"""Runs of pipelines with a live table, stopped cleanly on Ctrl-C."""
 
 import json
 import logging
@@ -37,9 +37,9 @@ def run_each(
     record: bool = False,
     controlled: bool = True,
 ) -> list[Report]:
-    """Runs policies one after the other, each in a process, and so a JVM, of its own.
+    """Run policies one after the other, each in its own process and therefore its own JVM.
 
-    In one JVM the second would find it warmed up by the first, and look faster for it.
+    In one JVM, the first policy would warm it up for the second, which would look faster.
 
     Raises:
         KeyboardInterrupt: a run was stopped before its time.
@@ -62,7 +62,7 @@ def run_each(
             ended.set()
             child.terminate()
 
-        # Ctrl-C reaches the child too; we wait for its clean stop instead of dying first.
+        # Ctrl-C reaches the child too; wait for its clean stop instead of exiting first.
         with _interrupts(lambda: None, end):
             printed, _ = child.communicate()
         if child.returncode == 130:
@@ -81,37 +81,37 @@ def run_one(
     fresh: bool,
     controlled: bool = True,
 ) -> Report:
-    """Runs one policy until its time is up, `headgate stop` or Ctrl-C; gives its report.
+    """Run one policy until its time is up, `headgate stop` or Ctrl-C; return its report.
 
     Args:
-        controlled: whether other commands may ask and change it meanwhile.
+        controlled: whether other commands may query and change the run meanwhile.
 
     Raises:
-        KeyboardInterrupt: after a clean stop, when it was asked for before the time was up.
+        KeyboardInterrupt: after a clean stop, if Ctrl-C came before the time was up.
     """
     state, name = Path(pipeline.state), policy.text
     if fresh:
         _empty(state)
     state.mkdir(parents=True, exist_ok=True)
     _log_to(state / "headgate.log")
-    with talk.status(f"{name}: starting Spark and analysing {len(pipeline.queries)} queries"):
+    with talk.status(f"{name}: starting Spark and analyzing {len(pipeline.queries)} queries"):
         headgate = load(pipeline, policy=name)
-    stopped, asked = threading.Event(), threading.Event()
+    stopped, requested = threading.Event(), threading.Event()
 
     def stop() -> None:
-        asked.set()
+        requested.set()
         stopped.set()
 
     with _interrupts(stopped.set, stop):
         try:
-            # Before the rehearsal, which may take a while: `headgate status` tells how far it is.
+            # Before the rehearsal, which may take a while: `headgate status` shows its progress.
             with _controlled(headgate, stop) if controlled else nullcontext():
                 _start(headgate, name, stopped)
                 with _live(headgate, name) as refresh:
                     _watch(headgate, seconds or float("inf"), stopped, refresh)
         except _StoppedEarly:
             talk.print(f"{name}: stopped before the first tuple; a new start resumes")
-            if not asked.is_set():
+            if not requested.is_set():
                 raise KeyboardInterrupt from None
             sys.exit(0)
         finally:
@@ -125,33 +125,33 @@ def run_one(
     talk.print(f"{name}: results are in {state / 'results'}", soft_wrap=True)
     if stopped.is_set():
         talk.print(f"{name}: stopped; what is committed is kept, a new start resumes")
-        if not asked.is_set():
+        if not requested.is_set():
             raise KeyboardInterrupt
     return replace(report, policy=name)
 
 
 @contextmanager
 def _controlled(headgate: Headgate, stop: Callable[[], None]) -> Iterator[None]:
-    """Lets other commands ask and change the run, and says where."""
-    from headgate.server.service import served  # noqa: PLC0415  # FastAPI takes its time
+    """Serve the control API, so that other commands can query and change the run."""
+    from headgate.server.service import served  # noqa: PLC0415  # importing FastAPI is slow
 
-    with served(headgate, stop) as found:
+    with served(headgate, stop) as endpoint:
         file = headgate.state / control.FILE
-        talk.print(f"control: {found.address}, token in {file}", soft_wrap=True, highlight=False)
+        talk.print(f"control: {endpoint.address}, token in {file}", soft_wrap=True, highlight=False)
         yield
 
 
 class _StoppedEarly(Exception):
-    """Somebody has asked for the end while queries were rehearsed."""
+    """The run was stopped while its queries were rehearsed."""
 
 
 def _start(headgate: Headgate, name: str, stopped: threading.Event) -> None:
     with talk.status(f"{name}: warming up") as status:
 
-        def progress(done: int, of: int) -> None:
+        def progress(done: int, total: int) -> None:
             if stopped.is_set():
                 raise _StoppedEarly
-            status.update(f"{name}: measured {done} of {of} queries")
+            status.update(f"{name}: measured {done} of {total} queries")
 
         headgate.start(progress=progress)
 
@@ -159,9 +159,9 @@ def _start(headgate: Headgate, name: str, stopped: threading.Event) -> None:
 def _watch(
     headgate: Headgate, seconds: float, stopped: threading.Event, refresh: Callable[[], None]
 ) -> None:
-    """Lets tuples in for some seconds from the first one, then lets all of them be finished.
+    """Wait while tuples arrive for `seconds` from the first one, then until all are processed.
 
-    Without the finish, the report would leave out those that wait longest.
+    Otherwise the report would leave out the tuples that wait longest.
     """
     ended = False
     while not (stopped.is_set() or ended or headgate.report().seconds >= seconds):
@@ -189,9 +189,10 @@ def _live(headgate: Headgate, name: str) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def _interrupts(interrupt: Callable[[], None], terminate: Callable[[], None]) -> Iterator[None]:
-    """Makes Ctrl-C and SIGTERM ask for a clean stop; pyspark's own handler would cancel every job.
+    """Call these on Ctrl-C and SIGTERM for a clean stop; pyspark's handler would cancel all jobs.
 
-    SIGTERM is how others ask, a service manager say: as after `headgate stop`, all is well then.
+    SIGTERM comes from other programs, such as a service manager. Like `headgate stop`, it is not an
+    error.
     """
     actions = {signal.SIGINT: interrupt, signal.SIGTERM: terminate}
     before = {
@@ -212,7 +213,7 @@ def _empty(state: Path) -> None:
         raise RecoveryRefused(
             subject=f"state directory {state}",
             expected="a Headgate journal in a folder that is to be emptied",
-            found="files of somebody else",
+            found="files that are not Headgate's",
             fix="choose another `state`, or empty the folder yourself",
         )
     shutil.rmtree(state)

@@ -1,7 +1,7 @@
-"""Experiments: what runs look like side by side.
+"""Experiments: plots of runs side by side.
 
-In: reports and comparisons. Out: pages with plots that need nothing else. Never: a simulation's own
-arithmetic, a number that no run has measured.
+In: reports and comparisons. Out: self-contained pages with plots. Never: arithmetic of a
+simulation, a number that no run has measured.
 """
 
 from headgate.experiments.plots import comparison_page, over_time_page

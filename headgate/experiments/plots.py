@@ -22,21 +22,21 @@ COLOURS = (
     "#7f7f7f", "#bcbd22",
 )  # fmt: skip
 DASHES = ("solid", "dash", "dot", "dashdot")
-"""Two of ten colours and four dashes: forty policies can be told apart."""
+"""Ten colors and four dash styles: forty policies can be told apart."""
 
 FAR_APART = 30.0
-"""From here on a comparison has a logarithmic axis."""
+"""A comparison has a logarithmic axis if the worst mean is more than this many times the best."""
 
 PANEL_PIXELS = 300
 ROW_PIXELS = 26
 
 
 def over_time_page(reports: Sequence[Report], title: str) -> str:
-    """Gives a page: queue size, response time, slowdown and QoS over time, one line a policy.
+    """Return a page of queue size, response time, slowdown and QoS over time, a line per policy.
 
-    A panel that no run has values for is left out: QoS where no query has a graph.
+    A panel that no run has values for is left out, such as QoS if no query has a QoS graph.
     """
-    panels = [panel for panel in PANELS if any(_values(each, panel[2]) for each in reports)]
+    panels = [panel for panel in PANELS if any(_values(report, panel[2]) for report in reports)]
     figure = make_subplots(
         rows=max(1, len(panels)), cols=1, shared_xaxes=True, vertical_spacing=0.07,
         subplot_titles=[name for name, _, _ in panels],
@@ -65,46 +65,46 @@ def over_time_page(reports: Sequence[Report], title: str) -> str:
 
 
 def comparison_page(comparison: Comparison) -> str:
-    """Gives a page with a bar for each policy: the mean over seeds, and a line from least to most.
+    """Return a page with a bar per policy: the mean over seeds, and a line from least to most.
 
-    The best is on top; hollow bars are policies that only a simulation can have.
+    The best is on top; hollow bars are policies that only a simulation can run.
     """
-    shown = comparison.standings[::-1]
+    standings = comparison.standings[::-1]
     bars = go.Bar(
-        x=[each.mean for each in shown],
-        y=[each.policy for each in shown],
+        x=[standing.mean for standing in standings],
+        y=[standing.policy for standing in standings],
         orientation="h",
         marker={
-            "color": [COLOURS[0] if each.runs_on_spark else "white" for each in shown],
+            "color": [COLOURS[0] if standing.runs_on_spark else "white" for standing in standings],
             "line": {"color": COLOURS[0], "width": 1},
         },
         error_x={
             "type": "data",
             "symmetric": False,
-            "array": [each.most - each.mean for each in shown],
-            "arrayminus": [each.mean - each.least for each in shown],
+            "array": [standing.most - standing.mean for standing in standings],
+            "arrayminus": [standing.mean - standing.least for standing in standings],
             "color": "#444",
         },
     )
     figure = go.Figure(bars)
     axis = f"{comparison.label}, mean of {len(comparison.seeds)} seeds"
-    if not all(each.runs_on_spark for each in shown):
-        axis += "; hollow: in a simulation only"
+    if not all(standing.runs_on_spark for standing in standings):
+        axis += "; hollow: simulation only"
     figure.update_xaxes(title_text=axis, type="log" if _far_apart(comparison) else "linear")
     figure.update_yaxes(title_text="policy", automargin=True)
-    figure.update_layout(height=200 + ROW_PIXELS * len(shown), showlegend=False)
+    figure.update_layout(height=200 + ROW_PIXELS * len(standings), showlegend=False)
     return _page(figure, f"{comparison.workload}<br><sup>{comparison.verdict}</sup>")
 
 
 def _far_apart(comparison: Comparison) -> bool:
-    """Says whether the best would be too short a bar to be seen beside the worst."""
-    means = [each.mean for each in comparison.standings]
-    least = min(each.least for each in comparison.standings)
+    """Return True if the bar of the best would be too short to be seen beside the worst."""
+    means = [standing.mean for standing in comparison.standings]
+    least = min(standing.least for standing in comparison.standings)
     return least > 0 and max(means) > FAR_APART * min(means)
 
 
 def _values(report: Report, column: int) -> list[tuple[float, float]]:
-    """Gives instants and values of a column, as far as there are some."""
+    """Return the times and values of a column, without missing values."""
     if column == 6 and isnan(report.total.qos):
         return []
     return [(row[0], row[column]) for row in report.over_time if not isnan(row[column])]

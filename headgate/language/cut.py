@@ -1,4 +1,4 @@
-"""Where a query is cut in two: cheap conditions first, then what calls functions."""
+"""The cut of a query in two segments: cheap conditions first, then the function calls."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,23 +11,23 @@ from headgate.model.stream import DERIVED, Stream
 
 
 def cut(path: Path, columns: Sequence[str]) -> tuple[Stream, Path, Path]:
-    """Return the hidden stream between, the first segment and the rest.
+    """Cut a query: return the hidden stream in between, the first segment and the rest.
 
-    The first has the conditions before the first one that calls a function; the rest has the others
-    and what the query puts out. They stay in the order they were written in, so that a condition
-    that guards another still does.
+    The first segment has the conditions before the first one that calls a function. The rest has
+    the other conditions and the output columns. Conditions keep the order in which they were
+    written, so that a condition that guards another still does.
 
     Args:
-        columns: of the query's stream; all of them are in the one between.
+        columns: the columns of the query's stream; the hidden stream has all of them.
 
     Raises:
-        QueryRefused: one of the two would be empty.
+        QueryRefused: one of the two segments would be empty, or the query fills a stream.
     """
     query = path.query
     if query.into is not None:
         raise QueryRefused(
-            query=query.name, clause="cut", reason="is for queries whose results leave",
-            fix="leave it out: what reads the stream is a segment by itself",
+            query=query.name, clause="cut", reason="is not for a query that fills a stream",
+            fix="leave it out: each query that reads the stream is a segment by itself",
         )  # fmt: skip
     first = []
     for condition in () if path.runs_whole else path.conditions:
@@ -39,19 +39,19 @@ def cut(path: Path, columns: Sequence[str]) -> tuple[Stream, Path, Path]:
         raise QueryRefused(
             query=query.name, clause="cut",
             reason="is possible only between a condition without a function call and something"
-            " behind it that has one, in a plain SELECT whose conditions are joined by AND",
-            fix="leave it out: the query runs as one, or write such a condition first",
+            " after it that has one, in a plain SELECT whose conditions are joined by AND",
+            fix="leave it out, and the query runs as one segment, or write such a condition first",
         )  # fmt: skip
-    kept = " AND ".join(condition.text for condition in first)
+    predicate = " AND ".join(condition.text for condition in first)
     opening = replace(
-        query, name=query.name + FIRST, sql=f"SELECT * FROM {path.stream} WHERE {kept}",
+        query, name=query.name + FIRST, sql=f"SELECT * FROM {path.stream} WHERE {predicate}",
         sink=Sink(), statistics=None, cut=None,
     )  # fmt: skip
     queue = Stream(name=query.name + REST, format=DERIVED)
     passed = Operator(kind="project", expressions=tuple(columns))
     head = Path(
         query=opening, stream=path.stream, columns=tuple(columns), into=queue.name,
-        operators=(Operator(kind="select", expressions=(kept,)), passed),
+        operators=(Operator(kind="select", expressions=(predicate,)), passed),
         conditions=tuple(first), first_of=query.name,
     )  # fmt: skip
     later = " AND ".join(condition.text for condition in rest)

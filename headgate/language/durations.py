@@ -17,11 +17,11 @@ _CALENDAR = ("month", "months", "quarter", "quarters", "year", "years")
 _UNIT = re.compile(r"\d['\"]?\s*([A-Za-z]+)")
 
 LONGEST = 2**60
-"""Microseconds that can be added to any time, and more tuples than there are."""
+"""A limit on durations in microseconds, which can be added to any time, and on tuple counts."""
 
 
 def microseconds(text: str) -> int | None:
-    """Return a duration in microseconds; None where it cannot be read.
+    """Return a duration in microseconds; None if it cannot be read.
 
     >>> microseconds("1 minute 30 seconds"), microseconds("INTERVAL '0.5' HOURS")
     (90000000, 1800000000)
@@ -39,7 +39,7 @@ def microseconds(text: str) -> int | None:
 
 
 def unreadable(text: str) -> tuple[str, str | None]:
-    """Return why a text with durations cannot be read and, for a misspelled unit, what is meant.
+    """Return why a text with durations cannot be read and, for a misspelled unit, a correction.
 
     >>> unreadable("[RANGE 60 SECNODS]")
     ('cannot be read: there is no unit SECNODS', '[RANGE 60 SECONDS]')

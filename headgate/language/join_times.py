@@ -1,13 +1,14 @@
 """When the rows of a join are final, and how long its tuples are needed.
 
-A row of a join is a combination of tuples, at most one of each relation. Where every relation has
-one, the row is final at once. Where one has none, because of an outer join, the row is final when
-no tuple can come any more that would change it. How far behind the row's own tuples such a tuple
-may lie follows from the bounds on times that the joins ask for, and how far before them also: so
-long are tuples needed.
+A row of a join is a combination of tuples, at most one of each relation. A row with a tuple of
+every relation is final at once. A row that lacks one, because of an outer join, is final when no
+tuple that would change it can arrive any more. The bounds on times in the joins limit how much
+later than the row's own tuples such a tuple may be, and how much earlier. This limits how long
+tuples are needed.
 
-No row depends on another tuple of a relation that it has a tuple of: a join compares its rows with
-other relations only. So a row may wait for the first of its tuples alone.
+A row never depends on another tuple of a relation that it already has a tuple of, because a join
+compares its rows with other relations only. So how long a row waits can be counted from the first
+of its tuples alone.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,18 +20,18 @@ from headgate.model.join_tree import Bound, JoinTree
 from headgate.model.window import Join
 
 LONGEST = 2**60
-"""Microseconds that can be added to any time; a greater bound is none."""
+"""A limit in microseconds that can be added to any time; a greater bound counts as none."""
 
 Distances = dict[tuple[int, int], float]
-"""By two relations, how far behind the time of the first that of the second may be."""
+"""By two relations, how much later than the time of the first the time of the second may be."""
 
 
 class Unbounded(Exception):
-    """Nothing says how far behind the time of one relation that of another may be.
+    """A join that does not bound how much later than `earlier` the time of `later` may be.
 
     Args:
-        either: nothing says the opposite, either.
-        line: of the join, if known.
+        either: whether it does not bound the opposite direction, either.
+        line: the line of the join, if known.
     """
 
     def __init__(self, earlier: int, later: int, either: bool, line: int | None) -> None:
@@ -40,18 +41,18 @@ class Unbounded(Exception):
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of a tree.
+    """The rows of a tree of joins, and the distances in time that matter for them.
 
     Args:
-        shown: relations whose tuples they have.
-        within: between two tuples of a row.
-        later: from a tuple of a row to any that the row depends on.
-        earlier: from any tuple that a row depends on to a tuple of the row.
-        firsts: relations, from the left, that can be the first of which a row has a tuple.
-        waiting: the same, for rows that come out only when they are final.
+        relations: the relations whose tuples the rows contain.
+        within: distances between two tuples of a row.
+        later: distances from a tuple of a row to any tuple that the row depends on.
+        earlier: distances from any tuple that a row depends on to a tuple of the row.
+        firsts: relations that can be the first one, from the left, that a row has a tuple of.
+        waiting: the same, for rows that are put out only when they are final.
     """
 
-    shown: tuple[int, ...]
+    relations: tuple[int, ...]
     within: Distances
     later: Distances
     earlier: Distances
@@ -60,7 +61,7 @@ class _Rows:
 
 
 def in_windows(tree: JoinTree, sizes: Sequence[int]) -> JoinTree:
-    """Return a tree in which tuples of any two relations lie in each other's windows."""
+    """Return a tree with the bounds of windows: joined tuples lie in each other's windows."""
     if not tree.sides:
         return tree
     left, right = (side.numbers for side in tree.sides)
@@ -71,10 +72,10 @@ def in_windows(tree: JoinTree, sizes: Sequence[int]) -> JoinTree:
 
 
 def times_of(tree: JoinTree) -> tuple[Join, tuple[int, ...]]:
-    """Return when the rows of a join come out, and the size of each relation's window.
+    """Return when the rows of a join are put out, and the size of each relation's window.
 
     Raises:
-        Unbounded: tuples would be needed for ever.
+        Unbounded: tuples would be needed forever.
 
     >>> near = Bound(0, 1, 5), Bound(1, 0, 2)
     >>> tree = JoinTree("LeftOuter", sides=(JoinTree(), JoinTree(number=1)), bounds=near)
@@ -92,7 +93,7 @@ def times_of(tree: JoinTree) -> tuple[Join, tuple[int, ...]]:
         raise _unbounded(tree, every)
     join = Join(
         reach=int(reach),
-        firsts=tuple(n for n in rows.shown if n in rows.waiting),
+        firsts=tuple(n for n in rows.relations if n in rows.waiting),
         waits=tuple(int(waits.get(n, 0)) for n in numbers),
         complete=all(inner.kind in _ROWS_OF_BOTH for inner in tree.joins),
     )
@@ -104,10 +105,10 @@ _ROWS_OF_BOTH = ("Inner", "Cross", "LeftOuter", "RightOuter", "FullOuter")
 
 
 def _with_filters(tree: JoinTree, filters: Iterable[Bound]) -> JoinTree:
-    """Return a tree in which a bound stands at the join that brings its relations together.
+    """Return a tree in which each bound belongs to the join that brings its relations together.
 
-    A condition above a join leaves no row that lacks one of the tuples that it compares, so what
-    it leaves is bounded as if the join asked for it.
+    A condition above a join removes every row that lacks one of the tuples that it compares. So the
+    remaining rows are bounded as if the join itself had the condition.
     """
     if not tree.sides:
         return tree
@@ -141,11 +142,11 @@ def _rows_of(tree: JoinTree) -> _Rows:
     later, earlier = left.later | right.later, left.earlier | right.earlier
     for one, other in ((left, right), (right, left)):
         later |= _through(one, other, cross)
-        earlier |= _through(one, other, cross, back=True)
+        earlier |= _through(one, other, cross, backward=True)
     if tree.kind in _ROWS_OF_BOTH:
-        shown = (*left.shown, *right.shown)
-        return _Rows(shown, within, later, earlier, firsts, waiting)
-    return _Rows(left.shown, left.within, later, earlier, firsts, waiting)
+        relations = (*left.relations, *right.relations)
+        return _Rows(relations, within, later, earlier, firsts, waiting)
+    return _Rows(left.relations, left.within, later, earlier, firsts, waiting)
 
 
 def _inner_rows(tree: JoinTree) -> _Rows:
@@ -162,7 +163,7 @@ def _inner_rows(tree: JoinTree) -> _Rows:
 
 
 def _firsts(kind: str, left: _Rows, right: _Rows) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the first relations of all rows, and of those that come out when they are final."""
+    """Return the first relations of all rows, and of rows that are put out only when final."""
     matched = left.waiting | (left.firsts if right.waiting else frozenset())
     match kind:
         case "Inner" | "Cross":
@@ -176,8 +177,8 @@ def _firsts(kind: str, left: _Rows, right: _Rows) -> tuple[frozenset[int], froze
 
 def _cross(one: _Rows, other: _Rows, bounds: Iterable[Bound]) -> Distances:
     """Return distances from one side's relations to the other's, where a join matches two rows."""
-    distances: Distances = dict.fromkeys(product(one.shown, other.shown), inf)
-    links = [b for b in bounds if b.earlier in one.shown and b.later in other.shown]
+    distances: Distances = dict.fromkeys(product(one.relations, other.relations), inf)
+    links = [b for b in bounds if b.earlier in one.relations and b.later in other.relations]
     for (first, last), bound in product(tuple(distances), links):
         length = _to(one.within, first, bound.earlier) + bound.most
         length += _to(other.within, bound.later, last)
@@ -185,17 +186,21 @@ def _cross(one: _Rows, other: _Rows, bounds: Iterable[Bound]) -> Distances:
     return distances
 
 
-def _through(one: _Rows, other: _Rows, cross: Distances, *, back: bool = False) -> Distances:
-    """Return distances between one side's relations and all that rows of the other depend on."""
-    depends = other.earlier if back else other.later
-    beyond = {number for pair in depends for number in pair} | set(other.shown)
+def _through(one: _Rows, other: _Rows, cross: Distances, *, backward: bool = False) -> Distances:
+    """Return distances from one side's relations to all that rows of the other side depend on.
+
+    Args:
+        backward: return the distances in the opposite direction.
+    """
+    depends = other.earlier if backward else other.later
+    beyond = {number for pair in depends for number in pair} | set(other.relations)
     distances: Distances = {}
-    for first, last in product(one.shown, beyond):
-        if back:
-            ways = (_to(depends, last, number) + cross[number, first] for number in other.shown)
+    for first, last in product(one.relations, beyond):
+        if backward:
+            ways = (_to(depends, last, number) + cross[number, first] for number in other.relations)
             distances[last, first] = max(ways)
         else:
-            ways = (cross[first, number] + _to(depends, number, last) for number in other.shown)
+            ways = (cross[first, number] + _to(depends, number, last) for number in other.relations)
             distances[first, last] = max(ways)
     return distances
 
@@ -207,7 +212,7 @@ def _to(distances: Distances, first: int, last: int) -> float:
 def _greatest(
     all_distances: Iterable[Distances], firsts: Iterable[int], lasts: Iterable[int]
 ) -> float:
-    """Return the greatest of some distances, and at least 0."""
+    """Return the greatest of the distances from some relations to others; at least 0."""
     pairs = set(product(firsts, lasts))
     lengths = (
         length for distances in all_distances for pair, length in distances.items() if pair in pairs

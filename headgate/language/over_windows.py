@@ -1,4 +1,4 @@
-"""Which windows a query has, and so how it is computed."""
+"""The windows of a query, from its window calls or its window clauses."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,10 +15,10 @@ SESSION = "session_window(ts, '5 minutes')"
 
 
 def call_of(query: Query, reading: Reading) -> WindowCall | None:
-    """Return the call of window(...) or session_window(...) in a query; None where it has none.
+    """Return the call of window(...) or session_window(...) in a query; None if it has none.
 
     Raises:
-        QueryRefused: there are two that differ.
+        QueryRefused: the query has two that differ.
     """
     calls = () if reading.inputs else reading.calls  # inside a window they are Spark's own
     for call in calls:
@@ -36,7 +36,8 @@ def called_input(
     """Return the stream and the window of a query with window(...) or session_window(...).
 
     Args:
-        column: the stream's column that the call is over; empty where it is computed.
+        column: the stream's column that the call is over; empty if it is computed.
+        times: by stream, its event_time.
 
     Raises:
         QueryRefused: it reads more than one stream, or the window is not over its event time.
@@ -45,7 +46,7 @@ def called_input(
     if len(streams) != 1:
         raise QueryRefused(
             query=query.name, clause=f"{call.name}()", reason="is for a query over one stream",
-            fix="write a window behind each stream, as in FROM a [RANGE 10 SECONDS]",
+            fix="write a window after each stream, as in FROM a [RANGE 10 SECONDS]",
             line=call.line,
         )  # fmt: skip
     window = _session(query, call) if call.name == "session_window" else _window(query, call)
@@ -67,24 +68,24 @@ def clause_inputs(
     """Return the streams and windows of a query with window clauses.
 
     Raises:
-        QueryRefused: a stream has no window or no time, or the windows do not go together.
+        QueryRefused: a stream has no window or no event time, or the windows cannot be combined.
     """
     for name in reading.relations:
         if not name.startswith(MARK):
             raise QueryRefused(
                 query=query.name, clause=f"FROM {name}", reason="has no window",
-                fix=f"write one behind it, as in FROM {name} [RANGE 10 SECONDS]",
+                fix=f"write one after it, as in FROM {name} [RANGE 10 SECONDS]",
             )  # fmt: skip
     inputs = tuple(
         Input(stream=reading.inputs[number], view=f"{MARK}{number}", window=clause.window)
         for number, clause in enumerate(clauses)
     )
-    for clause, each in zip(clauses, inputs, strict=True):
-        if each.window.axis == "time" and times[each.stream] is None:
+    for clause, view in zip(clauses, inputs, strict=True):
+        if view.window.axis == "time" and times[view.stream] is None:
             raise QueryRefused(
                 query=query.name, clause="RANGE", line=clause.line,
-                reason=f"needs the time of a tuple, and stream '{each.stream}' has no event_time",
-                fix=f"name the column with the time, event_time: ts, in stream '{each.stream}'",
+                reason=f"needs the time of a tuple, and stream '{view.stream}' has no event_time",
+                fix=f"name the column with the time, event_time: ts, in stream '{view.stream}'",
             )  # fmt: skip
     if len(inputs) == 1:
         window = inputs[0].window
@@ -96,28 +97,28 @@ def clause_inputs(
 
 def _refuse_mixed(query: Query, inputs: Sequence[Input]) -> None:
     """Raise QueryRefused for windows by number beside windows by time, or of different slides."""
-    slides = {each.window.slide for each in inputs}
-    axes = {each.window.axis for each in inputs}
+    slides = {view.window.slide for view in inputs}
+    axes = {view.window.axis for view in inputs}
     if len(axes) > 1:
         raise QueryRefused(
-            query=query.name, clause="ROWS", reason="stands beside RANGE",
+            query=query.name, clause="ROWS", reason="is mixed with RANGE",
             fix="use ROWS for all streams of the query, or RANGE for all",
         )  # fmt: skip
-    if axes == {"rows"} and slides != {None} and len({each.stream for each in inputs}) > 1:
+    if axes == {"rows"} and slides != {None} and len({view.stream for view in inputs}) > 1:
         raise QueryRefused(
             query=query.name, clause="SLIDE",
             reason="of ROWS is for one stream: the tuples of two have no common numbers",
-            fix="leave SLIDE out, and tuples are joined as they come, or use RANGE",
+            fix="leave SLIDE out, to join tuples as they arrive, or use RANGE",
         )  # fmt: skip
     if len(slides) > 1:
         raise QueryRefused(
             query=query.name, clause="SLIDE", reason="differs between the streams",
-            fix="give all windows the same SLIDE, or none where tuples are joined as they come",
+            fix="give all windows the same SLIDE, or none, to join tuples as they arrive",
         )  # fmt: skip
 
 
 def _window(query: Query, call: WindowCall) -> Window:
-    """Return the window of window(column, duration, slide, start), as Spark has it."""
+    """Return the window of window(column, duration, slide, start), with Spark's meaning."""
     arguments = call.arguments
     durations = [microseconds(argument) for argument in arguments[1:3]]
     start = microseconds(arguments[3]) if len(arguments) > 3 else 0

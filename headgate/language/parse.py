@@ -1,4 +1,4 @@
-"""Takes a SELECT over one stream apart into a predicate and output expressions, by sqlglot."""
+"""Splitting a SELECT over one stream into a predicate and output expressions, by sqlglot."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -19,7 +19,7 @@ KEYWORDS = (TokenType.SELECT, TokenType.FROM, TokenType.WHERE)
 
 
 def stream_of(query: Query, streams: Sequence[str]) -> str:
-    """Gives the stream a query reads.
+    """Return the stream that a query reads.
 
     Raises:
         QueryRefused: it reads none, or more than one.
@@ -56,22 +56,22 @@ def stream_of(query: Query, streams: Sequence[str]) -> str:
             reason=f"names {len(tables)} streams",
             fix="read exactly one stream",
         )
-    known = {stream.lower(): stream for stream in streams}
-    if tables[0].lower() not in known:
+    spellings = {stream.lower(): stream for stream in streams}
+    if tables[0].lower() not in spellings:
         raise UnknownName(
             kind="stream", name=tables[0], known=streams, where=f"query '{query.name}'"
         )
-    return known[tables[0].lower()]
+    return spellings[tables[0].lower()]
 
 
 def path_of(query: Query, streams: Mapping[str, Sequence[str]]) -> Path:
-    """Gives the path of a stateless query: select, then project; or the whole, as one operator.
+    """Return the path of a stateless query: select, then project; or the whole, as one operator.
 
-    A query is taken apart only when it is one plain SELECT: what has a CTE, a subquery, a generator
-    or a hint runs whole. The caller holds the parts against Spark's own reading of the text.
+    A query is split only if it is one plain SELECT. A query with a CTE, a subquery, a generator or
+    a hint runs whole. The caller compares the parts with Spark's own reading of the text.
 
     Args:
-        streams: column names by stream; where they are not known, `*` stays `*`.
+        streams: column names by stream; if they are unknown, `*` stays `*`.
 
     >>> query = Query(name="q", sql="SELECT a + 1 AS b FROM s WHERE a > 2", query_class="H")
     >>> path = path_of(query, {"s": ["a"]})
@@ -87,7 +87,7 @@ def path_of(query: Query, streams: Mapping[str, Sequence[str]]) -> Path:
 
 
 def line_of(query: Query, stream: str, predicate: str | None, outputs: tuple[str, ...]) -> Path:
-    """Gives the path of a predicate and of what is put out where it holds."""
+    """Return the path of a predicate, if any, and of the output expressions."""
     operators = [Operator(kind="project", expressions=outputs)]
     if predicate is not None:
         operators.insert(0, Operator(kind="select", expressions=(predicate,)))
@@ -95,7 +95,7 @@ def line_of(query: Query, stream: str, predicate: str | None, outputs: tuple[str
 
 
 def whole(query: Query, stream: str) -> Path:
-    """Gives the path of a query that runs as it is written."""
+    """Return the path of a query that runs as it is written, as one operator."""
     return Path(
         query=query, stream=stream, operators=(Operator(kind="whole", expressions=(query.sql,)),)
     )
@@ -104,10 +104,10 @@ def whole(query: Query, stream: str) -> Path:
 def _parts(
     query: Query, tree: exp.Select, columns: Sequence[str]
 ) -> tuple[str | None, tuple[str, ...]] | None:
-    """Cuts the text at SELECT, FROM, WHERE and the commas between outputs; None if it is not plain.
+    """Split a plain text at SELECT, FROM, WHERE and the commas between outputs; else return None.
 
-    The pieces are the user's own words, not sqlglot's rewriting of them: sqlglot turns `24D` into a
-    cast, for one, and Spark shall see what was written.
+    The parts are the user's own words, not sqlglot's rewriting of them: sqlglot turns `24D` into a
+    cast, for example, and Spark must see what was written.
     """
     used = {key for key, value in tree.args.items() if value}
     if used - {"expressions", "from_", "where"} or tree.find(exp.Subquery, exp.Hint):
@@ -147,7 +147,10 @@ def _parts(
 
 
 def _has_inner_star(tree: exp.Select) -> bool:
-    """Tells of a star inside an expression, as in struct(*): it would see the log's own column."""
+    """Return True if a star is inside an expression, as in struct(*).
+
+    Such a star would include the log's own column.
+    """
     items = {id(item) for item in tree.expressions}
     return any(
         id(star) not in items and id(star.parent) not in items for star in tree.find_all(exp.Star)
@@ -155,16 +158,18 @@ def _has_inner_star(tree: exp.Select) -> bool:
 
 
 def _uses_own_alias(tree: exp.Select, columns: Sequence[str]) -> bool:
-    """Tells of an output that is computed from another's alias, as in a + 1 AS b, b * 2 AS c."""
-    own = {item.alias.lower() for item in tree.expressions if isinstance(item, exp.Alias)}
-    own -= {column.lower() for column in columns}
+    """Return True if an output uses the alias of another, as in a + 1 AS b, b * 2 AS c."""
+    aliases = {item.alias.lower() for item in tree.expressions if isinstance(item, exp.Alias)}
+    aliases -= {column.lower() for column in columns}
     return any(
-        name.name.lower() in own for item in tree.expressions for name in item.find_all(exp.Column)
+        name.name.lower() in aliases
+        for item in tree.expressions
+        for name in item.find_all(exp.Column)
     )
 
 
 def _clauses(tokens: list[Token]) -> dict[TokenType, list[Token]]:
-    """Gives the words of each clause, without its keyword."""
+    """Return the tokens of each clause, without its keyword."""
     clauses: dict[TokenType, list[Token]] = {}
     current: list[Token] = []
     before = None
@@ -208,11 +213,11 @@ def _unaliased(item: exp.Expression, words: list[Token]) -> list[Token]:
 
 
 def _words(sql: str, tokens: list[Token], own_names: set[str]) -> str:
-    """Gives the text of the tokens, without the stream's own name before columns."""
-    text, at = "", tokens[0].start
+    """Return the text of the tokens, without the stream's own name before columns."""
+    text, place = "", tokens[0].start
     for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
         qualifies = after is not None and after.token_type == TokenType.DOT
         begins = before is None or before.token_type != TokenType.DOT
         if qualifies and begins and token.text.lower() in own_names and after is not None:
-            text, at = text + sql[at : token.start], after.end + 1
-    return text + sql[at : tokens[-1].end + 1]
+            text, place = text + sql[place : token.start], after.end + 1
+    return text + sql[place : tokens[-1].end + 1]

@@ -1,4 +1,4 @@
-"""What cannot run as a continuous query, by the operators of the plan that Spark made of it."""
+"""Refusals: what cannot run as a continuous query, by the operators of Spark's plan."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ STATELESS = frozenset(
         *("LogicalRDD", "LocalRelation", "OneRowRelation", "LateralJoin"),
     }
 )
-"""Operators that take each tuple by itself; what a LATERAL subquery reads is looked at apart."""
+"""Operators that process each tuple by itself; a LATERAL subquery is checked separately."""
 
 WITH_TABLES = frozenset(
     {"Join", "LogicalRelation", "DataSourceV2Relation", "HiveTableRelation", "Range"}
@@ -21,11 +21,11 @@ WITH_TABLES = frozenset(
 """Operators that join a tuple with stored rows."""
 
 OF_FRAMES = frozenset({"MapInPandas", "MapInArrow"})
-"""Operators of functions over frames, which have to take each tuple by itself."""
+"""Operators of functions over frames, which must process each tuple by itself."""
 
 KEEPS_LEFT = ("Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti", "ExistenceJoin")
 KEEPS_RIGHT = ("Inner", "Cross", "RightOuter")
-"""Joins that keep no row of the other side for which there is no row of this side."""
+"""Joins that keep no row of the other side without a matching row of this side."""
 
 CLOCKS = frozenset(
     {
@@ -40,7 +40,7 @@ RANDOM = frozenset(
         *("InputFileName", "InputFileBlockStart", "InputFileBlockLength"),
     }
 )
-"""Expressions without a fixed answer; some of them Spark takes for deterministic."""
+"""Expressions without a fixed answer; Spark considers some of them deterministic."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class Refusal:
 
 
 _NO_WINDOW = "cannot run continuously without a window: it needs tuples that have not arrived"
-_WINDOW = "write a window behind the stream, as in FROM s [RANGE 60 SECONDS SLIDE 10 SECONDS]"
-_BOTH = "write a window behind each stream, as in FROM a [RANGE 9 SECONDS] JOIN b [RANGE 5 SECONDS]"
+_WINDOW = "write a window after the stream, as in FROM s [RANGE 60 SECONDS SLIDE 10 SECONDS]"
+_BOTH = "write a window after each stream, as in FROM a [RANGE 9 SECONDS] JOIN b [RANGE 5 SECONDS]"
 
-WHOLE = "write windows with the same SLIDE behind all streams: then the query is computed whole"
+WHOLE = "write windows with the same SLIDE after all streams: then each window is computed whole"
 
 NODES = {
     "Aggregate": Refusal("GROUP BY or an aggregate", _NO_WINDOW, _WINDOW),
@@ -70,7 +70,7 @@ NODES = {
     ),
     "Distinct": Refusal(
         "DISTINCT",
-        "cannot run continuously: it would have to remember every row for ever",
+        "cannot run continuously: it would have to remember every row forever",
         f"drop it and make the results distinct where you read them, or {_WINDOW}",
     ),
     "Deduplicate": Refusal("DISTINCT", _NO_WINDOW, _WINDOW),
@@ -78,9 +78,8 @@ NODES = {
     "AsOfJoin": Refusal("JOIN", _NO_WINDOW, _BOTH),
     "Union": Refusal(
         "UNION",
-        "cannot be inside a query",
-        "write SELECT ... UNION ALL SELECT ... outside all"
-        " others, or register one query for each part",
+        "cannot be nested inside a query",
+        "write SELECT ... UNION ALL SELECT ... at the top level, or register one query per part",
     ),
     "Intersect": Refusal("INTERSECT", _NO_WINDOW, _WINDOW),
     "Except": Refusal("EXCEPT", _NO_WINDOW, _WINDOW),
@@ -93,11 +92,11 @@ NODES = {
 }
 NODES["LocalLimit"] = NODES["GlobalLimit"]
 _NOT_FIXED = ("Sample", "GlobalLimit", "LocalLimit")
-"""Operators that matter over stored rows, too: which rows they leave may be different each time."""
+"""Operators refused over stored rows, too: the rows that they leave may differ from run to run."""
 
 
 def keeps_stored(reading: Reading) -> bool:
-    """Return True if stored rows come out because there is no tuple for them."""
+    """Return True if a join puts out stored rows because no tuple matches them."""
     return any(
         (left and not right and node.detail not in KEEPS_LEFT)
         or (right and not left and node.detail not in KEEPS_RIGHT)
@@ -119,16 +118,16 @@ def _joins(reading: Reading) -> list[tuple[Node, frozenset[str], frozenset[str]]
 
 
 def refuse_stateful(query: Query, reading: Reading, allowed: frozenset[str] = frozenset()) -> None:
-    """Raise QueryRefused unless every operator takes each tuple by itself.
+    """Raise QueryRefused unless every operator processes each tuple by itself.
 
     Args:
-        allowed: operators that are known to do so in this query.
+        allowed: further operators that do so in this query.
     """
     for node in reading.nodes:
         if node.in_subquery and node.reads:
             raise QueryRefused(
                 query=query.name, clause="a subquery over a stream", reason=_NO_WINDOW,
-                fix=f"{_WINDOW}, and the same SLIDE behind every other", line=node.line,
+                fix=f"{_WINDOW}, and the same SLIDE after every other", line=node.line,
             )  # fmt: skip
         if node.kind in allowed or not (node.reads or node.kind in _NOT_FIXED):
             continue
@@ -143,7 +142,7 @@ def refuse_stateful(query: Query, reading: Reading, allowed: frozenset[str] = fr
 
 
 def refuse_sample(query: Query, reading: Reading) -> None:
-    """Raise QueryRefused for TABLESAMPLE, which no window makes certain."""
+    """Raise QueryRefused for TABLESAMPLE, whose answer is not fixed even in a window."""
     for node in reading.nodes:
         if node.kind == "Sample":
             raise _refused(query, node)
@@ -173,9 +172,9 @@ def refuse_unfixed(query: Query, reading: Reading) -> None:
 
 
 def refuse_in_pairs(query: Query, reading: Reading) -> None:
-    """Raise QueryRefused unless tuples that are joined as they come give final results."""
+    """Raise QueryRefused unless joining tuples as they arrive gives final results."""
     if keeps_stored(reading):
-        reason = "keeps rows of a table that no tuple is joined with, which is never known"
+        reason = "keeps rows of a table that no tuple is joined with: a later tuple may still match"
         raise QueryRefused(query=query.name, clause="JOIN", reason=reason, fix=WHOLE)
     allowed = (*STATELESS, *WITH_TABLES)
     for node in reading.nodes:
@@ -184,21 +183,21 @@ def refuse_in_pairs(query: Query, reading: Reading) -> None:
 
 
 def not_over_pairs(query: Query, error: NotPossible) -> QueryRefused:
-    """Return the refusal of an operator over tuples that are joined as they come."""
+    """Return the refusal of an operator over tuples that are joined as they arrive."""
     return QueryRefused(
         query=query.name, clause=_clause(error.operator), line=error.line, fix=WHOLE,
-        reason="over tuples that are joined as they come has no final answer",
+        reason="over tuples that are joined as they arrive has no final answer",
     )  # fmt: skip
 
 
 def not_bounded(
     query: Query, earlier: str, later: str, either: bool, line: int | None
 ) -> QueryRefused:
-    """Return the refusal of a join that would need the tuples of a stream for ever.
+    """Return the refusal of a join that would need the tuples of a stream forever.
 
     Args:
-        earlier: the time for which nothing says how far behind it the other may be.
-        either: whether nothing bounds them the other way round, either.
+        earlier, later: columns with times; nothing limits how far `later` may be after `earlier`.
+        either: whether nothing limits the opposite direction, either.
     """
     if either:
         reason = _NO_WINDOW
@@ -208,25 +207,25 @@ def not_bounded(
         fix += f" AND {earlier}"
     else:
         reason = "bounds the times of its streams on one side only:"
-        reason += f" nothing says how far {later} may be behind {earlier}"
+        reason += f" nothing limits how far {later} may be after {earlier}"
         fix = f"add to its condition, for example,  {later} <= {earlier} + INTERVAL 10 SECONDS"
     return QueryRefused(query=query.name, clause="JOIN", reason=reason, fix=fix, line=line)
 
 
 def refuse_timeless(query: Query, reading: Reading, times: Mapping[str, str | None]) -> None:
-    """Raise QueryRefused for a join without windows of a stream whose tuples have no time."""
+    """Raise QueryRefused for a join without windows if a stream has no event time."""
     for name in reading.relations:
         if times[name] is None:
             raise QueryRefused(
                 query=query.name, clause="JOIN", reason=_NO_WINDOW,
                 line=stream_joins(reading)[0].line,
-                fix=f"write a window behind each stream, as in FROM {name} [ROWS 100], or name the"
+                fix=f"write a window after each stream, as in FROM {name} [ROWS 100], or name the"
                 f" column with the time, event_time: ts, in stream '{name}' and bound the times",
             )  # fmt: skip
 
 
 def refuse_in_sessions(query: Query, reading: Reading) -> None:
-    """Raise QueryRefused unless tuples are grouped by session, and that is all."""
+    """Raise QueryRefused unless grouping by session is all that a query does with its tuples."""
     streamed = [node for node in reading.nodes if node.reads]
     others = [node for node in streamed if node.kind not in (*STATELESS, "Aggregate")]
     others += [node for node in streamed if node.in_subquery]
@@ -235,18 +234,19 @@ def refuse_in_sessions(query: Query, reading: Reading) -> None:
         node = (others or grouped)[0]
         raise QueryRefused(
             query=query.name, clause=_clause(node.kind), line=node.line,
-            reason="cannot be used on sessions: these never are all there",
-            fix="drop it, or write a window behind the stream, as in FROM s [RANGE 1 HOUR]",
+            reason="cannot be used on sessions: more of them may always follow",
+            fix="drop it, or write a window after the stream, as in FROM s [RANGE 1 HOUR]",
         )  # fmt: skip
 
 
 BY_PLACE = ("csv", "console", "memory", "callback")
-"""Sinks whose rows have their columns by place, so that two may have one name."""
+"""Sinks that identify columns by position, so that two columns may have the same name."""
 
 
 def refuse_twin_columns(query: Query, columns: Iterable[str]) -> None:
-    """Raise QueryRefused where two columns have one name, whatever their case, and the sink knows
-    columns by their names.
+    """Raise QueryRefused if two columns have the same name and the sink identifies columns by name.
+
+    Names that differ only in case count as the same.
     """
     if query.sink.format in BY_PLACE:
         return

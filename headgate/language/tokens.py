@@ -1,4 +1,4 @@
-"""The words of a text, as sqlglot reads them."""
+"""The tokens of a text, as sqlglot reads them."""
 
 import sqlglot
 from sqlglot.errors import SqlglotError
@@ -8,7 +8,7 @@ DIALECT = "spark"
 
 
 def tokens_of(sql: str) -> list[Token]:
-    """Gives the words of a text; none where sqlglot cannot read it."""
+    """Return the tokens of a text; none if sqlglot cannot read it."""
     try:
         return sqlglot.tokenize(sql, read=DIALECT)
     except SqlglotError:

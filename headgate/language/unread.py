@@ -1,4 +1,4 @@
-"""Paths of queries that Spark has not read: for what is said of a file, and for simulations."""
+"""Paths of queries that Spark has not read, for checking a file and for simulations."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -24,13 +24,13 @@ _DURATION = re.compile(r"INTERVAL\s+[^,]*|'[^']*'", re.IGNORECASE)
 def unread_path(
     query: Query, streams: Mapping[str, Sequence[str]]
 ) -> tuple[Path, tuple[Stream, ...]]:
-    """Gives the path of a query and, where it has windows, is a union or a join, its timeline.
+    """Return the path of a query and, if it has windows or is a union or a join, its timeline.
 
     Args:
-        streams: column names by stream, as far as they are known.
+        streams: column names by stream, if known.
 
     Raises:
-        QueryRefused: it cannot be read.
+        QueryRefused: the text cannot be read.
         UnknownName: there is no such stream.
     """
     calls = _CALL.findall(query.sql)
@@ -48,8 +48,10 @@ def unread_path(
         read = _read(query, streams)
     windows = [clause.window for clause in marked(query)[1]]
     slides = [
-        (each.slide or (each.size if len(windows) == 1 else None)) if each.axis == "time" else None
-        for each in windows
+        (window.slide or (window.size if len(windows) == 1 else None))
+        if window.axis == "time"
+        else None
+        for window in windows
     ]
     for name, arguments in calls:
         durations = _DURATION.findall(arguments)
@@ -66,32 +68,33 @@ def _joined(query: Query, streams: Mapping[str, Sequence[str]]) -> tuple[str, ..
     """Return the streams that a query without windows joins, each as often as it is named."""
     tokens = tokens_of(query.sql)
     if any(token.token_type == TokenType.JOIN for token in tokens):
-        _read(query, streams)  # or it says which stream there is not
-    known = {name.lower(): name for name in streams}
-    behind = (TokenType.FROM, TokenType.JOIN, TokenType.COMMA)
-    names = (name.text.lower() for before, name in pairwise(tokens) if before.token_type in behind)
-    return tuple(known[name] for name in names if name in known)
+        _read(query, streams)  # raises UnknownName if a stream does not exist
+    spellings = {name.lower(): name for name in streams}
+    openers = (TokenType.FROM, TokenType.JOIN, TokenType.COMMA)
+    names = (name.text.lower() for before, name in pairwise(tokens) if before.token_type in openers)
+    return tuple(spellings[name] for name in names if name in spellings)
 
 
 def _read(query: Query, streams: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Gives the streams that a query names behind FROM or JOIN or with a window, each once."""
+    """Return the streams that a query names after FROM or JOIN or with a window, each once."""
     tokens = tokens_of(query.sql)
-    behind = [
+    tables = [
         name.text
         for before, name in pairwise(tokens)
         if before.token_type in (TokenType.FROM, TokenType.JOIN)
     ]
-    known, where = {name.lower(): name for name in streams}, f"query '{query.name}'"
+    spellings, where = {name.lower(): name for name in streams}, f"query '{query.name}'"
     named = [clause.stream for clause in marked(query)[1]]
-    found = [known[name.lower()] for name in (*behind, *named) if name.lower() in known]
-    unknown = [name for name in named if name.lower() not in known] or (behind if not found else [])
+    names = [spellings[name.lower()] for name in (*tables, *named) if name.lower() in spellings]
+    unknown = [name for name in named if name.lower() not in spellings]
+    unknown = unknown or (tables if not names else [])
     if unknown:
         raise UnknownName(kind="stream", name=unknown[0], known=list(streams), where=where)
-    if not found:
+    if not names:
         raise QueryRefused(
             query=query.name, clause="FROM", reason="names no stream", fix="read a stream"
         )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(names))
 
 
 def _is_union(sql: str) -> bool:

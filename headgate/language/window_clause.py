@@ -22,9 +22,9 @@ _WORDS = re.compile(
     """,
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
-"""Comments and space, strings, names, window clauses, and anything else, one letter at a time.
+"""Comments and space, strings, names, window clauses, and anything else, one character at a time.
 
-An array's element by a column of that name, as in a[rows DIV 2], is no clause.
+An array index that uses a column called rows or range, as in a[rows DIV 2], is no clause.
 """
 
 _CLAUSE = re.compile(r"\[\s*(?:RANGE|ROWS)\s", re.IGNORECASE)
@@ -34,7 +34,7 @@ _NO_NAMES = ("from", "join")
 
 @dataclass(frozen=True)
 class Clause:
-    """A window behind the name of a stream, by its place among the windows of the text."""
+    """A window clause after the name of a stream. Clauses are numbered in the order of the text."""
 
     stream: str
     window: Window
@@ -43,9 +43,10 @@ class Clause:
 
 
 def marked(query: Query) -> tuple[str, tuple[Clause, ...]]:
-    """Return a text that Spark can parse, and the windows that were cut out of it.
+    """Return a text that Spark can parse, and the window clauses that were cut out of it.
 
-    A relation with a window carries its number as an option instead, so lines stay where they are.
+    In place of its clause, a relation carries the clause's number as an option. Line numbers do not
+    change.
 
     Raises:
         QueryRefused: a clause cannot be read.
@@ -56,7 +57,7 @@ def marked(query: Query) -> tuple[str, tuple[Clause, ...]]:
     >>> clauses[0].stream, clauses[0].window.size
     ('s', 5)
     """
-    sql, text, at = query.sql, "", 0
+    sql, text, place = query.sql, "", 0
     clauses: list[Clause] = []
     for match, name in clauses_in(sql):
         line = sql.count("\n", 0, match.start()) + 1
@@ -64,39 +65,39 @@ def marked(query: Query) -> tuple[str, tuple[Clause, ...]]:
         if match["end"] is None:
             raise _refused(query, clause.strip(), line, "is not closed")
         if not name or name.lower() in _NO_NAMES:
-            raise _refused(query, clause, line, "does not stand behind the name of a stream")
+            raise _refused(query, clause, line, "does not follow the name of a stream")
         stream = name[1:-1].replace("``", "`") if name.startswith("`") else name
         window = _window(query, clause, line, match["kind"].upper(), match["size"])
         option = f"WITH ('{MARK}' = '{len(clauses)}')" + "\n" * clause.count("\n")
-        text, at = text + sql[at : match.start()] + option, match.end()
+        text, place = text + sql[place : match.start()] + option, match.end()
         clauses.append(Clause(stream, window, clause, line))
-    return text + sql[at:], tuple(clauses)
+    return text + sql[place:], tuple(clauses)
 
 
 def clauses_in(sql: str) -> Iterator[tuple[re.Match[str], str]]:
-    """Yield the window clauses of a text, with the name before each, or nothing.
+    """Yield the window clauses of a text, each with the name before it, or "".
 
-    What stands in strings, comments and quoted names is no clause.
+    Strings, comments and quoted names contain no clauses.
     """
     if not _CLAUSE.search(sql):
         return
-    at, name = 0, ""
-    while at < len(sql):
-        match = _WORDS.match(sql, at)
+    place, name = 0, ""
+    while place < len(sql):
+        match = _WORDS.match(sql, place)
         assert match is not None
-        at = match.end()
+        place = match.end()
         if match["clause"]:
             yield match, name
         if match["comment"] is None:
             name = match["name"] or ""
         elif match["comment"] == "/*":
-            at = _end_of_comment(sql, at)
+            place = _end_of_comment(sql, place)
 
 
-def _end_of_comment(sql: str, at: int) -> int:
-    """Return the place behind a comment in brackets, which may have others inside."""
+def _end_of_comment(sql: str, place: int) -> int:
+    """Return the place after a bracketed comment, which may contain others."""
     depth = 1
-    for bracket in _BRACKETS.finditer(sql, at):
+    for bracket in _BRACKETS.finditer(sql, place):
         depth += 1 if bracket.group() == "/*" else -1
         if not depth:
             return bracket.end()
@@ -104,9 +105,9 @@ def _end_of_comment(sql: str, at: int) -> int:
 
 
 def _window(query: Query, clause: str, line: int, kind: str, words: str) -> Window:
-    """Read what stands between the brackets."""
+    """Return the window that is written between the brackets."""
     size_text, *rest = re.split(r"\bSLIDE\b", words, maxsplit=1, flags=re.IGNORECASE)
-    parts = [size_text.strip(), *(each.strip() for each in rest)]
+    parts = [size_text.strip(), *(text.strip() for text in rest)]
     if kind == "ROWS":
         sizes = [int(part) if re.fullmatch(r"\d{1,18}", part) else None for part in parts]
     else:

@@ -1,4 +1,4 @@
-"""What a run was worth: folds over events.
+"""The metrics of a run, computed from its events.
 
 In: events and the unit table. Out: summaries. Never: a gauge, a clock, a scheduler.
 """

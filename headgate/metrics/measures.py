@@ -1,4 +1,4 @@
-"""The measures of a run by name: title, unit, which way is better, and how a report has them."""
+"""The measures of a run by name: title, unit, which way is better, and where a report has them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ Scope = Literal["all", "class", "query"]
 class Measure:
     """One number of a report.
 
-    `of_line` gives it of a query, a class or all; where that is None it is of the whole run only.
+    `of_line` computes it for a query, a class or all queries. If that is None, the number exists
+    for the whole run only, and `of_run` computes it.
     """
 
     name: str
@@ -28,11 +29,11 @@ class Measure:
 
     @property
     def label(self) -> str:
-        """Title and unit, for an axis or a row."""
+        """The title and the unit, for an axis or a row."""
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     def of(self, report: Report, line: Line | None = None) -> float:
-        """Gives the number of a line of a report, of all where none is named; NaN if unknown."""
+        """Return the number for a line of a report, by default the total; NaN if unknown."""
         if self.of_line is not None:
             return float(self.of_line(line or report.total))
         return float(self.of_run(report)) if self.of_run is not None and line is None else nan
@@ -85,7 +86,7 @@ MEASURES = {measure.name: measure for measure in _ALL}
 
 @dataclass(frozen=True)
 class Objective:
-    """What counts in a comparison: a measure of all, of a class or of a query."""
+    """What a comparison is about: a measure of all queries, of a class or of one query."""
 
     measure: Measure
     scope: Scope = "all"
@@ -97,14 +98,14 @@ class Objective:
 
     @property
     def label(self) -> str:
-        """In words, for a title or an axis."""
+        """The objective in words, for a title or an axis."""
         where = f" of {self.scope} {self.name}" if self.name else ""
         return f"{self.measure.title}{where}" + (
             f" ({self.measure.unit})" if self.measure.unit else ""
         )
 
     def of(self, report: Report) -> float:
-        """Gives its value in a report.
+        """Return the value of the objective in a report.
 
         Raises:
             UnknownName: the report has no such class or query.
@@ -121,11 +122,11 @@ class Objective:
 
 
 def objective_of(text: str) -> Objective:
-    """Gives the objective that a text names: a measure, then `:class=NAME` or `:query=NAME`.
+    """Parse an objective: a measure, then perhaps `:class=NAME` or `:query=NAME`.
 
     Raises:
         UnknownName: there is no such measure.
-        ConfigRefused: it is not so written, or is of the whole run only.
+        ConfigRefused: the text has another form, or the measure exists for the whole run only.
 
     >>> objective_of("p95_response:class=H").label
     'response, 95 % of class H (s)'
@@ -137,7 +138,7 @@ def objective_of(text: str) -> Objective:
     if where in ("", "all"):
         return Objective(MEASURES[name])
     if scope not in ("class", "query") or not member:
-        expected = "all, class=NAME or query=NAME behind the colon, as in p95_response:class=H"
+        expected = "all, class=NAME or query=NAME after the colon, as in p95_response:class=H"
         raise ConfigRefused(path="objective", key=name, value=where, expected=expected)
     if MEASURES[name].of_line is None:
         expected = "left out: it is of the whole run only"

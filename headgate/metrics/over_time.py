@@ -1,4 +1,4 @@
-"""Results over time: how many, how late and how slowed down, in equal spans of a run."""
+"""Results over time: number, response and slowdown, in equal spans of a run."""
 
 from math import nan
 
@@ -8,7 +8,7 @@ from headgate.model.arrays import Floats
 
 
 class ResultsOverTime:
-    """Sums by span of time; when there are too many spans, every two become one.
+    """Sums by span of time; when there are too many spans, pairs of neighbors are merged.
 
     >>> spans = ResultsOverTime(every_s=1.0, most=2)
     >>> for second in range(4):
@@ -24,13 +24,13 @@ class ResultsOverTime:
         self._sums: dict[int, tuple[int, float, float]] = {}
 
     def see(self, at_s: float, pending: int) -> None:
-        """Takes the queue size at an instant; the last one of a span stands for it."""
+        """Record the queue size at an instant; the last one in a span is kept."""
         self._pending[self._span(at_s)] = pending
 
     def add(self, at_s: float, responses_s: Floats, slowdowns: Floats) -> None:
-        """Counts results that have left at an instant; a response that is no number is left out."""
-        known = np.isfinite(responses_s)
-        responses_s, slowdowns = responses_s[known], slowdowns[known]
+        """Count results that were put out at an instant, except those without a finite response."""
+        finite = np.isfinite(responses_s)
+        responses_s, slowdowns = responses_s[finite], slowdowns[finite]
         span = self._span(at_s)
         count, response_s, slowdown = self._sums.get(span, (0, 0.0, 0.0))
         self._sums[span] = (
@@ -40,7 +40,10 @@ class ResultsOverTime:
         )
 
     def rows(self) -> tuple[tuple[float, ...], ...]:
-        """Gives seconds, pending tuples, bytes, results, mean response, slowdown and utility."""
+        """Return a row per span.
+
+        A row has seconds, pending tuples, bytes, results, mean response, slowdown and utility.
+        """
         rows = []
         for span in sorted(self._pending):
             count, response_s, slowdown = self._sums.get(span, (0, 0.0, 0.0))

@@ -1,4 +1,4 @@
-"""A report: what a run or a simulation was worth, as frozen data."""
+"""A report: the metrics of a run or a simulation, as frozen data."""
 
 from dataclasses import asdict, dataclass, replace
 from math import isnan, nan
@@ -10,11 +10,11 @@ from headgate.metrics.tally import Summary
 
 @dataclass(frozen=True)
 class Report:
-    """One line a class, one a query, one for all.
+    """The metrics of a run: a line per class, a line per query and a line for all.
 
-    `seconds` is the time that passed, from the first event to the last; `scheduler_s` is what the
-    scheduler itself used of it to hear and to decide, `loop_s` that and what it took to keep these
-    figures; `overhead_s` is what calls took of the workers' time however many tuples they had.
+    `seconds` is the time from the first event to the last. `scheduler_s` is the part of it that the
+    scheduler spent on events and decisions; `loop_s` also includes the time to keep these metrics.
+    `overhead_s` is the workers' time that calls took regardless of their number of tuples.
     """
 
     policy: str
@@ -26,22 +26,22 @@ class Report:
     classes: tuple[Line, ...]
     queries: tuple[Line, ...]
     pending_over_time: tuple[tuple[float, ...], ...] = ()
-    """Samples: seconds from the start, then the pending tuples of each class in order."""
+    """Samples: seconds from the start, then the pending tuples of each class, in order."""
     errors: tuple[str, ...] = ()
     storage_s: float = 0.0
-    """What the storage manager took; `scheduler_s` and `overhead_s` are the other two parts."""
+    """Time of the storage manager; `scheduler_s` and `overhead_s` are the other two overheads."""
     loop_s: float = 0.0
     decisions: int = 0
     box_calls: int = 0
     utilisation: float = nan
-    """Share of the workers' time that calls took."""
+    """Share of the workers' time that was spent in calls."""
     bytes_mean: float = nan
     bytes_max: float = nan
     memory_mean: float = nan
-    """Tuples in memory, one that several queues or windows hold counted once (BZ §4); the most."""
+    """Mean of the tuples in memory; one in several queues or windows counts once (BZ §4)."""
     memory_max: float = nan
     over_time: tuple[tuple[float, ...], ...] = ()
-    """Samples: seconds, pending tuples and bytes, then of the results since the last sample their
+    """Samples: seconds, pending tuples and bytes, then of the results since the last sample: their
     number, mean response, mean slowdown and mean utility."""
 
     @classmethod
@@ -53,7 +53,7 @@ class Report:
         errors: tuple[Exception, ...] = (),
         loop_s: float = 0.0,
     ) -> "Report":
-        """Gives the report of what the metrics have heard so far."""
+        """Return the report of the metrics so far."""
         return cls(
             policy=policy,
             seconds=metrics.seconds,
@@ -71,13 +71,13 @@ class Report:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Gives plain data for JSON; what is not known (NaN) is None."""
+        """Return plain data for JSON; NaN, which means unknown, becomes None."""
         plain: dict[str, Any] = _with_none(asdict(self))
         return plain
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Report":
-        """Gives the report that `to_dict` was called on."""
+        """Return the report that `to_dict` was called on."""
         lines = {
             "total": _line(data["total"]),
             "classes": tuple(map(_line, data["classes"])),

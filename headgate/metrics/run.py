@@ -16,7 +16,7 @@ from headgate.model.unit_table import UnitTable
 
 @dataclass(frozen=True)
 class Line:
-    """One query's or one class's line of a report."""
+    """The line of a report for one query, one class or all queries."""
 
     name: str
     tuples_in: int
@@ -28,10 +28,10 @@ class Line:
     busy_s: float
     output_per_s: float = nan
     staleness: float = nan
-    """Share of the time in which a tuple that will be output waits, a mean over queries."""
+    """Share of the time in which a tuple that will give a result waits, a mean over queries."""
     weighted_staleness: float = nan
     tardiness_s: float = nan
-    """How late the results of windows are, a mean over windows; and the latest."""
+    """How late the results of windows are, as a mean and, in `tardiness_max_s`, as a maximum."""
     tardiness_max_s: float = nan
     qos: float = nan
     """Mean utility of the results, by the queries' QoS graphs."""
@@ -39,7 +39,7 @@ class Line:
 
 
 class PendingOverTime:
-    """Pending tuples by class, at most some hundred samples however long the run.
+    """Pending tuples by class, in at most a few hundred samples however long the run.
 
     >>> samples = PendingOverTime(every_s=1.0, most=4)
     >>> for second in range(9):
@@ -53,7 +53,7 @@ class PendingOverTime:
         self.rows: list[tuple[float, ...]] = []
 
     def see(self, at_s: float, by_class: Ints) -> None:
-        """Takes a sample when one is due; when there are too many, every other goes."""
+        """Record a sample if one is due; if there are too many, drop every other one."""
         if at_s < self._next_s:
             return
         self.rows.append((at_s, *by_class.tolist()))
@@ -65,7 +65,7 @@ class PendingOverTime:
 
 @dataclass
 class Past:
-    """What queries of a class have left that are gone, and whose numbers others have now."""
+    """The metrics of a class's dropped queries whose numbers other queries have now."""
 
     responses: Tally = field(default_factory=Tally)
     slowdowns: Tally = field(default_factory=Tally)
@@ -76,7 +76,7 @@ class Past:
 
 
 class RunMetrics:
-    """Folds the events of a run; ask for `by_query`, `by_class` or `total` at any time.
+    """The metrics of a run, updated by each event; `by_query`, `by_class` and `total` read them.
 
     Response time is D − A of every output tuple (Sharaf definition 1), slowdown is response over
     the ideal time of its query (definition 2). Queue sizes are means over time.
@@ -105,11 +105,11 @@ class RunMetrics:
         self.grow(network, table)
 
     def grow(self, network: Network, table: UnitTable, again: Collection[int] = ()) -> None:
-        """Makes room for queries that have come; what waits for them already is in the table.
+        """Make room for new queries. The table has the tuples that already wait for them.
 
         Args:
-            again: units that have come, among them those that another query was before; what is
-                known of that stays with its class.
+            again: the new units. A unit whose number another query had before starts anew, and the
+                metrics of that query stay with its class.
         """
         new = len(table) - len(self._responses)
         for unit in (unit for unit in again if unit < len(self._responses)):
@@ -129,7 +129,7 @@ class RunMetrics:
         self._pending_area = np.concatenate([self._pending_area, np.zeros(new)])
 
     def _retire(self, unit: int) -> None:
-        """Leaves to its class what is known of a unit, which is another query from now on."""
+        """Move the metrics of a unit to its class: from now on the unit is another query."""
         past = self._past[int(self._table["query_class"][unit])]
         past.responses.merge(self._responses[unit])
         past.slowdowns.merge(self._slowdowns[unit])
@@ -146,7 +146,7 @@ class RunMetrics:
         return self._table
 
     def hear(self, event: Event) -> None:
-        """Takes in one event."""
+        """Update the metrics with one event."""
         passed_s = self._pass_time(event.at_s)
         match event:
             case TrainArrived():
@@ -157,7 +157,7 @@ class RunMetrics:
                 self._shed[event.unit] += event.tuples
                 self._pending[event.unit] -= event.tuples
             case UnitFailed():
-                if not any(each is event.error for each in self.errors):  # segments fail together
+                if not any(error is event.error for error in self.errors):  # segments fail together
                     self.errors.append(event.error)
         by_class = self._by_class()
         self.pending_over_time.see(self.seconds, by_class)
@@ -165,7 +165,7 @@ class RunMetrics:
 
     @property
     def seconds(self) -> float:
-        """From the first event to the last."""
+        """Seconds from the first event to the last."""
         return self._last_s - (self._began_s or 0.0)
 
     def by_query(self) -> list[Line]:
@@ -178,19 +178,19 @@ class RunMetrics:
     def by_class(self) -> list[Line]:
         return [
             self._line(
-                each.name,
+                query_class.name,
                 np.flatnonzero(self._table["query_class"] == number).tolist(),
                 int(self._class_max[number]),
                 self._past[number : number + 1],
             )
-            for number, each in enumerate(self._network.classes)
+            for number, query_class in enumerate(self._network.classes)
         ]
 
     def total(self) -> Line:
         return self._line("all", range(len(self._table)), self._total_max, self._past)
 
     def _arrive(self, event: TrainArrived, passed_s: float) -> None:
-        """Counts trains in; those told of together have waited since they came, one by one."""
+        """Count arrived trains. Each has waited since its own arrival, not since the event."""
         readers = self._table["stream"] == event.stream
         waited_s = np.clip(event.at_s - event.mean_arrived_at_s, 0.0, passed_s)
         self._pending_area[readers] += float(event.tuples @ waited_s)
@@ -235,26 +235,26 @@ class RunMetrics:
         return passed_s
 
     def _line(
-        self, name: str, units: Iterable[int], pending_max: int, past: Sequence[Past] = ()
+        self, name: str, units: Iterable[int], pending_max: int, pasts: Sequence[Past] = ()
     ) -> Line:
         chosen = list(units)
         response_s, slowdown = Tally(), Tally()
         for unit in chosen:
             response_s.merge(self._responses[unit])
             slowdown.merge(self._slowdowns[unit])
-        for each in past:
-            response_s.merge(each.responses)
-            slowdown.merge(each.slowdowns)
-        area = self._pending_area[chosen].sum() + sum(each.pending_area for each in past)
+        for past in pasts:
+            response_s.merge(past.responses)
+            slowdown.merge(past.slowdowns)
+        area = self._pending_area[chosen].sum() + sum(past.pending_area for past in pasts)
         return Line(
             name=name,
-            tuples_in=int(self._tuples_in[chosen].sum()) + sum(each.tuples_in for each in past),
+            tuples_in=int(self._tuples_in[chosen].sum()) + sum(past.tuples_in for past in pasts),
             response_s=response_s.summary(),
             slowdown=slowdown.summary(),
             pending=int(self._pending[chosen].sum()),
             pending_mean=float(area / (self.seconds or 1.0)),
             pending_max=pending_max,
-            busy_s=float(self._busy_s[chosen].sum()) + sum(each.busy_s for each in past),
-            shed=int(self._shed[chosen].sum()) + sum(each.shed for each in past),
+            busy_s=float(self._busy_s[chosen].sum()) + sum(past.busy_s for past in pasts),
+            shed=int(self._shed[chosen].sum()) + sum(past.shed for past in pasts),
             output_per_s=response_s.count / (self.seconds or nan),
         )

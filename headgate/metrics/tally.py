@@ -1,4 +1,4 @@
-"""Mean, maximum, ℓ2 norm and quantiles of many values in fixed space."""
+"""Mean, maximum, ℓ2 norm and quantiles of many values, in constant space."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ import numpy as np
 from headgate.model.arrays import Floats, Ints
 
 SMALLEST, STEP, BINS = 1e-7, 1.02, 2000
-"""Bins grow by 2 %, from 10⁻⁷ to 10¹⁰: a quantile is right to 1 %."""
+"""Bins grow by 2 %, from 10⁻⁷ to 10¹⁰, so a quantile is accurate to 1 %."""
 
 MOST_WAITING = 64
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a tally says; NaN where nothing was counted."""
+    """The statistics of a tally; NaN if no value was counted."""
 
     count: int
     mean: float
@@ -24,7 +24,7 @@ class Summary:
 
 
 class Tally:
-    """Counts values; what it holds does not grow with their number.
+    """A summary of values whose size does not grow with their number.
 
     >>> tally = Tally()
     >>> tally.add(np.array([3.0, 4.0]))
@@ -41,7 +41,7 @@ class Tally:
 
     @classmethod
     def of(cls, count: int, total: float, squares: float, maximum: float, bins: Ints) -> "Tally":
-        """Gives the tally of values that somebody else has counted, by the same bins."""
+        """Return a tally of values that other code has counted, with the same bins."""
         tally = cls()
         tally._count, tally._sum, tally._squares = count, total, squares
         tally._maximum, tally._bins = maximum, bins.astype(np.int64)
@@ -53,9 +53,9 @@ class Tally:
         return self._count
 
     def add(self, values: Floats) -> None:
-        """Counts values of 0 or more; what is no number is left out."""
+        """Count values of 0 or more; values that are not finite are ignored."""
         if len(values):
-            # Few at a time cost as much as many: they wait for others, or for somebody to ask.
+            # A few values cost as much as many, so they wait for more, or until a result is read.
             self._waiting.append(values)
             self._values_waiting += len(values)
             if len(self._waiting) >= MOST_WAITING or self._values_waiting >= 64 * MOST_WAITING:
@@ -77,7 +77,7 @@ class Tally:
         self._bins += np.bincount(np.minimum(bins.astype(np.int64), BINS - 1), minlength=BINS)
 
     def merge(self, other: "Tally") -> None:
-        """Takes in what another tally has counted."""
+        """Add the values that another tally has counted."""
         self._fold()
         self._count += other.count  # which folds
         self._sum += other._sum
@@ -86,7 +86,7 @@ class Tally:
         self._bins += other._bins
 
     def quantile(self, fraction: float) -> float:
-        """Gives the value that so large a fraction does not exceed."""
+        """Return the value that this fraction of the values does not exceed."""
         if not self.count:  # which folds
             return float("nan")
         rank = int(np.searchsorted(np.cumsum(self._bins), fraction * self.count))

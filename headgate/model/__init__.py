@@ -1,4 +1,4 @@
 """The nouns: streams, queries, network, unit table, plan, events.
 
-In: plain values. Out: frozen data that refuses what cannot be. Never: a clock, a file, a thread.
+In: plain values. Out: frozen data that refuses invalid values. Never: a clock, a file, a thread.
 """

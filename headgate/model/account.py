@@ -1,16 +1,17 @@
-"""What became of a stream's tuples for one query."""
+"""The account of a query: how many tuples of its stream it has consumed, shed and so on."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Account:
-    """What has become of a stream's tuples for one query, over all runs.
+    """Counts of a stream's tuples by what became of them for one query, over all runs.
 
-    `delivered` are consumed tuples with a result, `filtered` those without; `queued` wait in the
-    log; `shed` were dropped in overload, `missed` by retention while the query was away. Of a query
-    with windows, `delivered` are those that windows have taken in; `late` came too late for it.
-    `dead_lettered` are records that nobody could read, since the query's first tuple.
+    `delivered` tuples were consumed and gave a result, `filtered` ones were consumed and gave none.
+    `queued` tuples wait in the log. `shed` tuples were dropped in overload, `missed` ones by
+    retention while the query was away. For a query with windows, `delivered` counts the tuples that
+    entered its windows and `late` those that arrived too late for them. `dead_lettered` counts the
+    records since the query's first tuple that could not be parsed.
     """
 
     arrived: int

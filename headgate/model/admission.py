@@ -1,4 +1,4 @@
-"""What a query's text may cost and may do."""
+"""Admission: limits and permissions for the text of a query."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ from headgate.errors import ConfigRefused
 
 @dataclass(frozen=True, kw_only=True)
 class AdmissionRules:
-    """Limits on a text before it is a query, and what an administrator allows it to do.
+    """Limits that a text must meet to become a query, and what the administrator allows it to do.
 
     Args:
-        most_text_bytes: the length of a text, in UTF-8.
-        most_nesting: brackets, CASEs and comments inside each other.
-        most_plan_nodes: operators and expressions of its plan, subqueries included.
-        analysis_timeout_s: how long Spark may take to parse and analyze it.
+        most_text_bytes: maximum length of the text, in UTF-8.
+        most_nesting: maximum levels of nested brackets, CASEs and comments.
+        most_plan_nodes: maximum operators and expressions in the plan, subqueries included.
+        analysis_timeout_s: maximum time for Spark to parse and analyze the text.
         allows_paths: whether it may read files by their path, as in ``parquet.`/data/a` ``.
         allows_reflection: whether it may call Java methods: `reflect`, `java_method`.
 

@@ -1,8 +1,8 @@
-"""Derived streams in a network: who fills them, who reads them, and what that makes of a producer.
+"""Derived streams in a network: who fills and reads them, and how readers affect a producer.
 
-A producer is a path that writes to a stream (`Path.into`). It works for its readers, so it runs in
-the highest class among its own and theirs, and tuples are shed before it only if all of them allow
-it. A view has the lowest class and allows shedding, so its readers alone decide.
+A producer is a path that writes to a stream (`Path.into`). It works for its readers. So it runs in
+the highest class among its own and theirs, and its input is shed only if it and all readers allow
+that. A view has the lowest class and allows shedding, so its readers alone decide.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from headgate.model.stream import Stream
 
 
 def streams_of(path: Path, streams: Mapping[str, Stream]) -> tuple[str, ...]:
-    """Return the names of the streams that a path reads; of a timeline, those behind it."""
+    """Return the names of the streams that a path reads; for a timeline, those it consists of."""
     stream = streams.get(path.stream)
     return stream.of if stream is not None and stream.of else path.reads
 
@@ -32,24 +32,24 @@ def lifted(
     classes: Iterable[QueryClass],
     dropped: Collection[str] = (),
 ) -> tuple[Path, ...]:
-    """Return the paths, producers with the class and the right to shed that their readers give.
+    """Return the paths, with the class and `allows_shedding` of producers taken from their readers.
 
     Args:
-        dropped: names of queries that read nothing any more.
+        dropped: names of dropped queries, which no longer read anything.
     """
-    priorities = {each.name: each.priority for each in classes}
-    known = {stream.name: stream for stream in streams}
+    priorities = {query_class.name: query_class.priority for query_class in classes}
+    stream_by_name = {stream.name: stream for stream in streams}
     readers: dict[str, list[Path]] = {}
     for path in paths:
         if path.query.name not in dropped:
-            for stream in streams_of(path, known):
+            for stream in streams_of(path, stream_by_name):
                 readers.setdefault(stream, []).append(path)
 
     def lift(path: Path) -> Path:
         if path.into is None:
             return path
         queries = [path.query, *(lift(reader).query for reader in readers.get(path.into, ()))]
-        # An unknown class is refused where the network is checked.
+        # The network refuses an unknown class when it is checked.
         highest = max(queries, key=lambda query: priorities.get(query.query_class, 0.0))
         query = replace(
             path.query,

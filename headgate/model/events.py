@@ -1,4 +1,4 @@
-"""Everything that can happen, as frozen data: metrics fold over it, policies hear it."""
+"""Events: everything that can happen in a run, as frozen data for metrics and policies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from headgate.model.query import QueryStatistics
 
 @dataclass(frozen=True, slots=True)
 class TrainArrived:
-    """Consecutive trains of one stream are in its log; the arrays have one entry a train."""
+    """Consecutive trains of one stream are now in its log; the arrays have one entry per train."""
 
     at_s: float
     stream: int
@@ -20,14 +20,14 @@ class TrainArrived:
     head_arrived_at_s: Floats
     mean_arrived_at_s: Floats
     more_follow: bool = False
-    """Something else of the same instant comes next; no decision falls between."""
+    """Whether another event of the same instant follows; no decision is made in between."""
     tuple_bytes: float = 0.0
-    """What a tuple takes in memory, where it is known."""
+    """Bytes of memory per tuple; 0 where unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepStarted:
-    """A call was given to a worker."""
+    """A call was handed to a worker."""
 
     at_s: float
     call: BoxCall
@@ -35,13 +35,13 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class ConditionSample:
-    """A query's conditions, evaluated one by one over a few tuples; one entry a condition.
+    """A query's conditions, evaluated one by one over a few tuples; one entry per condition.
 
     Args:
-        tuples: how many a condition was evaluated over; one that may fail sees only those that
-            pass all conditions written before it.
-        passed: how many of them it holds for.
-        seconds: what the evaluation took, less what an empty condition takes.
+        tuples: the number of tuples a condition was evaluated over. A condition that may fail sees
+            only those that pass all conditions written before it.
+        passed: the number of these tuples for which the condition holds.
+        seconds: the time of the evaluation, less that of an empty condition.
     """
 
     unit: int
@@ -52,9 +52,9 @@ class ConditionSample:
 
 @dataclass(frozen=True, slots=True)
 class StepFinished:
-    """A call is done and its results are committed; tuples have one entry a unit.
+    """A call has ended and its results are committed; the tuple fields have one entry per unit.
 
-    `failed` are units of the call that have taken nothing: they stay where they stood.
+    `failed` are units of the call that have consumed nothing: their cursors have not moved.
     """
 
     at_s: float
@@ -63,20 +63,20 @@ class StepFinished:
     tuples_out: tuple[int, ...]
     responses_s: tuple[Floats, ...]
     more_follow: bool = False
-    """As of trains: another call ends at the same instant."""
+    """Whether another event of the same instant follows, as in `TrainArrived`."""
     failed: tuple[int, ...] = ()
     lane: str = ""
-    """How the engine ran it, where it has several ways."""
+    """How the engine ran the call, if it has several ways."""
     instants: tuple[int, ...] = ()
-    """What counts as output for S: of an aggregate the windows that have closed, whatever groups
-    these have (Sharaf §3.5). Empty where that is the tuples that came out."""
+    """By unit, the number of outputs that counts for S. For an aggregate it is the number of closed
+    windows, however many groups they have (Sharaf §3.5). Empty where S counts output tuples."""
     samples: tuple[ConditionSample, ...] = ()
-    """Of units whose conditions were measured after the call."""
+    """Samples of the units whose conditions were measured after the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitFailed:
-    """A unit could not finish its call and runs no more; the call's other units have finished."""
+    """A unit could not finish its call and has stopped; the call's other units have finished."""
 
     at_s: float
     unit: int
@@ -86,7 +86,7 @@ class UnitFailed:
 
 @dataclass(frozen=True, slots=True)
 class UnitDelayed:
-    """A unit could not finish its call and is tried again, not before `until_s`."""
+    """A unit could not finish its call, which is retried at `until_s` or later."""
 
     at_s: float
     unit: int
@@ -96,14 +96,14 @@ class UnitDelayed:
 
 @dataclass(frozen=True, slots=True)
 class ClockTicked:
-    """The instant that the scheduler asked to be woken at has come."""
+    """The instant has come at which the scheduler asked to be woken."""
 
     at_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Overloaded:
-    """A budget is used up: until then, tuples must go where queries allow it."""
+    """A budget is used up: until `until_s`, tuples are shed where queries allow it."""
 
     at_s: float
     until_s: float
@@ -111,7 +111,7 @@ class Overloaded:
 
 @dataclass(frozen=True, slots=True)
 class TuplesShed:
-    """A unit passes over trains first, ..., end − 1 without seeing them."""
+    """A unit skips the trains `first_train`, ..., `end_train` − 1 without processing them."""
 
     at_s: float
     unit: int
@@ -122,7 +122,7 @@ class TuplesShed:
 
 @dataclass(frozen=True, slots=True)
 class QueryStopped:
-    """Somebody has stopped a query; its unit runs no more."""
+    """A query was stopped on request; its unit no longer runs."""
 
     at_s: float
     unit: int
@@ -130,17 +130,17 @@ class QueryStopped:
 
 @dataclass(frozen=True, slots=True)
 class NetworkChanged:
-    """Streams or queries have come; those that were there keep their numbers.
+    """Streams or queries were added; existing ones keep their numbers.
 
-    A query that comes may have the number of one that was dropped.
+    A new query may get the number of a dropped one.
 
     Args:
-        cursors: by unit that is new, the train it begins with.
-        first_trains: by stream that is new, where its log begins.
-        known: figures of new queries, by name.
-        groups: a number for every unit, the same for those whose code the engine shares.
-        kept: by stream that new units read, its trains from where the first of them begins: others
-            may have passed them long ago.
+        cursors: by new unit, the train it begins with.
+        first_trains: by new stream, the first train of its log.
+        known: statistics of new queries, by name.
+        groups: a number per unit, equal for units whose code the engine shares.
+        kept: by stream that new units read, its trains from the first one that a new unit needs.
+            Other units may have passed these trains long ago.
     """
 
     at_s: float
@@ -154,7 +154,7 @@ class NetworkChanged:
 
 @dataclass(frozen=True, slots=True)
 class PolicyChanged:
-    """Another policy decides from now on."""
+    """A new policy decides from now on."""
 
     at_s: float
     policy: Any
@@ -162,9 +162,9 @@ class PolicyChanged:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the run was worth since the last such event, by the metric's name.
+    """The value of each metric since the last such event, by the metric's name.
 
-    Names are those of `metrics.names`: `mean_response_s`, `output_per_s`, `pending`, ...
+    Names are those of `performance.METRICS`: `mean_response_s`, `output_per_s`, `pending`, ...
     """
 
     at_s: float
@@ -189,7 +189,7 @@ Event = (
 
 
 def units_in(event: Event) -> tuple[int, ...]:
-    """Gives the units that an event is about."""
+    """Return the units that an event is about."""
     match event:
         case StepStarted() | StepFinished():
             return event.call.units

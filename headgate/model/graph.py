@@ -16,10 +16,11 @@ LONGEST_PATH = 64
 class Node:
     """A box: what it does, where its tuples come from and where they go.
 
-    `streams` and `boxes` hold for each side the numbers of those it reads; a join has two sides, a
-    union one for each input, all others one. `readers` are (box, side); `queries` those whose
-    results it gives out. Boxes of the same `luck` let the same tuples pass. `queue` is the stream
-    in which its tuples wait where another path fills it, −1 elsewhere.
+    `streams` and `boxes` hold, for each side, the numbers of the streams and boxes that it reads.
+    A join has two sides, a union one per input, any other box one. `readers` are (box, side).
+    `queries` are the queries whose results it puts out. `luck` selects the random numbers that
+    decide which tuples pass: boxes of the same `luck` pass the same tuples. `queue` is the derived
+    stream in which its tuples wait if another path fills it, else −1.
     """
 
     number: int
@@ -45,8 +46,8 @@ class Node:
 class Way:
     """One way from a box to the output of a query, beginning with the box itself.
 
-    S is `selectivity`, C̄ is `cost_s`, the plain sum of costs along it is `remaining_s`; `ideal_s`
-    is T of the query (Sharaf §3.1, §3.4.2).
+    `selectivity` is S, `cost_s` is C̄, `remaining_s` the plain sum of the costs along the way, and
+    `ideal_s` T of the query (Sharaf §3.1, §3.4.2).
     """
 
     query: int
@@ -57,11 +58,12 @@ class Way:
 
 
 class Graph:
-    """The boxes of a network in their order: named ones first, then those of each path.
+    """The boxes of a network in order: named boxes first, then those of each path.
 
     Args:
-        rates_per_s: tuples a second by stream number, from which the tuples in a join's window and
-            the closings of an aggregate per tuple follow. Streams without one count as 1 a second.
+        rates_per_s: tuples per second by stream number. They determine how many tuples a join's
+            window holds and how many windows an aggregate closes per tuple. A stream without a rate
+            counts as 1 per second.
     """
 
     def __init__(self, network: Network, rates_per_s: Mapping[int, float] | None = None) -> None:
@@ -82,13 +84,13 @@ class Graph:
         self._mean_cost: dict[tuple[int, int], float] = {}
 
     def input_per_s(self, box: int, side: int = 0) -> float:
-        """Gives the tuples a second that reach a side of a box."""
+        """Return the tuples per second that reach a side of a box."""
         node = self.nodes[box]
         streams = sum(self._rates_per_s.get(stream, 1.0) for stream in node.streams[side])
-        return streams + sum(self.output_per_s(each) for each in node.boxes[side])
+        return streams + sum(self.output_per_s(source) for source in node.boxes[side])
 
     def output_per_s(self, box: int) -> float:
-        """Gives the tuples a second that a box gives out."""
+        """Return the tuples per second that a box puts out."""
         if box not in self._output_per_s:
             sides = range(self.nodes[box].sides)
             self._output_per_s[box] = sum(
@@ -97,24 +99,26 @@ class Graph:
         return self._output_per_s[box]
 
     def selectivity(self, box: int, side: int = 0) -> float:
-        """Gives the tuples out per tuple in at a side.
+        """Return the tuples out per tuple in at a side.
 
-        A tuple meets S_R V / τ_R tuples in the other window of a join (Sharaf §3.4.2); an aggregate
+        A tuple meets S_R V / τ_R tuples in the other window of a join (Sharaf §3.4.2). An aggregate
         closes a window every slide.
         """
         operator = self.nodes[box].operator
         if operator.kind == "aggregate":
             return 1.0 / max(self.input_per_s(box) * (operator.slide_s or nan), 1.0)
-        own = nan if operator.selectivity is None else operator.selectivity
+        selectivity = nan if operator.selectivity is None else operator.selectivity
         if operator.kind == "join":
-            return own * self.input_per_s(box, 1 - side) * (operator.window_s or nan)
-        return own
+            return selectivity * self.input_per_s(box, 1 - side) * (operator.window_s or nan)
+        return selectivity
 
     def ideal_s(self, box: int) -> float:
-        """Gives T of what a box gives out: C_L + C_R + 2 C_J at a join (Sharaf definition 8)."""
+        """Return T of a box's outputs: C_L + C_R + 2 C_J at a join (Sharaf definition 8)."""
         if box not in self._ideal:
             node = self.nodes[box]
-            below = [max([self.ideal_s(each) for each in side], default=0.0) for side in node.boxes]
+            below = [
+                max([self.ideal_s(source) for source in side], default=0.0) for side in node.boxes
+            ]
             if node.operator.kind == "join":
                 self._ideal[box] = sum(below) + 2 * node.cost_s
             else:
@@ -122,7 +126,7 @@ class Graph:
         return self._ideal[box]
 
     def mean_cost_s(self, box: int, side: int = 0) -> float:
-        """Gives C̄ of all that follows from one tuple at a side, shared boxes counted once."""
+        """Return C̄ of everything that one tuple at a side causes; shared boxes count once."""
         if (box, side) not in self._mean_cost:
             readers = [reader for reader in self.nodes[box].readers if self.ways(*reader)]
             after = sum(self.mean_cost_s(*reader) for reader in readers)
@@ -133,25 +137,25 @@ class Graph:
         return self._mean_cost[box, side]
 
     def ways(self, box: int, side: int = 0) -> tuple[Way, ...]:
-        """Gives every way from a side of a box to an output."""
+        """Return every way from a side of a box to an output."""
         if (box, side) not in self._ways:
-            node, own = self.nodes[box], self.selectivity(box, side)
-            found = [
-                Way(query, own, node.cost_s, node.cost_s, self.ideal_s(box))
+            node, selectivity = self.nodes[box], self.selectivity(box, side)
+            ways = [
+                Way(query, selectivity, node.cost_s, node.cost_s, self.ideal_s(box))
                 for query in node.queries
             ]
             for reader in node.readers:
                 for way in self.ways(*reader):
-                    found.append(
+                    ways.append(
                         Way(
                             way.query,
-                            own * way.selectivity,
-                            node.cost_s + own * way.cost_s,
+                            selectivity * way.selectivity,
+                            node.cost_s + selectivity * way.cost_s,
                             node.cost_s + way.remaining_s,
                             way.ideal_s,
                         )
                     )
-            self._ways[box, side] = tuple(found)
+            self._ways[box, side] = tuple(ways)
         return self._ways[box, side]
 
     def _add_boxes(self) -> None:
@@ -173,11 +177,12 @@ class Graph:
             )
 
     def _add_paths(self) -> None:
-        """Add the boxes of paths; a reader of a derived stream follows the box that fills it.
+        """Add the boxes of paths. A reader of a derived stream follows the box that fills it.
 
-        A producer that nobody reads gives its results to itself, so that it is a unit, too.
+        A producer without readers counts as the output of its own query, so that it is a unit, too.
         """
-        network, known = self.network, {stream.name: stream for stream in self.network.streams}
+        network = self.network
+        stream_by_name = {stream.name: stream for stream in network.streams}
         ends: dict[str, int] = {}
         readers: list[tuple[Node, tuple[str, ...]]] = []
         for query, path in enumerate(network.paths):
@@ -196,7 +201,7 @@ class Graph:
             if path.query.name in network.dropped:
                 self.nodes[-1].queries.append(query)
                 continue
-            readers.append((self.nodes[-len(path.operators)], streams_of(path, known)))
+            readers.append((self.nodes[-len(path.operators)], streams_of(path, stream_by_name)))
             if path.into is None:
                 self.nodes[-1].queries.append(query)
             else:
@@ -213,6 +218,9 @@ class Graph:
                 self.nodes[box].queries.append(query)
 
 
-def _luck(operator: Operator, own: int) -> int:
-    """Gives what decides, with the tuple and the seed, whether an operator lets it pass."""
-    return own if operator.attribute is None else -1 - operator.attribute
+def _luck(operator: Operator, number: int) -> int:
+    """Return the number that, with the tuple and the seed, decides whether an operator passes it.
+
+    It is `number`, unless operators share an attribute and so have to pass the same tuples.
+    """
+    return number if operator.attribute is None else -1 - operator.attribute

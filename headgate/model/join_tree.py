@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Bound:
-    """A condition on two relations: `later`'s time is at most so far behind `earlier`'s.
+    """A condition on two relations: time of `later` ≤ time of `earlier` + `most`.
 
     Args:
-        most: in microseconds; negative where it has to be before it.
+        most: in microseconds; negative where `later` has to come before `earlier`.
     """
 
     earlier: int
@@ -23,10 +23,10 @@ class JoinTree:
 
     Args:
         kind: the name of the join in Spark; empty for a relation.
-        number: of a relation.
-        bounds: what the join's own condition asks of times.
-        filters: what conditions above it ask of them.
-        line: where the join stands in the text, if known.
+        number: the number of the relation.
+        bounds: bounds on times in the join's own condition.
+        filters: bounds on times in conditions above the join.
+        line: the line of the join in the text, if known.
     """
 
     kind: str = ""

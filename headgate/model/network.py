@@ -12,7 +12,7 @@ from headgate.model.stream import Stream
 from headgate.model.window import Stateful
 
 FIRST, REST = "__first", "__rest"
-"""What is put behind a query's name to name its first segment, and the queue behind it."""
+"""Suffixes of a query's name: of its first segment, and of the queue behind that segment."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Condition:
     """One of the conditions that a query joins by AND.
 
     Args:
-        never_fails: whether it has a value, be it NULL, for every row.
+        never_fails: whether it has a value, possibly NULL, for every row.
         calls: whether it calls a function.
     """
 
@@ -31,11 +31,11 @@ class Condition:
 
 @dataclass(frozen=True, kw_only=True)
 class Box:
-    """An operator with a name that others may read from: shared parts, joins, unions, forks.
+    """A named operator that others may read from: shared parts, joins, unions, forks.
 
     Args:
-        inputs: names of streams and of other boxes. A join has two, the left and the right one; a
-            union has any number; what all others read from several inputs is one queue.
+        inputs: names of streams and of other boxes. A join has two, the left and the right one. A
+            union has any number. Any other box reads all its inputs through one queue.
     """
 
     name: str
@@ -45,21 +45,22 @@ class Box:
 
 @dataclass(frozen=True, kw_only=True)
 class Path:
-    """A query taken apart: the operators a tuple passes, and the names of what comes out.
+    """A query split into operators: what its tuples pass through, and its output columns.
 
     Args:
-        stream, operators: a query that is a line of operators of its own.
-        output: else, the name of the box whose tuples are the query's results.
-        conditions: those that are joined by AND.
-        calls: whether what it puts out calls a function.
-        into: the derived stream that it fills; None where its results leave.
-        first_of: of the first segment of a query that is cut, the name of the query. The stream it
-            fills is hidden, and the path over that stream is the rest.
-        key: the same number for queries that give the same rows; names of columns may differ.
-        plan: what the engine computes it from; opaque to everybody else.
-        schema: the names and types of what comes out, as Spark's JSON.
-        stateful: how it is computed where it needs more than one tuple at a time; its stream is a
-            timeline then.
+        stream, operators: for a query with a line of operators of its own.
+        output: for any other query, the name of the box whose tuples are its results.
+        columns: the names of the output columns.
+        conditions: the conditions that are joined by AND.
+        calls: whether an output column calls a function.
+        into: the derived stream that it fills; None where its results go to a sink.
+        first_of: for the first segment of a query that is cut, the name of the query. The stream
+            that the segment fills is hidden, and the path over that stream is the rest.
+        key: the same number for queries that produce the same rows; column names may differ.
+        plan: the plan that the engine computes it from; opaque to all other code.
+        schema: the names and types of the output columns, as Spark's JSON.
+        stateful: how it is computed if it needs more than one tuple at a time; its stream is then a
+            timeline.
     """
 
     query: Query
@@ -78,22 +79,22 @@ class Path:
 
     @property
     def is_rest(self) -> bool:
-        """Whether it is the rest of a query that is cut."""
+        """Whether this is the rest of a query that is cut."""
         return self.stream == self.query.name + REST
 
     @property
     def known_as(self) -> str:
-        """The name of its statistics: what the rest of a query costs is not what the whole does."""
+        """The name of its statistics; the rest of a cut query has statistics of its own."""
         return self.query.name + (REST if self.is_rest else "")
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The streams whose tuples it reads, each once; of a timeline, those behind it."""
+        """The streams whose tuples it reads, each once; for a timeline, those it consists of."""
         return (self.stream,) if self.stateful is None else self.stateful.streams
 
     @property
     def predicate(self) -> str | None:
-        """The SQL that decides whether a tuple passes; None when all do."""
+        """The SQL that decides whether a tuple passes; None if all tuples pass."""
         selects = [op.expressions[0] for op in self.operators if op.kind == "select"]
         return selects[0] if selects else None
 
@@ -104,7 +105,7 @@ class Path:
 
     @property
     def runs_whole(self) -> bool:
-        """Whether the query could not be taken apart and runs as Spark accepts it."""
+        """Whether the query could not be split into operators and runs as one."""
         return any(op.kind == "whole" for op in self.operators)
 
 
@@ -113,7 +114,7 @@ class Network:
     """Streams, classes, queries (as paths) and shared boxes, numbered by position.
 
     Args:
-        dropped: names of queries that were dropped and keep their number until another gets it.
+        dropped: names of dropped queries, which keep their number until another query gets it.
     """
 
     streams: tuple[Stream, ...]
@@ -124,16 +125,16 @@ class Network:
 
     def __post_init__(self) -> None:
         _refuse_twins("stream", (stream.name for stream in self.streams))
-        _refuse_twins("class", (each.name for each in self.classes))
+        _refuse_twins("class", (query_class.name for query_class in self.classes))
         _refuse_twins("query", (path.query.name for path in self.paths))
         _refuse_twins("box", (box.name for box in self.boxes))
         _refuse_twins("input", [*self._stream_numbers, *self._box_numbers])
-        for each in self.classes:
-            if not 0 < each.priority < inf:
+        for query_class in self.classes:
+            if not 0 < query_class.priority < inf:
                 raise ConfigRefused(
                     path="classes",
-                    key=each.name,
-                    value=each.priority,
+                    key=query_class.name,
+                    value=query_class.priority,
                     expected="above 0 and finite",
                 )
         for box in self.boxes:
@@ -156,18 +157,18 @@ class Network:
 
     @cached_property
     def importance(self) -> dict[str, float]:
-        """The greatest priority of a class that reads a stream, by its name."""
-        priorities = {each.name: each.priority for each in self.classes}
-        found: dict[str, float] = {}
+        """By name of a stream, the highest priority among the classes of its readers."""
+        priorities = {query_class.name: query_class.priority for query_class in self.classes}
+        importance: dict[str, float] = {}
         for path in self.paths:
             for name in path.reads:
-                own = priorities[path.query.query_class]
-                found[name] = max(found.get(name, 0.0), own)
-        return found
+                priority = priorities[path.query.query_class]
+                importance[name] = max(importance.get(name, 0.0), priority)
+        return importance
 
     @cached_property
     def _class_numbers(self) -> dict[str, int]:
-        return {each.name: number for number, each in enumerate(self.classes)}
+        return {query_class.name: number for number, query_class in enumerate(self.classes)}
 
     @cached_property
     def _stream_numbers(self) -> dict[str, int]:
@@ -185,8 +186,8 @@ class Network:
         where, count = f"box '{box.name}'", len(box.inputs)
         for name in box.inputs:
             if name not in self._stream_numbers and name not in self._box_numbers:
-                known = [*self._stream_numbers, *self._box_numbers]
-                raise UnknownName(kind="input", name=name, known=known, where=where)
+                names = [*self._stream_numbers, *self._box_numbers]
+                raise UnknownName(kind="input", name=name, known=names, where=where)
         two = box.operator.kind == "join"
         if (count != 2) if two else (count < 1):
             expected = "the left and the right input" if two else "one input or more"
@@ -223,7 +224,7 @@ class Network:
 
 
 def _cycle(inputs: dict[str, tuple[str, ...]], left: set[str]) -> list[str]:
-    """Gives the boxes of one cycle, in the direction tuples would run."""
+    """Return the boxes of one cycle, in the direction in which tuples would run."""
     walk = [min(left)]
     while walk[-1] not in walk[:-1]:
         walk.append(next(name for name in inputs[walk[-1]] if name in left))

@@ -1,4 +1,4 @@
-"""An operator: one box of the network, with its cost and selectivity where they are known."""
+"""An operator: one box of the network, with its cost and selectivity if they are known."""
 
 from dataclasses import dataclass
 from math import inf
@@ -10,7 +10,7 @@ Kind = Literal["select", "project", "map", "union", "join", "aggregate", "whole"
 """`whole` is a query that runs as Spark accepts it, as one operator."""
 
 MAY_MULTIPLY = ("map", "join")
-"""Kinds that may give out more than one tuple for each that comes in."""
+"""Kinds that may put out more than one tuple per tuple in."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,14 +20,14 @@ class Operator:
     Args:
         expressions: SQL of the predicate (`select`), of the output columns (`project`) or of the
             query itself (`whole`); empty where only cost and selectivity matter.
-        cost_s: c, seconds a tuple. Zero or less is refused: a free box cannot be ranked.
-        selectivity: s, tuples out per tuple in; of a join, the chance that two tuples match. An
-            aggregate gives out one tuple a slide, whatever comes in, so it has none.
-        window_s: V of a join: tuples match that are at most so far apart (Sharaf §2.2.1).
+        cost_s: c, seconds per tuple. Zero or less is refused: a free box cannot be ranked.
+        selectivity: s, tuples out per tuple in; for a join, the probability that two tuples match.
+            An aggregate has none: it puts out one tuple per slide, whatever comes in.
+        window_s: V of a join: the maximum distance in time of tuples that match (Sharaf §2.2.1).
         range_s, slide_s: the window of an aggregate, and how often it closes (Sharaf §2.2.2).
-        attribute: operators that test the same attribute of a tuple have the same luck with it, as
-            the select operators of Sharaf's testbed do (§3.7); None has luck of its own.
-        bytes_out: size of a tuple that it gives out.
+        attribute: operators that test the same attribute pass the same tuples, as the select
+            operators of Sharaf's testbed do (§3.7); None is independent of all others.
+        bytes_out: size of an output tuple.
 
     >>> Operator(kind="select", cost_s=0.002, selectivity=0.33).selectivity
     0.33

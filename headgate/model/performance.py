@@ -1,4 +1,4 @@
-"""The performance specification: which metrics count, which way, and how much (AMoS §3.2)."""
+"""The performance specification: which metrics count, which way and how much (AMoS §3.2)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ METRICS = (
     "staleness",
     "tardiness_s",
 )
-"""What can be asked for. `pending` is the mean total queue size in tuples, `norm_` the ℓ2 norm."""
+"""Metrics to choose from. `pending` is the mean total queue size in tuples, `norm_` an ℓ2 norm."""
 
 Quantifier = Literal["minimize", "maximize"]
 
@@ -33,7 +33,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One row of a specification: a metric, the quantifier, and the weight as a part of 1."""
+    """One row of a specification: a metric, its quantifier, and its weight as a part of 1."""
 
     metric: str
     quantifier: Quantifier
@@ -52,11 +52,11 @@ class Requirement:
 class PerformanceSpecification:
     """Rows whose weights sum to 1. Weights are relative on purpose: AMoS §3.2 asks for no target.
 
-    It never changes; a run is given another one instead.
+    A specification is immutable; to change a run's specification, replace it.
 
     Raises:
-        UnknownName: a row's metric is none of `METRICS`.
-        ConfigRefused: a row, or the sum of the weights, cannot be.
+        UnknownName: a row's metric is not in `METRICS`.
+        ConfigRefused: a row, or the sum of the weights, is not valid.
     """
 
     requirements: tuple[Requirement, ...]
@@ -79,18 +79,18 @@ class PerformanceSpecification:
         if not self.requirements:
             _refuse("rows", None, f"at least one {ROW[: ROW.index(',')]}")
         if abs(total - 1) > TOLERANCE:
-            _refuse("sum of weights", round(total, 12), f"1: {self._mended(total)}")
+            _refuse("sum of weights", round(total, 12), f"1: {self._correction(total)}")
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
 
-    def _mended(self, total: float) -> str:
-        """Says how the weights would sum to 1: one row changed where that can be, else all."""
+    def _correction(self, total: float) -> str:
+        """Describe how to make the weights sum to 1: change one row if that works, else all."""
         number, last = len(self.requirements), self.requirements[-1]
         weight = round(last.weight + 1 - total, 12)
         if 0 < weight <= 1:
             return f"give {_row(number, last.metric)} {weight:g} instead of {last.weight:g}"
-        rows = ", ".join(_row(at, row.metric) for at, row in enumerate(self.requirements, start=1))
+        rows = ", ".join(_row(n, row.metric) for n, row in enumerate(self.requirements, start=1))
         return f"divide the weight of each row by it ({rows})" if total else f"give {rows} weights"
 
 
@@ -98,7 +98,7 @@ Rows = str | Iterable[Mapping[str, Any] | Requirement] | PerformanceSpecificatio
 
 
 def specification_of(rows: Rows) -> PerformanceSpecification:
-    """Gives the specification that a compact text, or a list of rows, stands for.
+    """Return the specification written as a compact text, or as a list of rows.
 
     >>> str(specification_of("mean_response_s:minimize:0.6, output_per_s:maximize:0.4"))
     'mean_response_s:minimize:0.6,output_per_s:maximize:0.4'
@@ -113,12 +113,14 @@ def specification_of(rows: Rows) -> PerformanceSpecification:
         return rows
     if isinstance(rows, str):
         texts = [text for text in rows.split(",") if text.strip()]
-        found = [_from_text(number, text.strip()) for number, text in enumerate(texts, start=1)]
+        requirements = [
+            _from_text(number, text.strip()) for number, text in enumerate(texts, start=1)
+        ]
     elif isinstance(rows, Iterable) and not isinstance(rows, Mapping):
-        found = [_from_row(number, row) for number, row in enumerate(rows, start=1)]
+        requirements = [_from_row(number, row) for number, row in enumerate(rows, start=1)]
     else:
         _refuse("rows", rows, f"a list of rows, or a text of {ROW}")
-    return PerformanceSpecification(tuple(found))
+    return PerformanceSpecification(tuple(requirements))
 
 
 def _from_text(number: int, text: str) -> Requirement:

@@ -1,4 +1,4 @@
-"""Plan and step: what a policy returns. Box call: what the engine is asked to do."""
+"""Plan and step: what a policy returns. Box call: what the engine runs."""
 
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -9,17 +9,17 @@ Lane = Literal["driver", "job"]
 LANES: tuple[Lane, ...] = ("driver", "job")
 
 Share = Literal["class", "all", "none"]
-"""Between which queries equal parts run once: those of one class, all, or none."""
+"""Which queries share equal parts, so that these run once: those of one class, all, or none."""
 
 ALL = 2**62
 """As many tuples as are pending."""
 
 
 class Step(NamedTuple):
-    """One unit and how many of its pending tuples it should take, at the most.
+    """One unit and the maximum number of its pending tuples to process.
 
-    `continues` says that it belongs to the superbox of the step before: nothing new was decided for
-    it, and its tuples are in memory already (Aurora §4.1).
+    `continues` is True if the step belongs to the superbox of the step before: it needs no decision
+    of its own, and its tuples are already in memory (Aurora §4.1).
     """
 
     unit: int
@@ -31,13 +31,13 @@ class Step(NamedTuple):
 class BoxCall:
     """Units that run as one call over the same trains, and pay the overhead of a call once.
 
-    Trains are counted from the first that the scheduler heard of; `first_train` is included,
+    Trains are numbered from the first one that the scheduler has seen; `first_train` is included,
     `end_train` is not.
 
     Args:
-        lane: the lane that is expected to be quicker. The engine runs a job where a plan of the
-            call cannot run in the driver.
-        orders: by unit, the order that its conditions run in, where that is not the written one.
+        lane: the lane that is expected to be faster. The engine runs a job if a plan of the call
+            cannot run in the driver.
+        orders: by unit, the order in which its conditions run, if it is not the written one.
     """
 
     number: int

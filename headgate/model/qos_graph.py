@@ -1,4 +1,4 @@
-"""QoS graphs: what a result is worth by how late it is (Aurora §2, §6)."""
+"""QoS graphs: the utility of a result by its latency (Aurora §2, §6)."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,10 +14,10 @@ from headgate.model.arrays import Floats
 class QoSGraph:
     """A piecewise linear graph from latency in seconds to utility; it never rises.
 
-    Given as (latency, utility) points in ascending latency. Utilities are divided by the largest,
-    so that graphs of different queries compare (Aurora §2.1). Before the first point the utility is
-    that of the first, behind the last that of the last. Points where the slope changes are the
-    critical points.
+    The points are (latency, utility), in ascending latency. Utilities are divided by the largest
+    one, so that graphs of different queries are comparable (Aurora §2.1). Before the first point
+    the utility is that of the first, after the last that of the last. Points where the slope
+    changes are the critical points.
 
     >>> tight = QoSGraph(((0.0, 1.0), (0.001, 1.0), (1.0, 0.0)))
     >>> round(tight.utility(0.5005), 3), tight.utility(2.0)
@@ -41,7 +41,7 @@ class QoSGraph:
         object.__setattr__(self, "points", scaled)
 
     def utility(self, latency_s: float) -> float:
-        """Gives what a result of that latency is worth, from 1 down to 0."""
+        """Return the utility of a result of that latency, from 1 down to 0."""
         return float(np.interp(latency_s, self.latencies_s, self.utilities))
 
     @property
@@ -54,15 +54,15 @@ class QoSGraph:
 
     @property
     def gradients(self) -> Floats:
-        """What is lost a second, −dQoS/dlatency: before the first point, between points, behind."""
+        """Utility lost per second, −dQoS/dlatency, by piece; 0 before and after the points."""
         return np.array([0.0, *(-np.diff(self.utilities) / np.diff(self.latencies_s)), 0.0])
 
     def gradient(self, latency_s: float) -> float:
-        """Gives what a second more costs; at a point, that of the piece that begins there."""
+        """Return the utility lost per second; at a point, that of the piece that begins there."""
         return float(self.gradients[np.searchsorted(self.latencies_s, latency_s, side="right")])
 
     def slack_s(self, latency_s: float) -> float:
-        """Gives the time to the next critical point that is not yet passed; ∞ behind the last."""
+        """Return the time to the next critical point; ∞ after the last."""
         bends = self.critical_s
         ahead = bends[bends > latency_s]
         return float(ahead[0] - latency_s) if len(ahead) else inf

@@ -17,14 +17,14 @@ SinkFormat = Literal[
 ]
 FORMATS: tuple[str, ...] = get_args(SinkFormat)
 FILES = ("parquet", "json", "csv")
-"""Formats that are directories of files. `stream` is the log of a stream that others read; the
-rest deliver each result to somebody."""
+"""Formats that are directories of files. `stream` is the log of a stream that other queries read;
+the remaining formats deliver each result to a receiver."""
 
 NEEDED = {
     "jdbc": {"url": "jdbc:postgresql://host/base", "table": "fires", "key": "location, ts"},
     "kafka": {"kafka.bootstrap.servers": "host:9092", "topic": "fires"},
 }
-"""Options that a format cannot do without, each with an example."""
+"""Options that a format requires, each with an example."""
 
 ALLOWED: dict[str, tuple[str, ...]] = {
     "parquet": ("compression",),
@@ -33,24 +33,24 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "callback": (),
     "stream": ("stream", "event_time", "lateness_s"),
 }
-"""Options of formats that pass none on: a misspelt one would do nothing."""
+"""Options of formats that pass none on. Others are refused: a misspelled one would do nothing."""
 
 COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
 
 ROW_KEY = "headgate_key"
-"""The column, in a table of a database, of a row's deduplication key."""
+"""The column of a database table that holds a row's deduplication key."""
 
 Deliver = Callable[[Any, str], object]
-"""Takes a result, a pyarrow table, and the key to recognise it by when it comes once more."""
+"""A function of a result, a pyarrow table, and of the key that identifies it if it comes again."""
 
 
 Apply = Callable[[Any], Any]
-"""Makes a DataFrame of Spark of another."""
+"""A function from one Spark DataFrame to another."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueryClass:
-    """An importance that queries share (CQC §3); priority 6 gets twice the time of 3."""
+    """A class of queries of the same importance (CQC §3); priority 6 gets twice the time of 3."""
 
     name: str
     priority: float
@@ -58,13 +58,14 @@ class QueryClass:
 
 @dataclass(frozen=True, kw_only=True)
 class Sink:
-    """Where results go: files, one for each range of trains that had results, a stream that other
-    queries read, or a delivery.
+    """Where results go: files, a stream that other queries read, or a delivery.
+
+    There is one file for each range of trains that had results.
 
     Args:
         path: the directory, for formats of files.
-        options: what the format takes, as text. Of `stream`: `stream`, its name (that of the query
-            if left out), `event_time` and `lateness_s`.
+        options: the options of the format, as text. Those of `stream` are `stream`, the name of the
+            stream (by default that of the query), `event_time` and `lateness_s`.
     """
 
     format: SinkFormat = "parquet"
@@ -73,17 +74,17 @@ class Sink:
 
     @property
     def has_files(self) -> bool:
-        """Tells whether results are files of a directory."""
+        """Whether results are files in a directory."""
         return self.format in FILES
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The columns that a row of a database is known by."""
+        """The columns that identify a row of a database table."""
         names = self.options.get("key", "").split(",")
         return tuple(name.strip() for name in names if name.strip())
 
     def mistake(self) -> tuple[str, str | None, str] | None:
-        """Gives what is wrong: the key, its value, and what it must be; None if nothing is."""
+        """Return the first wrong key, its value and what is expected; None if all is right."""
         if self.format not in FORMATS:
             nearest = get_close_matches(self.format, FORMATS, n=1, cutoff=0.5)
             hint = f"; did you mean '{nearest[0]}'?" if nearest else ""
@@ -97,8 +98,8 @@ class Sink:
         allowed = ALLOWED.get(self.format, tuple(self.options))
         for key, value in self.options.items():
             if key not in allowed:
-                known = f"only {', '.join(allowed)}" if allowed else "none"
-                return f"options.{key}", value, f"left out: format '{self.format}' takes {known}"
+                options = f"only {', '.join(allowed)}" if allowed else "none"
+                return f"options.{key}", value, f"left out: format '{self.format}' takes {options}"
         compression = self.options.get("compression", "zstd")
         if self.format == "parquet" and compression not in COMPRESSIONS:
             return "options.compression", compression, f"one of {', '.join(COMPRESSIONS)}"
@@ -120,11 +121,11 @@ class Sink:
 
 @dataclass(frozen=True, kw_only=True)
 class QueryStatistics:
-    """What is known of a query: c̄ and o in seconds, S as tuples out per tuple in (of a join it may
-    be above 1).
+    """Measured figures of a query: c̄, S and o.
 
-    `alone_s` is what a tuple cost when the query ran alone, 0 where that is not known: in company
-    it pays only its share of what several need. c̄ and o are those of the `lane` that it took last.
+    `cost_s` is c̄ and `overhead_s` is o, both of the `lane` that the query used last. `selectivity`
+    is S, tuples out per tuple in; for a join it may be above 1. `alone_s` is the cost per tuple of
+    the query running alone, 0 if unknown: in a shared call a query pays only its share.
     """
 
     cost_s: float
@@ -150,11 +151,10 @@ class Query:
     """A continuous query.
 
     Args:
-        cut: whether its cheap conditions run as a segment of their own, before what calls
-            functions; tuples that pass them wait in a queue between the two. None leaves it to the
-            policy.
-        apply: a function that makes the results, a DataFrame, of what the text gives: of each tuple
-            by itself or, behind a window, of the tuples of one window.
+        cut: whether its cheap conditions run as a segment of their own, before the function calls;
+            tuples that pass them wait in a queue between the two. None lets the policy decide.
+        apply: a function from the DataFrame that the text defines to the results. It works on each
+            tuple by itself or, over a window, on the tuples of one window.
 
     >>> Query(name="fire", sql="SELECT * FROM sensors WHERE heat > 60", query_class="H").weight
     1.0
@@ -174,7 +174,7 @@ class Query:
 
     @property
     def into(self) -> str | None:
-        """The name of the stream that it writes to; None where its results leave."""
+        """The name of the stream that it writes to; None if its results go elsewhere."""
         return self.sink.options.get("stream", self.name) if self.sink.format == "stream" else None
 
     def __post_init__(self) -> None:
@@ -197,12 +197,12 @@ class Query:
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """A query whose results are a stream of its name: what several queries need, computed once.
+    """A query whose results form a stream of the same name, computed once for all its readers.
 
     Args:
-        event_time: the column with the time a tuple speaks of, for windows over the view.
-        lateness_s: how far below the view's watermark the time of a tuple may be.
-        statistics, apply: as of a query.
+        event_time: the column with the event time of a tuple, for windows over the view.
+        lateness_s: how far behind the view's watermark the event time of a tuple may lie.
+        statistics, apply: as in `Query`.
 
     >>> View(name="parsed", sql="SELECT 1 AS a FROM raw", event_time="ts").query("low").into
     'parsed'
@@ -219,7 +219,7 @@ class View:
         """Return the query that fills the view.
 
         Args:
-            query_class: the lowest; its readers lift it.
+            query_class: the lowest class; readers raise it to their own.
         """
         options = {"lateness_s": str(self.lateness_s)}
         if self.event_time is not None:

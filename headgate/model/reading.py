@@ -1,11 +1,11 @@
-"""Spark's reading of a query: its analyzed plan as a small tree of ours."""
+"""Spark's reading of a query: a summary of its analyzed plan, independent of Spark."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
 class NotPossible(Exception):
-    """A plan cannot be computed as wanted: which operator prevents it, and its line if known."""
+    """A plan that cannot be computed as required: the operator that prevents it, and its line."""
 
     def __init__(self, operator: str, line: int | None = None) -> None:
         super().__init__(operator)
@@ -18,7 +18,7 @@ class Node:
 
     Args:
         kind: the name of its class in Spark.
-        line: where it stands in the text, if known.
+        line: its line in the text, if known.
         detail: the kind of a join; the name of a relation whose rows are streamed.
         sides: for each child, the streamed relations that it reads.
         in_subquery: whether it belongs to a subquery in an expression.
@@ -32,14 +32,14 @@ class Node:
 
     @property
     def reads(self) -> frozenset[str]:
-        """The streamed relations that it reads, itself included."""
-        own = {self.detail} if self.kind == "LogicalRDD" and self.detail else set()
-        return frozenset(own).union(*self.sides)
+        """The streamed relations that it reads, including itself."""
+        itself = {self.detail} if self.kind == "LogicalRDD" and self.detail else set()
+        return frozenset(itself).union(*self.sides)
 
 
 @dataclass(frozen=True)
 class WindowCall:
-    """A call of window(...) or session_window(...), with its arguments as they are written."""
+    """A call of window(...) or session_window(...), with its arguments as written."""
 
     name: str
     line: int | None
@@ -48,16 +48,16 @@ class WindowCall:
 
 @dataclass(frozen=True)
 class Reading:
-    """What Spark made of a text.
+    """What Spark has found in the text of a query.
 
     Args:
         nodes: the operators, from the output down.
-        expressions: the classes of all expressions, with the line of the first.
-        random: an expression without a fixed answer, and its line.
-        relations: the streamed relations that it reads, one for each time it does.
-        inputs: the streams of relations with a window clause, by number.
+        expressions: the classes of all expressions, each with the line of its first use.
+        random: a nondeterministic expression, and its line.
+        relations: the streamed relations that the query reads, once per use.
+        inputs: by number, the streams of relations with a window clause.
         schema: names and types of the columns, as Spark's JSON.
-        plan: the analyzed plan; opaque to everybody but the engine.
+        plan: the analyzed plan; opaque to all code but the engine.
     """
 
     nodes: tuple[Node, ...]

@@ -13,13 +13,13 @@ ARRIVED_AT = "_arrived_at_s"
 
 Ingest = Literal["auto", "driver", "spark"]
 Rows = Callable[[int], Iterable[Mapping[str, Any]]]
-"""Gives a stream's tuples from the n-th on, as mappings from column to value."""
+"""A function from n to a stream's tuples from the n-th on, as mappings from column to value."""
 
 DERIVED = "derived"
-"""The format of a stream that no source fills: a query does (`Path.into`), or it is a timeline."""
+"""The format of a stream without a source: a query fills it (`Path.into`), or it is a timeline."""
 
 POLLED = ("headgate", "parquet", "json", "csv", "python", "kafka")
-"""Formats that the driver can ask by itself."""
+"""Formats that the driver can poll, without Structured Streaming."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,24 +27,24 @@ class Stream:
     """Where tuples come from: any `readStream` format of Spark with its options.
 
     Args:
-        schema: columns as Spark DDL, `"location STRING, temperature INT"`; may stay empty for
-            sources that bring their own.
-        event_time: the column with the time a tuple speaks of.
-        lateness_s: how far below the greatest time so far that of a tuple may be; below it the
-            tuple is late, and no window has it.
-        quiet_s: a stream that is quiet for so long lets its time pass as the clock does, so that
+        schema: columns as Spark DDL, `"location STRING, temperature INT"`; may be empty for sources
+            that have their own.
+        event_time: the column with the event time of a tuple.
+        lateness_s: how far the event time of a tuple may lie behind the greatest one so far. A
+            tuple further behind is late, and no window contains it.
+        quiet_s: time without a tuple after which the stream's time advances with the clock, so that
             its windows close; None: it waits for the next tuple.
-        late_path: the directory for tuples that are late, or have no time; None: they are counted
-            and dropped.
-        arrival_time: the timestamp column from which response times count; without it a tuple
-            arrives when ingest first sees it.
-        trigger_s: how often ingest asks the source for new tuples; without it every 30 ms where the
-            driver asks by itself, every 200 ms where Structured Streaming does.
-        ingest: `auto` lets the driver ask sources that it knows (directories of Parquet, JSON or
-            CSV files, the generator, Python rows, topics of Kafka); `driver` refuses others;
-            `spark` leaves all to Structured Streaming.
+        late_path: the directory for tuples that are late or have no event time; None: they are
+            counted and dropped.
+        arrival_time: the timestamp column from which response times are measured; None: a tuple
+            arrives when ingest first reads it.
+        trigger_s: time between two polls of the source; None: 30 ms if the driver polls, 200 ms if
+            Structured Streaming does.
+        ingest: `auto` has the driver poll the sources that it can (directories of Parquet, JSON or
+            CSV files, the generator, Python rows, Kafka topics) and leaves others to Structured
+            Streaming; `driver` refuses others; `spark` leaves all to Structured Streaming.
         tuple_bytes: size of a tuple, where the simulation counts bytes.
-        of: of a timeline, the streams whose trains it has.
+        of: for a timeline, the streams whose trains it contains.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Stream:
                 )  # fmt: skip
 
         if self.late_path is not None and (not self.late_path or self.event_time is None):
-            expected = "a directory" if self.event_time else "event_time, too: else none is late"
+            expected = "a directory" if self.event_time else "set together with event_time"
             raise ConfigRefused(
                 path=f"stream '{self.name}'", key="late_path", value=self.late_path,
                 expected=expected,
@@ -83,12 +83,12 @@ class Stream:
 
     @property
     def is_derived(self) -> bool:
-        """Whether a query or other streams fill it, and no source."""
+        """Whether a query or other streams fill it, instead of a source."""
         return self.format == DERIVED
 
     @property
     def asked_every_s(self) -> float:
-        """How often the source is asked."""
+        """Seconds between two polls of the source."""
         if self.trigger_s is not None:
             return self.trigger_s
         return 0.03 if self.ingest != "spark" and self.format in POLLED else 0.2

@@ -1,4 +1,4 @@
-"""The unit table: one row per unit, everything a policy may look at."""
+"""The unit table: one row per unit, with everything that a policy may look at."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Protocol
@@ -15,37 +15,37 @@ UnitTable = NDArray[np.void]
 
 UNIT = np.dtype(
     [
-        ("ready", np.bool_),  # has tuples and does not run
-        ("lane", np.int8),  # place in LANES of the lane that o and c̄ are of
+        ("ready", np.bool_),  # has pending tuples and is not running
+        ("lane", np.int8),  # index in LANES of the lane whose o and c̄ these are
         ("query_class", np.int32),
         ("pending", np.int64),  # N
-        ("amount", np.float64),  # N by what is expected of it: less than `pending` in fluid runs
+        ("amount", np.float64),  # expected N: less than `pending` in fluid runs
         ("head_arrived_at_s", np.float64),  # W = now − this
         ("mean_arrived_at_s", np.float64),
-        ("remaining_s", np.float64),  # what of T lies ahead of a tuple of this queue
-        ("deadline_at_s", np.float64),  # when the result that the oldest tuple counts for is due
+        ("remaining_s", np.float64),  # part of T that lies ahead of a tuple of this queue
+        ("deadline_at_s", np.float64),  # deadline of the result that the oldest tuple is part of
         ("due", np.int64),  # pending tuples that arrived before that instant
         ("cost_s", np.float64),  # C̄ at the present queue length: overhead_s / n + tuple_cost_s
-        ("overhead_s", np.float64),  # o, paid once a call
-        ("tuple_cost_s", np.float64),  # c̄, paid for every tuple
+        ("overhead_s", np.float64),  # o, paid once per call
+        ("tuple_cost_s", np.float64),  # c̄, paid per tuple
         ("bytes_in", np.float64),
         ("deadline_s", np.float64),
-        ("selectivity", np.float64),  # S, of the segment
-        ("ideal_s", np.float64),  # T of the query, a call on one tuple with nobody else about
+        ("selectivity", np.float64),  # S of the segment
+        ("ideal_s", np.float64),  # T of the query: a call on one tuple, nothing else running
         ("weight", np.float64),
         ("unit", np.int64),
         ("query", np.int64),
-        ("stream", np.int64),  # −1 where other units, or several streams, fill the queue
-        ("box_selectivity", np.float64),  # s of the boxes that one call runs, and c̄ of them
+        ("stream", np.int64),  # −1 if other units or several streams fill the queue
+        ("box_selectivity", np.float64),  # s of the boxes that one call runs, and their c̄
         ("box_cost_s", np.float64),
         ("bytes_out", np.float64),
-        ("pending_outputs", np.float64),  # what an oracle knows of the pending tuples, else NaN
+        ("pending_outputs", np.float64),  # an oracle's knowledge of the pending tuples, else NaN
         ("pending_s", np.float64),
     ],
     align=True,
 )
-"""A row: three cache lines. What changes with every tuple stands together, in the first; what a
-call looks at, in the second."""
+"""A row takes three cache lines. The first has the fields that change with every tuple, the second
+those that a call reads."""
 
 
 class Unit(Protocol):
@@ -80,15 +80,15 @@ class Unit(Protocol):
 
 
 def unit_table(
-    units: Units, known: Mapping[str, QueryStatistics] | None = None, overhead_s: float = 0.0
+    units: Units, statistics: Mapping[str, QueryStatistics] | None = None, overhead_s: float = 0.0
 ) -> UnitTable:
-    """Gives the table of units, nothing pending.
+    """Return the table of units, with nothing pending.
 
-    Figures come from `known` by query name where a unit runs a whole query, else from the boxes: S
-    is the product of selectivities along a segment, c̄ the cost weighted by what reaches each box, T
-    the plain sum (Sharaf §2). Where several segments leave a unit, S is their sum, c̄ counts shared
-    boxes once, and T is such that S / T is the sum of the S_i / T_i (eq 3.9). A unit without
-    figures has NaN and is probed first by whoever runs.
+    The figures of a unit that runs a whole query come from `statistics`, by the query's name. All
+    others come from the boxes: S is the product of selectivities along a segment, c̄ the cost
+    weighted by the tuples that reach each box, T the plain sum (Sharaf §2). If several segments
+    leave a unit, S is their sum, c̄ counts shared boxes once, and T is such that S / T is the sum of
+    the S_i / T_i (eq 3.9). A unit without figures has NaN; a run probes it first.
     """
     if not 0 <= overhead_s < np.inf:
         expected = "0 or more seconds"
@@ -107,8 +107,8 @@ def unit_table(
         row["head_arrived_at_s"] = row["mean_arrived_at_s"] = row["deadline_at_s"] = np.inf
         row["pending_outputs"] = row["pending_s"] = np.nan
         row["bytes_in"] = _bytes_in(units, shape)
-        name = _own_name(units, shape)
-        figures = None if name is None else (known or {}).get(name)
+        name = _statistics_name(units, shape)
+        figures = None if name is None else (statistics or {}).get(name)
         if figures is not None:
             row["selectivity"] = row["box_selectivity"] = figures.selectivity
             row["overhead_s"], row["lane"] = figures.overhead_s, LANES.index(figures.lane)
@@ -124,22 +124,22 @@ def unit_table(
 def grown(
     table: UnitTable,
     units: Units,
-    known: Mapping[str, QueryStatistics] | None,
+    statistics: Mapping[str, QueryStatistics] | None,
     new: Collection[int],
 ) -> UnitTable:
-    """Return the table of a network that has changed; units that were there keep their figures.
+    """Return the table of a network that has changed; existing units keep their figures.
 
-    What readers give a producer, its class and whom it works for, may have changed with them.
+    The columns that a producer takes from its readers may change with these readers.
 
     Args:
-        table: as it was before.
-        new: units that have come, perhaps with the number of one that went.
+        table: the table before the change.
+        new: the units that were added, perhaps with the number of a dropped one.
     """
-    found = unit_table(units, known)
+    changed = unit_table(units, statistics)
     old = [unit for unit in range(len(table)) if unit not in new]
     for column in set(UNIT.names or ()).difference(OF_READERS):
-        found[column][old] = table[column][old]
-    return found
+        changed[column][old] = table[column][old]
+    return changed
 
 
 OF_READERS = ("query", "query_class", "weight", "deadline_s")
@@ -164,8 +164,8 @@ def _from_boxes(row: Any, units: Units, shape: UnitShape) -> None:
     row["tuple_cost_s"] = units.cost_s(shape.number)
 
 
-def _own_name(units: Units, shape: UnitShape) -> str | None:
-    """Return the name by which a unit's own figures are known; None where it runs no whole path."""
+def _statistics_name(units: Units, shape: UnitShape) -> str | None:
+    """Return the name of a unit's statistics; None if it does not run one whole path."""
     paths, producer = units.network.paths, units.graph.producers.get(shape.stages[-1].box)
     if producer is not None:
         return paths[producer].known_as

@@ -1,4 +1,4 @@
-"""Units: what the scheduler picks. A network cut into segments that have a queue each."""
+"""Units: what the scheduler picks. A network is cut into segments, each with a queue."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ Level = Literal["query", "operator"]
 Sharing = Literal["max", "sum", "pdt"]
 
 Value = Callable[[float, float, float], float]
-"""The priority of a segment by S, C̄ and T, for a tuple that has waited one second."""
+"""The priority of a segment as a function of S, C̄ and T, for a tuple that has waited one second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A box inside a unit: reached from the stage `parent`, or from the unit's queue where −1.
+    """A box inside a unit. Its input is the stage `parent`, or the unit's queue if that is −1.
 
-    What comes out goes to the results of `queries`, to the queues of the units `fills`, and to the
-    stages whose parent this is.
+    Its output goes to the results of `queries`, to the queues of the units in `fills`, and to the
+    stages whose parent it is.
     """
 
     box: int
@@ -44,7 +44,7 @@ class UnitShape:
         feeds: the units whose queues it fills.
         stages: its boxes, each after its parent.
         segments: the ways to outputs that define its priority (Sharaf §3.6).
-        query, query_class: those of the output it works for; of the most important, if several.
+        query, query_class: those of its output; if it has several, those of the most important.
     """
 
     number: int
@@ -66,10 +66,11 @@ class UnitShape:
 
 @dataclass(frozen=True)
 class Units:
-    """A network's units at one level; at query level, those of plain paths have the path's number.
+    """A network's units at one level.
 
-    At query level a tuple runs from a stream to the outputs in one call; at operator level every
-    box has a queue and a call of its own (Sharaf §3.3).
+    At query level a tuple runs from a stream to the outputs in one call, and the unit of a plain
+    path has the path's number. At operator level every box has a queue and a call of its own
+    (Sharaf §3.3).
     """
 
     network: Network
@@ -82,7 +83,7 @@ class Units:
         return len(self.shapes)
 
     def figures(self, unit: int) -> tuple[float, float]:
-        """Gives s and c̄ of the boxes that one call of a unit runs."""
+        """Return s and c̄ of the boxes that one call of a unit runs."""
         reach: list[float] = []
         cost_s = selectivity = 0.0
         for stage in self.shapes[unit].stages:
@@ -95,7 +96,7 @@ class Units:
         return selectivity, cost_s
 
     def calls_of(self, query: int) -> int:
-        """Gives how many calls a result of a query takes, with nobody else about."""
+        """Return the number of calls that a result of a query takes, with nothing else running."""
         return self._calls[query]
 
     @cached_property
@@ -105,35 +106,36 @@ class Units:
 
     @cached_property
     def _calls(self) -> dict[int, int]:
-        found: dict[int, int] = {}
+        calls_by_box: dict[int, int] = {}
 
         def calls(box: int) -> int:
-            if box not in found:
+            if box not in calls_by_box:
                 node = self.graph.nodes[box]
                 sides = [
-                    max([calls(each) for each in boxes], default=0) + ((box, side) in self.entries)
-                    for side, boxes in enumerate(node.boxes)
+                    max([calls(source) for source in sources], default=0)
+                    + ((box, side) in self.entries)
+                    for side, sources in enumerate(node.boxes)
                 ]
-                found[box] = sum(sides) if node.operator.kind == "join" else max(sides)
-            return found[box]
+                calls_by_box[box] = sum(sides) if node.operator.kind == "join" else max(sides)
+            return calls_by_box[box]
 
         return {query: calls(node.number) for node in self.graph.nodes for query in node.queries}
 
     def way_of(self, unit: int) -> list[tuple[int, int]]:
-        """Gives the boxes from a unit to its output, where there is one way only; else nothing."""
+        """Return the (box, side) from a unit to its output; empty if there are several ways."""
         shape, graph = self.shapes[unit], self.graph
         if len(shape.segments) != 1:
             return []
-        way, at = [], (shape.box, shape.side)
+        way, place = [], (shape.box, shape.side)
         while True:
-            way.append(at)
-            onward = [reader for reader in graph.nodes[at[0]].readers if graph.ways(*reader)]
+            way.append(place)
+            onward = [reader for reader in graph.nodes[place[0]].readers if graph.ways(*reader)]
             if not onward:
                 return way
-            at = onward[0]
+            place = onward[0]
 
     def cost_s(self, unit: int) -> float:
-        """Gives C̄ of the segments that define a unit's priority, shared boxes counted once."""
+        """Return C̄ of the segments that define a unit's priority; shared boxes count once."""
         shape = self.shapes[unit]
         whole = self.level == "operator"
         return self.graph.mean_cost_s(shape.box, shape.side) if whole else self.figures(unit)[1]
@@ -147,19 +149,20 @@ def units_of(
     value: Value | None = None,
     rates_per_s: Mapping[int, float] | None = None,
 ) -> Units:
-    """Cuts a network into units.
+    """Cut a network into units.
 
     Args:
-        sharing: what a shared first operator is worth and runs with, at query level: `max` and
-            `sum` run all segments, `pdt` those of its priority-defining tree (Sharaf §3.6.2); the
-            rest then have queues of their own.
-        value: ranks segments for `pdt`; S / C̄ if left out.
-        rates_per_s: by stream number, for joins and aggregates.
+        sharing: how a shared first operator is ranked, and what runs with it, at query level.
+            `max` ranks it by its best segment, `sum` by all, and both run all segments. `pdt` ranks
+            by and runs those of its priority-defining tree (Sharaf §3.6.2); the rest have queues of
+            their own.
+        value: the priority of a segment, for `pdt`; S / C̄ by default.
+        rates_per_s: tuples per second by stream number, for joins and aggregates.
     """
-    for key, found, known in (("level", level, Level), ("sharing", sharing, Sharing)):
-        if found not in get_args(known):
-            expected = "one of " + ", ".join(get_args(known))
-            raise ConfigRefused(path="units", key=key, value=found, expected=expected)
+    for key, choice, choices in (("level", level, Level), ("sharing", sharing, Sharing)):
+        if choice not in get_args(choices):
+            expected = "one of " + ", ".join(get_args(choices))
+            raise ConfigRefused(path="units", key=key, value=choice, expected=expected)
     graph = Graph(network, rates_per_s)
     rank = value or (lambda selectivity, cost_s, ideal_s: selectivity / cost_s)
     entries = _entries(graph, level, sharing, rank)
@@ -194,18 +197,18 @@ def units_of(
 
 
 def combined(ways: tuple[Way, ...], cost_s: float, value: Value) -> float:
-    """Gives what segments that run together are worth: Σ S_i w_i / C̄ (Sharaf eq 3.9).
+    """Return the priority of segments that run together: Σ S_i w_i / C̄ (Sharaf eq 3.9).
 
-    A priority of the thesis is S w / C̄ with some w of T and W. So V_i C̄_i is a segment's part of
-    the numerator, and one cost, shared boxes counted once, divides the sum; never a sum of
-    quotients.
+    A priority of the thesis is S w / C̄, where w depends on T and W. So V_i C̄_i is a segment's part
+    of the numerator, and the sum is divided by one cost, which counts shared boxes once. It is
+    never a sum of quotients.
     """
     parts = [value(way.selectivity, way.cost_s, way.ideal_s) * way.cost_s for way in ways]
     return float(np.sum(parts)) / cost_s
 
 
 def _entries(graph: Graph, level: Level, sharing: Sharing, value: Value) -> list[tuple[int, int]]:
-    """Gives the (box, side) that have a queue, in the order of boxes."""
+    """Return the (box, side) that have a queue, in the order of boxes."""
     useful = [
         (node.number, side)
         for node in graph.nodes
@@ -214,7 +217,7 @@ def _entries(graph: Graph, level: Level, sharing: Sharing, value: Value) -> list
     ]
     if level == "operator":
         return useful
-    found = [
+    entries = [
         entry
         for entry in useful
         if graph.nodes[entry[0]].streams[entry[1]] or graph.nodes[entry[0]].queue >= 0
@@ -222,40 +225,40 @@ def _entries(graph: Graph, level: Level, sharing: Sharing, value: Value) -> list
     if sharing == "pdt":
         cut = [
             reader
-            for box, side in found
+            for box, side in entries
             for reader in graph.nodes[box].readers
             if graph.ways(*reader) and reader not in _tree(graph, box, side, value)
         ]
-        found = sorted({*found, *cut})
-    return found
+        entries = sorted({*entries, *cut})
+    return entries
 
 
 def _tree(graph: Graph, box: int, side: int, value: Value) -> list[tuple[int, int]]:
-    """Gives the readers of a shared box that make up its priority-defining tree (Sharaf §3.6.2).
+    """Return the readers of a shared box that form its priority-defining tree (Sharaf §3.6.2).
 
-    Segments are added in descending priority while the value of all grows; never back to a smaller
-    set, since the thesis stops at the first that does not help.
+    Segments are added in descending priority while the value of all of them grows. The first one
+    that does not help ends this, as in the thesis, and none is removed again.
     """
     node = graph.nodes[box]
     readers = [reader for reader in node.readers if graph.ways(*reader)]
     if len(readers) < 2:
         return readers
-    own = graph.selectivity(box, side)
+    selectivity = graph.selectivity(box, side)
     branches = []
     for reader in readers:
         after = graph.mean_cost_s(*reader)
         ways = tuple(
             Way(
                 way.query,
-                own * way.selectivity,
-                node.cost_s + own * way.cost_s,
+                selectivity * way.selectivity,
+                node.cost_s + selectivity * way.cost_s,
                 node.cost_s + way.remaining_s,
                 way.ideal_s,
             )
             for way in graph.ways(*reader)
         )
-        alone = combined(ways, node.cost_s + own * after, value)
-        branches.append((alone, reader, ways, own * after))
+        alone = combined(ways, node.cost_s + selectivity * after, value)
+        branches.append((alone, reader, ways, selectivity * after))
     branches.sort(key=lambda branch: (-branch[0], branch[1]))
     chosen: list[tuple[int, int]] = []
     ways, cost_s, best = (), node.cost_s, -np.inf
@@ -271,7 +274,7 @@ def _tree(graph: Graph, box: int, side: int, value: Value) -> list[tuple[int, in
 def _program(
     graph: Graph, entry: tuple[int, int], number_of: Mapping[tuple[int, int], int]
 ) -> tuple[Stage, ...]:
-    """Gives a unit's boxes, depth first: those behind another unit's queue are that unit's."""
+    """Return a unit's boxes, depth first; boxes behind another unit's queue belong to that unit."""
     stages: list[Stage] = []
 
     def add(box: int, side: int, parent: int) -> None:
@@ -291,12 +294,12 @@ def _program(
 def _segments(
     graph: Graph, box: int, side: int, stages: tuple[Stage, ...], level: Level
 ) -> tuple[Way, ...]:
-    """Gives the ways that count for a unit's priority: at query level, those it runs itself."""
+    """Return the ways that count for a unit's priority: at query level, those it runs itself."""
     ways = graph.ways(box, side)
     if level == "operator":
         return ways
-    own = {query for stage in stages for query in stage.queries}
-    return tuple(way for way in ways if way.query in own) or ways
+    queries = {query for stage in stages for query in stage.queries}
+    return tuple(way for way in ways if way.query in queries) or ways
 
 
 def _class_of(network: Network, query: int) -> int:

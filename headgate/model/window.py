@@ -7,26 +7,26 @@ from typing import Literal
 Axis = Literal["time", "rows"]
 
 HIDDEN = "__hg_"
-"""How columns and views begin that no user sees."""
+"""Prefix of columns and views that no user sees."""
 
 WRITTEN = "[RANGE 60 SECONDS SLIDE 10 SECONDS], [RANGE 10 SECONDS] or [ROWS 100 SLIDE 10]"
-"""How windows are written behind the name of a stream."""
+"""How a window is written after the name of a stream."""
 
 MARK, GIVEN = f"{HIDDEN}input", f"{HIDDEN}given"
-"""How the relations of inputs with a window, and of that window itself, begin."""
+"""Prefixes of two relations: an input that has a window, and that window itself."""
 
 TIME, ROW, WINDOW = f"{HIDDEN}time", f"{HIDDEN}row", f"{HIDDEN}window"
-"""Columns of a stream that no user sees: a tuple's time, its number in a call, its window."""
+"""Hidden columns of a stream: a tuple's time, its number in a call, its window."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """The tuples of [end − size, end), by their time in microseconds or by their number.
+    """The tuples in [end − size, end), by their time in microseconds or by their number.
 
     Args:
-        slide: ends lie so far apart; None for the window of a join, which moves with every tuple,
-            and for sessions: these end `size` behind their last tuple.
-        offset: where one of the ends lies.
+        slide: the distance between two ends. None for the window of a join, which moves with every
+            tuple, and for sessions, which end `size` after their last tuple.
+        offset: the position of one of the ends.
     """
 
     axis: Axis
@@ -37,7 +37,7 @@ class Window:
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """A stream where a query names it: the view that stands for it, and which tuples that has."""
+    """A stream that a query names, the view that stands for it there, and the view's window."""
 
     stream: str
     view: str
@@ -49,15 +49,15 @@ Mode = Literal["windows", "each", "pairs", "union", "sessions"]
 
 @dataclass(frozen=True, kw_only=True)
 class Join:
-    """When the rows of a join of tuples as they come are final.
+    """When the rows of a join are final, if its tuples are joined as they arrive.
 
     Args:
-        reach: how far back from the watermark a tuple may lie that is still needed.
-        firsts: the inputs that can be the first, from the left, of which a row has a tuple, where
-            the row comes out only when no partner can come any more.
-        waits: by input, how far behind the time of such a tuple a partner may still come.
-        complete: whether rows with a tuple of every input come out as soon as they can; the rows of
-            LEFT SEMI and LEFT ANTI never do.
+        reach: how far behind the watermark a tuple may lie that is still needed.
+        firsts: inputs for rows that are put out only when no partner can arrive any more. An input
+            is here if it can be the first one, from the left, that such a row has a tuple of.
+        waits: by input, how long after the time of that tuple a partner may still lie.
+        complete: whether rows with a tuple of every input are put out as soon as possible; the rows
+            of LEFT SEMI and LEFT ANTI never are.
     """
 
     reach: int
@@ -68,15 +68,16 @@ class Join:
 
 @dataclass(frozen=True, kw_only=True)
 class Stateful:
-    """How a query is computed that needs more than one tuple at a time.
+    """How a query that needs more than one tuple at a time is computed.
 
     Args:
-        mode: `windows` computes all windows that have closed at once, `each` one after the other,
-            `pairs` the combinations of tuples of which one is new, `union` the tuples that the
-            watermark has passed, in the order of their time, `sessions` those that have ended.
+        mode: `windows` computes all closed windows at once, `each` one window after the other.
+            `pairs` computes the combinations of tuples of which one is new. `union` puts out the
+            tuples that the watermark has passed, in the order of their time. `sessions` computes
+            the sessions that have ended.
         key: the same number for queries that compute the same, whatever their windows are.
-        join: of `pairs`, when its rows are final.
-        plans: what the engine computes it from; opaque to everybody else.
+        join: for `pairs`, when its rows are final.
+        plans: the plans that the engine computes it from; opaque to all other code.
     """
 
     mode: Mode
@@ -87,42 +88,43 @@ class Stateful:
 
     @property
     def reach(self) -> int:
-        """How far back from the watermark a tuple may lie that is still needed."""
-        return self.join.reach if self.join else max(each.window.size for each in self.inputs)
+        """How far behind the watermark a tuple may lie that is still needed."""
+        return self.join.reach if self.join else max(view.window.size for view in self.inputs)
 
     @property
     def closes(self) -> Window:
-        """A window whose ends are when there is something to do although no tuple has come."""
+        """A window at whose ends there is work even if no tuple has arrived."""
         window = self.inputs[0].window
         if self.mode in ("windows", "each"):
             return window
         if window.axis == "rows":
-            return window  # of a join of tuples as they come: time changes nothing
+            return window  # of a join of tuples as they arrive: time changes nothing
         if self.join is not None and not self.join.firsts:
-            # Nothing comes out, but what no tuple can be joined with any more is forgotten.
+            # Nothing is put out, but tuples that can no longer be joined are forgotten.
             return Window(axis="time", size=self.reach, slide=max(self.reach, 1_000_000))
         return Window(axis="time", size=self.reach + 1, slide=1)
 
     @property
     def windows(self) -> tuple[Window, ...]:
         """The windows of its views."""
-        return tuple(each.window for each in self.inputs)
+        return tuple(view.window for view in self.inputs)
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The streams it reads, each once."""
-        return tuple(dict.fromkeys(each.stream for each in self.inputs))
+        """The streams that it reads, each once."""
+        return tuple(dict.fromkeys(view.stream for view in self.inputs))
 
 
 def time_column(number: int) -> str:
-    """Names the time of the tuples of a view."""
+    """Return the name of the column with the time of a view's tuples."""
     return f"{HIDDEN}t{number}"
 
 
 def place_columns(number: int, windows: Sequence[Window]) -> tuple[str, ...]:
-    """Names what tells where the tuples of a view lie that are joined as they come.
+    """Return the columns that place the tuples of a view, where tuples are joined as they arrive.
 
-    By time that is their own; by number also how many of each other view's stream had come.
+    For windows by time this is the tuple's time. For windows by number it is also, for each other
+    view, how many tuples of that view's stream had arrived before.
 
     >>> place_columns(1, [Window(axis="rows", size=5)] * 2)
     ('__hg_t1', '__hg_s1_0')
@@ -132,17 +134,17 @@ def place_columns(number: int, windows: Sequence[Window]) -> tuple[str, ...]:
 
 
 def seen_column(number: int, other: int) -> str:
-    """Names how many tuples of another view's stream had come when one of a view did."""
+    """Return the column with the number of another view's tuples that arrived before a tuple."""
     return f"{HIDDEN}s{number}_{other}"
 
 
 def arrival_column(number: int) -> str:
-    """Names the arrival of the tuples of a view."""
+    """Return the name of the column with the arrival of a view's tuples."""
     return f"{HIDDEN}a{number}"
 
 
 def timeline_of(streams: tuple[str, ...]) -> str:
-    """Gives the name of the stream of all tuples of some streams, in the order they came in.
+    """Return the name of the timeline of some streams: all their tuples, in order of arrival.
 
     >>> timeline_of(("trades", "quotes"))
     'quotes__trades__time'

@@ -1,4 +1,4 @@
-"""Which windows a tuple is in, by where they end."""
+"""The windows that contain a tuple, by their ends."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,14 +8,16 @@ from headgate.model.window import Window
 Times = NDArray[np.int64]
 
 NEVER = np.iinfo(np.int64).min
-"""The time of a tuple that has none, and of a stream that has had no tuple."""
+"""The time of a tuple without a time, and of a stream without a tuple so far."""
 
 
 def windows_of(window: Window, place: Times, after: int, upto: int) -> tuple[Times, Times]:
-    """Gives for tuples at some places the windows that end in (after, upto]: tuple and end.
+    """Return, for tuples at the given places, their windows that end in (after, upto].
+
+    The first array has the index of the tuple, the second the end of the window.
 
     >>> ten = Window(axis="time", size=10, slide=5)
-    >>> [each.tolist() for each in windows_of(ten, np.array([3, 7]), 0, 15)]
+    >>> [array.tolist() for array in windows_of(ten, np.array([3, 7]), 0, 15)]
     [[0, 0, 1, 1], [5, 10, 10, 15]]
     """
     slide, offset = window.slide or window.size, window.offset
@@ -30,7 +32,7 @@ def windows_of(window: Window, place: Times, after: int, upto: int) -> tuple[Tim
 
 
 def first_end(window: Window, after: int) -> int:
-    """Gives the first end of a window behind a place.
+    """Return the first end of a window after a place.
 
     >>> first_end(Window(axis="time", size=10, slide=5), 7)
     10

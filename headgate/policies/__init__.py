@@ -1,6 +1,7 @@
-"""The policies, one small module each; importing this room makes all of them known by name.
+"""The scheduling policies, one small module each. Importing this package registers all of them.
 
-In: the unit table and the time. Out: plans. Never: an engine, a clock, a file, unseen luck.
+In: the unit table and the time. Out: plans.
+Never: an engine, a clock, a file, an unseeded random number.
 """
 
 from headgate.policies import (

@@ -1,4 +1,4 @@
-"""AMoS: chooses among policies by how well each has served a specification (AMoS §3)."""
+"""AMoS: a choice among policies by how well each has served a specification (AMoS §3)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from headgate.model.plan import Step
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 from headgate.policies.interface import Policy, State
-from headgate.policies.methods.learning import Learning, Luck, learning_named
+from headgate.policies.methods.learning import Learning, SeededRandom, learning_named
 from headgate.policies.registry import policy_named, register
 
 LIBRARY = ("rr", "fcfs", "mtiq", "chain", "hr", "hnr", "bsd")
@@ -20,7 +20,7 @@ TABLE_3 = "pending:minimize:0.75,mean_response_s:minimize:0.25"
 
 @dataclass(slots=True)
 class Synopsis:
-    """Mean, minimum and maximum of a statistic; a value counts for the seconds it covers."""
+    """Mean, minimum and maximum of a statistic. A value has the weight of the seconds it covers."""
 
     seconds: float = 0.0
     mean: float = 0.0
@@ -31,13 +31,13 @@ class Synopsis:
         self.seconds += seconds
         self.smallest, self.largest = min(self.smallest, value), max(self.largest, value)
         mean = self.mean + (value - self.mean) * seconds / self.seconds
-        # Rounding may carry a mean past its own extremes, and a score out of (0, 2).
+        # Rounding may move a mean past its extremes, and then a score out of (0, 2).
         self.mean = min(max(mean, self.smallest), self.largest)
 
 
 @dataclass(slots=True)
 class Candidate:
-    """A policy of the library: turns it had, z by metric, and what its present turn has shown."""
+    """A policy of the library: its number of turns, z by metric, and synopses of its last turn."""
 
     policy: Policy
     turns: int = 0
@@ -49,28 +49,28 @@ class Candidate:
     "amos",
     objective="any weighted set of metrics",
     paper="AMoS §3",
-    use="Several metrics count, or what counts changes while the run goes on.",
-    avoid="One metric counts and its policy is known: the other policies' turns are then wasted.",
+    use="Several metrics matter, or what matters changes during the run.",
+    avoid="One metric matters and its policy is known: turns of other policies are then wasted.",
 )
 class Amos(Policy):
-    """Lets policies take turns, scores each by what was measured meanwhile, and chooses the next.
+    """Policies in turn, chosen by how each has scored on the metrics measured during its turns.
 
-    At first each has one turn, in the order given; then the learning strategy chooses (AMoS §3.5).
-    A turn lasts until the first `Measured` at or after `wake_at_s`. Nothing has to be known of a
-    policy beforehand. What was learned stays when queries come or go.
+    At first each policy has one turn, in the order of `policies`; then the learning strategy
+    chooses (AMoS §3.5). A turn lasts until the first `Measured` at or after `wake_at_s`. Nothing
+    needs to be known about a policy in advance. What was learned stays when queries come or go.
 
     Args:
-        policies: what to choose among, by name or themselves; a text may separate names by commas.
+        policies: what to choose among, by name or as objects; a text may separate names by commas.
         specification: rows of metric, quantifier and weight; it may be replaced during the run.
         decay: weight of a policy's earlier z, above 0 and below 0.5. The paper gives the range and
             no value.
-        dwell_s: how long a policy stays at least, so that its own doing outweighs what the one
-            before has left behind. The paper sets it by trial and gives no value.
-        learning: `roulette` as in the paper, another strategy by name, or one itself.
-        seed: of the strategy's luck.
+        dwell_s: the shortest turn of a policy, long enough that its own effect outweighs what the
+            policy before it has left behind. The paper sets it by trial and gives no value.
+        learning: `roulette` as in the paper, another strategy by name, or a strategy object.
+        seed: the seed of the strategy's random choices.
 
-    Only the policy in charge hears of steps, and of the end of each step that it began: the turn of
-    a round robin, say, goes on where it was left.
+    Only the policy in charge hears of new steps, and each policy hears of the end of the steps that
+    it began. So the turn of a round robin, for example, continues where it stopped.
     """
 
     def __init__(
@@ -93,29 +93,29 @@ class Amos(Policy):
         self._learning = learning_named(learning) if isinstance(learning, str) else learning
         if not isinstance(self._learning, Learning):
             raise ValueError("learning: the name of a learning strategy, or a strategy")
-        self._luck = Luck(seed)
+        self._random = SeededRandom(seed)
         self._units: Units | None = None
         self._begun_at_s: float | None = None
         self._began_call: dict[int, Policy] = {}
-        for each in policies.split(",") if isinstance(policies, str) else policies:
-            self.add(each.strip() if isinstance(each, str) else each)
+        for policy in policies.split(",") if isinstance(policies, str) else policies:
+            self.add(policy.strip() if isinstance(policy, str) else policy)
         if not self.candidates:
             raise ValueError("policies: at least one")
         self._hand_over(0)
 
     @property
     def specification(self) -> PerformanceSpecification:
-        """What counts. A new one takes effect with the next choice, by all that was measured."""
+        """What matters. A new one takes effect with the next choice, and uses all measurements."""
         return self._specification
 
     @specification.setter
     def specification(self, rows: Rows) -> None:
         self._specification = specification_of(rows)
-        self._learn_anew()
+        self._restart_learning()
 
     @property
     def scores(self) -> tuple[float, ...]:
-        """Each policy's score, in (0, 2); 1 before it was scored."""
+        """The score of each policy, in (0, 2); 1 before its first score."""
         return tuple(self._score(candidate.z) for candidate in self.candidates)
 
     @property
@@ -124,22 +124,23 @@ class Amos(Policy):
         return tuple(candidate.turns for candidate in self.candidates)
 
     def add(self, policy: str | Policy) -> None:
-        """Adds a policy to the library; during a run it has the next turn (AMoS §3.1)."""
-        found = policy_named(policy) if isinstance(policy, str) else policy
-        if not isinstance(found, Policy):
+        """Add a policy to the library; during a run it has the next turn (AMoS §3.1)."""
+        newcomer = policy_named(policy) if isinstance(policy, str) else policy
+        if not isinstance(newcomer, Policy):
             raise ValueError("policies: names of policies, or policies")
-        if found.name and found.name in [each.policy.name for each in self.candidates]:
-            raise ValueError(f"policies: each once, not '{found.name}' twice")
-        if found.wake_at_s < inf:
-            raise ValueError(f"policies without an alarm of their own, not '{found.name}'")
+        names = [candidate.policy.name for candidate in self.candidates]
+        if newcomer.name and newcomer.name in names:
+            raise ValueError(f"policies: each once, not '{newcomer.name}' twice")
+        if newcomer.wake_at_s < inf:
+            raise ValueError(f"policies that set no wake-up time, not '{newcomer.name}'")
         if self._units is not None:
-            found.prepare(self._units)
-        self.candidates.append(Candidate(found))
-        self.foresees = self.foresees or found.foresees
-        self._learn_anew()
+            newcomer.prepare(self._units)
+        self.candidates.append(Candidate(newcomer))
+        self.foresees = self.foresees or newcomer.foresees
+        self._restart_learning()
 
     def inside(self) -> Sequence[Policy]:
-        return [each.policy for each in self.candidates]
+        return [candidate.policy for candidate in self.candidates]
 
     def prepare(self, units: Units) -> None:
         self._units = units
@@ -150,26 +151,26 @@ class Amos(Policy):
         return self.in_charge(now_s).plan(state, now_s)
 
     def in_charge(self, now_s: float) -> Policy:
-        """Gives the policy whose turn it is. The first turn begins when it is first asked for."""
+        """Return the policy whose turn it is. The first call begins the first turn."""
         if self._begun_at_s is None or now_s < self._begun_at_s:
             self._begin(now_s)
-        return self._present.policy
+        return self._current.policy
 
     def may_fuse(self, table: UnitTable, unit: int, other: int) -> bool:
-        return self._present.policy.may_fuse(table, unit, other)
+        return self._current.policy.may_fuse(table, unit, other)
 
     def hear(self, event: StepStarted | StepFinished | Measured) -> None:
         match event:
             case StepStarted():
-                self._began_call[event.call.number] = self._present.policy
-                self._present.policy.hear(event)
+                self._began_call[event.call.number] = self._current.policy
+                self._current.policy.hear(event)
             case StepFinished():
-                self._began_call.pop(event.call.number, self._present.policy).hear(event)
+                self._began_call.pop(event.call.number, self._current.policy).hear(event)
             case Measured():
                 self._hear_measured(event)
 
     def _hear_measured(self, event: Measured) -> None:
-        self._present.policy.hear(event)
+        self._current.policy.hear(event)
         if self._begun_at_s is None:
             self._begin(event.at_s - event.seconds)
         if event.seconds > 0:
@@ -178,57 +179,57 @@ class Amos(Policy):
             return
         reward = self._close_turn()
         self._learning.hear(self._place, reward)
-        waiting = [place for place, each in enumerate(self.candidates) if not each.turns]
+        waiting = [place for place, candidate in enumerate(self.candidates) if not candidate.turns]
         self._hand_over(waiting[0] if waiting else self._learning.choose(self.scores))
         self._begin(event.at_s)
 
     def _record(self, values: Mapping[str, float], seconds: float) -> None:
-        """Adds to the history of all policies, and to the present turn, what could be measured.
+        """Add measured values to the history of all policies and to the current turn.
 
-        A metric without a value, such as the response time of no outputs, says nothing.
+        A metric without a value, such as the response time of no outputs, is left out.
         """
         for metric, value in values.items():
             if isfinite(value):
                 self.history.setdefault(metric, Synopsis()).add(value, seconds)
-                self._present.turn.setdefault(metric, Synopsis()).add(value, seconds)
+                self._current.turn.setdefault(metric, Synopsis()).add(value, seconds)
 
     def _close_turn(self) -> float:
-        """Brings z of the present policy up to date (AMoS eq 1) and gives the reward of this turn.
+        """Update z of the policy in charge (AMoS eq 1) and return the reward of this turn.
 
-        The reward is the score without memory, over 2: the strategies average for themselves. All
-        that was measured gets a z, so that a new specification finds it.
+        The reward is the score without earlier z, over 2: the strategies do their own averaging.
+        Every measured metric gets a z, so that a new specification can use it.
         """
-        fresh = dict(self._present.z)
-        for metric, turn in self._present.turn.items():
+        fresh = dict(self._current.z)
+        for metric, turn in self._current.turn.items():
             fresh[metric] = _deviation(turn, self.history[metric])
-            first = metric not in self._present.z
-            decay, z_old = (0.0, 0.0) if first else (self.decay, self._present.z[metric])
-            self._present.z[metric] = fresh[metric] * (1 - decay) + z_old * decay
+            first = metric not in self._current.z
+            decay, z_old = (0.0, 0.0) if first else (self.decay, self._current.z[metric])
+            self._current.z[metric] = fresh[metric] * (1 - decay) + z_old * decay
         return self._score(fresh) / 2
 
     def _score(self, z: Mapping[str, float]) -> float:
-        """Gives Σ q z w + 1 (AMoS eq 2); a metric that was never measured counts 0."""
+        """Return Σ q z w + 1 (AMoS eq 2); a metric that was never measured counts 0."""
         rows = self._specification.requirements
         return sum(row.sign * z.get(row.metric, 0.0) * row.weight for row in rows) + 1
 
     def _hand_over(self, place: int) -> None:
-        self._place, self._present = place, self.candidates[place]
-        self._present.turns += 1
-        self._present.turn = {}
-        self.tuples_a_step = self._present.policy.tuples_a_step
+        self._place, self._current = place, self.candidates[place]
+        self._current.turns += 1
+        self._current.turn = {}
+        self.tuples_a_step = self._current.policy.tuples_a_step
 
     def _begin(self, now_s: float) -> None:
         self._begun_at_s, self.wake_at_s = now_s, now_s + self.dwell_s
 
-    def _learn_anew(self) -> None:
-        """Starts the strategy from the present scores: its past rewards meant something else."""
-        self._learning.prepare(len(self.candidates), self._luck)
+    def _restart_learning(self) -> None:
+        """Restart the strategy from the current scores: its past rewards meant something else."""
+        self._learning.prepare(len(self.candidates), self._random)
         for place, candidate in enumerate(self.candidates):
             if candidate.z:
                 self._learning.hear(place, self._score(candidate.z) / 2)
 
 
 def _deviation(turn: Synopsis, history: Synopsis) -> float:
-    """Gives (μ_C − μ_H) / (max_H − min_H), in (−1, 1); 0 while all values are the same."""
+    """Return (μ_C − μ_H) / (max_H − min_H), in (−1, 1); 0 while all values are the same."""
     spread = history.largest - history.smallest
     return (turn.mean - history.mean) / spread if spread > 0 else 0.0

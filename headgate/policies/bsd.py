@@ -1,4 +1,4 @@
-"""Balance slowdown, and the cheap ways to find who is next (Sharaf §3.2.2, §3.3.2)."""
+"""Balance slowdown, and cheap ways to find the next unit (Sharaf §3.2.2, §3.3.2)."""
 
 from collections.abc import Sequence
 from math import inf, nan
@@ -14,7 +14,7 @@ from headgate.model.units import Units
 from headgate.policies.interface import Selection, State
 from headgate.policies.priority import PriorityPolicy
 from headgate.policies.registry import register
-from headgate.policies.structures import clusters as ways
+from headgate.policies.structures import clusters as kernels
 from headgate.policies.structures import single_units
 from headgate.policies.structures.fagin import two_lists
 from headgate.policies.wait import balanced_slowdown
@@ -27,29 +27,31 @@ OVER_UNITS = ("exact", "fagin-units")
     "bsd",
     objective="ℓ2 norm of slowdown",
     paper="Sharaf eq 3.7, §3.3.2",
-    use="Mean and worst slowdown both count: a good first choice for mixed queries.",
-    avoid="The overload lasts: a small S / (C̄ T²) then stays behind for good.",
+    use="Mean and worst slowdown both matter: a good first choice for mixed queries.",
+    avoid="The overload lasts: a query of small S / (C̄ T²) then waits until it ends.",
 )
 class BalancedSlowdown(PriorityPolicy):
-    """Normalised rate times the present slowdown: S W / (C̄ T²) (Sharaf eq 3.7).
+    """Normalized rate times the slowdown so far: S W / (C̄ T²) (Sharaf eq 3.7).
 
-    The thesis says that it avoids starvation. So it does once the load falls below what the machine
-    can do; while an overload lasts, all waits grow alike and a small S / (C̄ T²) stays behind.
+    The thesis says that it avoids starvation. That holds once the load falls below what the machine
+    can do. While an overload lasts, all waits grow alike, and a unit of small S / (C̄ T²) is not
+    served.
 
     The priority is Φ W, and only W changes. `exact` computes it for all units that wait. `log` and
     `uniform` put units of similar Φ into clusters: a cluster has one pseudo priority, the lower end
     of its range of Φ over the smallest Φ, and the W of its oldest tuple. The cluster of the largest
     product runs the unit with its oldest tuple (§3.3.2.1). The thesis gives ε^i, the lower end, for
-    logarithmic clusters; for uniform ones neither it nor Aurora gives a number, so theirs is the
-    lower end too. `fagin` finds the same cluster as `log`, but looks only at those that can be best
-    (§3.3.2.2); `fagin-units` does so for single units and decides as `exact`. All ties go to the
-    smaller unit number. A unit with Φ = 0, or not measured yet, has priority 0.
+    logarithmic clusters. For uniform clusters neither the thesis nor Aurora gives a number, so
+    these use the lower end too. `fagin` finds the same cluster as `log`, but looks only at clusters
+    that can be best (§3.3.2.2). `fagin-units` does the same for single units, and decides as
+    `exact` does. All ties go to the smaller unit number. A unit with Φ = 0, or not measured yet,
+    has priority 0.
 
     Args:
-        search: how the unit is found.
+        search: how the next unit is found.
         clusters: m, at most 1024. The thesis finds 12 best.
-        epsilon: ε, instead of their number, for logarithmic clusters: there are log Δ / log ε, Δ
-            being the largest Φ over the smallest, and again at most 1024.
+        epsilon: ε, instead of `clusters`, for logarithmic clusters. There are log Δ / log ε of
+            them, where Δ is the largest Φ over the smallest, and again at most 1024.
         clustered: once a cluster is chosen, all its units that wait on the same tuple run before
             the next decision (§3.3.2.3). Tuples of the same instant count as the same.
     """
@@ -63,8 +65,8 @@ class BalancedSlowdown(PriorityPolicy):
     ) -> None:
         if search not in get_args(Search):
             raise ValueError("search: one of " + ", ".join(get_args(Search)))
-        if not isinstance(clusters, int) or not 1 <= clusters <= ways.MOST_CLUSTERS:
-            raise ValueError(f"clusters from 1 to {ways.MOST_CLUSTERS}")
+        if not isinstance(clusters, int) or not 1 <= clusters <= kernels.MOST_CLUSTERS:
+            raise ValueError(f"clusters from 1 to {kernels.MOST_CLUSTERS}")
         if epsilon is not None and not 1.0 < epsilon < inf:
             raise ValueError("epsilon above 1")
         if epsilon is not None and search not in ("log", "fagin"):
@@ -110,17 +112,17 @@ class BalancedSlowdown(PriorityPolicy):
             memory = single_units.pruned(figures)
             return Selection(memory, single_units.pruned_changed, single_units.pruned_pick)
         division, begins, cluster_of = self._divided(phi)
-        memory = ways.clustered(division, begins, cluster_of)
+        memory = kernels.clustered(division, begins, cluster_of)
         learning = figures, begins, cluster_of
         if self.search != "fagin":
             if not learns:
-                return Selection(memory, ways.cluster_changed, ways.cluster_pick)
-            changed, pick = ways.learning_cluster_changed, ways.learning_cluster_pick
+                return Selection(memory, kernels.cluster_changed, kernels.cluster_pick)
+            changed, pick = kernels.learning_cluster_changed, kernels.learning_cluster_pick
             return Selection((memory, learning), changed, pick)
         pruned = memory, two_lists(np.arange(len(begins))[::-1])
         if not learns:
-            return Selection(pruned, ways.fagin_changed, ways.fagin_pick)
-        changed, pick = ways.learning_fagin_changed, ways.learning_fagin_pick
+            return Selection(pruned, kernels.fagin_changed, kernels.fagin_pick)
+        changed, pick = kernels.learning_fagin_changed, kernels.learning_fagin_pick
         return Selection((pruned, learning), changed, pick)
 
     def _after_a_second(self, table: UnitTable, chosen: Any) -> Floats:
@@ -128,19 +130,19 @@ class BalancedSlowdown(PriorityPolicy):
         return np.where((values > 0) & (values < inf), values, 0.0)
 
     def _divided(self, phi: Floats) -> tuple[Any, Floats, Ints]:
-        """Gives the division into clusters, where each begins, and the cluster of each unit."""
-        division, begins, cluster_of = ways.division_of(
+        """Return the division into clusters, where each begins, and the cluster of each unit."""
+        division, begins, cluster_of = kernels.division_of(
             len(phi),
             uniform=self.search == "uniform",
             clusters=self.clusters,
             epsilon=nan if self.epsilon is None else self.epsilon,
             together=self.clustered,
         )
-        ways.divide(phi, division, begins, cluster_of)
+        kernels.divide(phi, division, begins, cluster_of)
         return division, begins, cluster_of
 
     def _oldest_of_best_cluster_first(self, state: State, now_s: float) -> tuple[Ints, Ints]:
-        """Gives the ready units, best cluster first, oldest first in it; and their clusters."""
+        """Return the ready units, best cluster first and oldest first in it, and their clusters."""
         table, ready = state.table, state.ready
         phi = self._after_a_second(table, np.arange(len(table)))
         _, pseudo, cluster_of = self._divided(phi)
@@ -155,7 +157,11 @@ class BalancedSlowdown(PriorityPolicy):
         return ready[order], clusters[order]
 
     def _with_the_set_first(self, order: Ints, clusters: Ints, state: State) -> Ints:
-        """Goes on with the set that was begun; else offers a new one, the first cluster's."""
+        """Put the rest of the set that was begun first; if none is left, offer a new set.
+
+        A set is the units of a cluster that wait on the same tuple (§3.3.2.3). The new one is of
+        the first cluster.
+        """
         heads_s = state.table["head_arrived_at_s"]
         left = self._set[np.isin(self._set, order) & (heads_s[self._set] == self._set_head_s)]
         if len(left):

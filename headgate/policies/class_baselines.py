@@ -1,4 +1,4 @@
-"""What class quotas are compared with: rates times class priority, weighted turns (CQC §4.1)."""
+"""Baselines for class quotas: output rate times class priority, and weighted turns (CQC §4.1)."""
 
 from typing import Any
 
@@ -13,15 +13,15 @@ from headgate.policies.priority import PriorityPolicy
 from headgate.policies.rate import highest_rate
 from headgate.policies.registry import register
 from headgate.policies.round_robin import BoxRoundRobin
-from headgate.policies.structures import selection as ways
+from headgate.policies.structures import selection as kernels
 
 
 @register(
     "hr-class",
     objective="response time of important classes",
     paper="CQC §4.1",
-    use="A baseline for cqc is wanted.",
-    avoid="An important query has rare results: a rate above P_H / P_N times its own comes first.",
+    use="You want a baseline for cqc.",
+    avoid="An important query has rare results: rates above P_H / P_N times its own come first.",
 )
 class ClassRate(PriorityPolicy):
     """Output rate times the priority of the class: P S / C̄ (CQC §4.1)."""
@@ -47,9 +47,9 @@ class ClassRate(PriorityPolicy):
             return super().selection(units, table, learns=learns)
         if self._shared:
             return None
-        nobody_ready = np.zeros(len(table), dtype=np.bool_)
-        memory = (np.full(len(table), -np.inf), nobody_ready, class_priorities(units))
-        return Selection(memory, class_rate_changed, ways.value_pick)
+        ready = np.zeros(len(table), dtype=np.bool_)
+        memory = (np.full(len(table), -np.inf), ready, class_priorities(units))
+        return Selection(memory, class_rate_changed, kernels.value_pick)
 
 
 @compiled
@@ -65,18 +65,19 @@ def class_rate_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -
     objective="time by class priority",
     paper="CQC §4.1",
     starves=False,
-    use="A baseline for cqc is wanted, in which no overrun is ever paid back.",
-    avoid="Costs and selectivities inside a class differ: all its operators are alike here.",
+    use="You want a baseline for cqc in which an overrun is never paid back.",
+    avoid="Costs and selectivities inside a class differ: all its operators are treated alike.",
 )
 class WeightedRoundRobin(BoxRoundRobin):
-    """Operators in turn by descending class priority, each for a slice by that priority (CQC §4.1).
+    """Operators in turn by descending class priority, with slices in proportion to it (CQC §4.1).
 
     An operator takes the tuples that fit into T = k P / ΣP, at least one.
 
     Args:
         period_s: k; 1000 µs in the paper.
-        tuples: how many a turn takes at the least, however short its slice; 1 in the paper. Where a
-            call costs as much as thousands of tuples, as on Spark, a slice holds no tuple at all.
+        tuples: the smallest number of tuples per turn, however short its slice; 1 in the paper.
+            Where a call costs as much as thousands of tuples, as on Spark, no tuple fits into a
+            slice.
     """
 
     def __init__(self, period_s: float = 0.001, tuples: int = 1) -> None:
@@ -91,7 +92,7 @@ class WeightedRoundRobin(BoxRoundRobin):
     def prepare(self, units: Units) -> None:
         super().prepare(units)
         priorities = class_priorities(units)
-        total = sum(each.priority for each in units.network.classes)
+        total = sum(query_class.priority for query_class in units.network.classes)
         self._places = np.empty(len(units), dtype=np.int64)
         self._places[np.argsort(-priorities, kind="stable")] = np.arange(len(units))
         self._slices_s = self.period_s * priorities / total
@@ -104,6 +105,6 @@ class WeightedRoundRobin(BoxRoundRobin):
 
 
 def class_priorities(units: Units) -> Floats:
-    """Gives the priority of each unit's class."""
+    """Return the priority of each unit's class."""
     classes = units.network.classes
     return np.array([classes[shape.query_class].priority for shape in units.shapes])

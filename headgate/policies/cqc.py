@@ -17,9 +17,9 @@ from headgate.policies.registry import register
 
 @dataclass
 class ClassTurn:
-    """One class's account: T is `slice_s`, c is `quota_s`, tu is `used_s`.
+    """The time account of one class: T is `slice_s`, c is `quota_s`, tu is `used_s`.
 
-    `unspent_s` is the rest of the last turn; only calls that turn began may still use it up.
+    `unspent_s` is what the last turn left over. Only calls that began in that turn may use it.
     """
 
     number: int
@@ -30,7 +30,7 @@ class ClassTurn:
     unspent_s: float = 0.0
 
     def settle(self) -> None:
-        """Closes a turn: an overrun is deducted from the next quota, an unused rest is not kept.
+        """Close a turn: deduct an overrun from the next quota, and drop unused time.
 
         Departs from the printed step 3b, which measures the overrun from T instead of the quota
         that was granted, and so would forgive a debt that is still being paid.
@@ -40,7 +40,7 @@ class ClassTurn:
         self.used_s = 0.0
 
     def charge_late(self, seconds: float) -> None:
-        """Charges a call that outlived its turn, as it does when several workers run."""
+        """Charge a call that ended after its turn, as happens when several workers run."""
         self.quota_s -= max(0.0, seconds - self.unspent_s)
         self.unspent_s = max(0.0, self.unspent_s - seconds)
 
@@ -50,29 +50,29 @@ class ClassTurn:
     objective="response time of important classes",
     paper="CQC §4",
     starves=False,
-    use="Queries differ in importance, and the less important ones must go on all the same.",
-    avoid="All queries are of one class: what remains is the inner policy.",
+    use="Queries differ in importance, and the less important ones must still make progress.",
+    avoid="All queries are of one class: then it is the same as the inner policy.",
 )
 class Cqc(Around):
-    """Classes in descending priority, each for its quota of worker-seconds a round (CQC §4.2).
+    """Classes in descending priority, each for its quota of worker-seconds per round (CQC §4.2).
 
     A class gets T = k P / ΣP of the period k. A class whose quota is not positive skips its turn
     and gains T. Inside the class the inner policy decides; no call spans two classes. An operator
     drains its whole queue.
 
     At operator level the operators that only streams feed are the sources of their class: they run
-    when none of its other operators has tuples (CQC §3). A class that waits for tuples polls its
-    sources twice and then yields the rest of its turn. Here a poll takes no time, so that the
-    second finds what the first has found, and a class without tuples yields at once.
+    when no other operator of the class has tuples (CQC §3). In the paper, a class that waits for
+    tuples polls its sources twice and then yields the rest of its turn. Here a poll takes no time,
+    so a second poll would find what the first has found, and a class without tuples yields at once.
 
     Args:
-        inner: the policy inside a class, by name or itself.
+        inner: the policy inside a class, by name or as an object.
         period_s: k; 1000 µs in the paper.
         period_steps: the period is at least this many mean steps. The paper's steps are short
-            against its period; a Spark job is not, and a quota below one step orders nothing.
+            compared with its period. A Spark job is not, and a quota below one step has no effect.
 
-    Departs from the paper at query level, where a unit is source and operators in one and no class
-    has sources of its own.
+    Departs from the paper at query level: there a unit is source and operators in one, and no class
+    has separate sources.
     """
 
     tuples_a_step = ALL
@@ -85,7 +85,7 @@ class Cqc(Around):
         super().__init__(inner)
         self.period_s, self.period_steps = period_s, period_steps
         self.turns: list[ClassTurn] = []
-        self._at = 0
+        self._position = 0
         self._class_of_unit: list[int] = []
         self._is_source = np.zeros(0, dtype=np.bool_)
         self._steps, self._steps_s = 0, 0.0
@@ -93,13 +93,16 @@ class Cqc(Around):
     def prepare(self, units: Units) -> None:
         self.inner.prepare(units)
         self.turns = [
-            ClassTurn(number, each.priority) for number, each in enumerate(units.network.classes)
+            ClassTurn(number, query_class.priority)
+            for number, query_class in enumerate(units.network.classes)
         ]
         self.turns.sort(key=lambda turn: -turn.priority)
-        self._at = 0
+        self._position = 0
         self._class_of_unit = [shape.query_class for shape in units.shapes]
-        apart = units.level == "operator"
-        self._is_source = np.array([apart and not shape.fed_by for shape in units.shapes])
+        at_operator_level = units.level == "operator"
+        self._is_source = np.array(
+            [at_operator_level and not shape.fed_by for shape in units.shapes]
+        )
         self._share_out(self.period_s)
         for turn in self.turns:
             turn.quota_s = turn.slice_s
@@ -110,7 +113,7 @@ class Cqc(Around):
         if not waiting:
             return []
         while True:
-            turn = self.turns[self._at]
+            turn = self.turns[self._position]
             if turn.used_s == 0 and turn.quota_s <= 0:
                 turn.quota_s += turn.slice_s
             elif turn.number in waiting and turn.used_s < turn.quota_s:
@@ -118,8 +121,8 @@ class Cqc(Around):
                 return self.inner.plan(replace(state, ready=inside), now_s)
             else:
                 turn.settle()
-            self._at = (self._at + 1) % len(self.turns)
-            if self._at == 0:
+            self._position = (self._position + 1) % len(self.turns)
+            if self._position == 0:
                 self._pass_rounds_in_debt(waiting)
 
     def hear(self, event: StepStarted | StepFinished | Measured) -> None:
@@ -128,7 +131,7 @@ class Cqc(Around):
             return
         number = self._class_of_unit[event.call.units[0]]
         turn = next(turn for turn in self.turns if turn.number == number)
-        if self.turns[self._at] is turn:
+        if self.turns[self._position] is turn:
             turn.used_s += event.seconds
         else:
             turn.charge_late(event.seconds)
@@ -147,7 +150,7 @@ class Cqc(Around):
         return self.inner.rates(table, units, now_s)
 
     def _sources_last(self, ready: Ints) -> Ints:
-        """Gives the operators of a class that have tuples; its sources if there are none."""
+        """Return the operators of a class that have tuples, or its sources if there are none."""
         operational = ready[~self._is_source[ready]]
         return operational if len(operational) else ready
 
@@ -157,9 +160,9 @@ class Cqc(Around):
             turn.slice_s = turn.priority * period_s / total
 
     def _pass_rounds_in_debt(self, waiting: set[int]) -> None:
-        """Skips, all at once, the rounds in which every waiting class would only pay its debt.
+        """Skip, all at once, the rounds in which every waiting class would only pay its debt.
 
-        A step that overran by a second has ten thousand rounds of 0.1 ms to sit out.
+        A class whose step overran by a second has to skip ten thousand rounds of 0.1 ms.
         """
         debts = [turn for turn in self.turns if turn.number in waiting]
         if any(turn.quota_s > 0 for turn in debts):

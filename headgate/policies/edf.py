@@ -1,4 +1,4 @@
-"""Deadlines: earliest first, and the hybrid with output rate for what is late (Sharaf §3.5)."""
+"""Deadlines: earliest first, and a hybrid that ranks late queries by output rate (Sharaf §3.5)."""
 
 from collections.abc import Sequence
 from math import inf, isnan
@@ -17,13 +17,13 @@ from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.priority import PriorityPolicy
 from headgate.policies.rate import highest_rate
 from headgate.policies.registry import register
-from headgate.policies.structures.selection import BLOCK, LARGEST, NOBODY, SMALLEST, ordered
+from headgate.policies.structures.selection import BLOCK, LARGEST, NO_UNIT, SMALLEST, ordered
 
 NOT_MEASURED = -1.0
 
 
 def earliest_deadline(unit: Unit, now_s: float) -> float:
-    """The deadline of the oldest tuple's result, the earliest first: −D (Sharaf §3.5.1)."""
+    """Rank by the deadline of the oldest tuple's result, earliest first: −D (Sharaf §3.5.1)."""
     return -unit.deadline_at_s
 
 
@@ -32,7 +32,7 @@ def earliest_deadline(unit: Unit, now_s: float) -> float:
     objective="tardiness while the load is low",
     paper="Sharaf §3.5.1",
     use="Results have deadlines and the machine can meet all of them.",
-    avoid="The machine is overloaded: it serves what is late already and makes the rest late too.",
+    avoid="The machine is overloaded: it serves late results first and makes the rest late too.",
 )
 class EarliestDeadline(PriorityPolicy):
     """Earliest deadline first (Sharaf §3.5.1); a query without a deadline waits for all others."""
@@ -48,16 +48,16 @@ class EarliestDeadline(PriorityPolicy):
     "edf-hr",
     objective="tardiness",
     paper="Sharaf §3.5.2",
-    use="Results have deadlines, window slides say, and the load comes and goes.",
-    avoid="Queries have no deadlines: then it is hr.",
+    use="Results have deadlines, such as window slides, and the load varies.",
+    avoid="Queries have no deadlines: then it is the same as hr.",
 )
 class EarliestDeadlineOrRate(Policy):
-    """Two lists: by deadline what can still be in time, by output rate what cannot (Sharaf §3.5.2).
+    """Two lists: queries still in time, by deadline; the others, by output rate (Sharaf §3.5.2).
 
-    A query is in the first list while t + C ≤ D, C being the time for its tuples that arrived
+    A query is in the first list while t + C ≤ D, where C is the time for its tuples that arrived
     before the deadline D. The head of the second list runs iff it is done before the deadline of
-    the head of the first, t + C < D. A query without a deadline, which the thesis does not have, is
-    in the second list: it has nothing to miss, and runs by its rate while no deadline is in danger.
+    the head of the first, t + C < D. The thesis has no queries without a deadline. Here they are in
+    the second list: they have nothing to miss, and run by rate while no deadline is in danger.
     """
 
     def __init__(self) -> None:
@@ -78,8 +78,8 @@ class EarliestDeadlineOrRate(Policy):
         return [Step(int(ready[position])) for position in order]
 
     def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
-        everybody = np.arange(len(table))
-        rates = np.nan_to_num(self._by_rate.values(table, everybody, 0.0), nan=NOT_MEASURED)
+        all_units = np.arange(len(table))
+        rates = np.nan_to_num(self._by_rate.values(table, all_units, 0.0), nan=NOT_MEASURED)
         changes = np.full(len(table), learns)
         shared = [shape.number for shape in units.shapes if len(shape.segments) > 1]
         changes[shared] = False
@@ -90,7 +90,7 @@ class EarliestDeadlineOrRate(Policy):
 def _merged(
     by_deadline: NDArray[np.intp], by_rate: NDArray[np.intp], deadlines_s: Floats, done_s: Floats
 ) -> list[int]:
-    """Takes the head of one list or the other, by the rule, until both are empty."""
+    """Merge two lists: take the head of one or the other, by the rule, until both are empty."""
     order: list[int] = []
     first, second = by_deadline.tolist()[::-1], by_rate.tolist()[::-1]
     while first and second:
@@ -100,10 +100,12 @@ def _merged(
 
 
 def _memory(rates: Floats, changes: NDArray[np.bool_], function: Any) -> tuple[Any, ...]:
-    """Gives rates and whether they change; deadline, time needed and rate of those that are ready.
+    """Return the memory of the compiled selection.
 
-    A unit that is not ready has no deadline and a rate below all others, so that it loses to
-    everybody without a test inside the loop. The last array has how many are ready.
+    It has the rates, whether they change, and the function that computes them; then deadline, time
+    needed and rate of the ready units; and the number of ready units. A unit that is not ready has
+    no deadline and a rate below all others, so that it loses to every other unit without a test
+    inside the loop.
     """
     count = len(rates)
     ready = np.full(count, inf), np.zeros(count), np.full(count, -inf)
@@ -139,7 +141,7 @@ def hybrid_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, 
             least, urgent_block = deadline, first
         if rate > most:
             most, late_block = rate, first
-    urgent, late = NOBODY, NOBODY
+    urgent, late = NO_UNIT, NO_UNIT
     if least < LARGEST:
         for unit in range(urgent_block, count):
             if ordered(deadlines_s[unit]) == least and now_s + needs_s[unit] <= deadlines_s[unit]:
@@ -159,9 +161,9 @@ def hybrid_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, 
 
 @numba.njit(forceinline=True)
 def _heads(deadlines_s: Floats, needs_s: Floats, rates: Floats, now_s: float) -> tuple[int, int]:
-    """Gives the earliest deadline of those in time and the highest rate of the others.
+    """Return the earliest deadline of the units in time and the highest rate of the others.
 
-    They are integers that order as the floats do, which are compared in several lanes at once.
+    Both are integers with the order of the floats: integers are compared in several lanes at once.
     """
     least, most = LARGEST, SMALLEST
     for unit in range(len(rates)):

@@ -15,7 +15,7 @@ from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.registry import register
 from headgate.policies.structures.bit_sets import bit_sets, following, put, take
 from headgate.policies.structures.heaps import NONE, joined, nodes_of, without
-from headgate.policies.structures.selection import NOBODY
+from headgate.policies.structures.selection import NO_UNIT
 
 OUT, IN = 0, 1
 OCTAVES, CLASSES_AN_OCTAVE = 128, 64
@@ -28,14 +28,15 @@ NOT_MEASURED = -1.0
     objective="mean freshness of the output streams",
     paper="Sharaf eq 4.11, 4.12, 4.15",
     use="Users look at the latest result of each query, and bursts make some of them stale.",
-    avoid="Every result counts: a query with a long queue waits, since it stays stale longest.",
+    avoid="Every result matters: a query with a long queue waits, since it stays stale longest.",
 )
 class FreshnessAware(Policy):
-    """Chance that an output is stale over the time to refresh it: (1 − (1 − S)^N) / (N C̄).
+    """Chance that an output is stale, over the time to refresh it: (1 − (1 − S)^N) / (N C̄).
 
-    Times the weight of the query (eq 4.12). N is raised to the power of β: 1 is freshness alone, 0
-    is output rate alone, S / C̄ (eq 4.15). A step takes all pending tuples, as the derivation does
-    (§4.2.1). S is at most 1 here; the thesis has no joins in this chapter.
+    The priority is multiplied by the weight of the query (eq 4.12). N is raised to the power of β:
+    β = 1 ranks by freshness alone, β = 0 by output rate alone, S / C̄ (eq 4.15). A step takes all
+    pending tuples, as in the derivation (§4.2.1). S is at most 1 here; the thesis has no joins in
+    this chapter.
 
     Args:
         beta: β, from 0 to 1.
@@ -63,16 +64,16 @@ class FreshnessAware(Policy):
 
 @borrowing
 def stale_chance(selectivity: float, tuples: float) -> float:
-    """Gives the chance that one of some tuples passes: 1 − (1 − S)^N (Sharaf §4.2.2).
+    """Return the chance that at least one of N tuples passes: 1 − (1 − S)^N (Sharaf §4.2.2).
 
-    Written so that a small S is not lost beside 1, and that a single tuple has just S.
+    Computed so that a small S is not lost beside 1, and so that a single tuple gives exactly S.
     """
     return selectivity if tuples == 1.0 else -expm1(tuples * log1p(-selectivity))
 
 
 @borrowing
 def freshness(unit: Unit, beta: float) -> float:
-    """Gives the priority α (1 − (1 − S)^(N^β)) / (N^β C̄); −1 for what was never measured."""
+    """Return the priority α (1 − (1 − S)^(N^β)) / (N^β C̄); −1 if the unit was never measured."""
     tuples, selectivity = float(unit.pending) ** beta, min(unit.selectivity, 1.0)
     if not (unit.selectivity >= 0.0 and unit.cost_s > 0.0 and tuples > 0.0):
         return NOT_MEASURED
@@ -89,7 +90,7 @@ def fill_freshness(table: UnitTable, units: Ints, beta: float, values: Floats) -
 
 @borrowing
 def priority_class(value: float) -> int:
-    """Gives the bucket of a priority, 0 for the largest: 64 to a factor of two (Sharaf §4.4.1)."""
+    """Return the bucket of a priority, 0 for the largest; 64 per factor of two (Sharaf §4.4.1)."""
     if not value > 0.0:
         return CLASSES - 1
     mantissa, exponent = frexp(value)
@@ -99,7 +100,7 @@ def priority_class(value: float) -> int:
 
 @borrowing
 def class_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
-    """Moves a unit to the bucket of its present priority; nobody else's is computed."""
+    """Move a unit to the bucket of its current priority; no other unit's is computed."""
     nodes, roots, words, levels, beta, computed = memory
     node, row, key = nodes[unit], table[unit], 0.0
     if row.ready:
@@ -121,8 +122,8 @@ def class_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> Non
 
 @borrowing
 def class_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
-    """Gives the best unit of the first bucket that is not empty."""
+    """Pick the best unit of the first bucket that is not empty."""
     _, roots, words, levels, _, computed = memory
     first, examined = following(words, levels, 0, 0), computed[0]
     computed[0] = 0
-    return (NOBODY, 0, examined) if first < 0 else (roots[first], ALL, examined)
+    return (NO_UNIT, 0, examined) if first < 0 else (roots[first], ALL, examined)

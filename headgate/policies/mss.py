@@ -1,4 +1,4 @@
-"""Scheduling of single tuples whose costs are known, as only a simulation can (BZ §5, §6)."""
+"""Policies that know the cost of every single tuple, as only a simulation can (BZ §5, §6)."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from headgate.policies.structures.envelope import slope_of, steepest_line
 
 
 class Foreseeing(Policy):
-    """Ranks units by what is known of each of their pending tuples."""
+    """A policy that ranks units by what is known about each of their pending tuples."""
 
     tuples_a_step = ALL
     foresees = True
@@ -29,21 +29,21 @@ class Foreseeing(Policy):
         self._feeds = [shape.feeds for shape in units.shapes]
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
-        known = self._foresight(state)
+        foresight = self._foresight(state)
         ready = state.ready.tolist()
-        ranked = [(unit, *self.best(state, unit, *known.waiting(unit))) for unit in ready]
-        ranked.sort(key=lambda each: -each[2])
+        ranked = [(unit, *self.best(state, unit, *foresight.waiting(unit))) for unit in ready]
+        ranked.sort(key=lambda entry: -entry[2])
         return [Step(unit, tuples) for unit, tuples, _ in ranked]
 
     @abstractmethod
     def best(self, state: State, unit: int, seconds: Floats, outputs: Floats) -> tuple[int, float]:
-        """Gives how many tuples of a queue to take, and what that is worth."""
+        """Return how many tuples of a queue to take, and the priority of doing so."""
 
     def memory_drops(self, state: State, unit: int, outputs: Floats) -> Floats:
-        """Gives the bytes that each tuple of a queue frees; results that leave count 0 (BZ §3)."""
+        """Return the bytes that each tuple of a queue frees; results that leave count 0 (BZ §3)."""
         bytes_in = state.table["bytes_in"]
-        kept = sum(float(bytes_in[fed]) for fed in self._feeds[unit])
-        return np.asarray(bytes_in[unit] - outputs * kept, dtype=np.float64)
+        bytes_out = sum(float(bytes_in[fed]) for fed in self._feeds[unit])
+        return np.asarray(bytes_in[unit] - outputs * bytes_out, dtype=np.float64)
 
     def _foresight(self, state: State) -> Foresight:
         if state.foresight is None:
@@ -58,7 +58,7 @@ class Foreseeing(Policy):
 
 @register(
     "mss",
-    objective="mean response time, the least that is possible",
+    objective="mean response time, the lowest possible",
     paper="BZ §5",
     levels=("query",),
     engines=("simulation",),
@@ -66,10 +66,10 @@ class Foreseeing(Policy):
     avoid="Tuples still arrive: it is optimal only for queues that are complete.",
 )
 class MaximumSlopeSegments(Foreseeing):
-    """Segments of single tuples by their output rate, the steepest line of each queue (BZ §5).
+    """Segments of single tuples by output rate, the steepest line of each queue (BZ §5).
 
-    A step takes a whole segment. Cut short, it goes on with the rest, for the end of a segment is
-    at least as steep as the whole.
+    A step takes a whole segment. If the step is cut short, the next one takes the rest, because the
+    end of a segment is at least as steep as the whole.
     """
 
     def best(self, state: State, unit: int, seconds: Floats, outputs: Floats) -> tuple[int, float]:
@@ -78,16 +78,16 @@ class MaximumSlopeSegments(Foreseeing):
 
 @register(
     "mss-memory",
-    objective="memory, with single tuples foreseen",
+    objective="memory, with tuple costs known in advance",
     paper="BZ §6",
     engines=("simulation",),
     use="You want to know how far chain is from what foresight would allow.",
     avoid="An optimum is needed: over several operators it is a heuristic.",
 )
 class MemorySegments(Foreseeing):
-    """Segments of single tuples by the memory that they free a second (BZ §6).
+    """Segments of single tuples by the memory that they free per second (BZ §6).
 
-    It decides anew whenever a tuple has gone on to the next operator, so a step of a unit that
+    It decides again whenever a tuple has gone on to the next operator, so a step of a unit that
     feeds others takes one tuple.
     """
 
@@ -100,14 +100,14 @@ class MemorySegments(Foreseeing):
 
 @register(
     "greedy",
-    objective="mean response time, with single tuples foreseen",
+    objective="mean response time, with tuple costs known in advance",
     paper="BZ §5",
     engines=("simulation",),
     use="You want a baseline that sees the head of each queue and nothing behind it.",
     avoid="A few tuples cost much more than others: they hold up all that wait behind them.",
 )
 class GreedyTuple(Foreseeing):
-    """Inverse of the seconds of the oldest tuple of a queue (BZ §5)."""
+    """Inverse of the cost of the oldest tuple of a queue (BZ §5)."""
 
     def best(self, state: State, unit: int, seconds: Floats, outputs: Floats) -> tuple[int, float]:
         return 1, (slope_of(float(seconds[0]), 1.0) if len(seconds) else -inf)
@@ -115,14 +115,14 @@ class GreedyTuple(Foreseeing):
 
 @register(
     "greedy-memory",
-    objective="memory, with single tuples foreseen",
+    objective="memory, with tuple costs known in advance",
     paper="BZ §6",
     engines=("simulation",),
     use="You want the baseline of mss-memory that sees only the head of each queue.",
     avoid="A few tuples cost much more than others: they hold up all that wait behind them.",
 )
 class GreedyMemory(Foreseeing):
-    """Memory that the oldest tuple of a queue frees a second (BZ §6)."""
+    """Memory per second that the oldest tuple of a queue frees (BZ §6)."""
 
     def best(self, state: State, unit: int, seconds: Floats, outputs: Floats) -> tuple[int, float]:
         if not len(seconds):
@@ -137,15 +137,15 @@ class GreedyMemory(Foreseeing):
     paper="BZ §6",
     starves=False,
     use="You want the baseline of BZ: operators in turn, a fixed number of tuples each.",
-    avoid="Response time or memory counts: taking turns makes both worse.",
+    avoid="Response time or memory matters: taking turns makes both worse.",
 )
 class RoundRobinVisits(Policy):
-    """Units in turn, k tuples a visit: 30, 60 and 90 of 300 in BZ §6.
+    """Units in turn, k tuples per visit: 30, 60 and 90 of 300 in BZ §6.
 
     A visit may take several steps; it ends early when the queue is empty.
 
     Args:
-        k: tuples a visit if 1 or more; below 1 the fraction of the queue when the visit begins.
+        k: tuples per visit if 1 or more; below 1, the fraction of the queue when the visit begins.
     """
 
     tuples_a_step = ALL
@@ -154,26 +154,26 @@ class RoundRobinVisits(Policy):
         if not (0 < k < 1 or (k >= 1 and k == int(k))):
             raise ValueError("k of 1 or more whole tuples, or a fraction of the queue below 1")
         self.k = k
-        self._at, self._left = -1, 0
+        self._current_unit, self._left = -1, 0
         self._offered: dict[int, int] = {}
 
     def prepare(self, units: Units) -> None:
-        self._at, self._left, self._offered = -1, 0, {}
+        self._current_unit, self._left, self._offered = -1, 0, {}
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
         ready = state.ready
-        stays = self._left > 0 and self._at in ready
-        cut = int(np.searchsorted(ready, self._at, side="left" if stays else "right"))
+        stays = self._left > 0 and self._current_unit in ready
+        cut = int(np.searchsorted(ready, self._current_unit, side="left" if stays else "right"))
         order = [int(unit) for unit in (*ready[cut:], *ready[:cut])]
         self._offered = {unit: self._visit(int(state.table["pending"][unit])) for unit in order}
         if stays:
-            self._offered[self._at] = self._left
+            self._offered[self._current_unit] = self._left
         return [Step(unit, self._offered[unit]) for unit in order]
 
     def hear(self, event: StepStarted | StepFinished | Measured) -> None:
         if isinstance(event, StepStarted):
-            self._at = event.call.units[0]
-            self._left = self._offered.get(self._at, 0) - event.call.tuples
+            self._current_unit = event.call.units[0]
+            self._left = self._offered.get(self._current_unit, 0) - event.call.tuples
 
     def _visit(self, pending: int) -> int:
         return int(self.k) if self.k >= 1 else max(1, ceil(self.k * pending))

@@ -10,8 +10,8 @@ from headgate.policies.priority import priority
     paper="AMoS §2.1",
     changes="queue",
     use="Queues are bounded and must not overflow.",
-    avoid="Anybody waits for results: a query with few tuples may wait for ever.",
+    avoid="Every query must get results: a query with few tuples may wait forever.",
 )
 def most_tuples(unit: Unit, now_s: float) -> float:
-    """Number of pending tuples: N (AMoS §2.1)."""
+    """Queue length in tuples: N (AMoS §2.1)."""
     return unit.amount

@@ -1,4 +1,4 @@
-"""Oracles: output rates of the very tuples that wait, known beforehand (Sharaf §3.8.1.10)."""
+"""Oracles: policies that know in advance what the waiting tuples will output (Sharaf §3.8.1.10)."""
 
 from headgate.model.unit_table import Unit
 from headgate.policies.interface import Policy
@@ -9,13 +9,13 @@ NOT_FORESEEN = -1.0
 
 
 def known_rate(unit: Unit, now_s: float) -> float:
-    """Outputs among the pending tuples over the time that these take; −1 without foresight."""
+    """Return the outputs of the pending tuples over the time they take; −1 without foresight."""
     foreseen = unit.pending_outputs >= 0.0 and unit.pending_s > 0.0
     return unit.pending_outputs / unit.pending_s if foreseen else NOT_FORESEEN
 
 
 def known_normalised_rate(unit: Unit, now_s: float) -> float:
-    """Known output rate over the ideal time of the query; −1 without foresight."""
+    """Return the known output rate over the ideal time of the query; −1 without foresight."""
     foreseen = unit.pending_outputs >= 0.0 and unit.pending_s > 0.0 and unit.ideal_s > 0.0
     return unit.pending_outputs / (unit.pending_s * unit.ideal_s) if foreseen else NOT_FORESEEN
 
@@ -32,27 +32,27 @@ class _NormalisedRateOracle(PriorityPolicy):
 
 @register(
     "hr-o",
-    objective="mean response time, as far as it can be brought",
+    objective="mean response time, as a bound",
     paper="Sharaf §3.8.1.10",
     levels=("query",),
     engines=("simulation",),
-    use="You ask what hr loses by guessing: it is the bound to compare with.",
-    avoid="Anything is to run for real: it looks into tuples that were not processed yet.",
+    use="You want to know what hr loses by estimating: this is the bound to compare with.",
+    avoid="Queries run for real: it needs the outcome of tuples that are not processed yet.",
 )
 def rate_oracle() -> Policy:
-    """As hr, but knows the outcome: outputs among the pending tuples / time to process them."""
+    """Like hr, with the outcome known: outputs of the pending tuples / time to process them."""
     return _RateOracle(known_rate, "queue", foresees=True)
 
 
 @register(
     "hnr-o",
-    objective="mean slowdown, as far as it can be brought",
+    objective="mean slowdown, as a bound",
     paper="Sharaf §3.8.1.10",
     levels=("query",),
     engines=("simulation",),
-    use="You ask what hnr loses by guessing: it is the bound to compare with.",
-    avoid="Anything is to run for real: it looks into tuples that were not processed yet.",
+    use="You want to know what hnr loses by estimating: this is the bound to compare with.",
+    avoid="Queries run for real: it needs the outcome of tuples that are not processed yet.",
 )
 def normalised_rate_oracle() -> Policy:
-    """As hnr, but knows the outcome: outputs among the pending / (time to process them × T)."""
+    """Like hnr, with the outcome known: outputs of the pending tuples / (time for them × T)."""
     return _NormalisedRateOracle(known_normalised_rate, "queue", foresees=True)

@@ -16,13 +16,13 @@ from headgate.model.unit_table import UNIT, Unit, UnitTable
 from headgate.model.units import Units, combined
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.registry import Engine, register
-from headgate.policies.structures import selection as ways
+from headgate.policies.structures import selection as kernels
 
 PriorityFunction = Callable[[Unit, float], float]
 
 Changes = Literal["never", "wait", "queue", "time"]
-"""When a priority changes: never while figures stay; in proportion to the wait W; with the queue of
-its unit; or with time in another manner, which is always right to say and the slowest to run."""
+"""When a priority changes. `never`: only when figures are measured. `wait`: in proportion to the
+wait W. `queue`: with its unit's queue. `time`: in any other way; always correct, slowest to run."""
 
 
 def priority(
@@ -39,7 +39,7 @@ def priority(
     use: str = "",
     avoid: str = "",
 ) -> Callable[[PriorityFunction], PriorityFunction]:
-    """Makes a function of a unit and the time a policy: the unit with the largest value runs first.
+    """Register a function of a unit and the time as a policy. The unit of largest value runs first.
 
     >>> @priority("longest-queue", objective="memory", changes="queue")
     ... def longest_queue(unit, now_s):
@@ -67,15 +67,15 @@ def priority(
 
 @cache
 def _compiled(function: PriorityFunction) -> Any:
-    return numba.cfunc(ways.PRIORITY)(function)
+    return numba.cfunc(kernels.PRIORITY)(function)
 
 
 class PriorityPolicy(Policy):
-    """Runs the unit of the largest priority; ties go to the smaller unit number.
+    """A policy that runs the unit of largest priority. Ties go to the smaller unit number.
 
-    A priority in proportion to the wait is taken apart into Φ, its value after one second, and W:
-    Φ W is what both the loop and the compiled selection compare, so that they agree to the bit.
-    Shared units have the value of their segments together (Sharaf §3.6).
+    A priority in proportion to the wait is split into Φ, its value after one second, and W. Both
+    `plan` and the compiled selection compare Φ W, so that they agree to the bit. A shared unit has
+    the combined value of its segments (Sharaf §3.6).
     """
 
     def __init__(
@@ -96,21 +96,21 @@ class PriorityPolicy(Policy):
         return _compiled(self._python)
 
     def prepare(self, units: Units) -> None:
-        """Compiles, so that the first decision is as quick as the next."""
+        """Compile the priority function, so that the first decision is as fast as later ones."""
         self._units = units
         self._shared = tuple(
             shape.number for shape in units.shapes if self._adds_up and len(shape.segments) > 1
         )
-        ways.priorities(np.ones(1, dtype=UNIT), np.zeros(1, dtype=np.int64), 0.0, self.function)
+        kernels.priorities(np.ones(1, dtype=UNIT), np.zeros(1, dtype=np.int64), 0.0, self.function)
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
         values = self.values(state.table, state.ready, now_s)
         return list(map(Step, state.ready[np.argsort(-values, kind="stable")].tolist()))
 
     def values(self, table: UnitTable, chosen: Any, now_s: float) -> Floats:
-        """Gives the present priority of each of some units."""
+        """Return the current priority of each chosen unit."""
         if self.changes != "wait":
-            values: Floats = ways.priorities(table, chosen, now_s, self.function)
+            values: Floats = kernels.priorities(table, chosen, now_s, self.function)
         else:
             waits_s = now_s - table["head_arrived_at_s"][chosen]
             values = self._after_a_second(table, chosen) * waits_s
@@ -124,43 +124,43 @@ class PriorityPolicy(Policy):
         row["ideal_s"] = row["remaining_s"] = ideal_s
         row["head_arrived_at_s"], row["mean_arrived_at_s"] = -1.0, -1.0
         row["weight"] = row["pending"] = row["due"] = 1
-        return float(ways.priorities(row, np.zeros(1, dtype=np.int64), 0.0, self.function)[0])
+        return float(kernels.priorities(row, np.zeros(1, dtype=np.int64), 0.0, self.function)[0])
 
     def rates(self, table: UnitTable, units: NDArray[np.int64], now_s: float) -> Floats | None:
         if not self._adds_up:
             return None
-        values: Floats = ways.priorities(table, units, now_s + 1.0, self.function)
+        values: Floats = kernels.priorities(table, units, now_s + 1.0, self.function)
         return values
 
     @cached_property
     def _adds_up(self) -> bool:
-        """Whether the priority is some numerator over C̄, so that segments add up."""
+        """True if the priority is a numerator over C̄, so that values of segments add up."""
         steady = self.changes in ("never", "wait")
         return steady and self.value(1.0, 2.0, 1.0) == self.value(1.0, 1.0, 1.0) / 2.0
 
     def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
-        everybody = np.arange(len(table))
+        all_units = np.arange(len(table))
         if self.changes == "never" and not learns:
-            values = self.values(table, everybody, 0.0)
-            return Selection(ways.ranked(values), ways.rank_changed, ways.rank_pick)
+            values = self.values(table, all_units, 0.0)
+            return Selection(kernels.ranked(values), kernels.rank_changed, kernels.rank_pick)
         if self.changes == "wait" and not learns:
-            values = self._after_a_second(table, everybody)
-            return Selection(ways.waiting(values), ways.wait_changed, ways.wait_pick)
+            values = self._after_a_second(table, all_units)
+            return Selection(kernels.waiting(values), kernels.wait_changed, kernels.wait_pick)
         if self._shared:
             return None
         if self.changes == "wait":
-            memory = ways.weighed(len(table), self.function)
-            return Selection(memory, ways.weight_changed, ways.weight_pick)
-        memory = ways.valued(len(table), self.function)
+            memory = kernels.weighed(len(table), self.function)
+            return Selection(memory, kernels.weight_changed, kernels.weight_pick)
+        memory = kernels.valued(len(table), self.function)
         if self.changes in ("never", "queue"):
-            return Selection(memory, ways.value_changed, ways.value_pick)
-        return Selection(memory, ways.time_changed, ways.time_pick)
+            return Selection(memory, kernels.value_changed, kernels.value_pick)
+        return Selection(memory, kernels.time_changed, kernels.time_pick)
 
     def _after_a_second(self, table: UnitTable, chosen: Any) -> Floats:
-        """Gives Φ of each of some units: their priority once the oldest tuple has waited 1 s."""
+        """Return Φ of each chosen unit: its priority once its oldest tuple has waited 1 s."""
         rows = table[chosen]
         rows["head_arrived_at_s"] = rows["mean_arrived_at_s"] = -1.0
-        values: Floats = ways.priorities(rows, np.arange(len(rows)), 0.0, self.function)
+        values: Floats = kernels.priorities(rows, np.arange(len(rows)), 0.0, self.function)
         self._replace_shared(values, table, chosen)
         return values
 
@@ -173,26 +173,30 @@ class PriorityPolicy(Policy):
                 values[position_of[unit]] = self._together(self._units, table[unit])
 
     def _together(self, units: Units, row: Any) -> float:
-        """Gives the value of a unit that several segments leave: `max`, or eq 3.9 over all.
+        """Return the value of a unit in which several segments begin: `max`, or eq 3.9 over all.
 
-        A call costs its overhead as of one tuple, so that the value stays while the queue grows.
-        Where S and C̄ have been measured since, all segments follow the unit as a whole; but a Φ
-        that is taken apart from W stays as it was told.
+        The overhead of a call is charged to one tuple, so that the value does not change while the
+        queue grows. If S and C̄ of the unit have been measured since, the declared values of all
+        segments are scaled alike. A Φ that is split from W keeps the declared values.
         """
         unit, call_s = int(row["unit"]), float(row["overhead_s"])
         segments = tuple(
             replace(
-                way,
-                cost_s=call_s + way.cost_s,
-                ideal_s=way.ideal_s + call_s * units.calls_of(way.query),
+                segment,
+                cost_s=call_s + segment.cost_s,
+                ideal_s=segment.ideal_s + call_s * units.calls_of(segment.query),
             )
-            for way in units.shapes[unit].segments
+            for segment in units.shapes[unit].segments
         )
-        told, told_s = sum(way.selectivity for way in segments), call_s + units.cost_s(unit)
+        declared = sum(segment.selectivity for segment in segments)
+        declared_s = call_s + units.cost_s(unit)
         measured_s = call_s + float(row["tuple_cost_s"])
-        follows = self.changes == "never" and told > 0 and measured_s > 0
-        now = float(row["selectivity"]) / told * (told_s / measured_s) if follows else 1.0
+        follows = self.changes == "never" and declared > 0 and measured_s > 0
+        scale = float(row["selectivity"]) / declared * (declared_s / measured_s) if follows else 1.0
         if units.sharing == "max":
-            best = max(self.value(way.selectivity, way.cost_s, way.ideal_s) for way in segments)
-            return now * best
-        return now * combined(segments, told_s, self.value)
+            best = max(
+                self.value(segment.selectivity, segment.cost_s, segment.ideal_s)
+                for segment in segments
+            )
+            return scale * best
+        return scale * combined(segments, declared_s, self.value)

@@ -1,4 +1,4 @@
-"""Quality of service at the price of a turn: buckets of p-tuples and a calendar (Aurora §6.2)."""
+"""Quality of service at constant cost per decision: buckets and a calendar (Aurora §6.2)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,48 +35,48 @@ from headgate.policies.structures.calendar import (
     instant,
     take_due,
 )
-from headgate.policies.structures.selection import NOBODY
+from headgate.policies.structures.selection import NO_UNIT
 
 OUT = -1
 CACHE_LINE_BYTES = 64
 
 BOX = np.dtype(
     [
-        *ENTRY,  # in the calendar
+        *ENTRY,  # its entry in the calendar
         ("born_s", np.float64),
-        ("first", np.int32),  # of its ranges
-        ("at", np.int32),  # the range that it is in, −1 where it is not ready
+        ("first", np.int32),  # its first range
+        ("at", np.int32),  # its current range, −1 if it is not ready
     ]
 )
-"""All that a decision needs of a box beside its row: half a cache line, since 100 000 boxes make
-every box that is touched a cache miss."""
+"""What a decision needs to know of a box besides its row. It takes half a cache line, since with
+100 000 boxes every box that is touched is a cache miss."""
 
 RANGE = np.dtype(
     [
         ("from_s", np.float64),
         ("bucket", np.int32),
-        ("last", np.int32),  # of the graph that begins here
+        ("last", np.int32),  # last range of the graph, in the row of its first range
     ]
 )
 
 
 @register(
     "qos-bucketed",
-    objective="QoS delivered, at constant cost a decision",
+    objective="QoS delivered, at constant cost per decision",
     paper="Aurora §6.2",
-    use="There are thousands of boxes with QoS graphs, and decisions must not cost more for it.",
-    avoid="There are few boxes: qos is exact and then as fast.",
+    use="Thousands of boxes have QoS graphs, and a decision must not cost more for so many.",
+    avoid="There are few boxes: qos is exact and then just as fast.",
 )
 class QosBucketed(Policy):
-    """Buckets of gradient and slack, best first; inside a bucket in turn (Aurora §6.2).
+    """Buckets of gradient and slack, best first; boxes in turn inside a bucket (Aurora §6.2).
 
-    The gradients of all graphs, from 0 to the steepest, are divided into `gradients` buckets; the
-    slacks, from 0 to the longest stretch without a critical point, into one bucket less than
-    `slacks`, since slack ∞ has the last of them. What a bucket holds counts as equal: those boxes
-    are served by number, beginning behind the one that the bucket served last. So one bucket for
-    all is round robin.
+    The gradients of all graphs, from 0 to the steepest, are divided into `gradients` buckets. The
+    slacks, from 0 to the longest stretch without a critical point, are divided into one bucket less
+    than `slacks`, since the last bucket is for slack ∞. The boxes in a bucket count as equal: they
+    are served by number, starting after the one that the bucket served last. So a single bucket is
+    round robin.
 
-    The latency ranges of every bucket are computed beforehand for each QoS graph. A box then waits
+    The latency ranges of every bucket are computed in advance for each QoS graph. A box then waits
     in a calendar queue for the instant at which it leaves its bucket, and costs nothing until then.
 
     Departs from the paper in one point: there, an execution queue is refilled from the buckets when
@@ -92,25 +92,25 @@ class QosBucketed(Policy):
         self.gradients, self.slacks = gradients, slacks
         self._ranges = latency_ranges(np.zeros(0, dtype=np.int64), [], [])
         self._served_last = np.zeros(0, dtype=np.int64)
-        self._planned = (NOBODY, OUT)
+        self._planned = (NO_UNIT, OUT)
 
     def prepare(self, units: Units) -> None:
         self._ranges, buckets = bucket_ranges(units, self.gradients, self.slacks)
-        self._served_last = np.full(buckets, NOBODY)
-        self._planned = (NOBODY, OUT)
+        self._served_last = np.full(buckets, NO_UNIT)
+        self._planned = (NO_UNIT, OUT)
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
         if not len(state.ready):
             return []
-        found = ranges_at(self._ranges, state.table, state.ready, now_s)
-        buckets = self._ranges.values[found]
+        indexes = ranges_at(self._ranges, state.table, state.ready, now_s)
+        buckets = self._ranges.values[indexes]
         had_its_turn = state.ready <= self._served_last[buckets]
         order = np.lexsort((had_its_turn, buckets))
         self._planned = (int(state.ready[order[0]]), int(buckets[order[0]]))
         return list(map(Step, state.ready[order].tolist()))
 
     def hear(self, event: StepStarted | StepFinished | Measured) -> None:
-        """Moves the turn of the bucket on; a unit that nobody planned was not served in turn."""
+        """Advance the turn of the bucket, if the unit that started is the planned one."""
         unit, bucket = self._planned
         if isinstance(event, StepStarted) and event.call.units[0] == unit:
             self._served_last[bucket] = unit
@@ -121,7 +121,7 @@ class QosBucketed(Policy):
 
 
 def bucket_ranges(units: Units, gradients: int, slacks: int) -> tuple[LatencyRanges, int]:
-    """Gives the latency ranges of each bucket by unit, and the number of buckets.
+    """Return the latency ranges of each unit, with bucket numbers, and the number of buckets.
 
     Buckets are numbered from the best; those that no graph ever passes have no number.
     """
@@ -138,12 +138,12 @@ def bucket_ranges(units: Units, gradients: int, slacks: int) -> tuple[LatencyRan
         starts_s.append(from_s[moves])
         numbers.append(bucket[np.concatenate([[0], moves])])
     passed = np.unique(np.concatenate([*numbers, np.zeros(0, dtype=np.int64)]))
-    values = [np.searchsorted(passed, each) for each in numbers]
+    values = [np.searchsorted(passed, graph_numbers) for graph_numbers in numbers]
     return latency_ranges(places, starts_s, values), len(passed)
 
 
 def steepness_buckets(utilities: Floats, steepest: float, gradients: int) -> Ints:
-    """Gives the gradient bucket of each utility, 0 for the flattest.
+    """Return the gradient bucket of each utility, 0 for the flattest.
 
     >>> steepness_buckets(np.array([0.0, 0.4, 1.0]), steepest=1.0, gradients=4)
     array([0, 1, 3])
@@ -154,14 +154,14 @@ def steepness_buckets(utilities: Floats, steepest: float, gradients: int) -> Int
 
 
 def longest_slack_s(graph: JointGraph) -> float:
-    """Gives the longest stretch of a joint graph up to a critical point, from latency 0 on."""
+    """Return the longest stretch of a joint graph up to a critical point, from latency 0 on."""
     return float(np.diff(graph.bends_s, prepend=0.0).max(initial=0.0))
 
 
 def slack_buckets(bends_s: Floats, width_s: float, slacks: int) -> tuple[Floats, Ints, Ints]:
-    """Gives the ranges in which the slack bucket stays: where each begins, its piece, its bucket.
+    """Return the ranges of constant slack bucket: where each begins, its piece, its bucket.
 
-    Before a bend, slack bucket k ends where k widths are left; behind the last, the slack is ∞.
+    Before a bend, slack bucket k ends where k widths are left; after the last one, the slack is ∞.
 
     >>> from_s, piece, slack = slack_buckets(np.array([4.0, 5.0]), width_s=2.0, slacks=3)
     >>> [(float(s), int(p), int(k)) for s, p, k in zip(from_s, piece, slack)]
@@ -182,18 +182,19 @@ def slack_buckets(bends_s: Floats, width_s: float, slacks: int) -> tuple[Floats,
 
 
 def _memory(ranges: LatencyRanges, buckets: int) -> tuple[Any, ...]:
-    """Gives ranges; members of each bucket and the buckets that have any; turns; due; calendar.
+    """Return the memory of the compiled selection: ranges, bit sets, turns, due boxes, calendar.
 
-    They are few arrays, since compiled code hands each over as seven words in every call. The set
-    behind those of the buckets has the buckets with members. The turns are who was served last in
-    each bucket, and behind them the boxes that were moved. The calendar's entries are the boxes.
+    The arrays are few, since compiled code passes each one as seven words in every call. There is
+    a bit set of members for each bucket, and after them one of the buckets that have members. The
+    turns hold the box served last in each bucket, and after them the number of boxes moved since
+    the last decision. The calendar's entries are the boxes.
     """
     boxes = _boxes(len(ranges.first))
     boxes["first"], boxes["at"] = ranges.first, OUT
     table = np.zeros(len(ranges.from_s), dtype=RANGE)
     table["from_s"], table["bucket"] = ranges.from_s, ranges.values
     table["last"][ranges.first] = ranges.last
-    turns = np.full(buckets + 1, NOBODY)
+    turns = np.full(buckets + 1, NO_UNIT)
     turns[-1] = 0
     due = np.zeros(2 * len(boxes), dtype=np.int64)
     return (
@@ -206,7 +207,7 @@ def _memory(ranges: LatencyRanges, buckets: int) -> tuple[Any, ...]:
 
 
 def _boxes(count: int) -> NDArray[Any]:
-    """Gives records of which none lies across two cache lines."""
+    """Return box records, none of which crosses the boundary of a cache line."""
     room = np.zeros(count * BOX.itemsize + CACHE_LINE_BYTES, dtype=np.uint8)
     first = -room.ctypes.data % CACHE_LINE_BYTES
     return room[first : first + count * BOX.itemsize].view(BOX)
@@ -214,11 +215,11 @@ def _boxes(count: int) -> NDArray[Any]:
 
 @inlined
 def bucket_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None:
-    """Puts a box into the bucket of its present latency.
+    """Put a box into the bucket of its current latency.
 
-    Its calendar entry stays where it is when the box will leave the bucket later than the entry
-    says, as nearly every step and arrival has it: the queue's mean arrival moves on. The entry is
-    then set right when it falls due.
+    Its calendar entry stays in place if the box will leave the bucket later than the entry says.
+    That is so after nearly every step and arrival, since the queue's mean arrival moves on. The
+    entry is corrected when it falls due.
     """
     ranges, _, _, _, _, calendar = memory
     if not table[unit].ready:
@@ -227,12 +228,12 @@ def bucket_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> No
     box = calendar[0][unit]
     born_s = birth_s(table[unit].mean_arrived_at_s, table[unit].remaining_s)
     box.born_s = born_s
-    at = range_at(ranges.from_s, box.first, ranges[box.first].last, born_s, now_s)
-    leaves_at_s = born_s + ranges[at + 1].from_s
+    index = range_at(ranges.from_s, box.first, ranges[box.first].last, born_s, now_s)
+    leaves_at_s = born_s + ranges[index + 1].from_s
     waits = leaves_at_s >= instant(calendar, unit)
     if not waits:
         fetch_day(calendar, leaves_at_s)
-    _move(memory, unit, at)
+    _move(memory, unit, index)
     if not waits:
         delete(calendar, unit)
         insert(calendar, unit, leaves_at_s)
@@ -240,14 +241,14 @@ def bucket_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> No
 
 @inlined
 def bucket_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
-    """Takes the next box of the best bucket, after those have moved on whose instant has come."""
+    """Pick the next box of the best bucket, after moving the boxes whose instant has come."""
     _, members, levels, turns, _, calendar = memory
     boxes, buckets = calendar[0], len(turns) - 1
     _move_due(memory, now_s)
     bucket = following(members, levels, buckets, 0)
     examined, turns[buckets] = turns[buckets] + 1, 0
     if bucket < 0:
-        return NOBODY, 0, examined
+        return NO_UNIT, 0, examined
     unit = following(members, levels, bucket, turns[bucket] + 1)
     if unit < 0:
         unit = following(members, levels, bucket, 0)
@@ -260,49 +261,49 @@ def bucket_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, 
 
 @inlined
 def _move_due(memory: Any, now_s: float) -> None:
-    """Moves boxes whose calendar entry is due on to the buckets that they are in by now."""
+    """Move the boxes whose calendar entry is due to the buckets that they are in by now."""
     ranges, members, _, _, due, calendar = memory
     boxes = calendar[0]
     goes_to = due[len(boxes) :]
     count = take_due(calendar, now_s, due)
-    # In three rounds, so that what a box needs is fetched while the others are looked at.
+    # In three rounds, so that the data of one box is fetched while the others are processed.
     for place in range(count):
         box = boxes[due[place]]
-        at = box.at
-        if at != OUT:
-            while box.born_s + ranges[at + 1].from_s <= now_s:
-                at += 1
-            fetch(members[due[place] >> 6], ranges[at].bucket)
-            fetch_day(calendar, box.born_s + ranges[at + 1].from_s)
-        goes_to[place] = at
+        index = box.at
+        if index != OUT:
+            while box.born_s + ranges[index + 1].from_s <= now_s:
+                index += 1
+            fetch(members[due[place] >> 6], ranges[index].bucket)
+            fetch_day(calendar, box.born_s + ranges[index + 1].from_s)
+        goes_to[place] = index
     for place in range(count):
-        unit, at = due[place], goes_to[place]
-        if at != OUT:
-            _move(memory, unit, at)
-            fetch_neighbour(calendar, boxes[unit].born_s + ranges[at + 1].from_s)
+        unit, index = due[place], goes_to[place]
+        if index != OUT:
+            _move(memory, unit, index)
+            fetch_neighbour(calendar, boxes[unit].born_s + ranges[index + 1].from_s)
     for place in range(count):
-        unit, at = due[place], goes_to[place]
-        if at != OUT:
-            leaves_at_s = boxes[unit].born_s + ranges[at + 1].from_s
+        unit, index = due[place], goes_to[place]
+        if index != OUT:
+            leaves_at_s = boxes[unit].born_s + ranges[index + 1].from_s
             if leaves_at_s < np.inf:
                 insert(calendar, unit, leaves_at_s)
 
 
 @inlined
-def _move(memory: Any, unit: int, at: int) -> None:
-    """Moves a box on to a range, and to the bucket of that range."""
+def _move(memory: Any, unit: int, index: int) -> None:
+    """Move a box to a range, and to the bucket of that range."""
     ranges, members, levels, turns, _, calendar = memory
     box, buckets = calendar[0][unit], len(turns) - 1
     before = box.at
     turns[buckets] += 1
-    box.at = at
-    if at == before:
+    box.at = index
+    if index == before:
         return
     if before != OUT:
         bucket = ranges[before].bucket
         take(members, levels, bucket, unit)
         if is_empty(members, levels, bucket):
             take(members, levels, buckets, bucket)
-    if at != OUT:
-        put(members, levels, ranges[at].bucket, unit)
-        put(members, levels, buckets, ranges[at].bucket)
+    if index != OUT:
+        put(members, levels, ranges[index].bucket, unit)
+        put(members, levels, buckets, ranges[index].bucket)

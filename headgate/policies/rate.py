@@ -13,7 +13,7 @@ from headgate.policies.priority import priority
     avoid="Selectivities differ: it spends time on tuples that will be dropped.",
 )
 def shortest_remaining_time(unit: Unit, now_s: float) -> float:
-    """Inverse of the ideal time that lies ahead: 1 / T (Sharaf §3.1.5)."""
+    """Inverse of the remaining ideal time: 1 / T (Sharaf §3.1.5)."""
     return 1.0 / unit.remaining_s
 
 
@@ -22,7 +22,7 @@ def shortest_remaining_time(unit: Unit, now_s: float) -> float:
     objective="mean response time",
     paper="Sharaf eq 3.1",
     changes="never",
-    use="The mean response time over all results counts, and no query matters more than another.",
+    use="The mean response time over all results matters, and all queries are equally important.",
     avoid="Rare results matter: queries of low selectivity wait for all others.",
 )
 def highest_rate(unit: Unit, now_s: float) -> float:

@@ -1,4 +1,4 @@
-"""Policies by name: our own, those of a user's module, those of installed packages."""
+"""Policies by name: Headgate's own, those of a user's module, and those of installed packages."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -21,9 +21,9 @@ Engine = Literal["simulation", "spark"]
 
 @dataclass(frozen=True)
 class PolicyEntry:
-    """A policy's page in `headgate policies`.
+    """What `headgate policies` shows about a policy.
 
-    `use` and `avoid` say when it is the right one and when not; `aliases` are other names of it.
+    `use` says when to choose the policy, `avoid` when not to; `aliases` are its other names.
     """
 
     name: str
@@ -57,7 +57,7 @@ def register(
     use: str = "",
     avoid: str = "",
 ) -> Callable[[MakesPolicy], MakesPolicy]:
-    """Makes a policy class, or a function that returns a policy, known by name."""
+    """Register a policy class, or a function that returns a policy, under a name."""
 
     def enter(make: MakesPolicy) -> MakesPolicy:
         parameters = {
@@ -78,7 +78,7 @@ def register(
 
 
 def policies() -> dict[str, PolicyEntry]:
-    """Gives every known policy by name; installed packages are asked when the name is not ours."""
+    """Return every policy by name. A package is loaded for each name that is not registered yet."""
     for point in entry_points(group=ENTRY_POINTS):
         if point.name not in _entries:
             point.load()
@@ -86,11 +86,11 @@ def policies() -> dict[str, PolicyEntry]:
 
 
 def policy_named(name: str, **parameters: Any) -> Policy:
-    """Gives a new policy.
+    """Create a policy by its name.
 
     Raises:
-        UnknownName: nobody registered that name.
-        ConfigRefused: the policy has no such parameter, or refuses its value.
+        UnknownName: no policy has that name, or the policy has no such parameter.
+        ConfigRefused: the policy refuses the value of a parameter.
 
     >>> policy_named("cqc", inner="hnr").name
     'cqc'
@@ -117,7 +117,7 @@ def _spelled(name: str, parameters: Mapping[str, Any]) -> str:
 
 
 def _word(value: Any) -> str:
-    """Gives a parameter as it is written; several values are joined by +."""
+    """Return a parameter's value as written on a command line; several values are joined by +."""
     if isinstance(value, Policy):
         return value.spelled or value.name
     if isinstance(value, list | tuple):
@@ -127,17 +127,17 @@ def _word(value: Any) -> str:
 
 
 def refuse_inside(policy: Policy, *, level: Level, engine: Engine) -> None:
-    """Refuses a policy inside another that cannot run at a level or on an engine.
+    """Refuse a policy if one inside it cannot run at this level or on this engine.
 
     Raises:
-        ConfigRefused: it names that policy, and those that can and serve the most similar aim.
+        ConfigRefused: it names the inner policy, and those with the nearest objective that can run.
     """
     for inner in policy.inside():
         entry = policies().get(inner.name)
         if entry is not None and not _fits(entry, level, engine):
-            able = [each for each in policies().values() if _fits(each, level, engine)]
-            able.sort(key=lambda each: -_alike(entry.objective, each.objective))
-            nearest = ", ".join(each.name for each in able[:3])
+            others = [other for other in policies().values() if _fits(other, level, engine)]
+            others.sort(key=lambda other: -_alike(entry.objective, other.objective))
+            nearest = ", ".join(other.name for other in others[:3])
             where = "in simulations" if engine == "simulation" else "on Spark"
             expected = f"one that runs at {level} level {where}; the nearest are {nearest}"
             raise ConfigRefused(
@@ -152,17 +152,17 @@ def _fits(entry: PolicyEntry, level: Level, engine: Engine) -> bool:
 
 
 def _alike(objective: str, other: str) -> float:
-    """Compares what two policies are for; what stands behind a comma is only how far."""
+    """Compare the objectives of two policies, without what follows a comma: it only qualifies."""
     return SequenceMatcher(None, objective.partition(",")[0], other.partition(",")[0]).ratio()
 
 
 def policy_entry(name: str) -> PolicyEntry:
-    """Gives what is known of a policy, by its name or one of its other names.
+    """Return the entry of a policy, by its name or by an alias.
 
     Raises:
-        UnknownName: nobody registered that name; the nearest is suggested.
+        UnknownName: no policy has that name; the nearest name is suggested.
     """
-    found = _entries.get(_aliases.get(name, name)) or policies().get(_aliases.get(name, name))
-    if found is None:
+    entry = _entries.get(_aliases.get(name, name)) or policies().get(_aliases.get(name, name))
+    if entry is None:
         raise UnknownName(kind="policy", name=name, known=[*policies(), *_aliases])
-    return found
+    return entry

@@ -14,7 +14,7 @@ from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.registry import register
-from headgate.policies.structures.selection import NOBODY
+from headgate.policies.structures.selection import NO_UNIT
 
 
 @register(
@@ -22,18 +22,18 @@ from headgate.policies.structures.selection import NOBODY
     objective="fairness by turns",
     paper="Aurora §5.1",
     starves=False,
-    use="A plain baseline is wanted: every box in turn, whatever it costs or brings.",
-    avoid="Anything else counts than that nobody is passed over.",
+    use="You want a plain baseline: every box in turn, whatever its cost and selectivity.",
+    avoid="Anything matters besides giving every box its turn.",
 )
 class BoxRoundRobin(Policy):
-    """Units in turn, beginning behind the one that was served last (Aurora §5.1).
+    """Units in turn, starting after the one that was served last (Aurora §5.1).
 
-    The papers leave open how long a turn is. Here it is a train: `quantum_s` limits it to the
-    tuples that fit into that many seconds by the unit's measured cost, at least one; 0 is one
-    tuple, None takes what the run's train size allows.
+    The papers do not say how long a turn is. Here it is one train: `quantum_s` limits it to the
+    tuples that fit into that many seconds by the unit's measured cost, and at least one; 0 means
+    one tuple, None means whatever the run's train size allows.
 
-    The turn moves on from the *first* unit of a fused call: counted from the last one, a unit that
-    reads other trains than its neighbours could be passed over for ever.
+    The turn advances from the *first* unit of a fused call. If it advanced from the last one, a
+    unit that reads other trains than its neighbors could be skipped forever.
     """
 
     def __init__(self, quantum_s: float | None = None) -> None:
@@ -42,11 +42,11 @@ class BoxRoundRobin(Policy):
         self.quantum_s = quantum_s
         self.fewest = 1
         self._at_query_level = True
-        self._served_last = NOBODY
+        self._served_last = NO_UNIT
 
     def prepare(self, units: Units) -> None:
         self._at_query_level = units.level == "query"
-        self._served_last = NOBODY
+        self._served_last = NO_UNIT
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
         count, places = len(state.table), self.places(state.ready)
@@ -59,25 +59,25 @@ class BoxRoundRobin(Policy):
             self._served_last = int(self.places(first)[0])
 
     def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
-        everybody = np.arange(len(table))
-        return Selection(self.ring(units, self.places(everybody)), turn_changed, turn_pick)
+        all_units = np.arange(len(table))
+        return Selection(self.ring(units, self.places(all_units)), turn_changed, turn_pick)
 
     def take_at_least(self, tuples: int) -> None:
-        """Says how many tuples a turn takes at the least, however short it is."""
+        """Set the smallest number of tuples per turn, however short the turn is."""
         if not (isinstance(tuples, int) and 1 <= tuples <= ALL):
             raise ValueError("tuples of 1 or more a call")
         self.fewest = self.tuples_a_step = tuples
 
     def places(self, chosen: Ints) -> Ints:
-        """Gives where some units stand in the round."""
+        """Return the position of each chosen unit in the round."""
         return chosen
 
     def slice_s(self, unit: int) -> float:
-        """Gives how long a unit's turn lasts; NaN where only the train size limits it."""
+        """Return how long a unit's turn lasts; NaN if only the train size limits it."""
         return nan if self.quantum_s is None else self.quantum_s
 
     def tuples(self, row: np.void) -> int:
-        """Gives how many tuples a turn takes."""
+        """Return how many tuples a turn of this unit takes."""
         slice_s = self.slice_s(int(row["unit"]))
         if isnan(slice_s):
             return ALL
@@ -85,12 +85,12 @@ class BoxRoundRobin(Policy):
         return max(self.fewest, tuples_within(slice_s, float(row["overhead_s"]), float(cost_s)))
 
     def ring(self, units: Units, places: Ints) -> tuple[Any, ...]:
-        """Gives the memory of the compiled form."""
+        """Return the memory of the compiled selection."""
         order = np.empty(len(places), dtype=np.int64)
         order[places] = np.arange(len(places))
         slices_s = np.array([self.slice_s(unit) for unit in range(len(units))], dtype=np.float64)
         manner = np.array([units.level == "query", self.fewest], dtype=np.int64)
-        last = np.full(1, NOBODY, dtype=np.int64)
+        last = np.full(1, NO_UNIT, dtype=np.int64)
         return (
             places.astype(np.int64),
             order,
@@ -106,19 +106,19 @@ class BoxRoundRobin(Policy):
     objective="fairness by turns",
     paper="Aurora §5.1, Sharaf §3.7",
     starves=False,
-    use="All queries matter alike and nothing is known of their costs.",
-    avoid="The mean response counts: a costly query gets as many turns as a cheap one.",
+    use="All queries matter equally and nothing is known about their costs.",
+    avoid="The mean response matters: a costly query gets as many turns as a cheap one.",
 )
 class RoundRobin(BoxRoundRobin):
-    """Queries in turn, beginning behind the one that was served last; inside a query, by rate.
+    """Queries in turn, starting after the one that was served last; inside a query, by rate.
 
     At query level a turn is one call of the query. At operator level it is one call of the box of
-    that query with the highest output rate S / C̄ (RB, Sharaf §3.1.1.1); a box that several queries
-    share has its turn with the query it works for, the most important.
+    that query with the highest output rate S / C̄ (RB, Sharaf §3.1.1.1). A box that several queries
+    share has its turn with the most important of them.
 
-    The papers leave open how long a turn is. Here it is a train: `quantum_s` limits it to the
-    tuples that fit into that many seconds by the unit's measured cost, at least one; 0 is one
-    tuple, None takes what the run's train size allows.
+    The papers do not say how long a turn is. Here it is one train: `quantum_s` limits it to the
+    tuples that fit into that many seconds by the unit's measured cost, and at least one; 0 means
+    one tuple, None means whatever the run's train size allows.
     """
 
     def __init__(self, quantum_s: float | None = None) -> None:
@@ -160,15 +160,15 @@ class RoundRobin(BoxRoundRobin):
     objective="none: the baseline that trains are measured against",
     paper="Aurora §5.5",
     starves=False,
-    use="The cost of deciding and calling for every single tuple is to be shown.",
-    avoid="Anything is to be done: each tuple pays for a decision and a box call.",
+    use="You want to show what a decision and a box call for every single tuple cost.",
+    avoid="Work must get done: each tuple pays for a decision and a box call.",
 )
 def tuple_at_a_time(tuples: int = 1) -> Policy:
-    """Boxes in turn, one tuple a call: TAAT (Aurora Figure 9).
+    """Boxes in turn, one tuple per call: TAAT (Aurora Figure 9).
 
     Args:
-        tuples: how many a call takes; 1 in the paper. Where a call costs as much as thousands of
-            tuples, as on Spark, one at a time is no baseline for anything.
+        tuples: how many tuples a call takes; 1 in the paper. Where a call costs as much as
+            thousands of tuples, as on Spark, one tuple per call is not a useful baseline.
     """
     policy = BoxRoundRobin(quantum_s=0.0)
     policy.take_at_least(tuples)
@@ -180,31 +180,31 @@ def tuple_at_a_time(tuples: int = 1) -> Policy:
     objective="fewer box calls than tuple by tuple",
     paper="Aurora §5.2, §5.5",
     starves=False,
-    use="The gain of superboxes over trains alone is to be shown.",
-    avoid="Many boxes have few tuples each: every box is a decision of its own.",
+    use="You want to show what superboxes gain over trains alone.",
+    avoid="Many boxes have few tuples each: every box needs its own decision.",
 )
 def box_at_a_time() -> Policy:
-    """Boxes in turn, the whole queue a call: BAAT (Aurora Figure 9)."""
+    """Boxes in turn, the whole queue per call: BAAT (Aurora Figure 9)."""
     policy = BoxRoundRobin()
     policy.tuples_a_step = ALL
     return policy
 
 
 def output_rates(rows: UnitTable) -> Floats:
-    """Gives S / C̄ of each row, −∞ where it was never measured."""
+    """Return S / C̄ of each row, −∞ if it was never measured."""
     rates = np.full(len(rows), -np.inf)
-    known = (rows["cost_s"] > 0) & ~np.isnan(rows["selectivity"])
-    np.divide(rows["selectivity"], rows["cost_s"], out=rates, where=known)
+    measured = (rows["cost_s"] > 0) & ~np.isnan(rows["selectivity"])
+    np.divide(rows["selectivity"], rows["cost_s"], out=rates, where=measured)
     return rates
 
 
 def ready_bits(count: int) -> Any:
-    """Gives a bit for each place of a round, none ready."""
+    """Return one bit for each position of a round, with none ready."""
     return np.zeros(count // 64 + 1, dtype=np.uint64)
 
 
 def tuples_within(slice_s: float, overhead_s: float, cost_s: float) -> int:
-    """Gives how many tuples a call of so many seconds takes, at least one: o + n c ≤ slice."""
+    """Return how many tuples fit into a call of `slice_s`, at least one: o + n c ≤ slice."""
     if not cost_s > 0:
         return 1
     count = (slice_s - overhead_s) / cost_s
@@ -218,19 +218,19 @@ _tuples_within = compiled(tuples_within)
 
 @compiled
 def next_ready(bits: Any, place: int) -> int:
-    """Gives the first ready place from one on, round the ring; −1 if there is none."""
-    at, skipped = (place >> 6) % len(bits), np.uint64(place & 63)
-    word = (bits[at] >> skipped) << skipped
+    """Return the first ready position from `place` on, around the ring; −1 if there is none."""
+    index, skipped = (place >> 6) % len(bits), np.uint64(place & 63)
+    word = (bits[index] >> skipped) << skipped
     for _ in range(len(bits) + 1):
         if word:
-            found = at << 6
+            position = index << 6
             while not word & np.uint64(1):
                 word >>= np.uint64(1)
-                found += 1
-            return found
-        at = (at + 1) % len(bits)
-        word = bits[at]
-    return NOBODY
+                position += 1
+            return position
+        index = (index + 1) % len(bits)
+        word = bits[index]
+    return NO_UNIT
 
 
 @compiled
@@ -262,7 +262,7 @@ def turn_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, in
     _, order, bits, last, slices_s, manner = memory
     place = next_ready(bits, last[0] + 1)
     if place < 0:
-        return NOBODY, 0, 0
+        return NO_UNIT, 0, 0
     last[0] = place
     unit = order[place]
     return unit, tuples_of_turn(slices_s, manner, table, unit), 1
@@ -273,10 +273,10 @@ def query_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> Non
     queries, members, begins, ready, bits, _, _, _ = memory
     ready[unit] = table[unit].ready
     query = queries[unit]
-    anybody = False
+    any_ready = False
     for position in range(begins[query], begins[query + 1]):
-        anybody |= ready[members[position]]
-    set_ready(bits, query, anybody)
+        any_ready |= ready[members[position]]
+    set_ready(bits, query, any_ready)
 
 
 @compiled
@@ -284,9 +284,9 @@ def query_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, i
     _, members, begins, ready, bits, last, slices_s, manner = memory
     query = next_ready(bits, last[0] + 1)
     if query < 0:
-        return NOBODY, 0, 0
+        return NO_UNIT, 0, 0
     last[0] = query
-    chosen, best, examined = NOBODY, -np.inf, 0
+    chosen, best, examined = NO_UNIT, -np.inf, 0
     for position in range(begins[query], begins[query + 1]):
         unit = members[position]
         if ready[unit]:

@@ -15,44 +15,44 @@ from headgate.policies.registry import policies, register
 from headgate.policies.round_robin import BoxRoundRobin
 
 RANKED_BY = ("qos", "hr")
-"""Ranks the boxes for `top-k` where nobody says otherwise: the first of these that is known."""
+"""The default inner policy of `top-k`, which ranks its boxes: the first of these that exists."""
 
 
 @dataclass(eq=False)
 class Traversal:
-    """One run through a superbox: the calls that are left, and what waited when it began.
+    """One run through a superbox: its calls, and how many tuples waited when it began.
 
-    `most_by_source` holds the tuples that units without a unit before them may take: those that
-    waited at the start. What arrives meanwhile is for the next traversal.
+    `most_by_source` limits the tuples of the units that no other unit feeds to those that waited at
+    the start. Tuples that arrive meanwhile are for the next traversal. `position` is the next call.
     """
 
     application: int
     calls: Sequence[int]
     most_by_source: dict[int, int]
-    at: int = 0
+    position: int = 0
 
     def steps(self, ready: Collection[int]) -> list[Step]:
-        """Gives the calls that are left and have tuples, each unit once.
+        """Return the calls that are left and have tuples, each unit once.
 
-        Only the first of a traversal was decided anew; all others continue it.
+        Only the first call of a traversal is a new decision; all others continue it.
         """
-        units = dict.fromkeys(unit for unit in self.calls[self.at :] if unit in ready)
+        units = dict.fromkeys(unit for unit in self.calls[self.position :] if unit in ready)
         return [
-            Step(unit, self.most_by_source.get(unit, ALL), continues=self.at + position > 0)
-            for position, unit in enumerate(units)
+            Step(unit, self.most_by_source.get(unit, ALL), continues=self.position + offset > 0)
+            for offset, unit in enumerate(units)
         ]
 
     def pass_by(self, unit: int) -> None:
-        """Moves on behind the next call of a unit; calls before it had found nothing to do."""
-        self.at = self.calls.index(unit, self.at) + 1
+        """Advance past the next call of a unit; the calls before it had nothing to do."""
+        self.position = self.calls.index(unit, self.position) + 1
 
 
 class SuperboxPolicy(Around):
-    """Runs one traversal to its end before it chooses the next superbox.
+    """A policy that finishes one traversal before it chooses the next superbox.
 
     A worker calls the boxes of its superbox one after the other; where several workers run, each
-    has a traversal of its own. At query level a query is one box, and the inner policy decides; the
-    rest of a query that is cut comes first, as every traversal of such a superbox has it.
+    has its own traversal. At query level a query is one box, and the inner policy decides. There
+    the second segment of a query that is cut runs first, as in every traversal of such a superbox.
     """
 
     tuples_a_step, cuts = ALL, True
@@ -63,7 +63,7 @@ class SuperboxPolicy(Around):
         super().__init__(inner)
         self.traversal = traversal
         self._at_query_level = True
-        self._inside: frozenset[int] = frozenset()
+        self._second_segments: frozenset[int] = frozenset()
         self._superboxes: tuple[Superbox, ...] = ()
         self._applications_by_unit: list[list[int]] = []
         self._sources: frozenset[int] = frozenset()
@@ -74,7 +74,7 @@ class SuperboxPolicy(Around):
     def prepare(self, units: Units) -> None:
         self.inner.prepare(units)
         self._at_query_level = units.level == "query"
-        self._inside = _behind_queues(units)
+        self._second_segments = _second_segments(units)
         self._superboxes = () if self._at_query_level else superboxes_of(units)
         self._applications_by_unit = [[] for _ in units.shapes]
         for number, superbox in enumerate(self._superboxes):
@@ -86,7 +86,8 @@ class SuperboxPolicy(Around):
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
         if self._at_query_level:
             return sorted(
-                self.inner.plan(state, now_s), key=lambda step: step.unit not in self._inside
+                self.inner.plan(state, now_s),
+                key=lambda step: step.unit not in self._second_segments,
             )
         ready = set(state.ready.tolist())
         if not ready:
@@ -110,7 +111,7 @@ class SuperboxPolicy(Around):
                 self._waiting.append(traversal)
 
     def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
-        if units.level == "query" and not _behind_queues(units):
+        if units.level == "query" and not _second_segments(units):
             return self.inner.selection(units, table, learns=learns)
         return None
 
@@ -118,22 +119,22 @@ class SuperboxPolicy(Around):
     def choose(
         self, state: State, now_s: float, free: Sequence[int]
     ) -> tuple[int, Collection[int]]:
-        """Gives the next application, one of those that are free, and its units to begin with."""
+        """Return the next application, one of `free`, and the units its traversal starts from."""
 
-    def begun(self, application: int) -> None:  # only turns need to remember
-        """Hears that the traversal of an application has begun."""
+    def begun(self, application: int) -> None:  # only policies with turns need it
+        """Take note that the traversal of an application has begun."""
 
     def members(self, state: State, application: int) -> list[int]:
-        """Gives the units of an application that are ready, in ascending order."""
+        """Return the ready units of an application, in ascending order."""
         downstream = self._superboxes[application].downstream
         return [unit for unit in state.ready.tolist() if unit in downstream]
 
     def _begin(self, state: State, now_s: float) -> Traversal:
-        """Prepares the next traversal. Nothing is remembered until its first call has started."""
+        """Prepare the next traversal. Nothing is recorded until its first call has started."""
         applications = self._applications_by_unit
-        waiting = sorted({each for unit in state.ready for each in applications[unit]})
-        taken = {traversal.application for traversal in self._traversal_by_call.values()}
-        free = [number for number in waiting if number not in taken] or waiting
+        waiting = sorted({number for unit in state.ready for number in applications[unit]})
+        busy = {traversal.application for traversal in self._traversal_by_call.values()}
+        free = [number for number in waiting if number not in busy] or waiting
         application, units = self.choose(state, now_s, free)
         calls = ORDERS[self.traversal](self._superboxes[application], state.table, units)
         pending = state.table["pending"]
@@ -142,12 +143,12 @@ class SuperboxPolicy(Around):
 
     def _start(self, event: StepStarted) -> None:
         if self._next is None or self._next[1] != event.call.units[0]:
-            return  # somebody else's idea, such as a probe
+            return  # not a step of this plan, but a probe, for example
         chosen, unit = self._next
         if chosen in self._waiting:
             self._waiting.remove(chosen)
         else:
-            # A new one began, so nothing was left to do for those that wait for their turn.
+            # A new traversal began, so those that wait for their turn have nothing left to do.
             self._waiting = []
             self.begun(chosen.application)
         chosen.pass_by(unit)
@@ -155,8 +156,8 @@ class SuperboxPolicy(Around):
         self._next = None
 
 
-def _behind_queues(units: Units) -> frozenset[int]:
-    """Gives the units that are the rest of a query that is cut."""
+def _second_segments(units: Units) -> frozenset[int]:
+    """Return the units that run the second segment of a query that is cut."""
     nodes = units.graph.nodes
     return frozenset(shape.number for shape in units.shapes if nodes[shape.box].queue >= 0)
 
@@ -166,15 +167,16 @@ def _behind_queues(units: Units) -> frozenset[int]:
     objective="throughput: few decisions and few box calls",
     paper="Aurora §4.1.1",
     starves=False,
-    use="Applications have many boxes, and a decision or a box call costs much.",
+    use="Applications have many boxes, and a decision or a box call is expensive.",
     avoid="Some applications matter more than others: all get the same turns.",
 )
 class ApplicationAtATime(SuperboxPolicy):
-    """One superbox an application, in turn among those that have tuples (Aurora §4.1.1).
+    """One superbox per application; those that have tuples run in turn (Aurora §4.1.1).
 
     Args:
-        traversal: the order of the boxes: `mc`, `ml`, `mm`, or `best`, which takes `mc` or `ml` as
-            the cost model expects the lower latency for what waits (Aurora §5.3).
+        traversal: the order of the boxes: `mc`, `ml`, `mm`, or `best`, which is `mc` or `ml`,
+            whichever the cost model expects to have the lower latency for the waiting tuples
+            (Aurora §5.3).
     """
 
     def __init__(self, traversal: str = "mc") -> None:
@@ -189,8 +191,8 @@ class ApplicationAtATime(SuperboxPolicy):
     def choose(
         self, state: State, now_s: float, free: Sequence[int]
     ) -> tuple[int, Collection[int]]:
-        behind = [number for number in free if number > self._served_last]
-        application = (behind or free)[0]
+        later = [number for number in free if number > self._served_last]
+        application = (later or free)[0]
         return application, self.members(state, application)
 
     def begun(self, application: int) -> None:
@@ -203,7 +205,7 @@ class ApplicationAtATime(SuperboxPolicy):
     paper="Aurora §4.1.2",
     starves=False,
     use="A box call costs as much as several tuples.",
-    avoid="First results are awaited: all leave at the end of the traversal.",
+    avoid="The first results must come early: all leave at the end of the traversal.",
 )
 def min_cost() -> Policy:
     """Applications in turn, their boxes in post order, each called once (Aurora §4.1.2)."""
@@ -219,7 +221,7 @@ def min_cost() -> Policy:
     avoid="A box call costs as much as several tuples: boxes are called again and again.",
 )
 def min_latency() -> Policy:
-    """Applications in turn, boxes by output cost, each with its downstream (Aurora §4.1.2)."""
+    """Applications in turn, boxes by output cost, each with those downstream (Aurora §4.1.2)."""
     return ApplicationAtATime("ml")
 
 
@@ -229,10 +231,10 @@ def min_latency() -> Policy:
     paper="Aurora §4.1.2",
     starves=False,
     use="Queues are long and memory is short.",
-    avoid="Results are awaited: boxes that drop little come last, and with them the outputs.",
+    avoid="Results must come early: boxes that drop few tuples run last, and so do the outputs.",
 )
 def min_memory() -> Policy:
-    """Applications in turn, their boxes by memory freed a second (Aurora §4.1.2)."""
+    """Applications in turn, their boxes by memory freed per second (Aurora §4.1.2)."""
     return ApplicationAtATime("mm")
 
 
@@ -241,19 +243,19 @@ def min_memory() -> Policy:
     objective="that of the inner policy, with fewer decisions",
     paper="Aurora §4.1.1",
     use="Priorities matter, and deciding after every box call costs too much.",
-    avoid="Applications of low priority must be served too: nothing here waits for them.",
+    avoid="Applications of low priority must be served too: they may never get a turn.",
 )
 class TopKSpanner(SuperboxPolicy):
     """The tree that spans the k boxes of highest priority of one application (Aurora §4.1.1).
 
     The application is that of the box of highest priority. The tree holds its k best boxes and all
-    that is downstream of them. At query level, where a query is one box, the inner policy decides.
+    boxes downstream of them. At query level, where a query is one box, the inner policy decides.
 
     Args:
         k: how many boxes to span.
         traversal: the order of the boxes, as in `aaat`.
-        inner: the policy that ranks boxes, by name or itself; left out, the p-tuple of `qos` where
-            it is known, else `hr`.
+        inner: the policy that ranks boxes, by name or as an object; by default the p-tuple of `qos`
+            if that policy exists, else `hr`.
     """
 
     def __init__(
@@ -270,10 +272,10 @@ class TopKSpanner(SuperboxPolicy):
         self, state: State, now_s: float, free: Sequence[int]
     ) -> tuple[int, Collection[int]]:
         ranked = [step.unit for step in self.inner.plan(state, now_s)]
-        theirs = (number for unit in ranked for number in self._applications_by_unit[unit])
-        application = next((number for number in theirs if number in free), free[0])
+        applications = (number for unit in ranked for number in self._applications_by_unit[unit])
+        application = next((number for number in applications if number in free), free[0])
         downstream = self._superboxes[application].downstream
         members = self.members(state, application)
         best = [unit for unit in ranked if unit in downstream][: self.k] or members
-        tree = {each for unit in best for each in downstream[unit]}
+        tree = {box for unit in best for box in downstream[unit]}
         return application, [unit for unit in members if unit in tree]

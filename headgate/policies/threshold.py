@@ -14,7 +14,7 @@ from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.registry import policy_named, register
-from headgate.policies.structures.selection import NOBODY, rank_changed, rank_pick, ranked
+from headgate.policies.structures.selection import NO_UNIT, rank_changed, rank_pick, ranked
 
 
 @register(
@@ -25,11 +25,12 @@ from headgate.policies.structures.selection import NOBODY, rank_changed, rank_pi
     avoid="Memory is short: tuples pile up in front of costly paths.",
 )
 class PathCapacity(Policy):
-    """Tuples that a whole path takes in a second: 1 / C̄, from its stream to its output (AMoS §6).
+    """Tuples per second that a whole path can take, from stream to output: 1 / C̄ (AMoS §6).
 
-    C̄ is that of a call on one tuple, so that a capacity is the same however long the queue. At
-    operator level all units of a path have its capacity, and a tuple is brought through before the
-    next: among them the one nearest the output runs first. A unit of several paths has the largest.
+    C̄ is the cost of a call on one tuple, so that a capacity does not depend on the length of the
+    queue. At operator level all units of a path have its capacity, and the one nearest the output
+    runs first, so that a tuple passes the whole path before the next one. A unit on several paths
+    has the largest of their capacities.
     """
 
     def __init__(self) -> None:
@@ -54,7 +55,7 @@ class PathCapacity(Policy):
         return Selection(ranked(-self._ranks(table).astype(np.float64)), rank_changed, rank_pick)
 
     def _ranks(self, table: UnitTable) -> Ints:
-        """Gives the place of each unit in the order of all."""
+        """Return the rank of each unit among all units."""
         capacities, firsts = np.empty(len(table)), np.empty(len(table), dtype=np.int64)
         for unit in range(len(table)):
             capacities[unit], firsts[unit] = capacity(table, self._begins, self._entries, unit)
@@ -65,31 +66,33 @@ class PathCapacity(Policy):
 
 
 def paths_of(units: Units) -> tuple[Ints, Ints, Ints]:
-    """Gives the units at the beginning of each unit's paths, from `begins[unit]` on, and its depth.
+    """Return the units that begin each unit's paths, from `begins[unit]` on, and its depth.
 
-    At query level a unit is a path of its own.
+    At query level every unit is its own path.
     """
-    found: list[set[int]] = [set() for _ in units.shapes]
+    entries_by_unit: list[set[int]] = [set() for _ in units.shapes]
     depth = np.zeros(len(units.shapes), dtype=np.int64)
     waiting = [(shape.number, shape.number, 0) for shape in units.shapes if shape.streams]
     if units.level == "query":
         waiting = [(shape.number, shape.number, 0) for shape in units.shapes]
     while waiting:
         unit, entry, steps = waiting.pop()
-        if entry in found[unit] and steps <= depth[unit]:
+        if entry in entries_by_unit[unit] and steps <= depth[unit]:
             continue
-        found[unit].add(entry)
+        entries_by_unit[unit].add(entry)
         depth[unit] = max(depth[unit], steps)
         if units.level == "operator":
             waiting += [(fed, entry, steps + 1) for fed in units.shapes[unit].feeds]
-    begins = np.cumsum([0, *(len(entries) for entries in found)])
-    entries = np.array([entry for each in found for entry in sorted(each)], dtype=np.int64)
+    begins = np.cumsum([0, *(len(firsts) for firsts in entries_by_unit)])
+    entries = np.array(
+        [entry for firsts in entries_by_unit for entry in sorted(firsts)], dtype=np.int64
+    )
     return begins, entries, depth
 
 
 @borrowing
 def capacity(table: UnitTable, begins: Ints, entries: Ints, unit: int) -> tuple[float, int]:
-    """Gives the largest capacity of a unit's paths and where that path begins; −1 if unmeasured."""
+    """Return a unit's largest path capacity, −1 if unmeasured, and the first unit of that path."""
     largest, first = -1.0, unit
     for place in range(begins[unit], begins[unit + 1]):
         row = table[entries[place]]
@@ -107,7 +110,7 @@ def path_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None
 @borrowing
 def path_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     begins, entries, depth, ready = memory
-    chosen, largest, first, examined = NOBODY, -1.0, -1, 0
+    chosen, largest, first, examined = NO_UNIT, -1.0, -1, 0
     for unit in range(len(ready)):
         if not ready[unit]:
             continue
@@ -125,17 +128,17 @@ def path_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, in
     objective="mean response time while memory suffices, memory when it does not",
     paper="AMoS §6",
     use="Results should come early, but queues must not overflow in a burst.",
-    avoid="Queues are long all the time: then it is chain.",
+    avoid="Queues are always long: then it is the same as chain.",
 )
 class Threshold(Policy):
     """Path capacity while few tuples wait, Chain above a threshold (AMoS §6).
 
-    AMoS names the hybrid and leaves it to another paper; here the total queue size decides, at each
-    step anew.
+    AMoS names the hybrid and leaves it to another paper. Here the total queue size decides, at
+    every step again.
 
     Args:
-        threshold_tuples: how many may wait, in all queues together, before `above` takes over.
-        below, above: the two policies, by name or themselves.
+        threshold_tuples: how many tuples may wait, in all queues together, before `above` decides.
+        below, above: the two policies, by name or as objects.
     """
 
     def __init__(
@@ -153,10 +156,10 @@ class Threshold(Policy):
             if not isinstance(inner, Policy):
                 raise ValueError(f"{key}: the name of a policy, or a policy")
         self.foresees = self.below.foresees or self.above.foresees
-        self._now = self.below
+        self._current = self.below
 
     @property
-    def wake_at_s(self) -> float:  # type: ignore[override]  # that of others, at any time
+    def wake_at_s(self) -> float:  # type: ignore[override]  # follows the inner policies
         return min(self.below.wake_at_s, self.above.wake_at_s)
 
     def inside(self) -> Sequence[Policy]:
@@ -168,21 +171,21 @@ class Threshold(Policy):
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
         crowded = state.table["pending"].sum() > self.threshold_tuples
-        self._now = self.above if crowded else self.below
-        return self._now.plan(state, now_s)
+        self._current = self.above if crowded else self.below
+        return self._current.plan(state, now_s)
 
     def hear(self, event: StepStarted | StepFinished | Measured) -> None:
         self.below.hear(event)
         self.above.hear(event)
 
     def may_fuse(self, table: UnitTable, unit: int, other: int) -> bool:
-        return self._now.may_fuse(table, unit, other)
+        return self._current.may_fuse(table, unit, other)
 
     def value(self, selectivity: float, cost_s: float, ideal_s: float) -> float:
         return self.below.value(selectivity, cost_s, ideal_s)
 
     def in_charge(self, now_s: float) -> Policy:
-        return self._now.in_charge(now_s)
+        return self._current.in_charge(now_s)
 
     def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
         below = self.below.selection(units, table, learns=learns)

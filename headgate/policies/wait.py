@@ -11,8 +11,8 @@ from headgate.policies.priority import priority
     starves=False,
     changes="wait",
     aliases=("fifo",),
-    use="Nobody may wait much longer than anybody else.",
-    avoid="The mean counts: one costly query holds up all cheap ones.",
+    use="No query may wait much longer than the others.",
+    avoid="The mean matters: one costly query holds up all cheap ones.",
 )
 def longest_wait(unit: Unit, now_s: float) -> float:
     """Wait of the oldest pending tuple: W (Sharaf §3.2.1)."""
@@ -26,10 +26,10 @@ def longest_wait(unit: Unit, now_s: float) -> float:
     starves=False,
     changes="wait",
     use="No result may take many times longer than its query needs.",
-    avoid="The mean counts: selectivity is ignored.",
+    avoid="The mean matters: selectivity is ignored.",
 )
 def longest_stretch(unit: Unit, now_s: float) -> float:
-    """Present slowdown of the oldest pending tuple: W / T (Sharaf eq 3.6)."""
+    """Slowdown so far of the oldest pending tuple: W / T (Sharaf eq 3.6)."""
     return (now_s - unit.head_arrived_at_s) / unit.ideal_s
 
 
@@ -38,7 +38,7 @@ def longest_stretch(unit: Unit, now_s: float) -> float:
     objective="ℓ2 norm of response time",
     paper="Sharaf eq 3.8",
     changes="wait",
-    use="Mean and worst response time both count.",
+    use="Mean and worst response time both matter.",
     avoid="Queries of very different length share the machine: see bsd.",
 )
 def balanced_response(unit: Unit, now_s: float) -> float:
@@ -47,7 +47,7 @@ def balanced_response(unit: Unit, now_s: float) -> float:
 
 
 def balanced_slowdown(unit: Unit, now_s: float) -> float:
-    """Normalised rate times the present slowdown: S W / (C̄ T²), for `bsd` (Sharaf eq 3.7)."""
+    """Rank by the normalized rate times the slowdown so far: S W / (C̄ T²) (Sharaf eq 3.7)."""
     return (unit.selectivity / (unit.cost_s * unit.ideal_s)) * (
         (now_s - unit.head_arrived_at_s) / unit.ideal_s
     )

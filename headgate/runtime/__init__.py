@@ -1,6 +1,7 @@
-"""The runtime: puts policy, scheduler and engine together; the only room that knows all three.
+"""The runtime: the only package that puts policy, scheduler and engine together.
 
-In: streams, queries, pipelines. Out: running Headgates, simulations, reports. Never: a screen.
+In: streams, queries, pipelines. Out: running Headgates, simulations, reports.
+Never prints to a screen.
 """
 
 from headgate.runtime.describe.drawing import Drawing, drawn, write_page

@@ -1,4 +1,4 @@
-"""An engine with listeners: metrics, handles and users hear every event."""
+"""An engine that passes every event to listeners: metrics, query handles, users' functions."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ Listener = Callable[[Event], None]
 
 
 class Guarded:
-    """A user's listener: once it raises it hears no more, and the run goes on."""
+    """A user's listener. Once it raises, it is no longer called, and the run goes on."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener: Listener | None = listener
@@ -24,12 +24,12 @@ class Guarded:
         try:
             self._listener(event)
         except Exception:  # whatever a user's code may raise
-            log.exception("listener %r has raised and hears no more", self._listener)
+            log.exception("listener %r raised an exception and is no longer called", self._listener)
             self._listener = None
 
 
 class Observed:
-    """An engine whose events are also told to listeners, starts included."""
+    """An engine that also passes its events, and the start of every call, to listeners."""
 
     def __init__(self, engine: Engine, listeners: Sequence[Listener]) -> None:
         self._engine, self._listeners = engine, listeners
@@ -38,15 +38,15 @@ class Observed:
         return self._engine.now_s()
 
     def start(self, call: BoxCall) -> None:
-        self._tell(StepStarted(self.now_s(), call))
+        self._notify(StepStarted(self.now_s(), call))
         self._engine.start(call)
 
     def next_event(self, wake_at_s: float) -> Event | None:
         event = self._engine.next_event(wake_at_s)
         if event is not None:
-            self._tell(event)
+            self._notify(event)
         return event
 
-    def _tell(self, event: Event) -> None:
+    def _notify(self, event: Event) -> None:
         for listener in self._listeners:
             listener(event)

@@ -1,4 +1,4 @@
-"""Modules of a user's own: imported so that the policies in them are known by name."""
+"""Import of a user's modules, so that the policies in them can be used by name."""
 
 import importlib
 import importlib.util
@@ -10,14 +10,14 @@ from headgate.errors import ConfigRefused
 
 
 def load_module(name: str) -> ModuleType:
-    """Imports a file, or a module by its dotted name; the working directory is searched first.
+    """Import a file, or a module by its dotted name; the working directory is searched first.
 
     Raises:
-        ConfigRefused: there is no such file or module, or it fails when it is imported.
+        ConfigRefused: there is no such file or module, or its import fails.
     """
     try:
         return _from_file(Path(name)) if name.endswith(".py") else _by_name(name)
-    except Exception as error:  # whatever the user's own code raises
+    except Exception as error:  # whatever the user's code raises
         raise ConfigRefused(
             path="module", key="name", value=name, expected=f"a module: {_reason(name, error)}"
         ) from error
@@ -53,4 +53,4 @@ def _by_name(name: str) -> ModuleType:
 def _reason(name: str, error: Exception) -> str:
     if isinstance(error, FileNotFoundError) or getattr(error, "name", None) == name:
         return "there is none of that name, in the working directory or installed"
-    return f"importing it gives {type(error).__name__}: {error}"
+    return f"importing it raises {type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""A pipeline file as a simulation takes it: its network, what is known of it, its policy."""
+"""A pipeline file as input of a simulation: its network, its statistics and its policy."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -22,49 +22,49 @@ from headgate.runtime.views import reading_order, refuse_itself
 
 @dataclass(frozen=True)
 class PipelineParts:
-    """A pipeline's network, and by query what a run has recorded or the file gives."""
+    """A pipeline's network, and the statistics of its queries: recorded by a run or in the file."""
 
     network: Network
     statistics: dict[str, QueryStatistics]
 
 
 def simulated_parts(pipeline: Pipeline) -> PipelineParts:
-    """Gives the network of a pipeline, at the costs that a run has recorded or the file gives.
+    """Return the network of a pipeline with its statistics, recorded by a run or in the file.
 
     Raises:
-        StatisticsMissing: a query's figures are in neither.
+        StatisticsMissing: a query's statistics are in neither.
     """
     paths, streams = unread_paths(pipeline)
     classes = tuple(
         QueryClass(name=name, priority=priority) for name, priority in pipeline.classes.items()
     )
     network = Network(tuple(streams), classes, lifted(paths, streams, classes))
-    return PipelineParts(network, _known_statistics(pipeline, paths))
+    return PipelineParts(network, _statistics_of(pipeline, paths))
 
 
 def unread_paths(pipeline: Pipeline) -> tuple[list[Path], list[Stream]]:
-    """Return the paths of a file's queries and views, as its words say, and all their streams.
+    """Return the paths of a file's queries and views, parsed without Spark, and all streams.
 
     Raises:
-        ConfigRefused: views read each other in a circle.
+        ConfigRefused: views read each other in a cycle.
         QueryRefused, UnknownName: as `unread_path`.
     """
     streams = list(pipeline.stream_models())
     paths: list[Path] = []
     for query in reading_order(pipeline.query_models()):
-        columns: dict[str, Sequence[str]] = {each.name: () for each in streams if not each.of}
+        columns: dict[str, Sequence[str]] = {stream.name: () for stream in streams if not stream.of}
         refuse_itself(query)
         path, timelines = unread_path(query, columns)
         paths.append(replace(path, into=query.into))
-        known = {each.name for each in streams}
-        streams += [each for each in timelines if each.name not in known]
+        names = {stream.name for stream in streams}
+        streams += [timeline for timeline in timelines if timeline.name not in names]
         if query.into is not None:
             streams.append(Stream(name=query.into, format=DERIVED))
     return paths, streams
 
 
 def simulated_options(pipeline: Pipeline) -> dict[str, Any]:
-    """Gives what makes a simulation run as Spark would: workers, trains, fusion, triggers."""
+    """Return the options with which a simulation runs a pipeline as Spark would."""
     return {
         "workers": pipeline.workers,
         "train_tuples": pipeline.train_tuples or ALL,
@@ -75,14 +75,14 @@ def simulated_options(pipeline: Pipeline) -> dict[str, Any]:
 
 
 def policy_of(pipeline: Pipeline, text: str | None = None) -> Policy:
-    """Gives the file's policy with its parameters, or another as it is spelled."""
+    """Return the file's policy with its parameters, or another one from its text."""
     if text is None or text == pipeline.policy.name:
         return policy_named(pipeline.policy.name, **pipeline.policy.parameters)
     return Spelled(text).make()
 
 
 def refuse_off_spark(policy: Policy) -> None:
-    """Refuses a policy that only a simulation can have, since it foresees single tuples."""
+    """Refuse a policy that only a simulation can run, since it foresees single tuples."""
     entry = policies().get(policy.name)
     if entry is not None and ("spark" not in entry.engines or "query" not in entry.levels):
         expected = "one that runs on Spark: this one is for simulations only"
@@ -90,18 +90,18 @@ def refuse_off_spark(policy: Policy) -> None:
     refuse_inside(policy, level="query", engine="spark")
 
 
-def _known_statistics(pipeline: Pipeline, paths: Iterable[Path]) -> dict[str, QueryStatistics]:
+def _statistics_of(pipeline: Pipeline, paths: Iterable[Path]) -> dict[str, QueryStatistics]:
     state = File(pipeline.state)
     recorded: dict[str, QueryStatistics] = {}
     for folder in [*sorted(state.glob("*/")), state]:
         recorded.update(recorded_statistics(folder))
-    known, missing = {}, []
+    statistics, missing = {}, []
     for path in paths:
         figures = recorded.get(path.query.name, path.query.statistics)
         if figures is None:
             missing.append(path.query.name)
         else:
-            known[path.query.name] = figures
+            statistics[path.query.name] = figures
     if missing:
         raise StatisticsMissing(queries=missing, looked_in=str(state))
-    return known
+    return statistics

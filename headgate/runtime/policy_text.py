@@ -18,7 +18,7 @@ WORDS: dict[str, bool | None] = {"true": True, "false": False, "none": None}
 
 @dataclass(frozen=True)
 class Spelled:
-    """A policy that can be made any number of times, since a run uses one up.
+    """A policy as text. A run uses a policy object up, so each run makes a new one from it.
 
     >>> Spelled("bsd( search = log )").text, Spelled("fifo").name
     ('bsd(search=log)', 'fcfs')
@@ -32,44 +32,44 @@ class Spelled:
 
     @property
     def name(self) -> str:
-        """The policy's own name, whatever other name it was called by."""
+        """The policy's main name, even if the text uses an alias."""
         return policy_entry(self.text.partition("(")[0]).name
 
     @property
     def folder(self) -> str:
-        """A name for a folder of its own: letters, digits, points and dashes."""
+        """The text as a folder name: only letters, digits, underscores, dots and dashes."""
         return re.sub(r"[^\w.-]+", "-", self.text).strip("-")
 
     @property
     def bare(self) -> bool:
-        """Whether it is a name without parameters."""
+        """Whether the text is a name without parameters."""
         return "(" not in self.text
 
     def make(self) -> Policy:
-        """Gives a new policy.
+        """Return a new policy object.
 
         Raises:
             UnknownName: there is no such policy, or it has no such parameter.
-            ConfigRefused: it is not so written, or the policy refuses a value.
+            ConfigRefused: the text cannot be parsed, or the policy refuses a value.
         """
-        return _made(self.text)
+        return _parse_policy(self.text)
 
 
 def spelled(text: str) -> list[Spelled]:
-    """Gives the policies of a list, separated by commas outside of parentheses.
+    """Parse a list of policies, separated by commas outside of parentheses.
 
-    >>> [each.text for each in spelled("hr, bsd(search=log,clusters=12), rr")]
+    >>> [policy.text for policy in spelled("hr, bsd(search=log,clusters=12), rr")]
     ['hr', 'bsd(search=log,clusters=12)', 'rr']
     """
-    parts = [part.strip() for part in _split(text, ",", of=text)]
-    found = [Spelled(part) for part in parts if part]
-    if not found:
+    parts = [part.strip() for part in _split(text, ",", policy_text=text)]
+    policies = [Spelled(part) for part in parts if part]
+    if not policies:
         _refuse(text, EXAMPLE)
-    return found
+    return policies
 
 
 def value_of(text: str) -> Any:
-    """Gives the number, true, false or none that a text is, else the text itself.
+    """Return the number, boolean or None that a text denotes, else the text itself.
 
     >>> value_of("12"), value_of("0.5"), value_of("true"), value_of("log")
     (12, 0.5, True, 'log')
@@ -84,31 +84,34 @@ def value_of(text: str) -> Any:
     return text
 
 
-def _made(text: str) -> Policy:
+def _parse_policy(text: str) -> Policy:
     name, opened, inside = text.partition("(")
     if opened and not inside.endswith(")"):
-        _refuse(text, f"{EXAMPLE}: nothing follows the last parenthesis")
+        _refuse(text, f"{EXAMPLE}: nothing may follow the last parenthesis")
     entry = policy_entry(name)
     parameters: dict[str, Any] = {}
-    for part in _split(inside[:-1], ",", of=text) if opened else ():
+    for part in _split(inside[:-1], ",", policy_text=text) if opened else ():
         key, equals, value = part.partition("=")
         if not equals or not key or not value:
-            _refuse(text, f"{EXAMPLE}: '{part}' is no KEY=VALUE")
+            _refuse(text, f"{EXAMPLE}: '{part}' is not KEY=VALUE")
         if key not in entry.parameters:
             where = f"policy '{name}'"
             raise UnknownName(kind="parameter", name=key, known=entry.parameters, where=where)
         if key in parameters:
-            _refuse(text, f"{EXAMPLE}: '{key}' is there twice")
+            _refuse(text, f"{EXAMPLE}: '{key}' is given twice")
         parameters[key] = _value(value, entry.parameters[key], text)
     return policy_named(name, **parameters)
 
 
-def _value(text: str, default: Any, of: str) -> Any:
-    """Gives one value, or several joined by + as the default has them: a tuple or one text."""
+def _value(text: str, default: Any, policy_text: str) -> Any:
+    """Parse one value, or several joined by +, into the type of the default: a tuple or a text."""
     alone = value_of(text)
     if not isinstance(alone, str):
         return alone
-    parts = [_made(part) if "(" in part else part for part in _split(text, "+", of=of)]
+    parts = [
+        _parse_policy(part) if "(" in part else part
+        for part in _split(text, "+", policy_text=policy_text)
+    ]
     if len(parts) == 1 and not isinstance(default, tuple):
         return parts[0]
     if all(isinstance(part, str) for part in parts) and not isinstance(default, tuple):
@@ -116,18 +119,22 @@ def _value(text: str, default: Any, of: str) -> Any:
     return tuple(parts)
 
 
-def _split(text: str, mark: str, *, of: str) -> Iterator[str]:
-    """Cuts a text at a mark, but not inside parentheses."""
+def _split(text: str, mark: str, *, policy_text: str) -> Iterator[str]:
+    """Yield the parts of a text between marks; a mark inside parentheses does not count.
+
+    Args:
+        policy_text: the whole text, for refusals.
+    """
     depth, first = 0, 0
-    for at, sign in enumerate(text):
-        depth += (sign == "(") - (sign == ")")
+    for index, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
         if depth < 0:
             break
-        if sign == mark and depth == 0:
-            yield text[first:at]
-            first = at + 1
+        if character == mark and depth == 0:
+            yield text[first:index]
+            first = index + 1
     if depth:
-        _refuse(of, f"{EXAMPLE}: a parenthesis is not closed, or one too many is")
+        _refuse(policy_text, f"{EXAMPLE}: the parentheses do not match")
     yield text[first:]
 
 

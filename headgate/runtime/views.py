@@ -1,4 +1,4 @@
-"""Streams that queries fill, on their way in: made of a query, or refused."""
+"""Derived streams: construction of the stream that a query fills, and the checks before it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,20 +11,20 @@ from headgate.model.query import Query
 from headgate.model.stream import ARRIVED_AT, DERIVED, Stream
 
 RESERVED = (ARRIVED_AT, "_watermark_us")
-"""Columns that the log of a derived stream has for itself."""
+"""Column names that the log of a derived stream uses itself."""
 
 
 def derived_stream(path: Path, schema: Any, streams: Sequence[Stream]) -> Stream:
     """Return the stream that a query fills.
 
-    Its time goes on by the clock as that of the source does, where the query reads one tuple at a
-    time. With windows, the query itself has time pass.
+    A query that takes one tuple at a time hands `quiet_s` on: while its input is quiet, the time of
+    the new stream advances by the clock, too. A query with windows advances time itself.
 
     Args:
-        schema: of the query's results, as Spark has it.
+        schema: Spark's schema of the query's results.
 
     Raises:
-        QueryRefused: a column of the results cannot be in a stream, or the event time is none.
+        QueryRefused: a column has a reserved name, or the event time cannot be used.
     """
     assert path.into is not None
     query, options = path.query, path.query.sink.options
@@ -41,7 +41,7 @@ def derived_stream(path: Path, schema: Any, streams: Sequence[Stream]) -> Stream
         _refuse_unplaced(path)
     quiet_s = None
     if path.stateful is None:
-        quiet_s = next(each.quiet_s for each in streams if each.name == path.stream)
+        quiet_s = next(stream.quiet_s for stream in streams if stream.name == path.stream)
     return Stream(
         name=path.into, format=DERIVED, event_time=event_time, quiet_s=quiet_s,
         lateness_s=float(options.get("lateness_s", 0.0)),
@@ -49,21 +49,21 @@ def derived_stream(path: Path, schema: Any, streams: Sequence[Stream]) -> Stream
 
 
 def refuse_unordered(path: Path, producers: Iterable[Path]) -> None:
-    """Refuse windows by number over streams whose tuples have no order of their own.
+    """Refuse ROWS windows over streams whose tuples have no defined order.
 
     Args:
-        producers: the queries that fill streams.
+        producers: the paths that fill streams.
 
     Raises:
-        QueryRefused: says which stream, and what to write instead.
+        QueryRefused: names the stream and what to write instead.
     """
     if path.stateful is None or path.stateful.inputs[0].window.axis != "rows":
         return
-    filled = {each.into: each for each in producers if each.into in path.reads}
+    filled = {producer.into: producer for producer in producers if producer.into in path.reads}
     for name, producer in filled.items():
         if len(path.reads) > 1:
-            reason = f"counts tuples of '{name}', which come when query"
-            reason += f" '{producer.query.name}' has run"
+            reason = f"counts tuples of '{name}', whose order among other streams depends on when"
+            reason += f" query '{producer.query.name}' runs"
         elif producer.stateful is not None or producer.runs_whole:
             reason = f"counts tuples of '{name}', whose order query '{producer.query.name}' does"
             reason += " not define"
@@ -76,7 +76,7 @@ def refuse_unordered(path: Path, producers: Iterable[Path]) -> None:
 
 
 def refuse_read(query: str, stream: str | None, paths: Sequence[Path]) -> None:
-    """Refuse to drop a query whose stream others read.
+    """Refuse to drop a query while others read the stream that it fills.
 
     Raises:
         ConfigRefused: names the readers.
@@ -107,7 +107,7 @@ def refuse_itself(query: Query) -> None:
     """Refuse a query that reads the stream it fills.
 
     Raises:
-        QueryRefused: says so.
+        QueryRefused: the query reads that stream.
     """
     if query.into is None or not streams_in(query, [query.into]):
         return
@@ -119,17 +119,17 @@ def refuse_itself(query: Query) -> None:
 
 
 def reading_order(queries: Sequence[Query]) -> list[Query]:
-    """Return queries in an order in which each comes behind those whose streams it reads.
+    """Return the queries in an order in which each comes after those whose streams it reads.
 
     Raises:
-        ConfigRefused: some of them wait for each other.
+        ConfigRefused: some queries read each other in a cycle.
     """
     streams = [query.into for query in queries if query.into is not None]
     reads = {query.name: streams_in(query, streams) for query in queries}
     left, done = list(queries), list[Query]()
     while left:
         filled = {query.into: query.name for query in left if query.into is not None}
-        # One that reads itself is refused by itself.
+        # A query that reads its own stream counts as ready here: `refuse_itself` refuses it.
         ready = [
             query
             for query in left
@@ -138,7 +138,7 @@ def reading_order(queries: Sequence[Query]) -> list[Query]:
         if not ready:
             raise ConfigRefused(
                 path="queries", key="cycle", value=" -> ".join(_cycle(left, reads, filled)),
-                expected="without one: no tuple would ever come into it",
+                expected="removed: no tuple would ever enter it",
             )  # fmt: skip
         done += ready
         names = {query.name for query in ready}
@@ -149,7 +149,7 @@ def reading_order(queries: Sequence[Query]) -> list[Query]:
 def _cycle(
     left: Sequence[Query], reads: Mapping[str, Sequence[str]], filled: Mapping[str, str]
 ) -> list[str]:
-    """Return queries of which each reads the stream of the one before, the last that of itself."""
+    """Return the queries of a cycle: each reads the stream of the one before; last = first."""
     walk = [left[0].name]
     while walk[-1] not in walk[:-1]:
         others = (filled[stream] for stream in reads[walk[-1]] if stream in filled)
@@ -162,15 +162,15 @@ def _refuse_no_time(query: Query, column: str, schema: Any) -> None:
     if not types.get(column.lower(), "").startswith("timestamp"):
         raise QueryRefused(
             query=query.name, clause=f"event_time '{column}'",
-            reason="is no TIMESTAMP column of its results, which are "
+            reason="is not a TIMESTAMP column of its results, which are "
             + ", ".join(f"{name} {kind}" for name, kind in types.items()),
             fix="name a column with the time of a result, such as  window.end AS until",
         )  # fmt: skip
 
 
 def _refuse_unplaced(path: Path) -> None:
-    how = path.stateful
-    if how is not None and how.mode == "pairs" and how.inputs[0].window.axis == "rows":
+    state = path.stateful
+    if state is not None and state.mode == "pairs" and state.inputs[0].window.axis == "rows":
         raise QueryRefused(
             query=path.query.name, clause="event_time",
             reason="is not possible for a join by ROWS: what is late would depend on how many"

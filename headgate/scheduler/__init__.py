@@ -1,4 +1,4 @@
-"""The scheduler: keeps the unit table true, asks the policy, hands calls to the engine.
+"""The scheduler: keeps the unit table current, asks the policy for a plan, returns box calls.
 
 In: events. Out: box calls. Never: a clock, a thread, a policy by name, either engine.
 """

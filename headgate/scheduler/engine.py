@@ -1,4 +1,4 @@
-"""The engine protocol: who owns time and workers. Simulation and Spark both fit it."""
+"""The engine protocol: an engine owns time and workers. Simulation and Spark implement it."""
 
 from typing import Protocol
 
@@ -7,13 +7,13 @@ from headgate.model.plan import BoxCall
 
 
 class Engine(Protocol):
-    """Starts calls and tells what happened."""
+    """What starts box calls and reports events to the scheduler."""
 
     def now_s(self) -> float:
-        """Gives the present instant, virtual or real."""
+        """Return the current time, virtual or real."""
 
     def start(self, call: BoxCall) -> None:
-        """Gives a call to a worker; its outcome comes back as an event."""
+        """Start a call on a worker; its outcome arrives later as an event."""
 
     def next_event(self, wake_at_s: float) -> Event | None:
-        """Waits for the next event, at most until `wake_at_s`; None when the run is over."""
+        """Wait for the next event, at most until `wake_at_s`; return None when the run is over."""

@@ -1,4 +1,4 @@
-"""What a producer's figures count of the units that read its stream."""
+"""Views: the cost and selectivity of a unit include those of the units that read its stream."""
 
 from collections.abc import Mapping
 
@@ -7,13 +7,14 @@ from headgate.model.units import Units
 
 
 def follow(table: UnitTable, feeds: Mapping[int, tuple[int, ...]]) -> None:
-    """Count what follows behind a producer: S is a product, c̄ weighted by what goes on.
+    """Add the figures of its readers to each unit that fills a stream.
 
-    T is that of the whole way, for every unit of it.
+    Over the whole way from a producer to its readers, S is a product and c̄ is weighted by the
+    share of tuples that goes on. Every unit on the way gets the T of the whole way.
 
     Args:
-        table: with what each unit is by itself.
-        feeds: the units that read what others make, in order (`feeds_of`).
+        table: the unit table, with the figures of each unit by itself.
+        feeds: by producer, the units that read its results, in the order of `feeds_of`.
     """
     for unit, fed in reversed([*feeds.items()]):
         row, after = table[unit], list(fed)
@@ -24,19 +25,19 @@ def follow(table: UnitTable, feeds: Mapping[int, tuple[int, ...]]) -> None:
         row["ideal_s"] = row["remaining_s"]
     for unit, fed in feeds.items():
         spent_s = table["ideal_s"][unit] - table["remaining_s"][list(fed)].max()
-        for reader in fed:  # of several ways to it the longest counts
+        for reader in fed:  # if several ways lead to a reader, the longest counts
             whole_s = spent_s + table["remaining_s"][reader]
             table["ideal_s"][reader] = max(whole_s, table["ideal_s"][reader])
 
 
 def feeds_of(units: Units) -> dict[int, tuple[int, ...]]:
-    """Return the units that read what others make, by unit, each before those that it feeds."""
+    """Return the readers of each unit that fills a stream, each producer before its readers."""
     feeds = {shape.number: shape.feeds for shape in units.shapes if shape.feeds}
     return {unit: feeds[unit] for unit in _in_order(feeds)}
 
 
 def _in_order(feeds: Mapping[int, tuple[int, ...]]) -> list[int]:
-    """Return the units that feed others, each before those that it feeds."""
+    """Return the units that feed others, each producer before its readers."""
     order: dict[int, None] = {}
 
     def add(unit: int) -> None:

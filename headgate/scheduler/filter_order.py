@@ -1,4 +1,4 @@
-"""The order of a query's conditions: what drops most for its cost comes first (Sharaf §2)."""
+"""The order of a query's conditions: the one that drops most for its cost is first (Sharaf §2)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from headgate.model.network import Condition
 
 WORTH_IT = 0.9
-"""An order replaces the present one if a tuple is expected to cost at most this part of before."""
+"""A new order is used only if it costs at most this share of what the current order costs."""
 
 
 @dataclass(frozen=True)
 class ConditionFigures:
-    """What is known of a query's conditions: the part of tuples that passes, seconds per tuple."""
+    """Estimates for a query's conditions: share of tuples that passes, and seconds per tuple."""
 
     selectivity: tuple[float, ...]
     cost_s: tuple[float, ...]
@@ -20,18 +20,18 @@ class ConditionFigures:
 def better_order(
     figures: ConditionFigures, conditions: Sequence[Condition], present: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """Return the best order if it is worth the change, else the present one."""
+    """Return the best order if it is enough better (`WORTH_IT`), else the current one."""
     best = best_order(figures, conditions)
     worth_it = expected_s(figures, best) <= WORTH_IT * expected_s(figures, present)
     return best if worth_it else present
 
 
 def best_order(figures: ConditionFigures, conditions: Sequence[Condition]) -> tuple[int, ...]:
-    """Return the order by (1 − s) / c, largest first, in which no condition fails that did not.
+    """Return the order by (1 − s) / c, largest first, that causes no new runtime error.
 
-    A condition that may fail stays behind all that are written before it: `10 / x > 2` behind
-    `x <> 0`, whatever it costs. One that never fails may come earlier than it is written.
-    Selectivities are taken as independent of each other.
+    A condition that may fail stays after all conditions written before it: `10 / x > 2` after
+    `x <> 0`, whatever it costs. A condition that never fails may move to an earlier place.
+    The selectivities are assumed to be independent of each other.
 
     >>> figures = ConditionFigures((0.5, 0.1, 0.9), (4e-6, 1e-6, 1e-6))
     >>> best_order(figures, [Condition("f(a)", True), Condition("b", True), Condition("c", True)])
@@ -42,8 +42,8 @@ def best_order(figures: ConditionFigures, conditions: Sequence[Condition]) -> tu
     left = list(range(len(conditions)))
     order: list[int] = []
     while left:
-        may = [at for at in left if conditions[at].never_fails or at == left[0]]
-        best = max(may, key=lambda at: (_rank(figures, at), -at))
+        allowed = [index for index in left if conditions[index].never_fails or index == left[0]]
+        best = max(allowed, key=lambda index: (_rank(figures, index), -index))
         left.remove(best)
         order.append(best)
     written = tuple(range(len(conditions)))
@@ -51,27 +51,27 @@ def best_order(figures: ConditionFigures, conditions: Sequence[Condition]) -> tu
 
 
 def expected_s(figures: ConditionFigures, order: Sequence[int]) -> float:
-    """Return the cost of a tuple if conditions are tried in an order until one does not hold."""
+    """Return the expected cost of a tuple: conditions are tried in order until one is false."""
     total, reached = 0.0, 1.0
-    for at in order:
-        total += reached * figures.cost_s[at]
-        reached *= figures.selectivity[at]
+    for index in order:
+        total += reached * figures.cost_s[index]
+        reached *= figures.selectivity[index]
     return total
 
 
 def order_text(
     figures: ConditionFigures, conditions: Sequence[Condition], order: Sequence[int]
 ) -> str:
-    """Return the order and its reasons, for `explain`."""
+    """Return the order of the conditions and the reasons for it, for `headgate explain`."""
     words = [
-        f"{conditions[at].text} (passes {figures.selectivity[at]:.3g},"
-        f" {figures.cost_s[at] * 1e6:.3g} µs a tuple)"
-        for at in order
+        f"{conditions[index].text} (passes {figures.selectivity[index]:.3g},"
+        f" {figures.cost_s[index] * 1e6:.3g} µs a tuple)"
+        for index in order
     ]
     written = expected_s(figures, range(len(order))) * 1e6
     now = expected_s(figures, order) * 1e6
     return f"{', then '.join(words)}; {now:.3g} µs a tuple, as written {written:.3g}"
 
 
-def _rank(figures: ConditionFigures, at: int) -> float:
-    return (1.0 - figures.selectivity[at]) / figures.cost_s[at]
+def _rank(figures: ConditionFigures, index: int) -> float:
+    return (1.0 - figures.selectivity[index]) / figures.cost_s[index]

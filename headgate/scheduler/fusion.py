@@ -1,4 +1,4 @@
-"""Which neighbours of a plan share one call: those that stand at the same train and may."""
+"""Fusion: which neighboring steps of a plan share one call."""
 
 from collections.abc import Callable, Sequence
 
@@ -20,22 +20,26 @@ def fuse(
     groups: Ints | None = None,
     only_group: bool = False,
 ) -> tuple[tuple[Step, ...], int | None]:
-    """Gives the first step of a plan with the neighbours that join it, and where they must stop.
+    """Return the first step of a plan and the steps that join its call, and where the call ends.
 
-    A neighbour joins when it reads the same stream from the same train. One that stands further on
-    cannot; the call then stops where that one stands, so that both go on together from there.
-    Without this, two units that once were apart would stay apart while trains keep arriving.
+    A step joins if its unit reads the same stream from the same train. A unit whose cursor is
+    further on cannot join. The call then ends at that cursor, so that both units can share the next
+    call. Without this, two units that were once apart would stay apart while trains keep arriving.
 
-    Every result of a call waits for its last. Units of one group run as one anyway, so they join.
-    Another group makes the others wait for Σ c̄ n of its units and saves the overhead o of a call;
-    it is left out when it costs them more than it saves, unless the policy fuses at any cost
-    (Aurora's min-cost against its min-latency).
+    The results of a call leave together, at its end. Units of one group run the same code anyway,
+    so they all join. Another group makes the others wait for Σ c̄ n of its units and saves the
+    overhead o of a call. It is left out if it costs them more than it saves, unless the policy
+    fuses at any cost (Aurora's min-cost against its min-latency).
 
     Args:
-        groups: a number for every unit, the same for those whose code is shared; without it every
-            unit is a group of its own.
-        only_group: whether no other group may join: the first runs whole, and what is in its group
-            is answered with it.
+        most: how many units may share the call.
+        groups: a number for every unit, the same for units that share code. Without it, every unit
+            is a group of its own.
+        only_group: whether no other group may join: the first unit runs whole, and its group is
+            answered by the same call.
+
+    Returns:
+        The steps of the call, and the train before which it must end; None if nothing limits it.
     """
     units = np.array([step.unit for step in steps])
     streams, places = table["stream"][units], cursors[units]
@@ -46,13 +50,13 @@ def fuse(
     joins &= streams == streams[0]
     ahead = (places - places[0]).tolist()
     members, stop = [steps[0]], None
-    for at in np.flatnonzero(joins)[1:].tolist():
-        if len(members) >= most or not may_fuse(steps[0].unit, steps[at].unit):
+    for position in np.flatnonzero(joins)[1:].tolist():
+        if len(members) >= most or not may_fuse(steps[0].unit, steps[position].unit):
             break
-        if ahead[at] == 0:
-            members.append(steps[at])
-        elif ahead[at] > 0:
-            further = int(places[at])
+        if ahead[position] == 0:
+            members.append(steps[position])
+        elif ahead[position] > 0:
+            further = int(places[position])
             stop = further if stop is None else min(stop, further)
     return tuple(members), stop
 
@@ -60,7 +64,7 @@ def fuse(
 def _worth_waiting_for(
     steps: Sequence[Step], units: Ints, group: Ints, table: UnitTable
 ) -> np.ndarray:
-    """Tells of each step whether its group takes no longer than the overhead that it saves."""
+    """Return for each step whether its group takes no longer than the overhead that it saves."""
     tuples = np.minimum([step.tuples for step in steps], table["pending"][units])
     _, place = np.unique(group, return_inverse=True)
     seconds = np.bincount(place, table["box_cost_s"][units] * tuples)

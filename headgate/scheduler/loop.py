@@ -1,4 +1,4 @@
-"""The one loop that serves both engines."""
+"""The scheduling loop, the same for both engines."""
 
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from headgate.scheduler.engine import Engine
 
 
 class Decides(Protocol):
-    """Hears what happens and says which calls to start, as `Scheduler` does."""
+    """What takes events and returns the calls to start, as `Scheduler` does."""
 
     @property
     def wake_at_s(self) -> float: ...
@@ -19,7 +19,7 @@ class Decides(Protocol):
 
 
 def run(scheduler: Decides, engine: Engine) -> None:
-    """Runs until the engine has no further event."""
+    """Run until the engine has no more events."""
     while (event := engine.next_event(scheduler.wake_at_s)) is not None:
         scheduler.hear(event)
         for call in scheduler.plan(engine.now_s()):

@@ -1,4 +1,4 @@
-"""The QoS monitor: what the run was worth since the last look (AMoS §3.3)."""
+"""The QoS monitor: the metrics of a run since the last measurement (AMoS §3.3)."""
 
 from math import nan
 
@@ -11,9 +11,9 @@ from headgate.model.unit_table import UnitTable
 
 
 class Monitor:
-    """Folds arrivals and finished calls into the metrics of a performance specification.
+    """The metrics of a performance specification, computed from arrivals and finished calls.
 
-    What it cannot know from them, such as staleness, it leaves out.
+    Metrics that these events do not determine, such as staleness, are left out.
     """
 
     def __init__(self, network: Network, table: UnitTable) -> None:
@@ -28,7 +28,7 @@ class Monitor:
         self._forget()
 
     def hear(self, event: Event) -> None:
-        """Takes in one event."""
+        """Add one event to the metrics."""
         if isinstance(event, TrainArrived):
             self._pass(event.at_s)
             readers = int(self._readers[event.stream])
@@ -40,7 +40,7 @@ class Monitor:
                 self._count(unit, responses_s)
 
     def measured(self, at_s: float) -> Measured:
-        """Gives what happened since the last time, and begins anew."""
+        """Return the metrics since the last measurement, and start a new one."""
         self._pass(at_s)
         seconds = at_s - self._looked_at_s
         responses_s = np.concatenate(self._responses) if self._responses else np.zeros(0)

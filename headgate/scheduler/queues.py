@@ -7,9 +7,10 @@ from headgate.model.events import TrainArrived
 
 
 class StreamBuffer:
-    """Where each train of a stream begins and when its tuples arrived, with room to grow.
+    """Where each train of a stream begins, and when its tuples arrived.
 
-    Trains that every cursor has passed are forgotten; train numbers go on.
+    The arrays grow as trains arrive. Trains that every cursor has passed are forgotten; the
+    numbers of later trains stay the same.
 
     >>> buffer = StreamBuffer()
     >>> one = np.array([3]), np.array([0.5]), np.array([0.6])
@@ -23,7 +24,7 @@ class StreamBuffer:
         self._dropped = first_train
         self._start = np.zeros(2, dtype=np.int64)
         self._head_at_s = np.zeros(1)
-        # Sums count from the first arrival: those of instants since 1970 would lose the seconds.
+        # Sums are relative to the first arrival: sums of seconds since 1970 would lose precision.
         self._base_s: float | None = None
         self._arrived_sum_s = np.zeros(2)
 
@@ -42,35 +43,35 @@ class StreamBuffer:
         self.end += count
 
     def tuples(self, first: int, end: int) -> int:
-        """Counts the tuples of the trains first, ..., end − 1."""
+        """Count the tuples of the trains first, ..., end − 1."""
         return int(self._start[end - self._dropped] - self._start[first - self._dropped])
 
     def pending(self, cursors: Ints) -> Ints:
-        """Counts the tuples from each cursor to the end."""
+        """Count the tuples from each cursor to the end."""
         waiting: Ints = self._start[self.end - self._dropped] - self._start[self._place(cursors)]
         return waiting
 
     def head_arrived_at_s(self, cursors: Ints) -> Floats:
-        """Tells when the oldest tuple at each cursor arrived; ∞ where none waits."""
-        at = np.minimum(self._place(cursors), len(self._head_at_s) - 1)
-        return np.where(cursors < self.end, self._head_at_s[at], np.inf)
+        """Return when the oldest tuple at each cursor arrived; ∞ if none waits."""
+        places = np.minimum(self._place(cursors), len(self._head_at_s) - 1)
+        return np.where(cursors < self.end, self._head_at_s[places], np.inf)
 
     def mean_arrived_at_s(self, cursors: Ints) -> Floats:
-        """Tells the mean arrival of the tuples at each cursor; ∞ where none waits."""
+        """Return the mean arrival time of the tuples at each cursor; ∞ if none waits."""
         total_s = self._arrived_sum_s[self.end - self._dropped]
         sums_s = total_s - self._arrived_sum_s[self._place(cursors)]
         means_s = sums_s / np.maximum(1, self.pending(cursors)) + (self._base_s or 0.0)
         return np.where(cursors < self.end, means_s, np.inf)
 
     def train_after(self, cursor: int, tuples: int) -> int:
-        """Gives the end of the longest run of whole trains of at most so many tuples, or one."""
+        """Return the end of the longest run of trains with at most `tuples`; at least one train."""
         used: Ints = self._start[: self.end - self._dropped + 1]
         limit = int(self._start[cursor - self._dropped]) + tuples
         last = int(np.searchsorted(used, limit, side="right")) - 1
         return min(self.end, max(cursor + 1, last + self._dropped))
 
     def drop(self, before: int) -> None:
-        """Forgets trains that every cursor has passed; cheap, since it waits until half are."""
+        """Forget trains that every cursor has passed, in bulk: only once half are passed."""
         passed = before - self._dropped
         if passed > 1024 and passed * 2 > self.end - self._dropped:
             self._start = self._start[passed:] - self._start[passed]
@@ -81,9 +82,10 @@ class StreamBuffer:
                 self._grow()
 
     def recall(self, first: int, event: TrainArrived) -> None:
-        """Knows trains again that it has forgotten, where a cursor comes that stands before them.
+        """Restore forgotten trains for a new cursor that stands before them.
 
         Args:
+            first: the first train to restore.
             event: the trains from `first` on.
         """
         count = self._dropped - first
@@ -100,7 +102,7 @@ class StreamBuffer:
         self._dropped = first
 
     def _place(self, cursors: Ints) -> Ints:
-        """Gives where cursors stand in the arrays; one that was left behind, at the beginning."""
+        """Return the array positions of cursors; 0 for a cursor before the first stored train."""
         return np.maximum(cursors - self._dropped, 0)
 
     def _grow(self) -> None:

@@ -1,4 +1,4 @@
-"""The scheduler's state: unit table, cursors, what runs; and the question to the policy."""
+"""The scheduler: holds the unit table, cursors and running calls, and asks the policy."""
 
 from collections.abc import Callable, Sequence
 from math import inf
@@ -36,21 +36,21 @@ from headgate.scheduler.together import Together
 
 
 class Scheduler:
-    """Hears events, keeps the unit table true, and says which calls to start.
+    """The state of a run: it takes events, keeps the unit table current, and returns box calls.
 
     Args:
-        workers: calls that may be under way at once. A unit never runs twice at once.
-        train_tuples: how many tuples a call takes at the most (Aurora §4.2); at least one train.
-        most_fused: how many units may share a call.
-        statistics: learns cost and selectivity from outcomes; None where they are given.
-        shed: makes certain that units pass over trains, and gives those of which it has; without it
-            nothing is ever shed.
-        call_bytes: what the tuples of a call may take in memory; at least one train.
-        first_trains: where each stream's log begins, for a run that resumes.
-        cursors: where each unit stands, for a run that resumes.
-        groups: a number for every unit, the same for those whose code the engine shares.
-        sharing: what units of a group are worth that stand at the same train.
-        lane: the lane of every call; None for the one that statistics expect to be quicker.
+        workers: the most calls that run at once. A unit never has two calls at once.
+        train_tuples: the most tuples per call (Aurora §4.2); a call takes at least one train.
+        most_fused: the most units that share a call.
+        statistics: learns cost and selectivity from outcomes; None if the table has them.
+        shed: commits that units skip trains, and returns the skips that it has committed. Without
+            it, nothing is ever shed.
+        call_bytes: the most memory for the tuples of a call; a call takes at least one train.
+        first_trains: the first train of each stream's log, for a run that resumes.
+        cursors: the next train of each unit, for a run that resumes.
+        groups: a number for every unit, the same for units whose code the engine shares.
+        sharing: how units of a group that stand at the same train are ranked.
+        lane: the lane of every call; None for the one that statistics expect to be faster.
     """
 
     def __init__(
@@ -75,16 +75,16 @@ class Scheduler:
         self.workers, self.train_tuples, self.most_fused = workers, train_tuples, most_fused
         self.statistics, self.call_bytes, self.lane = statistics, call_bytes, lane
         self._orders: dict[int, tuple[int, ...]] = {}
-        """Orders of conditions that are not as written, by unit."""
+        """By unit, the order of its conditions, if it is not the written one."""
         self.cursors = np.zeros(len(table), dtype=np.int64) if cursors is None else cursors
         self.groups = np.array(groups, dtype=np.int64) if len(groups) else None
-        self._kin, self._together = self.groups, Together(sharing, most_fused)
+        self._call_groups, self._together = self.groups, Together(sharing, most_fused)
         firsts = first_trains or [0] * len(network.streams)
         self.buffers = [StreamBuffer(first) for first in firsts]
         self._most_tuples = [train_tuples] * len(firsts)
         self._idle = np.ones(len(table), dtype=np.bool_)
-        self._make_certain, self._overloaded_until_s = shed, -inf
-        self._out: set[int] = set()
+        self._commit_shed, self._overloaded_until_s = shed, -inf
+        self._inactive: set[int] = set()
         self._delayed_until_s: dict[int, float] = {}
         self._running = 0
         self._calls = 0
@@ -95,11 +95,11 @@ class Scheduler:
 
     @property
     def wake_at_s(self) -> float:
-        """When the policy wants to be asked again, or a unit tried again, whatever happens."""
+        """When to plan again without an event: for the policy, or to retry a delayed unit."""
         return min([self.policy.wake_at_s, *self._delayed_until_s.values()])
 
     def hear(self, event: Event) -> None:
-        """Takes in what happened."""
+        """Update the state by one event."""
         if self._monitor is not None:
             self._monitor.hear(event)
         match event:
@@ -119,8 +119,8 @@ class Scheduler:
                 self._delayed_until_s[event.unit] = event.until_s
                 self._idle[event.unit] = False
             case UnitFailed() | QueryStopped():
-                # It stays where it stands and busy, so that no plan sees it again.
-                self._out.add(event.unit)
+                # Its cursor stays, and it is never idle again, so that no plan includes it.
+                self._inactive.add(event.unit)
                 self._idle[event.unit] = False
             case NetworkChanged():
                 self._change(event)
@@ -129,7 +129,7 @@ class Scheduler:
                 self._prepare()
 
     def plan(self, now_s: float) -> list[BoxCall]:
-        """Gives the calls to start now: as many as there are free workers with something to do."""
+        """Return the calls to start now, at most one per free worker."""
         if self._monitor is not None and now_s >= self.policy.wake_at_s:
             self.policy.hear(self._monitor.measured(now_s))
         self._try_again(now_s)
@@ -145,12 +145,12 @@ class Scheduler:
 
     @property
     def ready(self) -> Ints:
-        """The units that have tuples and do not run."""
+        """The units that have pending tuples and do not run."""
         return np.flatnonzero(self._idle & (self.table["pending"] > 0))
 
     @property
     def sharing(self) -> Sharing:
-        """What units of a group are worth that stand at the same train."""
+        """How units of a group that stand at the same train are ranked."""
         return self._together.sharing
 
     def lane_text(self, unit: int, tuples: int) -> str:
@@ -160,7 +160,7 @@ class Scheduler:
         return self.statistics.lane_text((unit,), tuples)
 
     def order_text(self, unit: int) -> str | None:
-        """Return the order of a unit's conditions and why; None where none was measured."""
+        """Return the order of a unit's conditions and why; None if they were not measured."""
         figures = None if self.statistics is None else self.statistics.conditions(unit)
         conditions = self.network.paths[unit].conditions
         if figures is None or len(figures.cost_s) != len(conditions):
@@ -168,28 +168,28 @@ class Scheduler:
         return order_text(figures, conditions, self._orders.get(unit, range(len(conditions))))
 
     def passed(self, stream: int) -> int:
-        """Gives the train that every consumer of a stream has passed; one that failed has not."""
+        """Return the first train of a stream that a unit still needs; failed units do not count."""
         units = self._units_of_stream[stream]
-        if self._out:
-            units = units[~np.isin(units, list(self._out))]
+        if self._inactive:
+            units = units[~np.isin(units, list(self._inactive))]
         return int(self.cursors[units].min()) if len(units) else self.buffers[stream].end
 
     def _shed(self, now_s: float) -> None:
-        """Lets queries that allow it pass over what waits for them, but for the last train.
+        """Skip the pending trains, except the last, of queries that allow shedding.
 
-        Queries whose results are worth least per second that they cost come first (Aurora §2.2).
+        Queries whose results are worth least per second of cost come first (Aurora §2.2).
         """
-        if self._make_certain is None:
+        if self._commit_shed is None:
             return
-        found = []
+        skips = []
         for unit in self._sheddable():
             stream, first = int(self.table["stream"][unit]), int(self.cursors[unit])
             buffer = self.buffers[stream]
             if buffer.end - first < 2:
                 continue
             tuples = buffer.tuples(first, buffer.end - 1)
-            found.append(TuplesShed(now_s, int(unit), first, buffer.end - 1, tuples))
-        for event in self._make_certain(found):
+            skips.append(TuplesShed(now_s, int(unit), first, buffer.end - 1, tuples))
+        for event in self._commit_shed(skips):
             self.cursors[event.unit] = event.end_train
             self._refresh(np.array([event.unit]))
 
@@ -200,25 +200,29 @@ class Scheduler:
         return sorted(allowed, key=lambda unit: float(worth[unit]))
 
     def _prepare(self) -> None:
-        """Does what units and policy ask for before the next plan."""
+        """Set up everything that depends on the network or the policy, before the next plan."""
         streams = range(len(self.network.streams))
-        self._units_of_stream = [np.flatnonzero(self.table["stream"] == each) for each in streams]
+        self._units_of_stream = [
+            np.flatnonzero(self.table["stream"] == stream) for stream in streams
+        ]
         self._whole = [path.runs_whole for path in self.network.paths]
         units = units_of(self.network)
         if self.statistics is not None:
             self.statistics.connect(feeds_of(units), self.table)
         self.policy.prepare(units)
-        self._kin = self._groups_that_fuse()
-        if self._kin is not None:
-            # Compiles, so that the first decision is as quick as the next.
-            everybody = np.arange(len(self.table))
+        self._call_groups = self._groups_that_share_calls()
+        if self._call_groups is not None:
+            # This compiles the code, so that the first decision is as fast as later ones.
+            numbers = np.arange(len(self.table))
             for policy in (self.policy, *self.policy.inside()):
-                self._together.seen(policy, self.table, everybody, self._kin, self.cursors, 0.0)
+                self._together.seen(
+                    policy, self.table, numbers, self._call_groups, self.cursors, 0.0
+                )
         watched = self.policy.wake_at_s < inf
         self._monitor = Monitor(self.network, self.table) if watched else None
 
-    def _groups_that_fuse(self) -> Ints | None:
-        """Gives the groups, by class where the policy lets no two classes share a call."""
+    def _groups_that_share_calls(self) -> Ints | None:
+        """Return the groups, split by class if the policy allows no call for two classes."""
         if self.groups is None:
             return None
         classes, first = self.table["query_class"].tolist(), dict[int, int]()
@@ -231,7 +235,7 @@ class Scheduler:
         return self.groups
 
     def _change(self, event: NetworkChanged) -> None:
-        """Makes room for what has come; what was there stays as it is."""
+        """Add new units and streams; the state of the old ones stays as it is."""
         table = grown(self.table, units_of(event.network), event.known, event.cursors)
         new = len(table) - len(self.table)
         again = [unit for unit in event.cursors if unit < len(self.table)]
@@ -241,15 +245,15 @@ class Scheduler:
         self._idle = np.concatenate([self._idle, np.ones(new, dtype=np.bool_)])
         for unit, train in event.cursors.items():
             self.cursors[unit], self._idle[unit] = train, True
-            self._out.discard(unit)
+            self._inactive.discard(unit)
             self._orders.pop(unit, None)
-            self._delayed_until_s.pop(unit, None)  # of the query that had the number before
+            self._delayed_until_s.pop(unit, None)  # of the query that had this number before
         for stream in sorted(event.first_trains):
             self.buffers.append(StreamBuffer(event.first_trains[stream]))
             self._most_tuples.append(self.train_tuples)
-        for stream, kept in event.kept.items():
-            new_here = [unit for unit in event.cursors if table["stream"][unit] == stream]
-            self.buffers[stream].recall(min(event.cursors[unit] for unit in new_here), kept)
+        for stream, trains in event.kept.items():
+            readers = [unit for unit in event.cursors if table["stream"][unit] == stream]
+            self.buffers[stream].recall(min(event.cursors[unit] for unit in readers), trains)
         if self.statistics is not None:
             self.statistics.grow(table, again)
         self._prepare()
@@ -259,7 +263,7 @@ class Scheduler:
     def _try_again(self, now_s: float) -> None:
         for unit in [unit for unit, at_s in self._delayed_until_s.items() if at_s <= now_s]:
             del self._delayed_until_s[unit]
-            if unit not in self._out:
+            if unit not in self._inactive:
                 self._idle[unit] = True
                 self._refresh(np.array([unit]))
 
@@ -268,13 +272,15 @@ class Scheduler:
         if not len(ready):
             return None
         if self.statistics is not None and len(new := self.statistics.unmeasured(ready)):
-            # A query without statistics is probed first, alone, so that its cost is its own.
+            # A query without statistics runs first and alone, so that its own cost is measured.
             return self._call((int(new[0]),), ALL, None, now_s)
         table, in_charge = self.table, self.policy.in_charge(now_s)
-        shown = table
-        if self._kin is not None:
-            shown = self._together.seen(in_charge, table, ready, self._kin, self.cursors, now_s)
-        steps = self.policy.plan(State(shown, ready, self._figures), now_s)
+        visible = table
+        if self._call_groups is not None:
+            visible = self._together.seen(
+                in_charge, table, ready, self._call_groups, self.cursors, now_s
+            )
+        steps = self.policy.plan(State(visible, ready, self._figures), now_s)
         if not steps:
             return None
         self._check(steps, ready)
@@ -291,7 +297,7 @@ class Scheduler:
         return self._call(tuple(step.unit for step in members), tuples, stop, now_s)
 
     def _check(self, steps: Sequence[Step], ready: Ints) -> None:
-        """Refuses a plan that cannot be executed; policies suggest, the scheduler decides."""
+        """Raise PlanRejected if a plan cannot run; policies suggest, the scheduler decides."""
         named: set[int] = set()
         may_run = set(ready.tolist())
         if len(steps) == len({step.unit for step in steps} & may_run):
@@ -310,10 +316,10 @@ class Scheduler:
         buffer, first = self.buffers[stream], int(self.cursors[units[0]])
         end = buffer.train_after(first, min(tuples, self._most_tuples[stream]))
         end = end if stop is None else min(end, stop)
-        taken = buffer.tuples(first, end)
-        lane = self._lane_of(units, taken)
+        call_tuples = buffer.tuples(first, end)
+        lane = self._lane_of(units, call_tuples)
         orders = tuple((unit, self._orders[unit]) for unit in units if unit in self._orders)
-        call = BoxCall(self._calls, units, stream, first, end, taken, lane, orders)
+        call = BoxCall(self._calls, units, stream, first, end, call_tuples, lane, orders)
         self._calls += 1
         self._running += 1
         self._idle[list(units)] = False
@@ -325,7 +331,7 @@ class Scheduler:
         self._running -= 1
         done = [unit for unit in call.units if unit not in event.failed]
         self.cursors[done] = call.end_train
-        self._idle[[unit for unit in done if unit not in self._out]] = True
+        self._idle[[unit for unit in done if unit not in self._inactive]] = True
         if self.statistics is not None:
             self.statistics.learn(self.table, event)
             self._reorder(event.samples)
@@ -340,7 +346,7 @@ class Scheduler:
         return self.statistics.lane(units, tuples)
 
     def _reorder(self, samples: Sequence[ConditionSample]) -> None:
-        """Choose the order of conditions again that were measured."""
+        """Update the order of conditions for units whose conditions were measured."""
         for sample in samples:
             unit, conditions = sample.unit, self.network.paths[sample.unit].conditions
             figures = self.statistics.conditions(unit) if self.statistics is not None else None
@@ -350,10 +356,10 @@ class Scheduler:
                 self._orders[unit] = better_order(figures, conditions, present)
 
     def _refresh(self, units: Ints) -> None:
-        """Brings pending, head and mean arrival and the cost of units of one stream up to date.
+        """Update the pending tuples, arrival times and costs of units of one stream.
 
-        The cost is that of the call that would run: C̄(n) = o / n + c̄, so that a priority ranks
-        what the engine really charges for n pending tuples.
+        The cost is that of the call that would run: C̄(n) = o / n + c̄, so that a priority ranks by
+        what n pending tuples really cost.
         """
         if not len(units):
             return
@@ -367,5 +373,5 @@ class Scheduler:
         table["deadline_at_s"][units] = heads_s + table["deadline_s"][units]
         table["due"][units] = pending
         table["mean_arrived_at_s"][units] = buffer.mean_arrived_at_s(cursors)
-        taken = np.clip(pending, 1, self.train_tuples)
-        table["cost_s"][units] = table["overhead_s"][units] / taken + table["tuple_cost_s"][units]
+        tuples = np.clip(pending, 1, self.train_tuples)
+        table["cost_s"][units] = table["overhead_s"][units] / tuples + table["tuple_cost_s"][units]

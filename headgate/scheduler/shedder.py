@@ -1,4 +1,4 @@
-"""The load shedder: what to drop when more comes in than can be done (Aurora §2.2)."""
+"""The load shedder: which tuples to drop when more arrive than can be processed (Aurora §2.2)."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from headgate.model.units import Units
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What the shedder is told: tuples by stream so far, those waiting by unit, the workers."""
+    """The load at an instant: tuples arrived by stream, tuples pending by unit, and workers."""
 
     at_s: float
     arrived: Ints
@@ -21,18 +21,20 @@ class Load:
 
 
 class Shedder:
-    """Looks at the load every period and says which part of each unit's new tuples to drop.
+    """A load shedder: every period it decides which share of each unit's new tuples to drop.
 
-    Overload is when the work that arrives a second, or what already waits, is more than the workers
-    can do. Then it drops where the QoS lost per second saved is least, S w / C̄ with w the query's
-    weight, until the rest fits; never from a query that does not allow it. Drops by value take
-    first the tuples that the query's first box would drop anyway, which lose nothing.
+    There is overload if the work that arrives per second, plus what must be caught up, is more than
+    the workers can do. The shedder then drops where the QoS lost per second saved is least,
+    S w / C̄ with w the query's weight, until the rest fits. It never drops from a query that does
+    not allow shedding. Drops by value begin with the tuples that the query's first box would drop
+    anyway, which loses nothing.
 
     Args:
-        period_s: how often it looks.
-        headroom: the part of the workers' time that it fills.
-        patience_s: how much waiting work is left alone; beyond it, it is worked off within as much.
-        by_value: drops by value instead of at random.
+        period_s: seconds between two decisions.
+        headroom: the share of the workers' time that may be used.
+        patience_s: seconds of pending work per worker that are tolerated. What exceeds it is to be
+            caught up within the same time.
+        by_value: drop by value instead of at random.
     """
 
     def __init__(
@@ -57,7 +59,7 @@ class Shedder:
         self._arrived_before: Ints | None = None
 
     def rates(self, load: Load, units: Units, table: UnitTable) -> Floats:
-        """Gives for each unit the part of its new tuples to drop until the next look."""
+        """Return for each unit the share of its new tuples to drop until the next decision."""
         before = self._arrived_before
         self._arrived_before = load.arrived.copy()
         rates = np.zeros(len(units))
@@ -72,23 +74,23 @@ class Shedder:
         if excess <= 0:
             return rates
         pieces = self._pieces(units, table, per_s)
-        for _, unit, part, each_s in sorted(pieces):
-            saved = part * per_s[unit] * each_s
-            taken = min(saved, excess)
-            if saved > 0:
-                rates[unit] += part * taken / saved
-                excess -= taken
+        for _, unit, part, tuple_s in sorted(pieces):
+            possible = part * per_s[unit] * tuple_s
+            saved = min(possible, excess)
+            if possible > 0:
+                rates[unit] += part * saved / possible
+                excess -= saved
         return rates
 
     def _pieces(
         self, units: Units, table: UnitTable, per_s: Floats
     ) -> list[tuple[float, int, float, float]]:
-        """Gives what may be dropped: QoS lost per second saved, unit, part of its tuples, seconds.
+        """Return what may be dropped: QoS lost per second saved, unit, share, seconds per tuple.
 
-        A tuple that the first box drops anyway saves the cost of that box; the others share what
-        else is expected of a tuple.
+        Dropping a tuple that the first box drops anyway saves the cost of that box. The rest of the
+        expected cost is spread over the other tuples.
         """
-        found = []
+        pieces = []
         for shape in units.shapes:
             queries = [units.network.paths[query].query for query in shape.queries]
             if not per_s[shape.number] or not all(query.allows_shedding for query in queries):
@@ -99,10 +101,10 @@ class Shedder:
             useless = max(0.0, 1.0 - first) if self.by_value and first < 1.0 else 0.0
             first_s = units.graph.nodes[shape.box].cost_s
             if useless:
-                found.append((0.0, shape.number, useless, first_s))
+                pieces.append((0.0, shape.number, useless, first_s))
             if useless < 1.0:
                 saved_s = float(row["tuple_cost_s"]) - useless * first_s
                 lost = weight * float(row["selectivity"]) / saved_s
-                each_s = saved_s / (1.0 - useless)
-                found.append((lost, shape.number, 1.0 - useless, each_s))
-        return found
+                tuple_s = saved_s / (1.0 - useless)
+                pieces.append((lost, shape.number, 1.0 - useless, tuple_s))
+        return pieces

@@ -1,4 +1,4 @@
-"""The one cost model: what calls and conditions cost and let pass, learned from their outcomes."""
+"""The cost model: cost and selectivity of calls and conditions, learned from their outcomes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -13,45 +13,45 @@ from headgate.scheduler.filter_order import ConditionFigures
 
 PRIOR_SELECTIVITY = 0.5
 PRIOR_OVERHEAD_S = 0.008, 0.09
-"""Overhead of a call on each lane before one has run: about that of a filter on two cores."""
+"""Overhead of a call on each lane until one has run: about that of a filter on two cores."""
 PRIOR_COST_S = 1e-5
 
 MOST_IN_DRIVER = 200_000
-"""More tuples never pass through the driver in one call."""
+"""A call with more tuples than this never runs on the driver lane."""
 
 LEAST_S = 5e-4, 1e-9
-"""No call has less overhead and no tuple costs less; noise must not make slowdowns infinite."""
+"""Lower limits of a call's overhead and a tuple's cost: noise must not make slowdowns infinite."""
 
 UNKNOWN, REHEARSED = 4.0, 0.25
-"""How far an estimate may be off, as the variance of a factor: a guess, and a measured one."""
+"""Relative variance of an estimate: of a guess, and of a value measured in the rehearsal."""
 
 NOISE = 0.2
-"""How far a call's time is off for reasons of its own."""
+"""Relative error of a call's time that no estimate explains."""
 
 IN_COMMON = 0.9
-"""How much of what is off is so for all members of a call: the machine is slow at the moment, or
-what they share is cheaper than it was alone."""
+"""Share of the error that all members of a call have in common: the machine is slow at the moment,
+or the code that they share is cheaper than it was for each alone."""
 
 MOST_AT_ONCE = 4.0
 """One call changes no estimate by more than this factor: it may have been disturbed."""
 
 
 class Statistics:
-    """Learns S by smoothing over windows of input tuples, o and c̄ from the time of calls.
+    """Estimates of S, smoothed over windows of input tuples, and of o and c̄, from call times.
 
     The time of a call is modeled as o + Σ c̄_m n over its members m, with an o for each lane and a
-    c̄ for each unit and lane. The difference between a call's time and the expected one corrects
-    each of them by a factor, according to its part of the time and to how little is known of it (a
-    Kalman filter of the logarithms, whose errors have much in common within a call). So no estimate
-    is ever negative, and members that always run together, which no fit can tell apart, about keep
-    the proportion that they had when each ran alone: before the first call, in the rehearsal or as
-    a probe. Until a lane has run a unit, the unit's c̄ there is that of the other lane: a guess that
-    is too low would send long queues to jobs whose code is still to be generated.
+    c̄ for each unit and lane. The difference between a call's time and the expected time corrects
+    each of them by a factor. The factor depends on its share of the time and on how uncertain it
+    is: this is a Kalman filter of the logarithms, whose errors are correlated within a call.
+    So no estimate is ever negative. Members that always run together cannot be told apart by any
+    fit; they roughly keep the proportion that they had when each ran alone, in the rehearsal or
+    as a probe. Until a lane has run a unit, the unit's c̄ on that lane is that of the other lane: a
+    guess that is too low would send long queues to jobs whose code is still to be generated.
 
     Args:
         smoothing: α of S_new = (1 − α) S_old + α N_out / N_in (0.175 in Sharaf §3.8.5).
-        window_tuples: input tuples a window.
-        drift: how much a member's estimate may have changed since its last call, relatively.
+        window_tuples: input tuples per window.
+        drift: how much a member's estimate may have changed since its last call, as a fraction.
     """
 
     def __init__(
@@ -74,15 +74,15 @@ class Statistics:
         self.grow(table)
 
     def grow(self, table: UnitTable, again: Iterable[int] = ()) -> None:
-        """Take in the units that have come, with what the table says of them.
+        """Add new units, with the figures that the table has for them.
 
         Args:
-            again: the numbers of units that went before, and now are others.
+            again: numbers of dropped units that now belong to new ones.
         """
         old, count = len(self._numbers), len(table)
         new = np.array([*again, *range(old, count)], dtype=np.int64)
-        known = ~np.isnan(table["box_cost_s"][new] * table["box_selectivity"][new])
-        lanes, overheads_s = table["lane"][new][known], table["overhead_s"][new][known]
+        measured = ~np.isnan(table["box_cost_s"][new] * table["box_selectivity"][new])
+        lanes, overheads_s = table["lane"][new][measured], table["overhead_s"][new][measured]
         for lane in np.unique(lanes) if not old else ():
             self._overhead_s[lane] = max(overheads_s[lanes == lane].mean(), LEAST_S[0])
             self._overhead_doubt[lane] = REHEARSED
@@ -90,27 +90,27 @@ class Statistics:
         self._numbers = np.arange(count)
         self._cost_s, self._doubt = np.pad(self._cost_s, room), np.pad(self._doubt, room)
         self._measured = np.pad(self._measured, room)
-        self._cost_s[:, new] = np.where(known, table["box_cost_s"][new], PRIOR_COST_S)
+        self._cost_s[:, new] = np.where(measured, table["box_cost_s"][new], PRIOR_COST_S)
         self._doubt[:, new], self._measured[:, new] = UNKNOWN, False
-        self._doubt[lanes, new[known]], self._measured[lanes, new[known]] = REHEARSED, True
-        table["lane"][new[~known]] = 0
-        table["box_selectivity"][new[~known]] = PRIOR_SELECTIVITY
+        self._doubt[lanes, new[measured]], self._measured[lanes, new[measured]] = REHEARSED, True
+        table["lane"][new[~measured]] = 0
+        table["box_selectivity"][new[~measured]] = PRIOR_SELECTIVITY
         for unit in new.tolist():
             self._conditions.pop(unit, None)
         self._publish(table)
 
     def connect(self, feeds: Mapping[int, tuple[int, ...]], table: UnitTable) -> None:
-        """Take in which units fill the streams of which: producers, with their readers."""
+        """Set which units fill streams, and which units read those streams."""
         self._feeds = dict(feeds)
         self._publish(table)
 
     def unmeasured(self, units: Ints) -> Ints:
-        """Return those of the units that have never run."""
+        """Return the units, of those passed in, that have never run."""
         new: Ints = units[~self._measured[:, units].any(axis=0)]
         return new
 
     def learn(self, table: UnitTable, event: StepFinished) -> None:
-        """Take in one call, and the conditions that were measured after it."""
+        """Learn from one call, and from the conditions that were measured after it."""
         for sample in event.samples:
             self._learn_conditions(sample)
         tuples, units = event.call.tuples, np.array(event.call.units)
@@ -120,14 +120,14 @@ class Statistics:
         table["lane"][units] = lane
         self._learn_cost(lane, units, tuples, event.seconds)
         keep = (1 - self.smoothing) ** (tuples / self.window_tuples)
-        # Floored, so that a query that has output nothing yet is still measured again.
+        # Never 0, so that a query without output so far is still run and measured again.
         seen = (np.array(event.instants or event.tuples_out) + 1) / (tuples + 2)
-        known = table["box_selectivity"][units]
-        table["box_selectivity"][units] = keep * known + (1 - keep) * seen
+        before = table["box_selectivity"][units]
+        table["box_selectivity"][units] = keep * before + (1 - keep) * seen
         self._publish(table)
 
     def lane(self, units: Sequence[int], tuples: int) -> Lane:
-        """Return the lane that is expected to be quicker for a call."""
+        """Return the lane that is expected to be faster for a call."""
         driver_s, job_s = self.expected_s(units, tuples)
         return "driver" if tuples <= MOST_IN_DRIVER and driver_s <= job_s else "job"
 
@@ -137,29 +137,29 @@ class Statistics:
         return expected
 
     def lane_text(self, units: Sequence[int], tuples: int) -> str:
-        """Return the quicker lane for a call, as the first word, and the reason."""
+        """Return the faster lane for a call, as the first word, and the reason."""
         if tuples > MOST_IN_DRIVER:
             return f"job at {tuples} tuples: more than {MOST_IN_DRIVER} never run in the driver"
         expected_s = self.expected_s(units, tuples)
-        known = ["measured" if self._measured[lane, units].all() else "guess" for lane in (0, 1)]
-        ways = [
-            f"{lane} {expected_s[place] * 1000:.1f} ms ({known[place]})"
+        origins = ["measured" if self._measured[lane, units].all() else "guess" for lane in (0, 1)]
+        estimates = [
+            f"{lane} {expected_s[place] * 1000:.1f} ms ({origins[place]})"
             for place, lane in enumerate(LANES)
         ]
-        return f"{self.lane(units, tuples)} at {tuples} tuples: {', '.join(ways)}"
+        return f"{self.lane(units, tuples)} at {tuples} tuples: {', '.join(estimates)}"
 
     def conditions(self, unit: int) -> ConditionFigures | None:
-        """Return what is known of a unit's conditions; None where none was measured."""
+        """Return the figures of a unit's conditions; None if they were not measured."""
         return self._conditions.get(unit)
 
     def _learn_conditions(self, sample: ConditionSample) -> None:
-        tuples, known = np.array(sample.tuples), self._conditions.get(sample.unit)
+        tuples, before = np.array(sample.tuples), self._conditions.get(sample.unit)
         selectivity = (np.array(sample.passed) + 1) / (tuples + 2)
         cost_s = np.maximum(np.array(sample.seconds) / tuples, LEAST_S[1])
-        if known is not None and len(known.cost_s) == len(tuples):
+        if before is not None and len(before.cost_s) == len(tuples):
             keep = (1 - self.smoothing) ** (tuples / self.window_tuples)
-            selectivity = keep * np.array(known.selectivity) + (1 - keep) * selectivity
-            cost_s = keep * np.array(known.cost_s) + (1 - keep) * cost_s
+            selectivity = keep * np.array(before.selectivity) + (1 - keep) * selectivity
+            cost_s = keep * np.array(before.cost_s) + (1 - keep) * cost_s
         self._conditions[sample.unit] = ConditionFigures(
             tuple(selectivity.tolist()), tuple(cost_s.tolist())
         )
@@ -171,7 +171,7 @@ class Statistics:
         doubts, overhead_doubt = doubts_of[units], self._overhead_doubt[lane] + self.drift**2
         doubts += self.drift**2
         spreads = np.sqrt(doubts)
-        # What the error of each says of the sum's: its own part, and what all have in common.
+        # Covariance of each part's error with the error of the sum: its own, and the common one.
         ties = (1 - IN_COMMON) * doubts * parts_s + IN_COMMON * spreads * (spreads @ parts_s)
         variance = ties @ parts_s + overhead_doubt * overhead_s**2 + (NOISE * seconds) ** 2
         off = (seconds - overhead_s - parts_s.sum()) / variance

@@ -1,4 +1,4 @@
-"""What units are worth that share their code and run in one call (Sharaf §3.6)."""
+"""The priority of units that share code and run in one call (Sharaf §3.6)."""
 
 from typing import Any
 
@@ -12,21 +12,21 @@ from headgate.policies.interface import Policy
 
 
 class Together:
-    """Shows a policy the units that share a call such that it ranks them by what the call is worth.
+    """A view of the unit table that makes a policy rank units by the value of their shared call.
 
-    The shared operator of the thesis is here what a call takes however many are in it, per tuple
-    c_x = o / n. A unit is a segment behind it, of cost C̄_i = c_x + c̄_i. Under `sum` all units of a
-    group that stand at the same train are worth (Σ S_i w_i) / (c_x + Σ c̄_i), with the w of the
-    policy (eq 3.9). Under `pdt` so are those of the priority-defining tree, taken in descending
-    priority while the value grows (§3.6.2); the others are ranked on their own. Under `max` every
-    unit keeps its own priority, and the group is ranked by the best of them.
+    The shared operator of the thesis is here the fixed part of a call, whose cost per tuple is
+    c_x = o / n. A unit is a segment behind it, of cost C̄_i = c_x + c̄_i. Under `sum`, all units of a
+    group that stand at the same train have the value (Σ S_i w_i) / (c_x + Σ c̄_i), with the w of the
+    policy (eq 3.9). Under `pdt`, so do the units of the priority-defining tree, which takes units
+    in descending priority while the value grows (§3.6.2); the other units keep their own priority.
+    Under `max`, every unit keeps its own priority, and the group is ranked by the best of them.
 
-    In the thesis segments outside of the tree have queues of their own. Here the code of a group
-    runs for all of it, so that they join the call: to leave them out would save nothing, and their
-    own call would do the group's work again.
+    Departs from the thesis, where segments outside the tree have their own queues. Here the code of
+    a group runs for all of its units, so that those segments join the call. To leave them out would
+    save nothing, and a call of their own would do the group's work again.
 
-    A priority that is a rate is V = N / C̄ with some N. So a unit is shown with the cost at which
-    its N makes the value of the call, V C̄ / V_call. Other priorities see what was measured.
+    A priority that is a rate is V = N / C̄ with some N. So the policy sees a unit at the cost for
+    which its N yields the value of the call, V C̄ / V_call. Other priorities see measured costs.
     """
 
     def __init__(self, sharing: Sharing, most: int) -> None:
@@ -41,12 +41,12 @@ class Together:
         cursors: Ints,
         now_s: float,
     ) -> UnitTable:
-        """Gives the table as the policy is to see it.
+        """Return the unit table that the policy is to see.
 
         Args:
-            ready: the units that have tuples and do not run.
-            groups: a number for every unit, the same for those that share their code.
-            cursors: where each unit stands.
+            ready: the units that have pending tuples and do not run.
+            groups: a number for every unit, the same for units that share code.
+            cursors: the next train of each unit.
         """
         if self.sharing == "max" or len(ready) < 2 or self._most < 2:
             return table
@@ -54,11 +54,11 @@ class Together:
         if values is None:
             return table
         order = np.lexsort((-values, cursors[ready], groups[ready]))
-        shown = np.empty_like(table)
-        shown.view(np.uint8)[:] = table.view(np.uint8)
+        visible = np.empty_like(table)
+        visible.view(np.uint8)[:] = table.view(np.uint8)
         takes_all = self.sharing == "sum"
-        _plant(table, ready[order], values[order], groups, cursors, self._most, takes_all, shown)
-        return shown
+        _plant(table, ready[order], values[order], groups, cursors, self._most, takes_all, visible)
+        return visible
 
 
 @compiled
@@ -70,15 +70,16 @@ def _plant(
     cursors: Ints,
     most: int,
     takes_all: bool,
-    shown: Any,
+    visible: Any,
 ) -> None:
-    """Finds the tree of every group that stands at one train, and shows its units at its value.
+    """Find the tree of each group and train, and set its units' costs so that V is the tree's.
 
     Args:
-        units: those of a group and a train one after the other, by descending value.
-        most: how many a tree has at the most.
-        takes_all: whether a tree has as many as it can.
-        shown: gets the cost of each unit that is in a tree.
+        units: ready units; those of one group and train are adjacent, by descending value.
+        values: the priority of each of `units`, before sharing.
+        most: the largest number of units in a tree.
+        takes_all: whether a tree takes as many units as it can (`sum`).
+        visible: a copy of the table; gets the cost of each unit that is in a tree.
     """
     first, count = 0, len(units)
     while first < count:
@@ -93,10 +94,10 @@ def _plant(
                 break
             gain, cost_s, best = more, more_s, more / more_s
             end += 1
-        for at in range(first, end if end - first > 1 else first):
-            unit = units[at]
-            if values[at] > 0.0:  # a unit without results can be shown at no value but its own
-                shown[unit].cost_s = values[at] * table[unit].cost_s / best
+        for position in range(first, end if end - first > 1 else first):
+            unit = units[position]
+            if values[position] > 0.0:  # no cost can change the value 0 of a unit without results
+                visible[unit].cost_s = values[position] * table[unit].cost_s / best
         while end < count and groups[units[end]] == group and cursors[units[end]] == cursor:
             end += 1
         first = end

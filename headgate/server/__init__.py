@@ -1,4 +1,4 @@
-"""The control API: a running Headgate is asked and changed by other processes of its user.
+"""The control API: other processes of the same user query and change a running Headgate.
 
 In: requests on loopback with a token. Out: JSON. Never: a decision of its own.
 """

@@ -1,4 +1,4 @@
-"""Asks a running Headgate, which is found by its state directory."""
+"""A client of a running Headgate, which is located by its state directory."""
 
 import json
 import time
@@ -13,48 +13,48 @@ from headgate.errors import RecoveryRefused, RequestRefused, UnknownName
 from headgate.server.control import Control, nothing_runs
 
 PATIENCE_S = 600.0
-"""To add a query takes as long as it is rehearsed."""
+"""Timeout of a request. Long, since adding a query includes its rehearsal."""
 
 
 class Client:
-    """Every method is one request.
+    """Requests to a running Headgate; one method per request.
 
     Raises:
         RecoveryRefused: nothing runs in the state directory.
-        RequestRefused: it has refused the request; the message is that of its exception.
+        RequestRefused: Headgate has refused the request; the message is that of its exception.
     """
 
     def __init__(self, state: Path) -> None:
         self._state, self._control = state, Control.read(state)
-        self._opener = build_opener(ProxyHandler({}))  # loopback, whatever proxy the user has
+        self._opener = build_opener(ProxyHandler({}))  # no proxy: the address is loopback
 
     def status(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.ask("GET", "/queries")
-        return found
+        status: dict[str, Any] = self.ask("GET", "/queries")
+        return status
 
     def explanation(self, query: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.ask("GET", f"/queries/{quote(query, safe='')}")
-        return found
+        explanation: dict[str, Any] = self.ask("GET", f"/queries/{quote(query, safe='')}")
+        return explanation
 
     def drawing(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.ask("GET", "/network")
-        return found
+        drawing: dict[str, Any] = self.ask("GET", "/network")
+        return drawing
 
     def report(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.ask("GET", "/report")
-        return found
+        report: dict[str, Any] = self.ask("GET", "/report")
+        return report
 
     def add(self, fragment: dict[Any, Any], where: str) -> list[str]:
-        found: list[str] = self.ask("POST", f"/add?where={quote(where)}", fragment)["added"]
-        return found
+        added: list[str] = self.ask("POST", f"/add?where={quote(where)}", fragment)["added"]
+        return added
 
     def drop(self, name: str) -> str:
-        """Drops the query of a name or, where none has it, the stream; says which it was."""
+        """Drop the query of this name, or else the stream; return which of the two it was."""
         status = self.status()
-        queries = [each["query"] for each in status["queries"]]
+        queries = [query["query"] for query in status["queries"]]
         if name not in queries and name not in status["streams"]:
-            known = [*queries, *status["streams"]]
-            raise UnknownName(kind="query or stream", name=name, known=known)
+            names = [*queries, *status["streams"]]
+            raise UnknownName(kind="query or stream", name=name, known=names)
         kind = "query" if name in queries else "stream"
         self.ask("DELETE", f"/{'queries' if kind == 'query' else 'streams'}/{name}")
         return kind
@@ -66,7 +66,7 @@ class Client:
         self.ask("PUT", "/specification", {"specification": text})
 
     def stop(self, timeout_s: float = 120.0) -> bool:
-        """Asks for a clean stop and waits for its end; False when time ran out first."""
+        """Request a clean stop and wait for its end; return False if the time runs out first."""
         self.ask("POST", "/stop")
         until_s = time.monotonic() + timeout_s
         while time.monotonic() < until_s:
@@ -79,7 +79,7 @@ class Client:
         return False
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
-        """Gives the answer to a request."""
+        """Send a request and return the answer."""
         request = Request(
             self._control.address + path,
             method=method,
@@ -96,20 +96,19 @@ class Client:
             with error:
                 refusal = _refusal(error)
             if refusal is None:
-                raise self._nobody(f"HTTP {error.code}") from error
+                raise self._no_answer(f"HTTP {error.code}") from error
             raise refusal from error
         except (URLError, OSError, HTTPException, ValueError) as error:
-            raise self._nobody(getattr(error, "reason", error)) from error
+            raise self._no_answer(getattr(error, "reason", error)) from error
 
-    def _nobody(self, reason: object) -> RecoveryRefused:
-        """Gives the error for a port where nobody, or somebody else, answers."""
-        found = f"nobody who answers at {self._control.address} ({reason})"
-        return nothing_runs(self._state, found)
+    def _no_answer(self, reason: object) -> RecoveryRefused:
+        """Return the error for a port where nothing, or another program, answers."""
+        return nothing_runs(self._state, f"no answer at {self._control.address} ({reason})")
 
 
 def _refusal(error: HTTPError) -> RequestRefused | None:
     try:
-        told = json.load(error)
-        return RequestRefused(message=told["error"], added=told.get("added", ()))
+        body = json.load(error)
+        return RequestRefused(message=body["error"], added=body.get("added", ()))
     except (ValueError, TypeError, KeyError):
-        return None  # this is no Headgate
+        return None  # the answer is not from a Headgate

@@ -1,4 +1,4 @@
-"""STATE/control.json: where a running Headgate listens, and the token that it wants."""
+"""STATE/control.json: where a running Headgate listens, and the token for requests."""
 
 import json
 import os
@@ -12,7 +12,7 @@ FILE = "control.json"
 
 @dataclass(frozen=True)
 class Control:
-    """What a client has to know of a running Headgate."""
+    """What a client needs to know about a running Headgate."""
 
     port: int
     token: str
@@ -23,7 +23,7 @@ class Control:
         return f"http://127.0.0.1:{self.port}"
 
     def write(self, state: Path) -> None:
-        """Writes the file, whole or not at all; nobody else may read it."""
+        """Write the file atomically; only its owner may read it."""
         temporary = state / f".{FILE}"
         temporary.unlink(missing_ok=True)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -33,40 +33,40 @@ class Control:
 
     @classmethod
     def read(cls, state: Path) -> "Control":
-        """Gives what the file says.
+        """Return the contents of the file.
 
         Raises:
-            RecoveryRefused: nothing runs there.
+            RecoveryRefused: nothing runs in the state directory.
         """
         try:
-            found = cls(**json.loads((state / FILE).read_text()))
+            control = cls(**json.loads((state / FILE).read_text()))
         except FileNotFoundError as error:
             raise nothing_runs(state, f"no {FILE}") from error
         except (OSError, ValueError, TypeError) as error:
             raise nothing_runs(state, f"a {FILE} that cannot be read") from error
-        if not _lives(found.pid):
-            raise nothing_runs(state, f"the {FILE} of process {found.pid}, which is gone")
-        return found
+        if not _lives(control.pid):
+            raise nothing_runs(state, f"the {FILE} of process {control.pid}, which is gone")
+        return control
 
 
-def nothing_runs(state: Path, found: str) -> RecoveryRefused:
-    """Gives the error for a state directory in which no Headgate answers."""
+def nothing_runs(state: Path, reason: str) -> RecoveryRefused:
+    """Return the error for a state directory in which no Headgate answers."""
     return RecoveryRefused(
         subject=f"state directory {state}",
         expected="a Headgate that runs there",
-        found=found,
-        fix=f"start one by `headgate run FILE --state {state}`, without --no-control; or name the"
-        " directory of another by --state DIR or --pipeline FILE",
+        found=reason,
+        fix=f"start one with `headgate run FILE --state {state}`, without --no-control; or name the"
+        " directory of another run with --state DIR or --pipeline FILE",
     )
 
 
 def remove(state: Path) -> None:
-    """Removes the file, if it is that of this process."""
+    """Remove the file if this process has written it."""
     try:
-        own = Control.read(state).pid == os.getpid()
+        is_ours = Control.read(state).pid == os.getpid()
     except RecoveryRefused:
         return
-    if own:
+    if is_ours:
         (state / FILE).unlink(missing_ok=True)
 
 
@@ -76,5 +76,5 @@ def _lives(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # it lives, and is somebody else's
+        pass  # the process lives, and belongs to another user
     return True

@@ -1,4 +1,4 @@
-"""Serves the control API of one Headgate, from a thread of its own."""
+"""The HTTP service of the control API of one Headgate, in its own thread."""
 
 import os
 import secrets
@@ -20,15 +20,15 @@ from headgate.server.control import Control
 
 Text = Annotated[str, Body(embed=True)]
 AT_ANY_TIME = {("GET", "/queries"), ("POST", "/stop")}
-"""What is answered while the run is starting."""
+"""Requests that are answered even while the run is starting."""
 
 
 def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI:
-    """Gives the application.
+    """Return the FastAPI application.
 
     Args:
-        token: what every request must bring.
-        stop: called when somebody asks for the end of the run.
+        token: the token that every request must send.
+        stop: called when a request asks to end the run.
     """
     app = FastAPI(openapi_url=None)
     turn = threading.Lock()
@@ -37,8 +37,8 @@ def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI
     async def check_token(
         request: Request, go_on: Callable[[Request], Awaitable[Response]]
     ) -> Response:
-        told = request.headers.get("authorization", "")
-        if not secrets.compare_digest(told.encode(), f"Bearer {token}".encode()):
+        authorization = request.headers.get("authorization", "")
+        if not secrets.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
             return _refusal(
                 401, "the token is missing or wrong.\nFix: send the header `Authorization: Bearer"
                 f" TOKEN` with the token of {control.FILE} in the state directory",
@@ -132,10 +132,10 @@ def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI
 
 @contextmanager
 def served(gate: Headgate, stop: Callable[[], None]) -> Iterator[Control]:
-    """Serves a Headgate on a free port of loopback, also while it is starting; gives where.
+    """Serve a Headgate on a free loopback port, also while it is starting; yield the address.
 
-    The file that says so stays until `control.remove`: a client that waits for the end of the run
-    waits for that, so it comes last.
+    The file `control.json` stays until `control.remove`. A client that waits for the end of the run
+    waits until the file is gone, so it is removed last.
     """
     token = secrets.token_urlsafe(32)
     listener = socket.create_server(("127.0.0.1", 0))
@@ -154,11 +154,11 @@ def served(gate: Headgate, stop: Callable[[], None]) -> Iterator[Control]:
     thread = threading.Thread(
         target=server.run, args=([listener],), name="headgate-control", daemon=True
     )
-    found = Control(listener.getsockname()[1], token, os.getpid())
+    endpoint = Control(listener.getsockname()[1], token, os.getpid())
     thread.start()
-    found.write(gate.state)
+    endpoint.write(gate.state)
     try:
-        yield found
+        yield endpoint
     finally:
         server.should_exit = True
         thread.join(10.0)

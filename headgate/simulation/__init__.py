@@ -1,4 +1,6 @@
-"""Virtual time: an engine for the loop that Spark has too, and a compiled kernel for all networks.
+"""Simulation in virtual time, in two forms.
 
-In: units, arrivals, a seed. Out: events, or the arrays of a world and its report. Never: a clock.
+An engine answers the scheduler loop that also drives Spark, and a compiled kernel runs any network.
+In: units, arrivals, a seed. Out: events, or the arrays of a world and its report.
+Never reads a clock.
 """

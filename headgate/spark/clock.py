@@ -1,19 +1,19 @@
-"""The clock of a run: the wall's time, without its jumps."""
+"""The clock of a run: wall-clock time without its jumps."""
 
 import threading
 import time
 from collections.abc import Callable
 
 JUMP_S = 1.0
-"""A wall clock that differs by more from what has passed was set; one that differs by less runs
-fast or slow, and is followed."""
+"""A larger difference from the steady clock means that somebody has set the wall clock. A smaller
+one means that the wall clock runs fast or slow; the run's clock follows it."""
 
 
 class Clock:
-    """Seconds since 1970 that never go back, safe to ask from any thread.
+    """Seconds since 1970 that never go backward; safe to read from any thread.
 
-    When somebody sets the wall clock, retries, wake-ups and response times must not notice: time
-    goes on from where it was, by the steady clock.
+    When somebody sets the wall clock, retries, wake-ups and response times must not notice. Time
+    then continues from where it was, by the steady clock.
 
     >>> wall, steady = iter([100.0, 101.0, 7.0, 8.0]), iter([0.0, 1.0, 2.0, 3.0])
     >>> clock = Clock(lambda: next(wall), lambda: next(steady))

@@ -1,18 +1,19 @@
-"""Lines of JSON: a line that is an array has a row for every element."""
+"""JSON Lines: a line that is an array holds one row per element."""
 
 import re
 
 _JSON_MARK = re.compile(r"""[][{},]|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
-"""What divides JSON, and texts, in which the same letters divide nothing."""
+"""The characters that divide JSON, and string literals, inside which they divide nothing."""
 
 BLANK = "".join(map(chr, range(33)))
-"""What Java's trim() takes away."""
+"""The characters that Java's trim() removes."""
 
 
 def elements_of(line: str) -> list[str]:
-    """Gives the objects of a line that is an array, each a row to Spark; else the line itself.
+    """Return the objects of a line that is an array, or else the line itself.
 
-    An array that does not end, or has something else in it, is no row at all.
+    Spark reads each object of an array as a row. An array that does not end, or that holds anything
+    but objects, becomes one malformed row, `[`.
 
     >>> elements_of('[{"a": "x, [y"}, {"a": [1, {"b": 2}]}]')
     ['{"a": "x, [y"}', '{"a": [1, {"b": 2}]}']
@@ -22,17 +23,17 @@ def elements_of(line: str) -> list[str]:
     text = line.strip(BLANK)
     if not text.startswith("["):
         return [line]
-    found: list[str] = []
-    depth = whole = 0
-    begins_at = 1
+    items: list[str] = []
+    depth = objects = 0
+    begin = 1
     for token in _JSON_MARK.finditer(text):
         mark = token.group()
         depth += (mark in ("[", "{")) - (mark in ("]", "}"))
-        whole += mark == "}" and depth == 1
+        objects += mark == "}" and depth == 1
         if depth == 0 or (mark == "," and depth == 1):
-            found.append(text[begins_at : token.start()].strip(BLANK))
-            begins_at = token.end()
+            items.append(text[begin : token.start()].strip(BLANK))
+            begin = token.end()
         if depth == 0:
-            objects = all(each[:1] == "{" and each[-1:] == "}" for each in found)
-            return found if objects and whole == len(found) else [] if found == [""] else ["["]
+            braced = all(item[:1] == "{" and item[-1:] == "}" for item in items)
+            return items if braced and objects == len(items) else [] if items == [""] else ["["]
     return ["["]

@@ -1,4 +1,4 @@
-"""What a query made of trains."""
+"""The output of a query over some trains."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ from headgate.model.window_ends import Times
 
 @dataclass(frozen=True)
 class Output:
-    """Rows, and when the tuples behind them arrived.
+    """Rows, and the arrival times of the tuples behind them.
 
     Args:
-        closed: how many windows they are of; None where there is no window that closes.
-        places: where each row belongs, for a stream that is made of them (`derived`): the number of
-            the tuple that it comes from among those of the call; of windows, their ends and so on.
-            None where that is not known.
+        closed: the number of windows that the rows belong to; None if no window closes.
+        places: the position of each row in a derived stream: the number, among the tuples of the
+            call, of the tuple that the row comes from. Of a query with windows it is an event time,
+            such as the end of the row's window. None if unknown.
     """
 
     table: pa.Table
@@ -26,17 +26,17 @@ class Output:
 
     @property
     def instants(self) -> int:
-        """What counts as output for a query's selectivity."""
+        """The number of outputs that counts for a query's selectivity."""
         return self.table.num_rows if self.closed is None else self.closed
 
 
 def numbered(count: int) -> list[str]:
-    """Return names for columns by their places, as two may have the same name."""
+    """Return names for columns by position, since two columns may have the same name."""
     return [f"__hg_c{place}" for place in range(count)]
 
 
 def quoted(name: str) -> str:
-    """Return a name as SQL takes it, whatever letters it has.
+    """Return a name quoted for SQL, whatever characters it has.
 
     >>> print(quoted("a`b"))
     `a``b`

@@ -1,4 +1,4 @@
-"""The Spark room's door: what the runtime needs of it, imported only when Spark is asked for."""
+"""The entry point to `spark`: the names that the runtime imports, only when it needs Spark."""
 
 from headgate.spark.engine.engine import SparkEngine
 from headgate.spark.engine.history import history_of, kept_trains, refuse_failure

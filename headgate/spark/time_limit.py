@@ -1,4 +1,4 @@
-"""Work that may never end is given so much time, and no more."""
+"""A time limit for work that may never end."""
 
 import threading
 from collections.abc import Callable
@@ -12,23 +12,24 @@ from headgate.errors import CallTimedOut
 T = TypeVar("T")
 
 GRACE_S = 2.0
-"""Work whose jobs were cancelled has so long to come back before it is abandoned."""
+"""How long work whose jobs were cancelled may take to return before it is abandoned."""
 
 
 def within(context: SparkContext, limit_s: float, work: Callable[[Callable[[], None]], T]) -> T:
-    """Gives what work gives, done in a thread of its own.
+    """Run work in a thread of its own and return its result.
 
-    When time is up its jobs are cancelled and, should that not help, it is left to itself.
+    When the time is up, the jobs of the work are cancelled. If that does not help, the work is
+    abandoned.
 
     Args:
-        work: calls what it is given, now and then, which raises when the time is up.
+        work: receives a function to call now and then, which raises once the time is up.
 
     Raises:
-        CallTimedOut: it took too long.
+        CallTimedOut: the work took too long.
     """
     tag, late = f"headgate-{uuid4().hex}", threading.Event()
-    made: list[T] = []
-    broken: list[BaseException] = []
+    results: list[T] = []
+    errors: list[BaseException] = []
 
     def check() -> None:
         if late.is_set():
@@ -37,9 +38,9 @@ def within(context: SparkContext, limit_s: float, work: Callable[[Callable[[], N
     def run() -> None:
         context.addJobTag(tag)
         try:
-            made.append(work(check))
+            results.append(work(check))
         except BaseException as error:
-            broken.append(error)
+            errors.append(error)
 
     thread = threading.Thread(target=run, name="headgate-patience", daemon=True)
     thread.start()
@@ -49,6 +50,6 @@ def within(context: SparkContext, limit_s: float, work: Callable[[Callable[[], N
         context.cancelJobsWithTag(tag)
         thread.join(GRACE_S)
         raise CallTimedOut(limit_s=limit_s)
-    if broken:
-        raise broken[0]
-    return made[0]
+    if errors:
+        raise errors[0]
+    return results[0]

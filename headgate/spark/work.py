@@ -1,4 +1,4 @@
-"""A box call in the words of Spark."""
+"""A box call as the Spark engine runs it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from headgate.model.plan import Lane
 
 @dataclass(frozen=True)
 class Work:
-    """A call in the words of Spark: which paths, over which trains."""
+    """The paths that a box call runs, and the trains that it runs them over."""
 
     paths: tuple[Path, ...]
     first_train: int
@@ -17,4 +17,4 @@ class Work:
     tuples: int
     lane: Lane = "driver"
     orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """Orders of conditions that are not as written, by query."""
+    """By query, the order of its conditions where that differs from the written one."""

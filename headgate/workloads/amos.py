@@ -1,11 +1,11 @@
-"""AMoS's testbed: the two query plans of Figure 4 under arrivals whose mean keeps changing (§4.1).
+"""AMoS's testbed: the two query plans of Figure 4, with a mean arrival rate that changes (§4.1).
 
 Published: Poisson arrivals whose mean changes every 5 s; a join window of 200 ms, its selectivity
 counted per pair of tuples; in plan 2, selectivity 0.25 and processing time 0.25 of Op4. The rest
-of Figure 4 cannot be read, so it is chosen here. Plan 1 is a line of four operators whose third is
+of Figure 4 is not legible, so it is chosen here. Plan 1 is a line of four operators whose third is
 the selective one, so that its lower envelope has two segments and Chain differs from FIFO. Plan 2
-filters two streams, joins them and filters what comes out. Processing times are relative; one
-factor sets the utilisation.
+filters two streams, joins them and filters the result. Processing times are relative; one factor
+sets the utilization.
 """
 
 from collections.abc import Callable
@@ -21,10 +21,10 @@ from headgate.workloads.poisson import changing_poisson, changing_rates
 from headgate.workloads.testbed import Testbed
 
 PLAN_1 = ((0.8, 0.5), (0.9, 0.5), (0.2, 0.5), (0.5, 2.0))
-"""Selectivity and time of Op1 to Op4."""
+"""Selectivity and processing time of Op1 to Op4."""
 
 PLAN_2 = ((0.5, 0.5), (0.8, 0.5), (0.05, 1.0), (0.25, 0.25))
-"""The same; Op1 and Op2 filter a stream each, Op3 joins them."""
+"""The same for plan 2: Op1 and Op2 filter one stream each, Op3 joins them, Op4 filters."""
 
 CLASSES = (QueryClass(name="all", priority=1.0),)
 
@@ -38,10 +38,10 @@ def plan_1(
     swing: float = 0.75,
     seed: int = 0,
 ) -> Testbed:
-    """Gives plan 1 of Figure 4: one stream through four operators.
+    """Return plan 1 of Figure 4: one stream through four operators.
 
     Args:
-        swing: a mean is uniform from 1 − swing to 1 + swing times the rate.
+        swing: the mean rate is uniform from 1 − swing to 1 + swing times `rate_per_s`.
     """
 
     def network(unit_s: float) -> Network:
@@ -65,7 +65,7 @@ def plan_2(
     window_s: float = 0.2,
     seed: int = 0,
 ) -> Testbed:
-    """Gives plan 2 of Figure 4: two streams, a window join, and a select on what comes out."""
+    """Return plan 2 of Figure 4: two streams, a window join, and a select on its result."""
     above_zero("amos", window_s=window_s)
     (left, left_time), (right, right_time), (match, join_time), (last, last_time) = PLAN_2
 
@@ -106,19 +106,21 @@ def _testbed(
     intervals = ceil(2 * tuples / (rate_per_s * every_s)) + 1
     arrivals = {}
     for number in range(streams):
-        luck = streams * seed + number
-        rates_per_s = changing_rates(rate_per_s, intervals, luck, swing=swing)
-        arrivals[f"data{number + 1}"] = changing_poisson(rates_per_s, tuples, luck, every_s=every_s)
+        stream_seed = streams * seed + number
+        rates_per_s = changing_rates(rate_per_s, intervals, stream_seed, swing=swing)
+        arrivals[f"data{number + 1}"] = changing_poisson(
+            rates_per_s, tuples, stream_seed, every_s=every_s
+        )
     rates = {stream: measured_rate_per_s(times_s) for stream, times_s in arrivals.items()}
-    made = network_at(utilisation, network, rates)
+    scaled_network = network_at(utilisation, network, rates)
     return Testbed(
         name=name,
-        network=made,
+        network=scaled_network,
         arrivals=arrivals,
         note=f"Poisson, {rate_per_s:g} tuples/s a stream; the mean changes every {every_s:g} s by "
         f"up to {swing:.0%}",
         utilisation=utilisation,
-        realised_utilisation=busy_share(arrivals, work_s(made, rates)),
+        realised_utilisation=busy_share(arrivals, work_s(scaled_network, rates)),
     )
 
 

@@ -1,4 +1,4 @@
-"""When tuples arrive: a steady rate with regular bursts, exact at any position without a list."""
+"""Arrival times: a steady rate with regular bursts, computed for any tuple by a formula."""
 
 from dataclasses import dataclass
 from math import inf
@@ -33,7 +33,7 @@ class Bursts:
             self._refuse("burst_for_s", "from 0 to below burst_every_s")
 
     def count_by(self, at_s: float) -> int:
-        """Counts the tuples that have arrived by an instant, counted from the start."""
+        """Count the tuples that have arrived within `at_s` seconds from the start."""
         cycles, rest_s = divmod(max(0.0, at_s), self.burst_every_s)
         quiet_s = self.burst_every_s - self.burst_for_s
         burst_s = max(0.0, rest_s - quiet_s)
@@ -41,7 +41,7 @@ class Bursts:
         return int(cycles * self._a_cycle + in_cycle + 1e-9)
 
     def times_s(self, first: int, end: int) -> Floats:
-        """Gives the arrival times of tuples first, ..., end − 1, in seconds from the start."""
+        """Return the arrival times of tuples first, ..., end − 1, in seconds from the start."""
         cycles, rest = np.divmod(np.arange(first + 1, end + 1, dtype=np.float64), self._a_cycle)
         quiet_s = self.burst_every_s - self.burst_for_s
         quiet = self.rate_per_s * quiet_s

@@ -18,7 +18,7 @@ LOOSE = QoSGraph(((0.0, 1.0), (4.0, 1.0), (5.0, 0.0)))
 """The two graphs of §6.1."""
 
 THREE_POINTS = QoSGraph(((0.0, 1.0), (0.5, 1.0), (2.0, 0.0)))
-"""Best at once, still best at 0.5 s, worthless from 2 s on. §5.1 gives the form, not the values."""
+"""Utility 1 up to 0.5 s and 0 from 2 s on. §5.1 has the shape of the graph, not the values."""
 
 
 def trees(
@@ -34,25 +34,27 @@ def trees(
     graphs: Sequence[QoSGraph] = (THREE_POINTS,),
     seed: int = 0,
 ) -> Testbed:
-    """Gives application trees: boxes with `fanout` children each, rooted at an output (§5.1).
+    """Return application trees: boxes with `fanout` children each, rooted at an output (§5.1).
 
-    Every leaf reads a stream of its own, every other box one queue that its children fill. All
-    streams have the same rate, evenly spaced from a phase drawn by lot, so that the expected work
-    is `capacity` of the machine. §5.1 calls the fan-out an average; here every box has exactly so
-    many children.
+    Every leaf reads a stream of its own; every other box reads one queue that its children fill.
+    All streams have the same rate, such that the expected work is `capacity` of the machine.
+    Tuples are evenly spaced, each stream with a random phase. Departs from §5.1, which calls the
+    fan-out an average: here every box has exactly that many children.
 
     Args:
-        cost_s: costs are uniform between these.
-        tuples: of all streams together; each gets its share, rounded up.
-        burst: so many tuples of a stream are gathered and delivered at once (§5.4).
-        graphs: one is drawn for each application.
+        cost_s: the least and the greatest cost; costs are uniform between them.
+        tuples: of all streams together; each stream gets its share, rounded up.
+        burst: the number of tuples of a stream that are collected and delivered at once (§5.4).
+        graphs: one of these is drawn for each application.
     """
-    of = "aurora"
-    whole(of, apps=apps, depth=depth, fanout=fanout, tuples=tuples, burst=burst)
-    above_zero(of, capacity=capacity, least_cost_s=cost_s[0], most_cost_s=cost_s[1])
-    demand(cost_s[0] <= cost_s[1], of, "cost_s", cost_s, "the least and the most, in this order")
-    between(of, 0.0, 1.0, selectivity=selectivity)
-    demand(len(graphs) > 0, of, "graphs", list(graphs), "one QoS graph or more")
+    testbed = "aurora"
+    whole(testbed, apps=apps, depth=depth, fanout=fanout, tuples=tuples, burst=burst)
+    above_zero(testbed, capacity=capacity, least_cost_s=cost_s[0], most_cost_s=cost_s[1])
+    demand(
+        cost_s[0] <= cost_s[1], testbed, "cost_s", cost_s, "the least and the most, in this order"
+    )
+    between(testbed, 0.0, 1.0, selectivity=selectivity)
+    demand(len(graphs) > 0, testbed, "graphs", list(graphs), "one QoS graph or more")
     costs, chosen = generator(seed, "costs"), generator(seed, "graphs")
     streams: list[Stream] = []
     boxes: list[Box] = []
@@ -84,10 +86,10 @@ def trees(
     classes = (QueryClass(name="all", priority=1.0),)
     network = Network(tuple(streams), classes, tuple(paths), tuple(boxes))
     rate_per_s = capacity / load(network, {stream.name: 1.0 for stream in streams})
-    each = -(-tuples // len(streams))
+    stream_tuples = -(-tuples // len(streams))
     phases = generator(seed, "phases").random(len(streams))
     arrivals = {
-        stream.name: gathered(rate_per_s, each, burst=burst, phase=float(phase))
+        stream.name: gathered(rate_per_s, stream_tuples, burst=burst, phase=float(phase))
         for stream, phase in zip(streams, phases, strict=True)
     }
     return Testbed(
@@ -105,9 +107,10 @@ def trees(
 def tight_and_loose(
     *, apps: int = 20, depth: int = 5, capacity: float = 0.7, tuples: int = 100_000, seed: int = 0
 ) -> Testbed:
-    """Gives straight lines of boxes, tight or loose by lot: Figure 11 (§6.1), and 13 with 200.
+    """Return straight lines of boxes with a tight or a loose QoS graph each, drawn at random.
 
-    §6.3 does not say which graphs its 200 applications have; they get the same two.
+    This is the testbed of Figure 11 (§6.1) and, with 200 applications, of Figure 13. §6.3 does not
+    say which graphs its 200 applications have; they get the same two.
     """
     return trees(
         apps=apps,

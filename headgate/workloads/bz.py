@@ -1,4 +1,4 @@
-"""BZ's testbed: tuples that all wait already and whose costs are known one by one (BZ §6)."""
+"""BZ's testbed: all tuples wait at the start, and the cost of each is known (BZ §6)."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from headgate.workloads.testbed import Testbed
 
 MS = 1e-3
 LEAST_S = 1e-6
-"""No tuple is free: a draw at or below zero (5 deviations away) counts as 1 µs."""
+"""Least cost of a tuple: a draw at or below zero (5 deviations away) counts as 1 µs."""
 
 CLASSES = (QueryClass(name="all", priority=1.0),)
 
@@ -21,12 +21,12 @@ CLASSES = (QueryClass(name="all", priority=1.0),)
 def latency(
     *, outliers: float = 0.05, tuples: int = 300, selectivity: float = 0.95, seed: int = 0
 ) -> Testbed:
-    """Gives two independent operators A and B with full queues: Figure 12.
+    """Return two independent operators A and B with full queues: Figure 12.
 
     Costs in ms: A is N(1, 0.2²) with some outliers of N(6, 1²), B is N(5, 1²).
 
     Args:
-        outliers: share of A's tuples; more of them leave the other tuples as they were.
+        outliers: the share of A's tuples; a larger share does not change the other tuples.
     """
     _check(outliers, tuples, selectivity)
     costs_s = {
@@ -54,12 +54,12 @@ def latency(
 def memory(
     *, outliers: float = 0.05, tuples: int = 300, selectivity: float = 0.95, seed: int = 0
 ) -> Testbed:
-    """Gives a path of two operators, the first of which halves its tuples: Figure 13.
+    """Return a path of two operators, the first of which halves the size of tuples: Figure 13.
 
     Costs in ms: O1 is N(1, 0.2²) with some outliers of N(10, 1²), O2 is N(5, 1²).
 
     Args:
-        outliers: share of the tuples at O1; more of them leave the other tuples as they were.
+        outliers: the share of the tuples at O1; a larger share does not change the other tuples.
     """
     _check(outliers, tuples, selectivity)
     costs_s = {
@@ -92,10 +92,10 @@ def _costs_s(
     outliers: float = 0.0,
     outlier_ms: tuple[float, float] = (0.0, 0.0),
 ) -> Floats:
-    """Draws the cost of each tuple; outliers, by mean and deviation, stand at places by lot."""
+    """Draw the cost of each tuple by mean and deviation; outliers are at random positions."""
     usual, odd = (
-        generator(seed, f"{purpose} {kind}").normal(*each_ms, tuples)
-        for kind, each_ms in (("usual", usual_ms), ("outlier", outlier_ms))
+        generator(seed, f"{purpose} {kind}").normal(*distribution_ms, tuples)
+        for kind, distribution_ms in (("usual", usual_ms), ("outlier", outlier_ms))
     )
     place = generator(seed, f"{purpose} places").permutation(tuples)
     costs_ms = np.where(place < round(outliers * tuples), odd, usual)
@@ -103,7 +103,7 @@ def _costs_s(
 
 
 def _operator(costs_s: Floats, selectivity: float, bytes_out: float = 1.0) -> Operator:
-    """Gives an operator that a scheduler by averages knows by the mean of its tuples' costs."""
+    """Return an operator whose cost, for schedulers that use averages, is the mean of `costs_s`."""
     mean_s = float(costs_s.mean())
     return Operator(kind="select", cost_s=mean_s, selectivity=selectivity, bytes_out=bytes_out)
 

@@ -1,14 +1,14 @@
 """CQC's testbed: 21 queries of classes H, C and N over 27 sensor streams (§5.1, Tables 1 and 2).
 
-Published: the kinds of query (nine aggregates, six 2-way joins, six selections), how many of which
-class, the priorities, 1500 tuples a second and 10 000 tuples of each stream, selectivities of
-selections from 0.25 to 1, values of humidity and temperature, 20 locations.
+Published: the kinds of query (nine aggregates, six 2-way joins, six selections), how many queries
+each class has, the priorities, 1500 tuples per second and 10 000 tuples of each stream,
+selectivities of selections from 0.25 to 1, values of humidity and temperature, 20 locations.
 
 Chosen here, since the paper does not say: the kinds inside classes C and N of workloads B and C;
 relative costs 1 (selection), 2 (aggregate) and 4 (join), with one factor set by the load; a time
 unit of one tuple of a stream, 1/1500 s, so that a window holds ten tuples (at the 1 µs that Table 1
 names for the scheduler it would hold none); aggregates that slide by their window; joins on equal
-location; evenly spaced arrivals, each stream from a phase drawn by lot.
+location; evenly spaced arrivals, each stream with a random phase.
 """
 
 from typing import Literal, get_args
@@ -35,7 +35,7 @@ UNEVENLY = {
     "N": {"aggregate": 5, "join": 2, "select": 4},
 }
 MIXES: dict[str, dict[str, dict[str, int]]] = {"A": EVENLY, "B": UNEVENLY, "C": UNEVENLY}
-"""How many queries of which kind each class has (Table 2)."""
+"""By workload and class, the number of queries of each kind (Table 2)."""
 
 PRIORITIES = {
     "A": {"H": 6.0, "C": 3.0, "N": 1.0},
@@ -57,50 +57,50 @@ def workload(
     sources: bool = False,
     seed: int = 0,
 ) -> Testbed:
-    """Gives workload A, B or C; with `only="H"`, its class H alone at the same costs (A_H, ...).
+    """Return workload A, B or C; with `only="H"`, its class H alone at the same costs (A_H, ...).
 
     Args:
-        load: expected work a second of all 21 queries; the paper says "highly loaded" without
+        load: expected work per second of all 21 queries; the paper says "highly loaded" without
             overload.
-        window_units: of the joins and aggregates, in gaps between two tuples of a stream.
-        sources: puts a source operator of cost 0.5 behind every stream, as AQSIOS has (§4.2).
+        window_units: the window of joins and aggregates, in gaps between two tuples of a stream.
+        sources: put a source operator of cost 0.5 behind every stream, as AQSIOS does (§4.2).
     """
-    of = "cqc"
-    _one_of(of, "workload", name, get_args(Workload))
-    _one_of(of, "only", "H" if only is None else only, ("H", "C", "N"))
-    _one_of(of, "spacing", spacing, ("even", "poisson"))
-    above_zero(of, load=load, rate_per_s=rate_per_s, window_units=window_units)
-    whole(of, tuples=tuples)
+    testbed = "cqc"
+    _one_of(testbed, "workload", name, get_args(Workload))
+    _one_of(testbed, "only", "H" if only is None else only, ("H", "C", "N"))
+    _one_of(testbed, "spacing", spacing, ("even", "poisson"))
+    above_zero(testbed, load=load, rate_per_s=rate_per_s, window_units=window_units)
+    whole(testbed, tuples=tuples)
     window_s = window_units / rate_per_s
 
     def network(unit_s: float) -> Network:
         return _network(name, unit_s, window_s, sources, seed)
 
-    everything = [f"s{number}" for number in range(27)]
-    whole_network = network_at(load, network, dict.fromkeys(everything, rate_per_s))
-    phases = generator(seed, "phases").random(len(everything))
+    names = [f"s{number}" for number in range(27)]
+    whole_network = network_at(load, network, dict.fromkeys(names, rate_per_s))
+    phases = generator(seed, "phases").random(len(names))
     arrivals = {
         stream: evenly_spaced(rate_per_s, tuples, phase=float(phases[number]))
         if spacing == "even"
-        else poisson(rate_per_s, tuples, len(everything) * seed + number)
-        for number, stream in enumerate(everything)
+        else poisson(rate_per_s, tuples, len(names) * seed + number)
+        for number, stream in enumerate(names)
     }
-    made = whole_network if only is None else _restricted(whole_network, only)
-    arrivals = {stream.name: arrivals[stream.name] for stream in made.streams}
-    each_s = work_s(made, dict.fromkeys(arrivals, rate_per_s))
+    chosen = whole_network if only is None else _restricted(whole_network, only)
+    arrivals = {stream.name: arrivals[stream.name] for stream in chosen.streams}
+    works_s = work_s(chosen, dict.fromkeys(arrivals, rate_per_s))
     return Testbed(
         name=f"cqc {name}" + ("" if only is None else f"_{only}"),
-        network=made,
+        network=chosen,
         arrivals=arrivals,
-        note=f"workload {name}: {len(made.paths)} queries over {len(made.streams)} streams of "
+        note=f"workload {name}: {len(chosen.paths)} queries over {len(chosen.streams)} streams of "
         f"{rate_per_s:g} tuples/s, windows of {window_s:.4g} s, {spacing} arrivals",
-        utilisation=sum(rate_per_s * each for each in each_s.values()),
-        realised_utilisation=busy_share(arrivals, each_s),
+        utilisation=sum(rate_per_s * tuple_s for tuple_s in works_s.values()),
+        realised_utilisation=busy_share(arrivals, works_s),
     )
 
 
 def _network(name: str, unit_s: float, window_s: float, sources: bool, seed: int) -> Network:
-    luck = generator(seed, "selections")
+    rng = generator(seed, "selections")
     streams: list[Stream] = []
     boxes: list[Box] = []
     paths: list[Path] = []
@@ -116,8 +116,8 @@ def _network(name: str, unit_s: float, window_s: float, sources: bool, seed: int
                 query, cost_s = f"{class_name}_{kind}{number}", unit_s * COSTS[kind]
                 if kind != "join":
                     reads = stream()
-                    threshold = int(luck.integers(0, 76))
-                    sql, operator = _of_one_stream(kind, reads, threshold, cost_s, window_s)
+                    threshold = int(rng.integers(0, 76))
+                    sql, operator = _one_stream_query(kind, reads, threshold, cost_s, window_s)
                     path = Path(
                         query=Query(name=query, sql=sql, query_class=class_name),
                         stream=reads,
@@ -145,14 +145,17 @@ def _network(name: str, unit_s: float, window_s: float, sources: bool, seed: int
                         output=f"{query}_join",
                     )
                 paths.append(path)
-    classes = [QueryClass(name=each, priority=value) for each, value in PRIORITIES[name].items()]
+    classes = [
+        QueryClass(name=class_name, priority=priority)
+        for class_name, priority in PRIORITIES[name].items()
+    ]
     return Network(tuple(streams), tuple(classes), tuple(paths), tuple(boxes))
 
 
-def _of_one_stream(
+def _one_stream_query(
     kind: str, stream: str, threshold: int, cost_s: float, window_s: float
 ) -> tuple[str, Operator]:
-    """Gives a selection by humidity, of which 0 to 100 are equally likely, or an average."""
+    """Return SQL and operator of a selection by humidity, uniform from 0 to 100, or an average."""
     if kind == "select":
         operator = Operator(
             kind="select",
@@ -173,21 +176,21 @@ def _of_one_stream(
 
 
 def _restricted(network: Network, class_name: str) -> Network:
-    """Gives the queries of one class and what they read."""
+    """Return the network with the queries of one class and what they read."""
     paths = [path for path in network.paths if path.query.query_class == class_name]
     inputs = {box.name: box.inputs for box in network.boxes}
     needed = {path.output or path.stream for path in paths}
-    while more := {name for each in needed for name in inputs.get(each, ())} - needed:
+    while more := {name for box in needed for name in inputs.get(box, ())} - needed:
         needed |= more
     return Network(
         tuple(stream for stream in network.streams if stream.name in needed),
-        tuple(each for each in network.classes if each.name == class_name),
+        tuple(entry for entry in network.classes if entry.name == class_name),
         tuple(paths),
         tuple(box for box in network.boxes if box.name in needed),
     )
 
 
-def _one_of(of: str, key: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        expected = "one of " + ", ".join(known)
-        raise ConfigRefused(path=of, key=key, value=value, expected=expected)
+def _one_of(testbed: str, key: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        expected = "one of " + ", ".join(choices)
+        raise ConfigRefused(path=testbed, key=key, value=value, expected=expected)

@@ -13,26 +13,26 @@ LOCATIONS = np.array([f"forest-{number:05d}" for number in range(20)])  # 12 cha
 
 
 def sensor_readings(seed: int, first: int, times_s: Floats) -> pa.RecordBatch:
-    """Gives readings first, first + 1, ...; the same numbers always give the same readings.
+    """Return readings first, first + 1, ...; the same numbers always have the same readings.
 
     Args:
-        times_s: when each is taken, in seconds since 1970.
+        times_s: when each reading is taken, in seconds since 1970.
     """
     numbers = np.arange(first, first + len(times_s), dtype=np.uint64)
-    luck = scrambled(seed, numbers)
+    bits = scrambled(seed, numbers)
     microseconds = (times_s * 1e6).astype(np.int64)
     return pa.RecordBatch.from_pydict(
         {
-            "location": pa.array(LOCATIONS[(luck % np.uint64(20)).astype(np.int64)], pa.string()),
-            "temperature": ((luck >> np.uint64(8)) % np.uint64(41)).astype(np.int32),
-            "humidity": ((luck >> np.uint64(24)) % np.uint64(101)).astype(np.int32),
+            "location": pa.array(LOCATIONS[(bits % np.uint64(20)).astype(np.int64)], pa.string()),
+            "temperature": ((bits >> np.uint64(8)) % np.uint64(41)).astype(np.int32),
+            "humidity": ((bits >> np.uint64(24)) % np.uint64(101)).astype(np.int32),
             "ts": pa.array(microseconds, pa.timestamp("us", tz="UTC")),
         }
     )
 
 
 def arrivals_of(options: dict[str, str]) -> Bursts:
-    """Reads the arrival options of a generator stream."""
+    """Parse the arrival options of a generator stream."""
     values = {}
     for key in ("rate_per_s", "burst_factor", "burst_every_s", "burst_for_s"):
         try:

@@ -1,4 +1,4 @@
-"""Evenly spaced tuples, and tuples gathered into bursts (Aurora §5.4, Sharaf §4.4.2)."""
+"""Evenly spaced tuples, and tuples collected into bursts (Aurora §5.4, Sharaf §4.4.2)."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from headgate.workloads.demands import above_zero, demand, whole
 
 
 def evenly_spaced(rate_per_s: float, tuples: int, *, phase: float = 1.0) -> Floats:
-    """Gives evenly spaced times, the first after `phase` of a gap.
+    """Return evenly spaced times, the first after `phase` of a gap.
 
     >>> evenly_spaced(4.0, 4).tolist()
     [0.25, 0.5, 0.75, 1.0]
@@ -19,10 +19,10 @@ def evenly_spaced(rate_per_s: float, tuples: int, *, phase: float = 1.0) -> Floa
 
 
 def gathered(rate_per_s: float, tuples: int, *, burst: int, phase: float = 1.0) -> Floats:
-    """Gives evenly spaced tuples delivered in groups, then nothing until the next (Aurora §5.4).
+    """Return the times of evenly spaced tuples that are delivered in groups (Aurora §5.4).
 
-    Of n tuples spaced over T, all come at the beginning: "their latency clock is ticking" early.
-    The mean rate stays.
+    Of n tuples spaced over T, all arrive at the beginning of T: "their latency clock is ticking"
+    early. Then nothing arrives until the next group. The mean rate stays the same.
 
     >>> gathered(4.0, 6, burst=2).tolist()
     [0.25, 0.25, 0.75, 0.75, 1.25, 1.25]
@@ -31,7 +31,7 @@ def gathered(rate_per_s: float, tuples: int, *, burst: int, phase: float = 1.0) 
 
 
 def burst_together(times_s: Floats, *, burst: int = 10) -> Floats:
-    """Lets every n consecutive tuples arrive with the first of them (Sharaf §4.4.2).
+    """Return times at which every n consecutive tuples arrive with the first (Sharaf §4.4.2).
 
     >>> burst_together(np.array([1.0, 2.0, 4.0, 7.0, 9.0]), burst=2).tolist()
     [1.0, 1.0, 4.0, 4.0, 9.0]

@@ -1,4 +1,4 @@
-"""How busy a network keeps the machine: expected work of tuples, and the share of time it takes."""
+"""The load of a network: expected work per tuple, and the share of time that it takes."""
 
 from collections.abc import Callable, Mapping
 
@@ -11,7 +11,7 @@ from headgate.workloads.demands import above_zero, demand
 
 
 def measured_rate_per_s(times_s: Floats) -> float:
-    """Gives the inverse of the mean time between arrivals.
+    """Return the inverse of the mean time between arrivals.
 
     >>> measured_rate_per_s(np.array([1.0, 1.5, 3.0]))
     1.0
@@ -22,10 +22,10 @@ def measured_rate_per_s(times_s: Floats) -> float:
 
 
 def work_s(network: Network, rates_per_s: Mapping[str, float]) -> dict[str, float]:
-    """Gives the seconds of work that one tuple of each stream is expected to bring.
+    """Return the expected seconds of work for one tuple of each stream.
 
     Args:
-        rates_per_s: by stream; what a window join or an aggregate does depends on them.
+        rates_per_s: by stream; the work of window joins and aggregates depends on the rates.
     """
     numbers = {network.stream_number(name): rate for name, rate in rates_per_s.items()}
     graph = Graph(network, numbers)
@@ -38,32 +38,32 @@ def work_s(network: Network, rates_per_s: Mapping[str, float]) -> dict[str, floa
 
 
 def load(network: Network, rates_per_s: Mapping[str, float]) -> float:
-    """Gives the expected work a second: 1 is all that one machine can do."""
-    each_s = work_s(network, rates_per_s)
-    return sum(rate * each_s[name] for name, rate in rates_per_s.items())
+    """Return the expected work per second; 1 is all that one machine can do."""
+    works_s = work_s(network, rates_per_s)
+    return sum(rate * works_s[name] for name, rate in rates_per_s.items())
 
 
 def network_at(
     utilisation: float, build: Callable[[float], Network], rates_per_s: Mapping[str, float]
 ) -> Network:
-    """Gives the network whose expected load is the utilisation asked for (Sharaf §3.7).
+    """Return the network whose expected load is `utilisation` (Sharaf §3.7).
 
     Args:
-        build: makes the network from K, the seconds that its costs are multiples of.
+        build: builds the network from K, the seconds that its costs are multiples of.
     """
     above_zero("testbed", utilisation=utilisation)
     return build(utilisation / load(build(1.0), rates_per_s))
 
 
 def busy_share(arrivals: Mapping[str, Floats], each_s: Mapping[str, float | Floats]) -> float:
-    """Gives the share of a run in which a machine that never idles beside work is busy.
+    """Return the share of a run in which a work-conserving machine is busy.
 
-    The run lasts from the first arrival until the last work is done. At heavy-tailed arrivals the
-    share is well below the work over the mean time between arrivals: what piles up near the end
-    is still done after it, and what was idle before is lost.
+    The run lasts from the first arrival until the last work is done. With heavy-tailed arrivals the
+    share is well below the work over the mean time between arrivals: work that piles up near the
+    end is still done after it, and earlier idle time is lost.
 
     Args:
-        each_s: by stream, the work of a tuple, or of each of its tuples.
+        each_s: by stream, the work of a tuple, or an array with the work of each of its tuples.
 
     >>> busy_share({"s": np.array([0.0, 1.0, 6.0])}, {"s": 2.0})
     0.75

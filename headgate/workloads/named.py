@@ -1,4 +1,4 @@
-"""The papers' testbeds by name, each with its variants and what can be set."""
+"""The papers' testbeds by name, each with its variants and options."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -21,19 +21,19 @@ from headgate.workloads import (
 from headgate.workloads.testbed import Testbed
 
 NOT_SET_BY_NAME = ("arrivals", "graphs", "seed", "sharing", "name")
-"""Arrivals are replaced by a trace, seed and sharing are the run's, the rest is for Python."""
+"""Parameters that are no options: a trace replaces arrivals, the run sets seed and sharing."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One testbed: the function that makes it, and the level its paper schedules at."""
+    """One testbed: the function that builds it, and the level at which its paper schedules."""
 
     make: Callable[..., Testbed]
     level: Level = "operator"
 
     @property
     def options(self) -> dict[str, Any]:
-        """What can be set, with the default."""
+        """The options and their defaults."""
         return {
             name: parameter.default
             for name, parameter in inspect.signature(self.make).parameters.items()
@@ -42,13 +42,13 @@ class Variant:
 
     @property
     def takes_arrivals(self) -> bool:
-        """Whether its costs follow from arrivals that are given."""
+        """Whether the caller can pass arrivals, from which the costs are then computed."""
         return "arrivals" in inspect.signature(self.make).parameters
 
 
 @dataclass(frozen=True)
 class Family:
-    """The testbeds of a paper. `chosen_by` is the option that names one; the first is the usual."""
+    """The testbeds of a paper. Option `chosen_by` selects one; the first is the default."""
 
     name: str
     about: str
@@ -94,7 +94,7 @@ _FAMILIES = (
     ),
     Family(
         "bz",
-        "tuples that all wait already and whose costs are known one by one (BZ §6)",
+        "all tuples wait at the start, and the cost of each is known (BZ §6)",
         "variant",
         {"latency": Variant(bz.latency, "query"), "memory": Variant(bz.memory)},
     ),
@@ -106,11 +106,11 @@ TESTBEDS = {family.name: family for family in _FAMILIES}
 def named_testbed(
     name: str, options: Mapping[str, Any] | None = None
 ) -> tuple[Variant, dict[str, Any]]:
-    """Gives a testbed, not made yet, and its options without the one that chooses the variant.
+    """Return the variant that the options select, and the other options with checked values.
 
     Raises:
         UnknownName: there is no such testbed, or it has no such option.
-        ConfigRefused: an option has a value that is none.
+        ConfigRefused: an option has an invalid value.
 
     >>> variant, rest = named_testbed("sharaf", {"variant": "joins", "queries": 10})
     >>> variant.make(**rest).name
@@ -126,18 +126,21 @@ def named_testbed(
             path=f"testbed '{name}'", key=family.chosen_by, value=chosen, expected=expected
         )
     variant = family.variants[chosen]
-    known = variant.options
+    defaults = variant.options
     for key, value in rest.items():
-        if key not in known:
+        if key not in defaults:
             raise UnknownName(
-                kind="option", name=key, known=[*known, family.chosen_by], where=f"testbed '{name}'"
+                kind="option",
+                name=key,
+                known=[*defaults, family.chosen_by],
+                where=f"testbed '{name}'",
             )
-        rest[key] = _meant(name, key, value, known[key])
+        rest[key] = _converted(name, key, value, defaults[key])
     return variant, rest
 
 
-def _meant(testbed: str, key: str, value: Any, default: Any) -> Any:
-    """Gives the value as its default is: a number, yes or no, several numbers, or a word."""
+def _converted(testbed: str, key: str, value: Any, default: Any) -> Any:
+    """Return the value in the type of its default: a number, a boolean, numbers, or a word."""
     expected = ""
     if isinstance(default, bool):
         expected = "" if isinstance(value, bool) else "true or false"

@@ -1,6 +1,6 @@
 """The streams of the Nexmark benchmark: persons, auctions and bids of an auction site.
 
-Columns, proportions, first numbers and categories are those of the public model; the values are
+Columns, proportions, first ids and categories are those of the public benchmark; the values are
 our own. Of 50 events the first is a person, the next three are auctions, and 46 are bids.
 """
 
@@ -27,11 +27,11 @@ SCHEMAS = {
 }
 
 PERSONS, AUCTIONS, ALL = 1, 3, 50
-"""Of so many events so many are persons, and so many auctions."""
+"""Of every 50 events, 1 is a person and 3 are auctions."""
 
 FIRST_ID, FIRST_CATEGORY, CATEGORIES = 1000, 10, 5
 OPEN_AUCTIONS, ACTIVE_PERSONS = 50, 200
-"""Bids are for one of the last auctions, and by one of the last persons."""
+"""A bid is for one of the last 50 auctions, and by one of the last 200 persons."""
 
 HOT_CHANNELS = ("Apple", "Google", "Facebook", "Baidu")
 
@@ -50,10 +50,10 @@ _CONDITIONS = ("new", "as new", "used", "worn", "to be repaired")
 
 @dataclass(frozen=True, kw_only=True)
 class Nexmark:
-    """Events 0, 1, ...; the same number of the same seed is always the same event.
+    """A generator of events 0, 1, ...; a seed and a number always yield the same event.
 
-    Time goes on by 1/rate_per_s from one event to the next. One in ten speaks of a time up to
-    `behind_s` before that, so that streams are out of order.
+    The time advances by 1/rate_per_s from one event to the next. One event in ten has a time up to
+    `behind_s` earlier, so that streams are out of order.
 
     Args:
         start_s: the time of the first event, in seconds since 1970.
@@ -70,11 +70,11 @@ class Nexmark:
 
     @property
     def longest_s(self) -> float:
-        """How long an auction is open at the most: while as many come in as bids choose from."""
+        """The longest time an auction is open: until `OPEN_AUCTIONS` newer ones have come in."""
         return OPEN_AUCTIONS * ALL / AUCTIONS / self.rate_per_s
 
     def events(self, first: int, count: int) -> dict[str, pa.Table]:
-        """Gives events first, ..., first + count − 1 of each stream, by its name."""
+        """Return the events first, ..., first + count − 1, as one table by stream name."""
         numbers = np.arange(first, first + count, dtype=np.int64)
         place = numbers % ALL
         return {
@@ -86,7 +86,7 @@ class Nexmark:
         }
 
     def persons(self, numbers: Numbers) -> pa.Table:
-        """Gives the persons of some events."""
+        """Return the persons with these event numbers."""
         names = self._one_of(_NAMES, "name", numbers)
         families = self._one_of(_FAMILIES, "family", numbers)
         ids, home = _last_person(numbers), self._below("home", numbers, len(_STATES))
@@ -101,15 +101,15 @@ class Nexmark:
                     for name, number in zip(names, ids.tolist(), strict=True)
                 ],
                 "creditCard": [f"{card:016d}" for card in cards.tolist()],
-                "city": [_CITIES[each] for each in home],
-                "state": [_STATES[each] for each in home],
+                "city": [_CITIES[place] for place in home],
+                "state": [_STATES[place] for place in home],
                 "dateTime": self._times(numbers),
                 "extra": self._extra(numbers),
             },
         )
 
     def auctions(self, numbers: Numbers) -> pa.Table:
-        """Gives the auctions of some events; half of them are of a few sellers."""
+        """Return the auctions with these event numbers; half of them are by a few sellers."""
         items = self._one_of(_ITEMS, "item", numbers)
         conditions = self._one_of(_CONDITIONS, "condition", numbers)
         first_bids, times = self._prices("initial", numbers) // 100, self._times(numbers)
@@ -131,11 +131,11 @@ class Nexmark:
         )
 
     def bids(self, numbers: Numbers) -> pa.Table:
-        """Gives the bids of some events; half are for a hot auction, most are by a hot bidder."""
+        """Return the bids with these event numbers; half for a hot auction, most by hot bidders."""
         last = _last_auction(numbers)
         hot = FIRST_ID + (last - FIRST_ID) // 10 * 10
-        known = np.minimum(last - FIRST_ID + 1, OPEN_AUCTIONS)
-        other = last - self._below("auction", numbers, known)
+        choices = np.minimum(last - FIRST_ID + 1, OPEN_AUCTIONS)
+        other = last - self._below("auction", numbers, choices)
         channels = self._below("channel", numbers, 1000)
         by_name = self._chance("by name", numbers) < 1 / 2
         with_number = self._chance("with number", numbers) < 0.9
@@ -153,8 +153,8 @@ class Nexmark:
                 "channel": named,
                 "url": [
                     f"https://auctions.example/{_word(path)}/{_word(path // 7)}/item.htm?query=1"
-                    + (f"&channel_id={channel}" if shown and not hot else "")
-                    for path, channel, shown, hot in zip(
+                    + (f"&channel_id={channel}" if numbered and not hot else "")
+                    for path, channel, numbered, hot in zip(
                         paths.tolist(), channels.tolist(), with_number, by_name, strict=True
                     )
                 ],
@@ -166,32 +166,32 @@ class Nexmark:
     def _times(self, numbers: Numbers) -> Numbers:
         on_time = round(self.start_s * 1e6) + np.round(numbers * (1e6 / self.rate_per_s))
         behind = self._chance("is behind", numbers) < 0.1
-        back = np.round(self._chance("behind", numbers) * self.behind_s * 1e6)
-        return (on_time - np.where(behind, back, 0)).astype(np.int64)
+        delay = np.round(self._chance("behind", numbers) * self.behind_s * 1e6)
+        return (on_time - np.where(behind, delay, 0)).astype(np.int64)
 
     def _person(self, purpose: str, numbers: Numbers, *, hot: float, group: int) -> Numbers:
-        """Gives known persons: with some chance the first of the last group, else one of many."""
+        """Return existing persons: with chance `hot` the first of the last group, else any."""
         last = _last_person(numbers)
-        known = np.minimum(last - FIRST_ID + 1, ACTIVE_PERSONS)
-        other = last - self._below(purpose, numbers, known)
+        choices = np.minimum(last - FIRST_ID + 1, ACTIVE_PERSONS)
+        other = last - self._below(purpose, numbers, choices)
         is_hot = self._chance(f"hot {purpose}", numbers) < hot
         return np.where(is_hot, FIRST_ID + (last - FIRST_ID) // group * group, other)
 
     def _prices(self, purpose: str, numbers: Numbers) -> Numbers:
-        """Gives prices in cents from 1 to a million dollars, as many of each magnitude."""
+        """Return prices in cents, from 1 to a million dollars, with a uniform logarithm."""
         return np.round(10 ** (6 * self._chance(purpose, numbers)) * 100).astype(np.int64)
 
     def _extra(self, numbers: Numbers) -> list[str]:
-        return [_word(each, 8) for each in self._below("extra", numbers, 26**8).tolist()]
+        return [_word(number, 8) for number in self._below("extra", numbers, 26**8).tolist()]
 
     def _one_of(self, words: Sequence[str], purpose: str, numbers: Numbers) -> list[str]:
-        return [words[each] for each in self._below(purpose, numbers, len(words))]
+        return [words[index] for index in self._below(purpose, numbers, len(words))]
 
     def _below(self, purpose: str, numbers: Numbers, most: int | Numbers) -> Numbers:
         return (self._chance(purpose, numbers) * most).astype(np.int64)
 
     def _chance(self, purpose: str, numbers: Numbers) -> NDArray[np.float64]:
-        """Gives numbers in [0, 1), other ones for every purpose."""
+        """Return random numbers in [0, 1), different ones for every purpose."""
         words = numbers.astype(np.uint64)
         for seed in (self.seed, int.from_bytes(purpose.encode())):
             words = scrambled(seed, words)
@@ -199,18 +199,18 @@ class Nexmark:
 
 
 def _last_person(numbers: Numbers) -> Numbers:
-    """Gives the person that came last when an event came in, itself included."""
+    """Return the id of the last person at each event, the event itself included."""
     return FIRST_ID + numbers // ALL
 
 
 def _last_auction(numbers: Numbers) -> Numbers:
-    """Gives the auction that came last when an event came in, itself included."""
+    """Return the id of the last auction at each event, the event itself included."""
     place = np.clip(numbers % ALL - PERSONS, -1, AUCTIONS - 1)
     return FIRST_ID + numbers // ALL * AUCTIONS + place
 
 
 def _word(number: int, letters: int = 3) -> str:
-    """Spells a number in small letters.
+    """Spell a number in lowercase letters.
 
     >>> _word(27)
     'bba'

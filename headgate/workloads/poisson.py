@@ -1,4 +1,4 @@
-"""Poisson arrivals: at one rate, or at one that changes every few seconds (AMoS §4.1)."""
+"""Poisson arrivals: at a constant rate, or one that changes every few seconds (AMoS §4.1)."""
 
 from collections.abc import Sequence
 from math import inf
@@ -11,7 +11,7 @@ from headgate.workloads.seeded import generator
 
 
 def poisson(rate_per_s: float, tuples: int, seed: int) -> Floats:
-    """Gives the times of a Poisson stream, in seconds from the start.
+    """Return the arrival times of a Poisson stream, in seconds from the start.
 
     >>> times_s = poisson(rate_per_s=100.0, tuples=50_000, seed=1)
     >>> bool(abs(times_s[-1] - 500.0) < 10.0)
@@ -25,10 +25,11 @@ def poisson(rate_per_s: float, tuples: int, seed: int) -> Floats:
 def changing_poisson(
     rates_per_s: Sequence[float] | Floats, tuples: int, seed: int, *, every_s: float = 5.0
 ) -> Floats:
-    """Gives the times of a Poisson stream whose mean changes every few seconds (AMoS §4.1).
+    """Return the times of a Poisson stream whose mean rate changes every few seconds (AMoS §4.1).
 
-    The rates follow each other and begin again after the last. A stream of rate 1 is stretched to
-    the expected number of tuples Λ(t), which is exact: t = Λ⁻¹(unit time).
+    Each rate lasts `every_s` seconds; after the last one, the first follows again. The times of a
+    stream of rate 1 are mapped through the expected number of tuples Λ(t), which is exact:
+    t = Λ⁻¹(unit time).
     """
     rates = np.asarray(rates_per_s, dtype=np.float64)
     usable = len(rates) > 0 and bool(((rates >= 0) & (rates < inf)).all()) and rates.sum() > 0
@@ -45,7 +46,7 @@ def changing_poisson(
 
 
 def changing_rates(rate_per_s: float, intervals: int, seed: int, *, swing: float = 0.75) -> Floats:
-    """Gives a rate for each interval, uniform from (1 − swing) to (1 + swing) times the mean."""
+    """Return a rate for each interval, uniform from (1 − swing) to (1 + swing) times the mean."""
     above_zero("changing_rates", rate_per_s=rate_per_s)
     whole("changing_rates", intervals=intervals)
     between("changing_rates", 0.0, 1.0, swing=swing)

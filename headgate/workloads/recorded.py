@@ -1,4 +1,4 @@
-"""Arrivals as somebody recorded them: a column of a Parquet file."""
+"""Recorded arrivals, from a column of a Parquet file."""
 
 import re
 from pathlib import Path
@@ -26,13 +26,14 @@ def recorded(
     scale: float = 1.0,
     tuples: int | None = None,
 ) -> Floats:
-    """Reads arrival times from a Parquet file, in seconds from the first of them.
+    """Return the arrival times of a Parquet file, in seconds from the first arrival.
 
     Args:
-        column: timestamps, or numbers in seconds. Without it: the only such column, or the only one
-            called arrival, timestamp, ts or time, or the only one whose name has such a word.
-        scale: what each time is multiplied by; 0.01 replays a hundred times as fast.
-        tuples: how many to take from the beginning; all of them if left out.
+        column: a column of timestamps, or of numbers in seconds. Without it: the only such column,
+            or the only one called arrival, timestamp, ts or time, or the only one whose name has
+            such a word.
+        scale: the factor that each time is multiplied by; 0.01 replays a hundred times as fast.
+        tuples: how many arrivals to read from the beginning; None for all.
     """
     above_zero("recorded", scale=scale)
     if tuples is not None:
@@ -46,9 +47,9 @@ def recorded(
     demand(values.null_count == 0, where, name, None, "a time in every row: some are empty")
     times_s = _seconds(values) * scale
     demand(bool(np.isfinite(times_s).all()), where, name, None, "finite in every row")
-    back = np.flatnonzero(np.diff(times_s) < 0)
-    if len(back):
-        row = int(back[0]) + 1
+    descents = np.flatnonzero(np.diff(times_s) < 0)
+    if len(descents):
+        row = int(descents[0]) + 1
         expected = f"in ascending order of time: row {row} is before row {row - 1}"
         demand(False, where, name, None, expected)
     return times_s
@@ -70,8 +71,8 @@ def _column(where: str, schema: pa.Schema, wanted: str | None) -> str:
         name for name in schema.names if _is_time(schema.field(schema.names.index(name)).type)
     ]
     if wanted is not None:
-        known = ", ".join(schema.names)
-        demand(wanted in schema.names, where, "column", wanted, f"one of {known}")
+        names = ", ".join(schema.names)
+        demand(wanted in schema.names, where, "column", wanted, f"one of {names}")
         demand(wanted in usable, where, "column", wanted, "of numbers or timestamps")
         return wanted
     for chosen in (
@@ -90,7 +91,7 @@ def _is_time(kind: pa.DataType) -> bool:
 
 
 def _seconds(values: "pa.ChunkedArray[Any]") -> Floats:
-    """Gives seconds from the first value; timestamps are counted in whole units before that."""
+    """Return seconds from the first value; timestamps are subtracted as integers, to be exact."""
     kind = values.type
     if pa.types.is_timestamp(kind):
         ticks = pc.cast(values, pa.int64()).to_numpy()

@@ -1,4 +1,4 @@
-"""Seeded luck: a generator for each purpose, so that one draw more here moves nothing there."""
+"""Seeded random generators, one per purpose, so that draws for one do not change another."""
 
 from numpy.random import PCG64, Generator
 
@@ -6,10 +6,10 @@ from headgate.workloads.demands import whole
 
 
 def generator(seed: int, purpose: str, number: int = 0) -> Generator:
-    """Gives the generator of a seed and a purpose, always the same.
+    """Return a generator that depends only on the arguments.
 
     >>> int(generator(1, "costs").integers(1000)) == int(generator(1, "costs").integers(1000))
     True
     """
-    whole("luck", least=0, seed=seed)
+    whole("random generator", least=0, seed=seed)
     return Generator(PCG64([seed, int.from_bytes(purpose.encode()), number]))

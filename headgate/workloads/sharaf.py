@@ -1,10 +1,10 @@
 """The testbed of Sharaf chapter 3: hundreds of queries of three operators over one stream (§3.7).
 
-A tuple has two attributes with uniform values from 1 to 100; the select of every query tests the
-first, the join with a stored relation the second, so `a1 <= 30` passes three tuples in ten, and
-whoever passes it passes every wider one. Costs are K·2^i; K follows from the utilisation and the
-measured mean time between arrivals. The thesis replays LBL-PKT-4, which cannot be had: arrivals are
-Pareto on/off at a rate that we chose, or any that are given.
+A tuple has two attributes with uniform values from 1 to 100. The select of every query tests the
+first, the join with a stored relation the second. So `a1 <= 30` passes three tuples in ten, and a
+tuple that passes it also passes every wider condition. Costs are K·2^i; K follows from the
+utilization and the measured mean time between arrivals. The thesis replays LBL-PKT-4, which is not
+available: arrivals are Pareto on/off at a rate that we chose, or any that the caller passes.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ WINDOW_S = (1, 10)
 
 @dataclass(frozen=True)
 class Traits:
-    """What distinguishes a query: its operators cost K·2^cost_class and pass so many per cent."""
+    """What distinguishes a query: its operators cost K·2^cost_class and pass `percent` per cent."""
 
     cost_class: int
     percent: int
@@ -48,7 +48,7 @@ class Traits:
         return f"cost{self.cost_class}_s{self.percent}"
 
     def predicate(self, unit_s: float, attribute: int) -> Operator:
-        """Gives the select on attribute 1, or the join with a stored relation, on attribute 2."""
+        """Return the select on attribute 1, or the join with a stored relation on attribute 2."""
         return Operator(
             kind="select",
             expressions=(f"a{attribute} <= {self.percent}",),
@@ -65,7 +65,7 @@ class Traits:
     def path(
         self, number: int, unit_s: float, *, stream: str = "packets", query_class: str = "all"
     ) -> Path:
-        """Gives the whole query: select, join with a stored relation, project."""
+        """Return the whole query: select, join with a stored relation, project."""
         sql = f"SELECT * FROM {stream} WHERE a1 <= {self.percent} AND a2 <= {self.percent}"
         operators = (
             self.predicate(unit_s, 1),
@@ -79,12 +79,12 @@ class Traits:
 def drawn(
     queries: int, seed: int, *, highest_selectivity: float = 1.0, cost_classes: int = 5
 ) -> list[Traits]:
-    """Draws selectivity 0.1, 0.2, ... and cost class of each query, uniformly (§3.7)."""
+    """Draw the selectivity 0.1, 0.2, ... and the cost class of each query, uniformly (§3.7)."""
     whole("sharaf", queries=queries, cost_classes=cost_classes)
     between("sharaf", 0.1, 1.0, highest_selectivity=highest_selectivity)
-    luck = generator(seed, "traits")
-    percents = 10 * luck.integers(1, round(10 * highest_selectivity) + 1, queries)
-    costs = luck.integers(0, cost_classes, queries)
+    rng = generator(seed, "traits")
+    percents = 10 * rng.integers(1, round(10 * highest_selectivity) + 1, queries)
+    costs = rng.integers(0, cost_classes, queries)
     return [Traits(int(cost), int(percent)) for cost, percent in zip(costs, percents, strict=True)]
 
 
@@ -100,37 +100,37 @@ def single_stream(
     by_class: bool = False,
     seed: int = 0,
 ) -> Testbed:
-    """Gives the testbed of Figures 7 to 20 and 25 to 28.
+    """Return the testbed of Figures 7 to 20 and 25 to 28.
 
     Args:
-        arrivals: times to use in place of Pareto on/off, a recorded trace for instance.
+        arrivals: arrival times to use instead of Pareto on/off, such as a recorded trace.
         highest_selectivity: selectivities are drawn from 0.1 to this one (Figures 15 and 16).
-        by_class: a class for each cost and selectivity, for results by class (Figure 14).
+        by_class: make a class for each cost and selectivity, for results by class (Figure 14).
     """
     traits = drawn(
         queries, seed, highest_selectivity=highest_selectivity, cost_classes=cost_classes
     )
-    names = [each.query_class if by_class else "all" for each in traits]
+    names = [trait.query_class if by_class else "all" for trait in traits]
     classes = tuple(QueryClass(name=name, priority=1.0) for name in sorted(set(names)))
 
     def network(unit_s: float) -> Network:
         paths = [
-            each.path(number, unit_s, query_class=name)
-            for number, (each, name) in enumerate(zip(traits, names, strict=True))
+            trait.path(number, unit_s, query_class=name)
+            for number, (trait, name) in enumerate(zip(traits, names, strict=True))
         ]
         return Network((PACKETS,), classes, tuple(paths))
 
     times_s = packets(tuples, rate_per_s, seed) if arrivals is None else arrivals
     rates = {"packets": measured_rate_per_s(times_s)}
-    made = network_at(utilisation, network, rates)
+    scaled_network = network_at(utilisation, network, rates)
     return Testbed(
         name="sharaf single stream",
-        network=made,
+        network=scaled_network,
         arrivals={"packets": times_s},
         note=f"{queries} queries of select, stored join, project; selectivity 0.1 to "
         f"{highest_selectivity:g}; {cost_classes} cost classes K·2^i; {_source(arrivals)}",
         utilisation=utilisation,
-        realised_utilisation=busy_share({"packets": times_s}, work_s(made, rates)),
+        realised_utilisation=busy_share({"packets": times_s}, work_s(scaled_network, rates)),
     )
 
 
@@ -145,11 +145,11 @@ def shared_selects(
     sharing: Sharing = "pdt",
     seed: int = 0,
 ) -> Testbed:
-    """Gives the testbed of Figures 29 to 31: sets of ten queries that share their select (§3.8.4).
+    """Return the testbed of Figures 29 to 31: sets of ten queries that share a select (§3.8.4).
 
-    The select has the cost and selectivity of the first of its set; join and project are each
-    query's own. The thesis does not say whether they differ inside a set; were they equal, all
-    segments would have one priority and there would be nothing to compare.
+    The select has the cost and selectivity of the first query of its set; each query has its own
+    join and project. The thesis does not say whether they differ inside a set. If they were equal,
+    all segments would have the same priority and there would be nothing to compare.
     """
     whole("sharaf", group=group)
     traits = drawn(queries, seed)
@@ -157,31 +157,31 @@ def shared_selects(
     def network(unit_s: float) -> Network:
         boxes: list[Box] = []
         paths: list[Path] = []
-        for number, each in enumerate(traits):
+        for number, trait in enumerate(traits):
             first = number - number % group
             select, join, output = f"select{first // group}", f"q{number}_join", f"q{number}_out"
             if number == first:
                 boxes.append(
-                    Box(name=select, operator=each.predicate(unit_s, 1), inputs=("packets",))
+                    Box(name=select, operator=trait.predicate(unit_s, 1), inputs=("packets",))
                 )
-            boxes.append(Box(name=join, operator=each.predicate(unit_s, 2), inputs=(select,)))
-            boxes.append(Box(name=output, operator=each.project(unit_s), inputs=(join,)))
+            boxes.append(Box(name=join, operator=trait.predicate(unit_s, 2), inputs=(select,)))
+            boxes.append(Box(name=output, operator=trait.project(unit_s), inputs=(join,)))
             wider = traits[first].percent
-            sql = f"SELECT * FROM packets WHERE a1 <= {wider} AND a2 <= {each.percent}"
+            sql = f"SELECT * FROM packets WHERE a1 <= {wider} AND a2 <= {trait.percent}"
             query = Query(name=f"q{number}", sql=sql, query_class="all")
             paths.append(Path(query=query, output=output))
         return Network((PACKETS,), ONE_CLASS, tuple(paths), tuple(boxes))
 
     times_s = packets(tuples, rate_per_s, seed) if arrivals is None else arrivals
     rates = {"packets": measured_rate_per_s(times_s)}
-    made = network_at(utilisation, network, rates)
+    scaled_network = network_at(utilisation, network, rates)
     return Testbed(
         name="sharaf shared selects",
-        network=made,
+        network=scaled_network,
         arrivals={"packets": times_s},
         note=f"{queries} queries in sets of {group} that share a select; {_source(arrivals)}",
         utilisation=utilisation,
-        realised_utilisation=busy_share({"packets": times_s}, work_s(made, rates)),
+        realised_utilisation=busy_share({"packets": times_s}, work_s(scaled_network, rates)),
         sharing=sharing,
     )
 
@@ -194,12 +194,12 @@ def joins(
     rate_per_s: float = 1.0,
     seed: int = 0,
 ) -> Testbed:
-    """Gives the testbed of Figure 21: window joins of two Poisson streams (§3.8.1.12).
+    """Return the testbed of Figure 21: window joins of two Poisson streams (§3.8.1.12).
 
-    A query has a select on each side, the join over a window of 1 to 10 s and a project; all of its
-    selectivities are equal, of the join as the chance that two tuples match. Rate and tuples are of
-    each stream and chosen so that a tuple meets one or two partners, since the thesis says that the
-    join's selectivity "often exceeds 1.0".
+    A query has a select on each side, the join over a window of 1 to 10 s and a project. All of its
+    selectivities are equal; that of the join is the chance that two tuples match. Rate and tuples
+    are those of one stream. They are chosen so that a tuple meets one or two partners, since the
+    thesis says that the join's selectivity "often exceeds 1.0".
     """
     traits = drawn(queries, seed)
     windows_s = generator(seed, "windows").integers(WINDOW_S[0], WINDOW_S[1] + 1, queries)
@@ -210,25 +210,25 @@ def joins(
     def network(unit_s: float) -> Network:
         boxes: list[Box] = []
         paths: list[Path] = []
-        for number, (each, window_s) in enumerate(zip(traits, windows_s.tolist(), strict=True)):
-            name, match = f"q{number}", each.selectivity
+        for number, (trait, window_s) in enumerate(zip(traits, windows_s.tolist(), strict=True)):
+            name, match = f"q{number}", trait.selectivity
             for side in ("left", "right"):
-                operator = each.predicate(unit_s, 1)
+                operator = trait.predicate(unit_s, 1)
                 boxes.append(Box(name=f"{name}_{side}", operator=operator, inputs=(side,)))
             joined = Operator(
-                kind="join", cost_s=unit_s * each.cost, selectivity=match, window_s=float(window_s)
+                kind="join", cost_s=unit_s * trait.cost, selectivity=match, window_s=float(window_s)
             )
             inputs = (f"{name}_left", f"{name}_right")
             boxes.append(Box(name=f"{name}_join", operator=joined, inputs=inputs))
             output = Box(
-                name=f"{name}_out", operator=each.project(unit_s), inputs=(boxes[-1].name,)
+                name=f"{name}_out", operator=trait.project(unit_s), inputs=(boxes[-1].name,)
             )
             boxes.append(output)
             window = f"[RANGE {window_s} SECONDS]"
             sql = (
                 f"SELECT * FROM left {window} JOIN right {window}"
-                f" ON (left.a2 + right.a2) % 100 < {each.percent}"
-                f" WHERE left.a1 <= {each.percent} AND right.a1 <= {each.percent}"
+                f" ON (left.a2 + right.a2) % 100 < {trait.percent}"
+                f" WHERE left.a1 <= {trait.percent} AND right.a1 <= {trait.percent}"
             )
             query = Query(name=name, sql=sql, query_class="all")
             paths.append(Path(query=query, output=output.name))
@@ -238,21 +238,21 @@ def joins(
         stream.name: poisson(rate_per_s, tuples, 2 * seed + side)
         for side, stream in enumerate(streams)
     }
-    rates = {name: measured_rate_per_s(each) for name, each in times_s.items()}
-    made = network_at(utilisation, network, rates)
+    rates = {name: measured_rate_per_s(stream_s) for name, stream_s in times_s.items()}
+    scaled_network = network_at(utilisation, network, rates)
     return Testbed(
         name="sharaf joins",
-        network=made,
+        network=scaled_network,
         arrivals=times_s,
         note=f"{queries} window joins of two Poisson streams, {rate_per_s:g} tuples/s each; "
         f"windows of {WINDOW_S[0]} to {WINDOW_S[1]} s",
         utilisation=utilisation,
-        realised_utilisation=busy_share(times_s, work_s(made, rates)),
+        realised_utilisation=busy_share(times_s, work_s(scaled_network, rates)),
     )
 
 
 def packets(tuples: int, rate_per_s: float, seed: int) -> Floats:
-    """Gives the arrivals that stand for LBL-PKT-4 where no trace is given."""
+    """Return the arrivals that replace LBL-PKT-4 if no trace is passed."""
     return pareto_on_off(rate_per_s, tuples, seed)
 
 

@@ -1,4 +1,4 @@
-"""Sharaf's aggregate queries: random RANGE and SLIDE, the slide as deadline (§3.5, §3.8.1.13)."""
+"""Sharaf's aggregate queries: random RANGE and SLIDE, deadline = SLIDE (§3.5, §3.8.1.13)."""
 
 from headgate.model.arrays import Floats
 from headgate.model.network import Network, Path
@@ -19,45 +19,45 @@ def aggregates(
     arrivals: Floats | None = None,
     seed: int = 0,
 ) -> Testbed:
-    """Gives the testbed of Figures 22 to 24.
+    """Return the testbed of Figures 22 to 24.
 
     A query is a select, a project and a window aggregate. The thesis says only "random values":
     here RANGE is uniform over 1, 2, ... 10 s (Table 3) and SLIDE over 1 s, ... RANGE.
     """
-    traits, luck = drawn(queries, seed), generator(seed, "windows")
-    ranges_s = luck.integers(WINDOW_S[0], WINDOW_S[1] + 1, queries)
-    windows = list(zip(ranges_s.tolist(), luck.integers(1, ranges_s + 1).tolist(), strict=True))
+    traits, rng = drawn(queries, seed), generator(seed, "windows")
+    ranges_s = rng.integers(WINDOW_S[0], WINDOW_S[1] + 1, queries)
+    windows = list(zip(ranges_s.tolist(), rng.integers(1, ranges_s + 1).tolist(), strict=True))
 
     def network(unit_s: float) -> Network:
         paths = []
-        for number, (each, (range_s, slide_s)) in enumerate(zip(traits, windows, strict=True)):
+        for number, (trait, (range_s, slide_s)) in enumerate(zip(traits, windows, strict=True)):
             window = f"[RANGE {range_s} SECONDS SLIDE {slide_s} SECONDS]"
             query = Query(
                 name=f"q{number}",
-                sql=f"SELECT sum(a2) FROM packets {window} WHERE a1 <= {each.percent}",
+                sql=f"SELECT sum(a2) FROM packets {window} WHERE a1 <= {trait.percent}",
                 query_class="all",
                 deadline_s=float(slide_s),
             )
             aggregate = Operator(
                 kind="aggregate",
                 expressions=("sum(a2)",),
-                cost_s=unit_s * each.cost,
+                cost_s=unit_s * trait.cost,
                 range_s=float(range_s),
                 slide_s=float(slide_s),
             )
-            operators = (each.predicate(unit_s, 1), each.project(unit_s), aggregate)
+            operators = (trait.predicate(unit_s, 1), trait.project(unit_s), aggregate)
             paths.append(Path(query=query, stream="packets", operators=operators))
         return Network((PACKETS,), ONE_CLASS, tuple(paths))
 
     times_s = packets(tuples, rate_per_s, seed) if arrivals is None else arrivals
     rates = {"packets": measured_rate_per_s(times_s)}
-    made = network_at(utilisation, network, rates)
+    scaled_network = network_at(utilisation, network, rates)
     return Testbed(
         name="sharaf aggregates",
-        network=made,
+        network=scaled_network,
         arrivals={"packets": times_s},
         note=f"{queries} queries of select, project, window aggregate; RANGE 1 to 10 s, SLIDE up "
         "to RANGE and the deadline",
         utilisation=utilisation,
-        realised_utilisation=busy_share({"packets": times_s}, work_s(made, rates)),
+        realised_utilisation=busy_share({"packets": times_s}, work_s(scaled_network, rates)),
     )

@@ -1,4 +1,4 @@
-"""Sharaf's drifting data: selectivities that move while the queries run (§3.8.5)."""
+"""Sharaf's drifting data: selectivities that change while the queries run (§3.8.5)."""
 
 from math import erf, sqrt
 
@@ -27,15 +27,15 @@ def drift(
     arrivals: Floats | None = None,
     seed: int = 0,
 ) -> Testbed:
-    """Gives the testbed of Figures 32 to 34.
+    """Return the testbed of Figures 32 to 34.
 
-    The run has 100 intervals; in each, values are Gaussian around a mean that begins at 50 and
-    grows by one. The operators keep the selectivity that uniform values would have, as the policies
-    that do not adapt believe it; the true ones are in `selectivities`. K follows from the true
-    expected work, so that the utilisation is as asked over the run, though not in each interval.
+    The run has 100 intervals. In each, values are Gaussian around a mean that begins at 50 and
+    grows by one per interval. The operators have the selectivity that uniform values would have,
+    which policies that do not adapt assume; the true ones are in `selectivities`. K follows from
+    the true expected work, so that `utilisation` holds over the run, though not in each interval.
 
-    Departs from the thesis: its mean runs from 50 to 149 over values from 1 to 100, so that from
-    half way on hardly any tuple would pass; here values wrap around, 101 being 1 again.
+    Departs from the thesis, whose mean runs from 50 to 149 over values from 1 to 100, so that in
+    the second half hardly any tuple would pass. Here values wrap around: 101 is 1 again.
     """
     above_zero("sharaf", deviation=deviation, utilisation=utilisation)
     whole("sharaf", intervals=intervals)
@@ -47,13 +47,13 @@ def drift(
     means = first_mean + np.arange(intervals)
     passing = {
         percent: np.array([share_up_to(percent, mean, deviation) for mean in means])
-        for percent in sorted({each.percent for each in traits})
+        for percent in sorted({trait.percent for trait in traits})
     }
     works = np.zeros(intervals)
-    for each in traits:
-        works += each.cost * (1 + passing[each.percent] + passing[each.percent] ** 2)
+    for trait in traits:
+        works += trait.cost * (1 + passing[trait.percent] + passing[trait.percent] ** 2)
     unit_s = utilisation / (rate * float(works[interval].mean()))
-    paths = [each.path(number, unit_s) for number, each in enumerate(traits)]
+    paths = [trait.path(number, unit_s) for number, trait in enumerate(traits)]
     return Testbed(
         name="sharaf drift",
         network=Network((PACKETS,), ONE_CLASS, tuple(paths)),
@@ -66,8 +66,8 @@ def drift(
             {"packets": times_s}, {"packets": unit_s * works[interval]}
         ),
         selectivities={
-            f"q{number}.{position}": passing[each.percent]
-            for number, each in enumerate(traits)
+            f"q{number}.{position}": passing[trait.percent]
+            for number, trait in enumerate(traits)
             for position in (0, 1)
         },
         interval_s=interval_s,
@@ -75,7 +75,7 @@ def drift(
 
 
 def share_up_to(bound: float, mean: float, deviation: float) -> float:
-    """Gives the share of Gaussian values that are in (0, bound] once wrapped to (0, 100].
+    """Return the share of Gaussian values, wrapped to (0, 100], that are in (0, bound].
 
     >>> round(share_up_to(50, mean=50, deviation=5), 3), round(share_up_to(50, 130, 5), 3)
     (0.5, 1.0)

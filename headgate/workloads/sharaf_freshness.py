@@ -1,4 +1,4 @@
-"""The testbed of Sharaf chapter 4: fresh results from streams of which some are bursty (§4.4.2)."""
+"""The testbed of Sharaf chapter 4: freshness of results, with some bursty streams (§4.4.2)."""
 
 from collections.abc import Mapping
 
@@ -30,46 +30,46 @@ def freshness(
     arrivals: Mapping[str, Floats] | None = None,
     seed: int = 0,
 ) -> Testbed:
-    """Gives the testbed of Figures 36 to 43.
+    """Return the testbed of Figures 36 to 43.
 
-    Queries of two predicates and a projection are spread over the streams by lot. Streams are
-    Poisson; in the first `bursty` of them every ten tuples arrive with the first. K is the time
-    unit (1 ms, our choice) and the rates follow: at a utilisation of 1 the mean time between
+    Queries of two predicates and a projection are spread over the streams at random. Streams are
+    Poisson; in the first `bursty` of them, every `burst` tuples arrive with the first. K is the
+    time unit (1 ms, our choice) and the rates follow: at a utilization of 1, the mean time between
     arrivals of a stream is the time that all queries need. Predicates test the attributes a1 and a2
     as in chapter 3.
 
     Args:
-        tuples: of each stream.
+        tuples: the number of tuples of each stream.
         zipf: skew of the selectivities 0.1, ... 1.0 towards 1.0; 0 is uniform (Figure 41).
-        cost_classes: costs are K·2^i; 1 gives all operators one cost (Figure 41).
-        arrivals: by stream, recorded times in place of the Poisson streams (Figure 43); the rates
-            are then theirs and K follows.
+        cost_classes: costs are K·2^i; with 1, all operators have the same cost (Figure 41).
+        arrivals: by stream, recorded times instead of the Poisson streams (Figure 43). They then
+            determine the rates and K.
     """
-    of = "sharaf"
-    whole(of, queries=queries, streams=streams, tuples=tuples, cost_classes=cost_classes)
-    whole(of, bursty=bursty, least=0)
-    above_zero(of, utilisation=utilisation, unit_s=unit_s)
-    demand(0 <= zipf < np.inf, of, "zipf", zipf, "0 or more")
+    testbed = "sharaf"
+    whole(testbed, queries=queries, streams=streams, tuples=tuples, cost_classes=cost_classes)
+    whole(testbed, bursty=bursty, least=0)
+    above_zero(testbed, utilisation=utilisation, unit_s=unit_s)
+    demand(0 <= zipf < np.inf, testbed, "zipf", zipf, "0 or more")
     if arrivals is None:
-        between(of, 0, streams, bursty=bursty)
+        between(testbed, 0, streams, bursty=bursty)
         names = [f"s{number}" for number in range(streams)]
     else:
         names = list(arrivals)
-        demand(len(names) > 0, of, "arrivals", None, "of one stream or more")
+        demand(len(names) > 0, testbed, "arrivals", None, "of one stream or more")
     traits = _drawn(queries, seed, zipf, cost_classes)
     reads = generator(seed, "streams").integers(0, len(names), queries).tolist()
 
     def network(unit_s: float) -> Network:
         paths = [
-            each.path(number, unit_s, stream=names[stream])
-            for number, (each, stream) in enumerate(zip(traits, reads, strict=True))
+            trait.path(number, unit_s, stream=names[stream])
+            for number, (trait, stream) in enumerate(zip(traits, reads, strict=True))
         ]
-        made = [Stream(name=name, format="headgate", schema="a1 INT, a2 INT") for name in names]
-        return Network(tuple(made), ONE_CLASS, tuple(paths))
+        models = [Stream(name=name, format="headgate", schema="a1 INT, a2 INT") for name in names]
+        return Network(tuple(models), ONE_CLASS, tuple(paths))
 
     if arrivals is None:
-        made = network(unit_s)
-        rate_per_s = utilisation / load(made, dict.fromkeys(names, 1.0))
+        scaled_network = network(unit_s)
+        rate_per_s = utilisation / load(scaled_network, dict.fromkeys(names, 1.0))
         times_s = {
             name: poisson(rate_per_s, tuples, len(names) * seed + number)
             for number, name in enumerate(names)
@@ -79,22 +79,22 @@ def freshness(
         kind = f"{streams} Poisson streams, {bursty} in bursts of {burst}"
     else:
         times_s, kind = dict(arrivals), f"{len(names)} streams as given"
-        rates = {name: measured_rate_per_s(each) for name, each in times_s.items()}
-        made = network_at(utilisation, network, rates)
+        rates = {name: measured_rate_per_s(stream_s) for name, stream_s in times_s.items()}
+        scaled_network = network_at(utilisation, network, rates)
     return Testbed(
         name="sharaf freshness",
-        network=made,
+        network=scaled_network,
         arrivals=times_s,
         note=f"{queries} queries of two predicates and a projection over {kind}; selectivity 0.1 "
         f"to 1.0, Zipf {zipf:g}; {cost_classes} cost classes",
         utilisation=utilisation,
-        realised_utilisation=busy_share(times_s, work_s(made, dict.fromkeys(names, 1.0))),
+        realised_utilisation=busy_share(times_s, work_s(scaled_network, dict.fromkeys(names, 1.0))),
     )
 
 
 def _drawn(queries: int, seed: int, zipf: float, cost_classes: int) -> list[Traits]:
-    luck, ranks = generator(seed, "traits"), np.arange(1, 11)
+    rng, ranks = generator(seed, "traits"), np.arange(1, 11)
     chances = ranks**-zipf / (ranks**-zipf).sum()
-    percents = 110 - 10 * luck.choice(ranks, queries, p=chances)
-    costs = luck.integers(0, cost_classes, queries)
+    percents = 110 - 10 * rng.choice(ranks, queries, p=chances)
+    costs = rng.integers(0, cost_classes, queries)
     return [Traits(int(cost), int(percent)) for cost, percent in zip(costs, percents, strict=True)]

@@ -1,4 +1,4 @@
-"""A testbed: the network and the arrivals of a paper's experiment, and what a run of it needs."""
+"""A testbed: the network, the arrivals and the settings of a paper's experiment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,24 +14,24 @@ from headgate.workloads.demands import demand
 
 @dataclass(frozen=True, kw_only=True)
 class Testbed:
-    """All that a run needs besides the policy.
+    """Everything that a run needs besides the policy.
 
     Args:
         arrivals: by stream, ascending times in seconds.
         note: the settings in words, those of the paper and those that we chose.
-        utilisation: expected work a second, as asked for.
+        utilisation: expected work per second, as requested.
         realised_utilisation: the share of the run in which the machine is expected to be busy.
-        selectivities: by box, its true selectivity in each interval, where it changes; the operator
-            holds what a scheduler that never measures believes. The boxes of a plain path are
-            called `query.position`.
-        interval_s: how long each lasts; the first begins at time 0, the last one stays.
-        tuple_costs: by box, the seconds that each tuple of its stream takes there, where that is
-            known tuple by tuple (BZ §6).
-        preloaded: by box, tuples that wait in its queue when the run begins.
-        sharing: how shared operators are run, where the network has some.
+        selectivities: by box, its true selectivity in each interval, if it changes. The operator
+            has the selectivity that a scheduler without measurements assumes. The boxes of a plain
+            path are called `query.position`.
+        interval_s: how long each interval lasts; the first begins at time 0, the last has no end.
+        tuple_costs: by box, the seconds that each tuple of its stream takes there, if the costs of
+            single tuples are known (BZ §6).
+        preloaded: by box, the number of tuples that wait in its queue when the run begins.
+        sharing: how shared operators are scheduled, if the network has any.
     """
 
-    __test__ = False  # tells pytest that this is no test, though its name begins like one
+    __test__ = False  # for pytest: not a test, although the name begins with Test
 
     name: str
     network: Network

@@ -77,7 +77,7 @@ def test_a_comparison_is_bars_with_their_range_best_on_top() -> None:
     assert bars["error_x"]["array"] == [2.0, 1.5, 1.0]
     assert bars["marker"]["color"][0] == "white"
     assert layout["xaxis"]["title"]["text"] == (
-        "memory, mean (tuples), mean of 2 seeds; hollow: in a simulation only"
+        "memory, mean (tuples), mean of 2 seeds; hollow: simulation only"
     )
     assert "lsf is best" in layout["title"]["text"]
 

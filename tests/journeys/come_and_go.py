@@ -1,4 +1,4 @@
-"""What journeys with queries that come and go have in common."""
+"""Queries and checks shared by the tests in which queries are added and dropped during a run."""
 
 from pathlib import Path
 
@@ -13,5 +13,5 @@ DRY = "SELECT location, humidity, ts FROM sensors WHERE humidity < 20"
 
 
 def same(gate: Headgate, folder: Path, name: str, sql: str) -> None:
-    """Holds the results of a query, which may be gone, against DuckDB's answer."""
+    """Check the results of a query against DuckDB's answer, even if the query was dropped."""
     assert committed_rows(gate.state / "results" / name) == expected_rows(sql, folder), name

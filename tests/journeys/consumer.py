@@ -1,4 +1,4 @@
-"""A process of its own that runs a pipeline until all of its source is processed and delivered."""
+"""A separate process that runs a pipeline until its whole source is processed and delivered."""
 
 import json
 import os
@@ -19,30 +19,31 @@ from headgate.runtime.live import run as running
 
 
 def main(file: str, offered: str, point: str = "", times: str = "0") -> None:
-    """Says `started` on stdout once tuples flow; ends when all is consumed and delivered.
+    """Run the pipeline: print `started` once it runs, return when all is consumed and delivered.
 
     Args:
-        offered: how many tuples each query is to consume, as JSON: a number, or one by query.
-        point: where the whole process group kills itself, when it comes there for the n-th time.
+        offered: how many tuples each query must consume, as JSON: one number, or one per query.
+        point: the point of the engine at which the whole process group kills itself.
+        times: how often the point must be reached before that.
     """
-    running.FORGET_EVERY_S = 0.0  # a run of seconds, too, drops trains again and again
+    running.FORGET_EVERY_S = 0.0  # so that even a run of a few seconds drops trains many times
     headgate = loaded(file)
     headgate._reached = killer(point, int(times))
     headgate.start()
     print("started", flush=True)
-    tell(headgate)
+    print_accounts(headgate)
     while not done(headgate, json.loads(offered)) and not headgate.wait(0.05):
         pass
     headgate.stop()
-    tell(headgate)
+    print_accounts(headgate)
 
 
 def loaded(file: str) -> Headgate:
-    """Gives what a pipeline file says; a callback takes results into files of STATE/delivered."""
+    """Return the Headgate of a pipeline file; callback sinks write files to STATE/delivered."""
     pipeline = read_pipeline(file)
-    delivered = [each for each in pipeline.query_models() if each.sink.format == "callback"]
-    names = {each.name for each in delivered}
-    others = {name: each for name, each in pipeline.queries.items() if name not in names}
+    delivered = [query for query in pipeline.query_models() if query.sink.format == "callback"]
+    names = {query.name for query in delivered}
+    others = {name: query for name, query in pipeline.queries.items() if name not in names}
     headgate = load(pipeline.model_copy(update={"queries": others}))
     for query in delivered:
         headgate.add_query(query, into_files(headgate.state / "delivered" / query.name))
@@ -50,7 +51,7 @@ def loaded(file: str) -> Headgate:
 
 
 def into_files(folder: Path) -> Callable[[pa.Table, str], None]:
-    """Gives a receiver that keeps each delivery, also of what was delivered before."""
+    """Return a callback that writes each delivery to its own file, including repeated ones."""
     folder.mkdir(parents=True, exist_ok=True)
 
     def take(table: pa.Table, key: str) -> None:
@@ -80,11 +81,10 @@ def killer(point: str, times: int) -> Callable[[str], None]:
     return reached
 
 
-def tell(headgate: Headgate) -> None:
-    """Prints every query's account as a line of JSON."""
-    print(
-        json.dumps({name: asdict(each) for name, each in headgate.accounts().items()}), flush=True
-    )
+def print_accounts(headgate: Headgate) -> None:
+    """Print the accounts of all queries as one line of JSON."""
+    accounts = {name: asdict(account) for name, account in headgate.accounts().items()}
+    print(json.dumps(accounts), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,18 @@
-"""A crash at a point where nothing may be lost."""
+"""A simulated crash at a named point of the engine; nothing may be lost there."""
 
 import threading
 
 
 class Crash(Exception):
-    """The process is gone: from here on nothing of it happens any more."""
+    """The simulated death of the process: after it, the run must have no further effect."""
 
 
 class CrashAt:
-    """Raises at the n-th time a point is reached, and at every point ever after."""
+    """A callback that raises `Crash` when a point is reached for the n-th time, and ever after.
+
+    Args:
+        after: how many times the point is passed before the crash.
+    """
 
     def __init__(self, point: str | None, after: int) -> None:
         self._point, self._left = point, after

@@ -1,4 +1,4 @@
-"""What journeys through faults have in common."""
+"""Queries and checks shared by the tests of faults."""
 
 from pathlib import Path
 

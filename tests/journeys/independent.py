@@ -1,4 +1,4 @@
-"""The independent answer: the same SQL over the same rows, by DuckDB."""
+"""Expected answers: DuckDB runs the same SQL over the same rows."""
 
 import json
 from collections import Counter
@@ -13,7 +13,7 @@ Rows = Counter[tuple[Any, ...]]
 
 
 def expected_rows(sql: str, source: Path, stream: str = "sensors") -> Rows:
-    """What DuckDB answers over every row of the source's Parquet files."""
+    """Return DuckDB's answer over every row of the source's Parquet files."""
     with duckdb.connect() as db:
         db.execute("SET TimeZone = 'UTC'")
         db.execute(f"CREATE VIEW {stream} AS SELECT * FROM read_parquet('{source}/*.parquet')")
@@ -21,7 +21,7 @@ def expected_rows(sql: str, source: Path, stream: str = "sensors") -> Rows:
 
 
 def committed_rows(folder: Path) -> Rows:
-    """What the result files of a query hold, read as any reader would: no hidden names."""
+    """Return the rows of a query's result files, read as any reader would: no hidden files."""
     json_files = sorted(folder.glob("*.json"))
     if json_files:
         lines = [json.loads(line) for file in json_files for line in file.read_text().splitlines()]
@@ -34,7 +34,7 @@ def committed_rows(folder: Path) -> Rows:
 
 
 def rows_of(db: duckdb.DuckDBPyConnection, sql: str) -> Rows:
-    """What DuckDB answers, in any order."""
+    """Return DuckDB's answer, ignoring the order of rows."""
     table = db.sql(sql).to_arrow_table()
     return _counted(zip(*(column.to_pylist() for column in table.columns), strict=True))
 

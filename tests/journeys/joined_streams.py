@@ -1,4 +1,4 @@
-"""Streams for joins, and what Spark in batch says of the rows that are not late."""
+"""Streams for joins, and Spark's batch answers over the rows that are not late."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,25 +14,31 @@ from two_streams import LATENESS_S, SCHEMA, Row, in_time, write
 from headgate import Headgate, Query, Stream
 
 STREAMS = ("lefts", "rights", "others")
-BASE = datetime(2024, 3, 31, 0, 59, 50, tzinfo=UTC)  # Europe's clocks go forward then
+BASE = datetime(2024, 3, 31, 0, 59, 50, tzinfo=UTC)  # ten seconds before Europe's clocks go forward
 _SPARK_NAMES = {"k": pa.string(), "v": pa.int32(), "ts": pa.timestamp("us", tz="UTC")}
 
 
 def rows_on_edges(seed: int, count: int) -> list[Row]:
-    """Rows whose times lie half seconds apart, a microsecond more, or one less; some are late."""
+    """Return rows whose times are multiples of half a second, or off by one microsecond.
+
+    Some rows are late.
+    """
     random = np.random.default_rng(seed)
     now, rows = 0, []
     for number in range(count):
         now += int(random.choice([0, 500_000, 500_000, 1_000_000]))
-        back = int(random.choice([0, 0, 0, 1_500_000, 3_000_000, 12_000_000]))
-        at_us = now - back + int(random.choice([0, 0, 1, -1]))
+        delay_us = int(random.choice([0, 0, 0, 1_500_000, 3_000_000, 12_000_000]))
+        time_us = now - delay_us + int(random.choice([0, 0, 1, -1]))
         place = None if random.random() < 0.05 else "ab"[random.integers(2)]
-        rows.append((place, number, BASE + timedelta(microseconds=at_us)))
+        rows.append((place, number, BASE + timedelta(microseconds=time_us)))
     return rows
 
 
 def closed(rows: list[Row], number: int) -> list[Row]:
-    """Rows and one a day later, which lets all of them be final and has no partner."""
+    """Return the rows and one more, a day later, that moves the watermark past all of them.
+
+    The last row joins with no other.
+    """
     return [*rows, (None, -1, BASE + timedelta(days=1 + number))]
 
 
@@ -40,8 +46,8 @@ def gate_of_three(
     spark: SparkSession, folder: Path, rows: Mapping[str, list[Row]], files: int, **more: Any
 ) -> Headgate:
     gate = Headgate(spark, state=folder / "state", classes={"H": 6, "N": 1}, rehearsal_s=0, **more)
-    for number, (name, some) in enumerate(rows.items()):
-        write(folder / name, closed(some, number), files + number)
+    for number, (name, stream_rows) in enumerate(rows.items()):
+        write(folder / name, closed(stream_rows, number), files + number)
         gate.add_stream(
             Stream(
                 name=name, format="parquet", schema=SCHEMA, event_time="ts", trigger_s=0,
@@ -58,14 +64,14 @@ def add(gate: Headgate, texts: Mapping[str, str]) -> None:
 
 
 class Batch:
-    """Spark's own answers, over all rows or over those that are not late."""
+    """Spark's batch answers, over all rows or over those that are not late."""
 
     def __init__(
         self, spark: SparkSession, rows: Mapping[str, list[Row]], *, late: bool = False
     ) -> None:
         self._session = spark.newSession()
-        for name, some in rows.items():
-            columns = zip(*(some if late else in_time(some)[0]), strict=True)
+        for name, stream_rows in rows.items():
+            columns = zip(*(stream_rows if late else in_time(stream_rows)[0]), strict=True)
             table = pa.table(
                 [pa.array(c, t) for c, t in zip(columns, _SPARK_NAMES.values(), strict=True)],
                 list(_SPARK_NAMES),

@@ -1,4 +1,4 @@
-"""A broker of Kafka on loopback, from the jars of Maven's central repository."""
+"""A Kafka broker on the loopback interface, started from the jars of Maven Central."""
 
 import hashlib
 import os
@@ -27,7 +27,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 CENTRAL = "https://repo1.maven.org/maven2"
 LOCK = Path(__file__).with_name("kafka-jars.lock")
-"""Files of the repository, with their SHA-256: kafka_2.13 and all that it needs to run."""
+"""Paths in the Maven repository with their SHA-256: kafka_2.13 and all its dependencies."""
 
 QUIET = {"log_level": 0, "reconnect.backoff.max.ms": 100}
 SETTINGS = """
@@ -49,28 +49,28 @@ broker.heartbeat.interval.ms=200
 
 
 def jars(lock: Path = LOCK) -> list[Path]:
-    """Gives the jars of a lock; what the local Maven repository lacks is fetched once."""
+    """Return the jars of a lock file; download those that the local Maven repository lacks."""
     lines = [line.split() for line in lock.read_text().splitlines()]
     with ThreadPoolExecutor(8) as pool:
         return list(pool.map(lambda line: jar(*line), lines))
 
 
 def jar(name: str, digest: str) -> Path:
-    """Gives one file of the local Maven repository, which has it from Maven's central one."""
+    """Return a file of the local Maven repository; download it from Maven Central if missing."""
     file = Path.home() / ".m2" / "repository" / name
     if not file.exists():
         with urllib.request.urlopen(f"{CENTRAL}/{name}", timeout=60) as answer:
             content: bytes = answer.read()
-        assert hashlib.sha256(content).hexdigest() == digest, f"{name} is not what it was"
+        assert hashlib.sha256(content).hexdigest() == digest, f"{name} has another SHA-256"
         file.parent.mkdir(parents=True, exist_ok=True)
-        half = file.with_name(f".{file.name}.{os.getpid()}")
-        half.write_bytes(content)
-        half.replace(file)
+        partial = file.with_name(f".{file.name}.{os.getpid()}")
+        partial.write_bytes(content)
+        partial.replace(file)
     return file
 
 
 class Broker:
-    """One broker, asked by its client only: topics, records, and what became of them."""
+    """One broker process, controlled through the Kafka client: its topics and their records."""
 
     def __init__(self, folder: Path) -> None:
         port, controller = _free_ports()
@@ -79,8 +79,8 @@ class Broker:
         self._settings.write_text(SETTINGS.format(folder=folder, port=port, controller=controller))
         self._jars = ":".join(map(str, jars()))
         home = os.environ.get("JAVA_HOME")
-        found = Path(home) / "bin" / "java" if home else Path(sys.prefix) / "java" / "bin" / "java"
-        self._java = str(found) if found.exists() else shutil.which("java") or "java"
+        java = Path(home) / "bin" / "java" if home else Path(sys.prefix) / "java" / "bin" / "java"
+        self._java = str(java) if java.exists() else shutil.which("java") or "java"
         cluster = "headgate-tests-cluster"
         self._run("kafka.tools.StorageTool", "format", "-t", cluster, "-c").wait()
         self._process = self._run("kafka.Kafka")
@@ -108,12 +108,12 @@ class Broker:
                 assert time.monotonic() < ends_at_s, log.read_text()[-2000:]
 
     def kill(self) -> None:
-        """Ends as a machine does that loses its power."""
+        """Kill the broker at once, as a power failure would."""
         self._process.kill()
         self._process.wait()
 
     def start_again(self) -> None:
-        """Starts with the topics and the port that there were."""
+        """Start the broker again with the same topics and the same port."""
         self._process = self._run("kafka.Kafka")
         self._await()
 
@@ -123,11 +123,11 @@ class Broker:
         return topic
 
     def new_topic(self, partitions: int = 1) -> str:
-        """Creates a topic with a name that no other has."""
+        """Create a topic with a unique name; return the name."""
         return self.create(f"t{next(self._numbers)}", partitions)
 
     def source(self, topics: str, **more: str) -> dict[str, str]:
-        """Gives the options of a stream that reads topics from their first record on."""
+        """Return the options of a stream that reads topics from their first record."""
         return {
             "kafka.bootstrap.servers": self.servers, "subscribe": topics,
             "startingOffsets": "earliest", **more,
@@ -140,7 +140,7 @@ class Broker:
         self._done(self.admin.delete_topics([topic]))
 
     def forget(self, topic: str, before: int, partition: int = 0) -> None:
-        """Deletes the records before an offset, as retention does."""
+        """Delete the records before an offset, as retention does."""
         self._done(self.admin.delete_records([TopicPartition(topic, partition, before)]))
 
     def _done(self, answers: Mapping[Any, Any]) -> None:
@@ -148,31 +148,33 @@ class Broker:
             answer.result(timeout=20)
 
     def produce(self, topic: str, records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Produces records; gives each with the partition and offset that the broker told."""
+        """Produce records; return them with the partition and offset that the broker assigned."""
         return produce(self._producer, topic, records)
 
     def records(self, topic: str) -> list[Message]:
-        """Gives all that a topic has."""
+        """Return all records of a topic."""
         partitions = self.admin.list_topics(topic, timeout=10).topics[topic].partitions
         settings = {"group.id": "records", "enable.partition.eof": True}
         consumer = Consumer({**self._client, **settings, "enable.auto.commit": False})
-        consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in partitions])
-        found: list[Message] = []
+        consumer.assign(
+            [TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions]
+        )
+        messages: list[Message] = []
         ended = 0
         while ended < len(partitions):
             message = consumer.poll(20)
-            assert message is not None, f"nothing more of {topic}, and no end"
+            assert message is not None, f"no record and no end of partition from {topic} in 20 s"
             error = message.error()
             if error is None:
-                found.append(message)
+                messages.append(message)
             else:
                 assert error.code() == KafkaError._PARTITION_EOF, error
                 ended += 1
         consumer.close()
-        return found
+        return messages
 
     def transactions(self, name: str) -> Producer:
-        """Gives a producer whose records count when it commits."""
+        """Return a transactional producer: its records are visible once it commits."""
         producer = Producer({**self._client, "transactional.id": name})
         producer.init_transactions(20)
         return producer
@@ -184,12 +186,12 @@ class Broker:
 def produce(
     producer: Producer, topic: str, records: Iterable[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    told: list[tuple[Mapping[str, Any], Message]] = []
+    deliveries: list[tuple[Mapping[str, Any], Message]] = []
 
     def note(record: Mapping[str, Any]) -> Any:
         def delivered(error: Any, message: Message) -> None:
             assert error is None, error
-            told.append((record, message))
+            deliveries.append((record, message))
 
         return delivered
 
@@ -203,7 +205,7 @@ def produce(
             "partition": message.partition(), "offset": message.offset(),
             "timestamp_ms": message.timestamp()[1], "headers": record.get("headers"),
         }
-        for record, message in told
+        for record, message in deliveries
     ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The pipeline of the kill tests: what it is offered, and what must have come out at the end."""
+"""The pipeline of the kill tests: its input, its queries, and the results it must produce."""
 
 import os
 from collections import Counter
@@ -18,18 +18,22 @@ from headgate.workloads.forest import SCHEMA
 
 ROWS = 200
 STREAMS = ("sensors", "alarms", "masts")
-"""No window keeps trains of the last: they are dropped while a query that is cut has them."""
+"""No window needs the trains of `masts`, so they are dropped while a cut query still has them."""
 
 LATENESS_S = {"sensors": 0, "alarms": 1, "masts": 0}
 LATE_S = {"sensors": 0, "alarms": 3, "masts": 0}
 
 
 @dataclass(frozen=True)
-class Killed:
-    """A query and what DuckDB is asked instead: over `all_NAME`, every tuple of a stream, or over
-    those that are not late, where @upto is the time of the watermark behind the last tuple.
+class KilledQuery:
+    """A query of the pipeline and the equivalent query for DuckDB.
 
-    `reads` is the view that it reads, `streams` are what that is made of.
+    The DuckDB query reads `all_NAME`, every tuple of a stream, or `NAME`, its tuples that are not
+    late. In its text, @upto stands for the watermark after the last tuple.
+
+    Args:
+        streams: the streams that the query reads, directly or through a view.
+        reads: the view that the query reads, if it reads one.
     """
 
     sql: str
@@ -41,11 +45,11 @@ class Killed:
     cut: bool = False
 
 
-def _stateless(select: str, where: str, of: str = "sensors", **more: Any) -> Killed:
-    return Killed(
-        f"SELECT {select} FROM {of} WHERE {where}",
-        f"SELECT {select} FROM all_{of} WHERE {where}".replace("*", "* EXCLUDE (us, n)"),
-        streams=(of,),
+def _stateless(select: str, where: str, stream: str = "sensors", **more: Any) -> KilledQuery:
+    return KilledQuery(
+        f"SELECT {select} FROM {stream} WHERE {where}",
+        f"SELECT {select} FROM all_{stream} WHERE {where}".replace("*", "* EXCLUDE (us, n)"),
+        streams=(stream,),
         **more,
     )
 
@@ -62,12 +66,12 @@ VIEWS = {
 }
 
 QUERIES = {
-    "warm_rows": Killed(
+    "warm_rows": KilledQuery(
         "SELECT upper(location) AS place, t, ts FROM warm",
         f"SELECT upper(location), temperature, ts FROM all_sensors WHERE {WARM}",
         reads="warm",
     ),
-    "warm_windows": Killed(
+    "warm_windows": KilledQuery(
         "SELECT location, max(t) AS top, window.end AS e FROM warm [RANGE 1 SECOND]"
         " GROUP BY location",
         "SELECT location, max(temperature), make_timestamptz(e)"
@@ -80,21 +84,21 @@ QUERIES = {
     "both": _stateless("*", "temperature > 20 AND humidity < 50"),
     "sum": _stateless("temperature + humidity AS total, ts", "true", "masts"),
     "cut": _stateless("upper(location) AS place, ts", "temperature > 25", "masts", cut=True),
-    "sliding": Killed(
+    "sliding": KilledQuery(
         "SELECT location, count(*) AS n, sum(temperature) AS total, window.end AS e FROM sensors"
         " [RANGE 2 SECONDS SLIDE 1 SECOND] WHERE humidity < 70 GROUP BY location",
         "SELECT location, count(*), sum(temperature)::BIGINT, make_timestamptz(e)"
         f" FROM {windows('sensors', 2 * SECOND, SECOND)} WHERE humidity < 70 GROUP BY location, e",
         query_class="H",
     ),
-    "tumbling": Killed(
+    "tumbling": KilledQuery(
         "SELECT count(*) AS n, max(temperature) AS top, min(ts) AS first FROM alarms"
         " [RANGE 500 MILLISECONDS]",
         "SELECT count(*), max(temperature), min(ts)"
         f" FROM {windows('alarms', SECOND // 2, SECOND // 2)} GROUP BY e",
         streams=("alarms",),
     ),
-    "sessions": Killed(
+    "sessions": KilledQuery(
         "SELECT location, count(*) AS n, session_window.start AS s FROM alarms"
         " GROUP BY location, session_window(ts, '300 milliseconds')",
         "SELECT location, count(*), min(ts) FROM"
@@ -102,7 +106,7 @@ QUERIES = {
         " HAVING max(us) + 300000 < @upto",
         streams=("alarms",),
     ),
-    "near": Killed(
+    "near": KilledQuery(
         "SELECT a.location, a.ts, b.ts AS until FROM sensors [RANGE 1 SECOND] a"
         " JOIN alarms [RANGE 1 SECOND] b ON a.location = b.location"
         " WHERE a.temperature > 35 AND b.humidity < 20",
@@ -111,7 +115,7 @@ QUERIES = {
         streams=BOTH,
         sink="callback",
     ),
-    "bounded": Killed(
+    "bounded": KilledQuery(
         "SELECT a.location, a.ts, b.ts AS until FROM sensors a LEFT JOIN alarms b"
         " ON a.location = b.location AND a.humidity = b.humidity"
         " AND b.ts BETWEEN a.ts - INTERVAL 200 MILLISECONDS AND a.ts",
@@ -120,7 +124,7 @@ QUERIES = {
         " AND b.us BETWEEN a.us - 200000 AND a.us WHERE b.us IS NOT NULL OR a.us < @upto",
         streams=BOTH,
     ),
-    "alone": Killed(
+    "alone": KilledQuery(
         "SELECT a.location, a.ts FROM sensors [RANGE 1 SECOND] a LEFT ANTI JOIN"
         " alarms [RANGE 1 SECOND] b ON a.location = b.location AND a.humidity = b.humidity",
         f"SELECT a.location, a.ts FROM sensors a ANTI JOIN alarms b ON {NEAR}"
@@ -132,7 +136,7 @@ QUERIES = {
 
 
 def write_pipeline(folder: Path, ingest: str) -> Path:
-    """Writes the pipeline file; trains are dropped as soon as nobody needs them."""
+    """Write the pipeline file; its retention drops trains as soon as no query needs them."""
     streams = {
         name: {
             "format": "parquet", "schema": SCHEMA, "trigger_s": 0, "ingest": ingest,
@@ -153,10 +157,10 @@ def write_pipeline(folder: Path, ingest: str) -> Path:
         "views": VIEWS,
         "queries": {
             name: {
-                "class": each.query_class, "sql": each.sql, "cut": each.cut,
-                "sink": {"format": each.sink},
+                "class": query.query_class, "sql": query.sql, "cut": query.cut,
+                "sink": {"format": query.sink},
             }
-            for name, each in QUERIES.items()
+            for name, query in QUERIES.items()
         },
     }  # fmt: skip
     file = folder / "pipeline.yaml"
@@ -165,56 +169,60 @@ def write_pipeline(folder: Path, ingest: str) -> Path:
 
 
 def offer(folder: Path, first_file: int, files: int) -> dict[str, int]:
-    """Puts more files before the streams; gives what each query has been offered in all."""
+    """Write more files for the streams; return how many tuples each query has been offered."""
     for seed, name in enumerate(STREAMS):
         write_readings(folder / name, files, ROWS, seed, first_file, LATE_S[name])
         for number in range(first_file, first_file + files):
-            # Structured Streaming takes the oldest first, and knows milliseconds only.
+            # Structured Streaming reads the oldest file first, and its ages are in milliseconds.
             os.utime(folder / name / f"{number:04d}.parquet", (number, number))
     tuples = (first_file + files) * ROWS
-    files_of = f"read_parquet('{folder}/sensors/*.parquet')"
-    ((warm,),) = duckdb.sql(f"SELECT count(*) FROM {files_of} WHERE {WARM}").fetchall()
-    of_queries = {
-        name: warm if each.reads else tuples * len(each.streams) for name, each in QUERIES.items()
+    sensors = f"read_parquet('{folder}/sensors/*.parquet')"
+    ((warm,),) = duckdb.sql(f"SELECT count(*) FROM {sensors} WHERE {WARM}").fetchall()
+    tuples_by_query = {
+        name: warm if query.reads else tuples * len(query.streams)
+        for name, query in QUERIES.items()
     }
-    return {**of_queries, **dict.fromkeys(VIEWS, tuples)}
+    return {**tuples_by_query, **dict.fromkeys(VIEWS, tuples)}
 
 
 def check_results(folder: Path, deaths: int) -> None:
-    """Holds what was committed, delivered and put aside against DuckDB and the source's files."""
+    """Check the committed, delivered and late tuples against DuckDB over the source's files.
+
+    Check also that the log holds exactly the trains of the journal, and fewer than were written.
+    """
     with duckdb.connect() as db:
         db.execute("SET TimeZone = 'UTC'")
         for name in STREAMS:
             _read(db, folder, name)
-        for name, each in QUERIES.items():
-            upto = min(_watermark(db, stream) for stream in each.streams)
-            expected = rows_of(db, each.oracle.replace("@upto", str(upto)))
-            if each.sink == "callback":
-                found = _delivered(folder / "state" / "delivered" / name, deaths)
+        for name, query in QUERIES.items():
+            upto = min(_watermark(db, stream) for stream in query.streams)
+            expected = rows_of(db, query.oracle.replace("@upto", str(upto)))
+            if query.sink == "callback":
+                results = _delivered(folder / "state" / "delivered" / name, deaths)
             else:
-                found = committed_rows(folder / "state" / "results" / name)
-            assert found == expected, (name, found - expected, expected - found)
-            assert found, name
+                results = committed_rows(folder / "state" / "results" / name)
+            assert results == expected, (name, results - expected, expected - results)
+            assert results, name
         late = "SELECT n FROM all_alarms WHERE n NOT IN (SELECT n FROM alarms)"
         aside = f"SELECT _number FROM read_parquet('{folder}/late/*.parquet')"
         assert rows_of(db, aside) == rows_of(db, late)
     journal = Journal(folder / "state")
     for name in STREAMS:
-        kept = {f"{train.number:012d}.parquet" for train in journal.trains(name)}
-        _check_files(folder, name, kept)
-        assert len(kept) < len(list((folder / name).iterdir())), name
+        trains = {f"{train.number:012d}.parquet" for train in journal.trains(name)}
+        _check_files(folder, name, trains)
+        assert len(trains) < len(list((folder / name).iterdir())), name
     for name in VIEWS:
-        kept = {f"{train.number:012d}.parquet" for train in journal.trains(name)}
-        _check_files(folder, name, kept)
+        trains = {f"{train.number:012d}.parquet" for train in journal.trains(name)}
+        _check_files(folder, name, trains)
     journal.close()
 
 
-def _check_files(folder: Path, stream: str, kept: set[str]) -> None:
-    assert {file.name for file in (folder / "state" / "log" / stream).iterdir()} == kept
+def _check_files(folder: Path, stream: str, trains: set[str]) -> None:
+    assert {file.name for file in (folder / "state" / "log" / stream).iterdir()} == trains
 
 
 def _read(db: duckdb.DuckDBPyConnection, folder: Path, name: str) -> None:
-    """Makes two tables of a stream: all of its tuples, and those that are not late."""
+    """Create two tables of a stream: all of its tuples, and those that are not late."""
     db.execute(
         f"CREATE TABLE all_{name} AS SELECT * EXCLUDE (filename, file_row_number),"
         " epoch_us(ts) AS us, row_number() OVER (ORDER BY filename, file_row_number) - 1 AS n"
@@ -233,16 +241,19 @@ def _watermark(db: duckdb.DuckDBPyConnection, stream: str) -> int:
 
 
 def _delivered(folder: Path, deaths: int) -> Rows:
-    """What a receiver has that knows a result by its key: each death brings one again at most."""
+    """Return the rows that a receiver has if it keeps one result per key.
+
+    Check that repeated deliveries of a key are equal, and that each death repeats at most one.
+    """
     files = sorted(folder.glob("*.parquet"))
-    found = {file.name.partition("@")[0]: pq.read_table(file) for file in files}
+    tables = {file.name.partition("@")[0]: pq.read_table(file) for file in files}
     for file in files:
-        assert pq.read_table(file).equals(found[file.name.partition("@")[0]]), file
-    assert len(files) - len(found) <= deaths
+        assert pq.read_table(file).equals(tables[file.name.partition("@")[0]]), file
+    assert len(files) - len(tables) <= deaths
     rows: Rows = Counter()
     with duckdb.connect() as db:
         db.execute("SET TimeZone = 'UTC'")
-        for table in found.values():
+        for table in tables.values():
             db.register("delivered", table)
             rows += rows_of(db, "FROM delivered")
     return rows

@@ -1,4 +1,4 @@
-"""Sources for journeys: files of sensor readings, and a Headgate over them."""
+"""Sources for these tests: files of sensor readings, and a Headgate over them."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -21,10 +21,10 @@ def write_readings(
     first_file: int = 0,
     late_s: float = 0.0,
 ) -> int:
-    """Writes files of readings; gives how many readings.
+    """Write files of readings; return how many readings.
 
     Args:
-        late_s: how far a tenth of them lie behind; another tenth lies a fifth of it behind.
+        late_s: how late a tenth of the readings are; another tenth are late by a fifth of it.
     """
     folder.mkdir(exist_ok=True)
     for number in range(first_file, first_file + files):
@@ -44,7 +44,11 @@ def gate_over(
     sink: str = "parquet",
     **options: Any,
 ) -> Headgate:
-    """Gives a Headgate over the files of `folder/source`: queries are class and text by name."""
+    """Return a Headgate over the files of `folder/source`.
+
+    Args:
+        queries: the class and the SQL of each query, by its name.
+    """
     settings = {"state": folder / "state", "classes": {"H": 6, "C": 3, "N": 1}, "rehearsal_s": 0}
     gate = Headgate(spark, **{**settings, **options})
     gate.add_stream(
@@ -64,7 +68,7 @@ def gate_over(
 
 
 def consume(gate: Headgate, offered: int, but: tuple[str, ...] = ()) -> None:
-    """Waits until every query but some has consumed what was offered."""
+    """Wait until every query, except those in `but`, has consumed the tuples offered."""
     for _ in range(1200):
         totals = gate.totals()
         if all(totals[name][0] >= offered for name in totals if name not in but):
@@ -74,7 +78,7 @@ def consume(gate: Headgate, offered: int, but: tuple[str, ...] = ()) -> None:
 
 
 def until(done: Callable[[], bool], gate: Headgate, deadline_s: float = 90.0) -> None:
-    """Waits until something is so, or the run has taken too long."""
+    """Wait until a condition is true; fail if that takes longer than `deadline_s`."""
     ends_at_s = time.monotonic() + deadline_s
     while not done():
         assert time.monotonic() < ends_at_s, gate.report().errors
@@ -82,7 +86,8 @@ def until(done: Callable[[], bool], gate: Headgate, deadline_s: float = 90.0) ->
 
 
 def balanced(gate: Headgate) -> None:
-    """Holds the accounts of all queries against what arrived."""
-    for name, each in gate.accounts().items():
-        parts = each.delivered + each.filtered + each.queued + each.shed + each.missed + each.late
-        assert each.arrived == parts + each.dead_lettered, (name, each)
+    """Check that the account of every query adds up to the tuples that arrived."""
+    for name, account in gate.accounts().items():
+        parts = account.delivered + account.filtered + account.queued + account.shed
+        parts += account.missed + account.late
+        assert account.arrived == parts + account.dead_lettered, (name, account)

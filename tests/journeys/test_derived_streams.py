@@ -256,8 +256,8 @@ REFUSED: dict[str, tuple[Query | View, str]] = {
     ),
     "no time": (
         View(name="timeless", sql="SELECT ts, location FROM sensors", event_time="location"),
-        "query 'timeless': event_time 'location' is no TIMESTAMP column of its results, which are"
-        " ts timestamp, location string.",
+        "query 'timeless': event_time 'location' is not a TIMESTAMP column of its results, which"
+        " are ts timestamp, location string.",
     ),
     "windows without a time": (
         Query(name="q", sql="SELECT count(*) AS n FROM loud [RANGE 1 SECOND]", query_class="N"),
@@ -272,14 +272,15 @@ REFUSED: dict[str, tuple[Query | View, str]] = {
             name="q", query_class="N",
             sql="SELECT a.ts FROM warm [ROWS 3] a JOIN sensors [ROWS 1] b ON a.ts = b.ts",
         ),
-        "query 'q': ROWS counts tuples of 'warm', which come when query 'warm' has run.",
+        "query 'q': ROWS counts tuples of 'warm', whose order among other streams depends on when"
+        " query 'warm' runs.",
     ),
     "a cut": (
         Query(
             name="q", query_class="N", sink=Sink(format="stream"), cut=True,
             sql="SELECT upper(location) AS l FROM sensors WHERE temperature > 3",
         ),
-        "query 'q': cut is for queries whose results leave.",
+        "query 'q': cut is not for a query that fills a stream.",
     ),
 }  # fmt: skip
 

@@ -74,7 +74,7 @@ def test_a_job_that_never_ends_fails_alone(spark: SparkSession, tmp_path: Path) 
     offered += write_readings(tmp_path / "source", files=1, rows=20, first_file=2)
     consume(gate, offered, but=("dozes",))
     gate.stop()
-    assert "it took longer than call_timeout_s, 4 s" in str(gate.query("dozes").exception())
+    assert "the call took longer than call_timeout_s, 4 s" in str(gate.query("dozes").exception())
     assert gate.query("all").exception() is None
     assert gate.totals()["dozes"] == (0, 0)
     balanced(gate)
@@ -94,7 +94,7 @@ def test_an_expression_that_never_ends_fails_alone_and_commits_nothing_later(
     began_s = time.monotonic()
     gate.stop()
     assert time.monotonic() - began_s < 20
-    assert "it took longer than call_timeout_s, 2 s" in str(gate.query("endless").exception())
+    assert "the call took longer than call_timeout_s, 2 s" in str(gate.query("endless").exception())
     assert gate.totals()["endless"] == (0, 0)
     assert not list((tmp_path / "state/results/endless").glob("*.parquet"))
     balanced(gate)

@@ -116,7 +116,7 @@ def test_functions_of_values_in_windows(spark: SparkSession, tmp_path: Path) -> 
     [
         ("SELECT * FROM sensors", most, "GROUP BY or an aggregate cannot run continuously"),
         ("SELECT * FROM sensors", lambda frame: frame.orderBy("ts"), "ORDER BY"),
-        ("SELECT * FROM sensors", lambda frame: 3, "apply gives int, no DataFrame"),
+        ("SELECT * FROM sensors", lambda frame: 3, "apply returns int, not a DataFrame"),
         ("SELECT * FROM sensors", lambda frame: frame.select("heat"), "apply fails"),
         (
             "SELECT a.ts FROM sensors [RANGE 1 SECOND] a JOIN sensors [RANGE 1 SECOND] b"

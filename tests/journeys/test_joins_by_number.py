@@ -144,11 +144,11 @@ def test_windows_by_number_of_one_stream_are_joined_whole(
 
 REFUSED = {
     "SELECT a.v AS x FROM lefts [ROWS 5] a JOIN rights [RANGE 5 SECONDS] b ON a.k = b.k":
-        "ROWS stands beside RANGE",
+        "ROWS is mixed with RANGE",
     "SELECT a.v AS x FROM lefts [ROWS 5 SLIDE 5] a JOIN rights [ROWS 5 SLIDE 5] b ON a.k = b.k":
         "SLIDE of ROWS is for one stream",
     "SELECT a.v AS x FROM lefts [ROWS 5] a LEFT JOIN rights [ROWS 5] b ON a.k = b.k":
-        "LeftOuter join is not possible of ROWS windows",
+        "LeftOuter join is not possible over ROWS windows",
 }  # fmt: skip
 
 

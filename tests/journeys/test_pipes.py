@@ -44,7 +44,7 @@ def test_pipes_are_spark_s(spark: SparkSession, tmp_path: Path, lane: str) -> No
     gate.start()
     consume(gate, len(rows["lefts"]) + 1)
     shown = gate.explanation("piped_w").lane or ""
-    assert "all windows that have closed at once" in shown
+    assert "all closed windows at once" in shown
     report = gate.stop()
     assert report is not None
     assert not report.errors

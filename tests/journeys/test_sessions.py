@@ -214,7 +214,7 @@ def test_refusals_say_what_sessions_cannot_do(spark: SparkSession, tmp_path: Pat
         said[sql] = str(refused.value)
     wrong = {sql: text for sql, text in said.items() if REFUSED[sql] not in text or "__hg" in text}
     assert not wrong
-    with pytest.raises(QueryRefused, match="apply is not possible behind session_window"):
+    with pytest.raises(QueryRefused, match="apply is not possible after session_window"):
         gate.add_query(
             Query(name="q", sql=TEXTS["alone"], query_class="N", apply=lambda frame: frame)
         )

@@ -266,7 +266,7 @@ def test_instants_and_wall_clock_times_are_not_ordered_together(
             gate.add_stream(stream, rows=lambda first: [])
         query = Query(name="q", sql=sql, query_class="default")
         if refused:
-            with pytest.raises(QueryRefused, match="one has a TIMESTAMP as its event_time and"):
+            with pytest.raises(QueryRefused, match="the event_time of one is a TIMESTAMP and"):
                 gate.add_query(query)
         else:
             gate.add_query(query)

@@ -79,8 +79,8 @@ def test_windows_that_have_closed(
     gate.start()
     consume(gate, len(rows))
     lanes = {name: gate.explanation(name).lane or "" for name in texts}
-    assert lanes["sliding"].startswith(f"{lane}: all windows that have closed at once")
-    assert lanes["best"].startswith(f"{lane}: one window that has closed after the other")
+    assert lanes["sliding"].startswith(f"{lane}: all closed windows at once")
+    assert lanes["best"].startswith(f"{lane}: closed windows, one after the other")
     report = gate.stop()
     assert report is not None
     assert not report.errors

@@ -1,4 +1,4 @@
-"""What queries with windows commit is the batch answer, whatever policy, trains or a crash."""
+"""Queries with windows commit the batch answer under every policy, train size and crash."""
 
 import os
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from independent import committed_rows
 from pyspark.sql import SparkSession
 from sources import balanced
-from window_cases import SECOND, Asked, Row, answer, queries, streams, table_of
+from window_cases import SECOND, Row, WindowQuery, answer, queries, streams, table_of
 
 from headgate import Headgate, Query, Stream
 from headgate.model.stream import Ingest
@@ -22,7 +22,7 @@ from headgate.model.stream import Ingest
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 SCHEMA = "k STRING, v INT, ts TIMESTAMP"
-# Shrinking would run Spark for an hour; the failing case is printed as it was drawn.
+# No shrinking, which would run Spark for an hour: a failing case is printed as it was drawn.
 UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
 POINTS = ["train written", "train journalled", "results written", "step journalled"]
 
@@ -30,7 +30,7 @@ POINTS = ["train written", "train journalled", "results written", "step journall
 @dataclass(frozen=True)
 class Case:
     files: dict[str, list[list[Row]]]
-    queries: list[Asked]
+    queries: list[WindowQuery]
     policy: str
     train_tuples: int
     files_a_trigger: int
@@ -79,20 +79,20 @@ def _check(spark: SparkSession, folder: Path, case: Case) -> None:
         for number, file in enumerate(files):
             path = folder / name / f"{number:04d}.parquet"
             pq.write_table(table_of(file), path)
-            os.utime(path, (number, number))  # Structured Streaming takes the oldest first
+            os.utime(path, (number, number))  # Structured Streaming reads the oldest file first
     rows = {name: [row for file in files for row in file] for name, files in case.files.items()}
     offered = {
-        f"q{number}": sum(len(rows[stream]) for stream in asked.streams)
-        for number, asked in enumerate(case.queries)
+        f"q{number}": sum(len(rows[stream]) for stream in query.streams)
+        for number, query in enumerate(case.queries)
     }
     crash = CrashAt(case.crash_at, case.crash_after)
     _run(spark, folder, case, offered, crash, crash.dead.is_set)
     if crash.dead.is_set():
         note(f"crashed at {case.crash_at}")
         _run(spark, folder, case, offered, lambda point: None, lambda: False)
-    for number, asked in enumerate(case.queries):
+    for number, query in enumerate(case.queries):
         committed = committed_rows(folder / "state" / "results" / f"q{number}")
-        assert committed == answer(asked, rows, case.lateness_s * SECOND), asked
+        assert committed == answer(query, rows, case.lateness_s * SECOND), query
 
 
 def _run(
@@ -115,7 +115,7 @@ def _run(
         reached=reached,
     )
     for name in case.files:
-        # Structured Streaming does not say in which order it reads the files of a batch.
+        # Structured Streaming does not define in which order it reads the files of a batch.
         files = case.files_a_trigger if case.ingest == "auto" else 1
         options = {"path": str(folder / name), "maxFilesPerTrigger": str(files)}
         gate.add_stream(
@@ -124,8 +124,8 @@ def _run(
                 trigger_s=0, lateness_s=case.lateness_s, quiet_s=None, ingest=case.ingest,
             )
         )  # fmt: skip
-    for number, asked in enumerate(case.queries):
-        gate.add_query(Query(name=f"q{number}", sql=asked.sql, query_class="HN"[number % 2]))
+    for number, query in enumerate(case.queries):
+        gate.add_query(Query(name=f"q{number}", sql=query.sql, query_class="HN"[number % 2]))
     gate.start()
     try:
         for _ in range(1200):

@@ -1,4 +1,4 @@
-"""Two streams with all that makes time hard: late tuples, tuples without a time, twins."""
+"""Two streams with the hard cases of time: late tuples, tuples without a time, duplicates."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,22 +15,25 @@ from pyspark.sql import SparkSession
 from headgate import Headgate, Query, Stream
 
 SCHEMA = "k STRING, v INT, ts TIMESTAMP"
-BASE = datetime(2024, 3, 31, 0, 59, tzinfo=UTC)  # clocks in Europe go forward a minute later
+BASE = datetime(2024, 3, 31, 0, 59, tzinfo=UTC)  # one minute before Europe's clocks go forward
 LATENESS_S = 4
 
 Row = tuple[str | None, int, datetime | None]
 
 
 def rows_of(seed: int, count: int) -> list[Row]:
-    """Readings of some places: mostly in order, some late, some without time or place, twins."""
-    luck = np.random.default_rng(seed)
+    """Return readings of three places: mostly in order, some late, some without a time or a place.
+
+    Every ninth reading occurs twice.
+    """
+    rng = np.random.default_rng(seed)
     now, rows = 0.0, []
     for number in range(count):
-        now += luck.exponential(0.4)
-        at_s = round(now - luck.choice([0, 0, 0, 1.5, 3, 12]), 1)
-        time = None if luck.random() < 0.05 else BASE + timedelta(seconds=at_s)
-        place = None if luck.random() < 0.1 else "abc"[luck.integers(3)]
-        rows.append((place, int(luck.integers(0, 20)), time))
+        now += rng.exponential(0.4)
+        time_s = round(now - rng.choice([0, 0, 0, 1.5, 3, 12]), 1)
+        time = None if rng.random() < 0.05 else BASE + timedelta(seconds=time_s)
+        place = None if rng.random() < 0.1 else "abc"[rng.integers(3)]
+        rows.append((place, int(rng.integers(0, 20)), time))
         if number % 9 == 0:
             rows.append(rows[-1])
     return rows
@@ -51,16 +54,16 @@ def write(folder: Path, rows: list[Row], files: int) -> None:
 
 
 def in_time(rows: list[Row], lateness_s: float = LATENESS_S) -> tuple[list[Row], datetime]:
-    """The rows that are not late, one after the other, and the watermark behind the last."""
-    kept: list[Row] = []
+    """Return the rows that are not late, in order, and the watermark after the last row."""
+    punctual: list[Row] = []
     top: datetime | None = None
     for row in rows:
         if row[2] is not None:
             if top is None or row[2] >= top - timedelta(seconds=lateness_s):
-                kept.append(row)
+                punctual.append(row)
             top = row[2] if top is None else max(top, row[2])
     assert top is not None
-    return kept, top - timedelta(seconds=lateness_s)
+    return punctual, top - timedelta(seconds=lateness_s)
 
 
 def gate_over(spark: SparkSession, folder: Path, texts: Mapping[str, str], **more: Any) -> Headgate:
@@ -81,7 +84,7 @@ def gate_over(spark: SparkSession, folder: Path, texts: Mapping[str, str], **mor
 
 
 def answer(sql: str, **relations: list[Row]) -> Counter[tuple[Any, ...]]:
-    """What DuckDB says over rows; `ends(slide)` are multiples of so many seconds."""
+    """Return DuckDB's answer to a query over relations of rows."""
     with duckdb.connect() as db:
         db.execute("SET TimeZone = 'UTC'")
         for name, rows in relations.items():
@@ -93,8 +96,8 @@ def answer(sql: str, **relations: list[Row]) -> Counter[tuple[Any, ...]]:
                 }
             )
             db.register(name, table)
-        found = db.sql(sql).to_arrow_table()
-        rows_ = zip(*(column.to_pylist() for column in found.columns), strict=True)
+        result = db.sql(sql).to_arrow_table()
+        rows_ = zip(*(column.to_pylist() for column in result.columns), strict=True)
         return Counter(tuple(plain(value) for value in row) for row in rows_)
 
 
@@ -102,10 +105,13 @@ def plain(value: Any) -> Any:
     return value.timestamp() if isinstance(value, datetime) else value
 
 
-def windows(size_s: int, slide_s: int, upto: datetime, of: str = "lefts") -> str:
-    """A relation of rows with the end of each window that has them and has closed, in DuckDB."""
+def windows(size_s: int, slide_s: int, upto: datetime, relation: str = "lefts") -> str:
+    """Return a DuckDB relation that has a row once for each closed window that contains it.
+
+    The column `e` is the end of the window.
+    """
     return (
-        f"(SELECT r.*, e.e AS e FROM {of} r JOIN (SELECT unnest(generate_series("
+        f"(SELECT r.*, e.e AS e FROM {relation} r JOIN (SELECT unnest(generate_series("
         f"TIMESTAMPTZ '2024-03-31 00:58:00+00', TIMESTAMPTZ '{upto.isoformat()}',"
         f" INTERVAL {slide_s} SECOND)) AS e) e"
         f" ON r.ts < e.e AND r.ts >= e.e - INTERVAL {size_s} SECOND)"

@@ -176,7 +176,7 @@ def test_windows_with_the_same_slide_close_together(sql: str) -> None:
         ("bare [RANGE 3 SECONDS]", ["line 1: RANGE needs the time of a tuple, and stream 'bare' has"
                                     " no event_time", "event_time: ts, in stream 'bare'"]),
         ("s [RANGE 1 SECOND] a,\nbare [RANGE 3 SECONDS] b", ["line 2", "stream 'bare' has no"]),
-        ("s [ROWS 3] a, r [RANGE 1 SECOND] b", ["ROWS stands beside RANGE"]),
+        ("s [ROWS 3] a, r [RANGE 1 SECOND] b", ["ROWS is mixed with RANGE"]),
         ("s [ROWS 3 SLIDE 1] a, r [ROWS 3 SLIDE 1] b", ["SLIDE of ROWS is for one stream"]),
         ("s [RANGE 1 SECOND SLIDE 1 SECOND] a, r [RANGE 1 SECOND] b", ["SLIDE differs between"]),
         ("s [ROWS 4 SLIDE 2] a, s [ROWS 4 SLIDE 1] b", ["SLIDE differs between"]),

@@ -93,7 +93,7 @@ def test_a_subquery_over_a_stream_is_refused_and_one_over_tables_is_not() -> Non
     streamed = Node("Project", 2, "", (S,), True)
     with pytest.raises(QueryRefused, match="line 2: a subquery over a stream cannot run") as found:
         refuse_stateful(QUERY, plan(over("Project"), streamed, leaf("s", in_subquery=True)))
-    assert "the same SLIDE behind every other" in found.value.fix
+    assert "the same SLIDE after every other" in found.value.fix
 
 
 @pytest.mark.parametrize("expression", sorted(CLOCKS))
@@ -155,7 +155,9 @@ def test_over_pairs_only_what_takes_each_by_itself_is_admitted(kind: str) -> Non
     joined = over("Join", S, R, detail="Inner")
     refuse_in_pairs(QUERY, plan(over("Project"), over("Filter"), joined))
     refuse_in_pairs(QUERY, plan(over("Join", S, NOTHING, detail="LeftOuter"), joined))
-    with pytest.raises(QueryRefused, match="over tuples that are joined as they come has no final"):
+    with pytest.raises(
+        QueryRefused, match="over tuples that are joined as they arrive has no final"
+    ):
         refuse_in_pairs(QUERY, plan(over(kind, S | R), joined))
 
 

@@ -154,12 +154,12 @@ REFUSED = {
     "SELECT k FROM s [RANGE 5 SECONDS SLIDE 1 houre]": "there is no unit houre",
     "SELECT k FROM s [ROWS 3 x": "[ROWS 3 x is not closed",
     "SELECT k FROM s\n [RANGE 3 SECONDS": "line 2: [RANGE 3 SECONDS is not closed",
-    "SELECT k FROM [ROWS 3]": "does not stand behind the name of a stream",
-    "SELECT k FROM (SELECT k FROM s) [ROWS 3]": "does not stand behind the name of a stream",
-    "SELECT k\nFROM (SELECT k FROM s)\n[ROWS 3]": "line 3: [ROWS 3] does not stand behind",
-    "[ROWS 3]": "does not stand behind the name of a stream",
-    "SELECT 3 [ROWS 3]": "does not stand behind the name of a stream",
-    "SELECT 's' [ROWS 3]": "does not stand behind the name of a stream",
+    "SELECT k FROM [ROWS 3]": "does not follow the name of a stream",
+    "SELECT k FROM (SELECT k FROM s) [ROWS 3]": "does not follow the name of a stream",
+    "SELECT k\nFROM (SELECT k FROM s)\n[ROWS 3]": "line 3: [ROWS 3] does not follow",
+    "[ROWS 3]": "does not follow the name of a stream",
+    "SELECT 3 [ROWS 3]": "does not follow the name of a stream",
+    "SELECT 's' [ROWS 3]": "does not follow the name of a stream",
 }
 
 

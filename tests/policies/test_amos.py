@@ -20,7 +20,7 @@ from headgate.model.unit_table import UnitTable, unit_table
 from headgate.model.units import Units, units_of
 from headgate.policies import Policy, State, policies, policy_named
 from headgate.policies.amos import LIBRARY, TABLE_3, Amos
-from headgate.policies.methods.learning import LEARNING, Learning, Luck
+from headgate.policies.methods.learning import LEARNING, Learning, SeededRandom
 from headgate.policies.mtiq import most_tuples
 from headgate.policies.priority import PriorityPolicy
 from headgate.policies.round_robin import RoundRobin
@@ -206,7 +206,7 @@ def test_the_roulette_wheel_turns_by_scores() -> None:
 
 def test_two_of_the_same_seed_decide_the_same_and_another_seed_otherwise() -> None:
     def course(seed: int) -> list[str]:
-        amos, luck = Amos(THREE, seed=seed), Luck(9)
+        amos, luck = Amos(THREE, seed=seed), SeededRandom(9)
         return [
             turn(amos, pending=luck.uniform(), mean_response_s=luck.uniform()) for _ in range(60)
         ]
@@ -360,7 +360,7 @@ def test_a_parameter_that_cannot_be_is_refused(parameters: Any, part: str) -> No
 
 def test_amos_does_not_choose_among_those_that_choose() -> None:
     inner: Policy = policy_named("amos", policies=THREE)
-    with pytest.raises(ConfigRefused, match="without an alarm of their own, not 'amos'"):
+    with pytest.raises(ConfigRefused, match="that set no wake-up time, not 'amos'"):
         policy_named("amos", policies=("hr", inner))
 
 

@@ -119,7 +119,7 @@ def test_views_are_explained_and_drawn(data: dict[str, Any], tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"a": "b", "b": "c", "c": "a"}, "cycle is 'a -> c -> b -> a', but must be without one"),
+        ({"a": "b", "b": "c", "c": "a"}, "cycle is 'a -> c -> b -> a', but must be removed"),
         ({"a": "a"}, "query 'a': FROM a is the stream that it fills"),
         ({"a": "nowhere"}, "nowhere"),
         ({"raw": "parsed"}, "views.raw is 'raw', but must be another name: a stream has it"),

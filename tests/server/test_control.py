@@ -123,7 +123,7 @@ def test_a_query_is_explained_as_its_handle_does(
     ("fragment", "says"),
     [
         ({}, "more.yaml: the file must be a mapping with streams, views or queries."),
-        ({"state": "x"}, "more.yaml: state must be left out: there is no such key."),
+        ({"state": "x"}, "more.yaml: unknown key 'state'; use one of queries, streams, views"),
         (
             {"queries": {"q": {"class": "X", "sql": ALL}}},
             "more.yaml: queries.q.class is 'X', but must be one of H, N.",
@@ -259,7 +259,7 @@ def test_a_stop_is_passed_on(client: Client) -> None:
 
 
 def test_where_nothing_runs_the_error_says_how_to_start(tmp_path: Path) -> None:
-    with pytest.raises(RecoveryRefused, match=r"found no control.json.\nFix: start one by `head"):
+    with pytest.raises(RecoveryRefused, match=r"found no control.json.\nFix: start one with `head"):
         Client(tmp_path)
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
@@ -273,5 +273,5 @@ def test_where_nothing_runs_the_error_says_how_to_start(tmp_path: Path) -> None:
 
 def test_a_file_whose_process_does_not_answer_is_no_run(tmp_path: Path) -> None:
     Control(1, "token", os.getpid()).write(tmp_path)
-    with pytest.raises(RecoveryRefused, match=r"nobody who answers at http://127\.0\.0\.1:1"):
+    with pytest.raises(RecoveryRefused, match=r"no answer at http://127\.0\.0\.1:1"):
         Client(tmp_path).status()

@@ -231,7 +231,7 @@ def test_a_box_that_nobody_reads_need_not_be_measured() -> None:
 
 def test_a_level_that_listeners_cannot_hear_is_refused() -> None:
     found = refusal(ConfigRefused, level="operator", listeners=[lambda event: None])
-    assert "level is 'operator', but must be query, of lines of boxes" in found
+    assert "level is 'operator', but must be query, and every query a line of boxes" in found
 
 
 def test_options_that_listeners_cannot_hear_are_refused() -> None:
@@ -241,7 +241,7 @@ def test_options_that_listeners_cannot_hear_are_refused() -> None:
         {"learns": True},
     ):
         found = refusal(ConfigRefused, listeners=[lambda event: None], **options)
-        assert "must be left out where calls are fused or heard" in found
+        assert "must be left out with most_fused, trigger_s, together or listeners" in found
 
 
 class Planning(Policy):

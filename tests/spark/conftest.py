@@ -1,4 +1,4 @@
-"""A session of our own beside that of the whole run, and timelines in memory."""
+"""A session with Headgate's settings beside the session of the run, and timelines in memory."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,18 +12,19 @@ from headgate.spark.jvm.session import own_session
 
 
 @pytest.fixture(scope="module")
-def own(spark: SparkSession) -> SparkSession:
+def session(spark: SparkSession) -> SparkSession:
+    """Return a copy of the run's session, with Headgate's settings."""
     return own_session(spark)
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Make]:
-    made: list[World] = []
+    worlds: list[World] = []
 
     def make(*streams: Stream) -> World:
-        made.append(World(tmp_path / "state", *streams))
-        return made[-1]
+        worlds.append(World(tmp_path / "state", *streams))
+        return worlds[-1]
 
     yield make
-    for each in made:
-        each.journal.close()
+    for world in worlds:
+        world.journal.close()

@@ -1,4 +1,4 @@
-"""A database in memory, which comes with Spark."""
+"""Derby, a database that comes with Spark, in memory."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from headgate.spark.sinks.jdbc import Jdbc
 
 
 class Database:
-    """A database in memory, asked without Spark."""
+    """A Derby database in memory, which tests read without Spark."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         jvm: Any = spark.sparkContext._jvm
@@ -23,16 +23,16 @@ class Database:
         self._connection.createStatement().execute(sql)
 
     def rows(self, sql: str) -> list[list[str | None]]:
-        found = self._connection.createStatement().executeQuery(sql)
-        count = found.getMetaData().getColumnCount()
+        result = self._connection.createStatement().executeQuery(sql)
+        count = result.getMetaData().getColumnCount()
         rows = []
-        while found.next():
-            rows.append([found.getString(at) for at in range(1, count + 1)])
+        while result.next():
+            rows.append([result.getString(column) for column in range(1, count + 1)])
         return rows
 
     def sink(self, table: str, key: str) -> Jdbc:
         return Jdbc(self._session, self.named(table, key))
 
     def named(self, table: str, key: str) -> Sink:
-        """Gives a table as a pipeline names it."""
+        """Return the sink of a table, as a pipeline declares it."""
         return Sink(format="jdbc", options={"url": self.url, "table": table, "key": key})

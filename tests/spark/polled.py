@@ -1,4 +1,4 @@
-"""What the driver reads of a directory, held against `spark.read`."""
+"""What the driver reads from a directory, compared with `spark.read`."""
 
 import time
 from collections.abc import Mapping
@@ -14,21 +14,21 @@ from headgate.spark.sources.protocol import Polled, Source
 from headgate.spark.sources.registry import polled_source
 
 
-def schema_of(own: SparkSession, ddl: str) -> StructType:
-    return own.createDataFrame([], ddl).schema
+def schema_of(session: SparkSession, ddl: str) -> StructType:
+    return session.createDataFrame([], ddl).schema
 
 
 def source_over(
-    own: SparkSession, kind: str, folder: Path, ddl: str, options: Mapping[str, str]
+    session: SparkSession, kind: str, folder: Path, ddl: str, options: Mapping[str, str]
 ) -> Source | None:
     stream = Stream(
         name="s", format=kind, options={"path": str(folder), **options}, schema=ddl
     )  # fmt: skip
-    return polled_source(own, stream, schema_of(own, ddl))
+    return polled_source(session, stream, schema_of(session, ddl))
 
 
 def polled_of(source: Source | None, deadline_s: float = 10.0) -> Polled:
-    """Asks until there is something, as the poller does."""
+    """Poll a source until it returns something, as the poller does."""
     assert source is not None
     ends_at_s = time.monotonic() + deadline_s
     while (polled := source.poll()) is None:
@@ -37,11 +37,11 @@ def polled_of(source: Source | None, deadline_s: float = 10.0) -> Polled:
 
 
 def read_as_spark(
-    own: SparkSession, kind: str, folder: Path, ddl: str, options: Mapping[str, str] = {}
+    session: SparkSession, kind: str, folder: Path, ddl: str, options: Mapping[str, str] = {}
 ) -> Polled:
-    """Holds what the driver reads against `spark.read`."""
-    polled = polled_of(source_over(own, kind, folder, ddl, options))
-    read = collected(own.read.format(kind).schema(ddl).options(**options).load(str(folder)))
+    """Poll a directory, assert that `spark.read` reads the same, and return what was polled."""
+    polled = polled_of(source_over(session, kind, folder, ddl, options))
+    read = collected(session.read.format(kind).schema(ddl).options(**options).load(str(folder)))
     assert polled.table.schema.names == read.schema.names
     assert polled.table.schema.types == read.schema.types
     assert sorted_rows(polled.table) == sorted_rows(read)

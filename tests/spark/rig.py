@@ -1,4 +1,4 @@
-"""A stream of one train, and an executor of queries over it, by one lane or the other."""
+"""A stream of one train, and an executor that runs queries over it in either lane."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ STREAMS = [Stream(name="readings", format="rate")]
 
 
 class Rig:
-    """A log of one train, and an executor over it."""
+    """A log of one train, and an executor that runs queries over it."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Rig:
         self.take_lane(lane)
 
     def take_lane(self, lane: Lane, paths: Sequence[QueryPath] = ()) -> None:
-        """Evaluate by one lane from now on, with code that is prepared anew."""
+        """Use a lane from now on, with newly prepared code."""
         self.lane = lane
         self.executor = Executor(
             self.session, self.journal, {"readings": self.log}, self.sinks, lambda point: None,
@@ -65,10 +65,10 @@ class Rig:
     def paths(self, texts: Mapping[str, str], sink: str = "parquet") -> list[QueryPath]:
         paths = []
         for name, sql in texts.items():
-            where = Sink(format=sink, path=str(self.folder / name))  # type: ignore[arg-type]
-            query = Query(name=name, sql=sql, query_class="H", sink=where)
+            destination = Sink(format=sink, path=str(self.folder / name))  # type: ignore[arg-type]
+            query = Query(name=name, sql=sql, query_class="H", sink=destination)
             paths += segments_of(query, self.analyst, self.columns, STREAMS)[1]
-            self.sinks[name] = FileSink(where)
+            self.sinks[name] = FileSink(destination)
         self.executor.arrange(paths, lambda path: False)
         return paths
 
@@ -77,14 +77,14 @@ class Rig:
         return self.log.trains(0, 1, self.count)
 
     def evaluate(self, paths: Sequence[QueryPath]) -> list[Output | Exception]:
-        """Return what each path gives; where none fails, it was by the lane that is tested."""
+        """Return the output of each path. If none fails, assert that the chosen lane ran them."""
         outputs, lane = self.executor.evaluate(self.session, paths, self.trains, self.lane)
         if all(isinstance(output, Output) for output in outputs):
             assert lane == self.lane
         return outputs
 
     def alone(self, sql: str) -> pa.Table:
-        """What Spark says to the text as it is written."""
+        """Return what Spark answers to the query as it is written."""
         view = self.trains.frame(self.session).drop("_arrived_at_s")
         view.createOrReplaceTempView("readings")
         return self.session.sql(sql).toArrow()

@@ -1,4 +1,4 @@
-"""A run with one text for every sink, and a receiver of what is delivered."""
+"""A run of one query text with several sinks, and a receiver of what is delivered."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ HOT = "SELECT location, temperature FROM sensors WHERE temperature > 35"
 
 
 class Receiver:
-    """Keeps what was delivered, as somebody outside the process would."""
+    """A record of what was delivered, as somebody outside the process has it."""
 
     def __init__(self) -> None:
         self.deliveries: list[tuple[str, Rows]] = []
@@ -32,11 +32,11 @@ class Receiver:
         return sum((rows for _, rows in self.deliveries), Counter())
 
     def once(self) -> Rows:
-        """What was delivered, each key once; the same key never stands for other rows."""
-        known: dict[str, Rows] = {}
+        """Return the rows of each key once, and assert that a key always brings the same rows."""
+        rows_by_key: dict[str, Rows] = {}
         for key, rows in self.deliveries:
-            assert known.setdefault(key, rows) == rows
-        return sum(known.values(), Counter())
+            assert rows_by_key.setdefault(key, rows) == rows
+        return sum(rows_by_key.values(), Counter())
 
 
 def rows_of(table: pa.Table) -> Rows:
@@ -52,7 +52,7 @@ def gate_with(
     deliver: Callable[[Any, str], object] | None = None,
     **options: Any,
 ) -> Headgate:
-    """Gives a Headgate that runs one text for every sink."""
+    """Return a Headgate that runs the same text once for each sink."""
     gate = gate_over(spark, folder, {}, **options)
     for name, sink in sinks.items():
         query = Query(name=name, sql=sql, query_class="H", sink=sink)

@@ -1,4 +1,4 @@
-"""A timeline over streams in memory, which can be begun again from the journal."""
+"""A timeline over streams in memory, which can be restarted from the journal."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ SECOND = 1_000_000
 
 
 class Log:
-    """The log of a stream in memory, with its lines in the journal."""
+    """The log of a stream in memory, whose trains are in the journal."""
 
     def __init__(self, name: str, journal: Journal, timed: bool = True) -> None:
         self.name, self._journal, self._timed = name, journal, timed
@@ -33,25 +33,25 @@ class Log:
 
 
 class World:
-    """Streams and one timeline of them, which can be begun again from the journal."""
+    """Streams and their timeline, which can be restarted from the journal."""
 
     def __init__(self, folder: Path, *streams: Stream) -> None:
         self.folder, self.streams = folder, streams
         self.journal = Journal(folder)
-        self.logs = {each.name: Log(each.name, self.journal) for each in streams}
+        self.logs = {source.name: Log(source.name, self.journal) for source in streams}
         self.heard: list[Train] = []
-        self.hows: list[Stateful] = []
+        self.stateful_queries: list[Stateful] = []
         self.aside: list[tuple[str, int, int, list[bool]]] = []
         self.can_set_aside = True
         self.begin()
 
     def begin(self) -> None:
-        sources: Any = {each.name: (each, self.logs[each.name]) for each in self.streams}
+        sources: Any = {source.name: (source, self.logs[source.name]) for source in self.streams}
         self.timeline = Timeline(
             "t", self.journal, sources, lambda *new: self.heard.extend(new), self._set_aside
         )
-        for number, each in enumerate(self.hows):
-            self.timeline.reads(f"q{number}", each)
+        for number, stateful in enumerate(self.stateful_queries):
+            self.timeline.reads(f"q{number}", stateful)
         self.timeline.catch_up()
 
     def _set_aside(self, stream: str, train: int, first: int, late: Any, times: Any) -> bool:
@@ -59,9 +59,9 @@ class World:
             self.aside.append((stream, train, first, late.tolist()))
         return self.can_set_aside
 
-    def reads(self, how: Stateful) -> None:
-        self.timeline.reads(f"q{len(self.hows)}", how)
-        self.hows.append(how)
+    def reads(self, stateful: Stateful) -> None:
+        self.timeline.reads(f"q{len(self.stateful_queries)}", stateful)
+        self.stateful_queries.append(stateful)
 
     def take(self, stream: str, *times: int | None) -> None:
         self.timeline.take(stream, self.logs[stream].add(*times))

@@ -1,4 +1,4 @@
-"""A policy around another one, which decides inside of it."""
+"""A policy around another one, to which it leaves some of the decisions."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,10 @@ from headgate.policies.registry import policy_named
 
 
 class Around(Policy):
-    """Has the alarm and the foresight of the policy inside.
+    """A policy with an inner policy, whose wake-up time and need for foresight it takes over.
 
     Args:
-        inner: the policy inside, by name or itself.
+        inner: the inner policy, by name or as an object.
     """
 
     def __init__(self, inner: str | Policy) -> None:
@@ -20,7 +20,7 @@ class Around(Policy):
         self.foresees = self.inner.foresees
 
     @property
-    def wake_at_s(self) -> float:  # type: ignore[override]  # that of the other, at any time
+    def wake_at_s(self) -> float:  # type: ignore[override]  # follows the inner policy
         return self.inner.wake_at_s
 
     def inside(self) -> Sequence[Policy]:

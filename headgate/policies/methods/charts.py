@@ -28,29 +28,29 @@ Readers = tuple[int, ...]
 """Units that read the same tuples from one buffer."""
 
 Branches = Callable[[Readers], Iterable[Readers]]
-"""How the units behind a fork share its tuples: from one buffer, or each from its own."""
+"""How the units after a fork share its tuples: from one buffer, or each from its own."""
 
 Drop = Callable[[Readers], float]
-"""How far a chart falls when a tuple has passed all of its readers."""
+"""How far a chart falls when all of a tuple's readers have processed it."""
 
 
 def shared_buffer(fed: Readers) -> Iterable[Readers]:
-    """One buffer for all branches: a tuple goes when the last of them has passed it (BZ §4)."""
+    """Return one buffer for all branches: the last one that reads a tuple frees it (BZ §4)."""
     return (fed,)
 
 
 def own_buffers(fed: Readers) -> Iterable[Readers]:
-    """A buffer for each branch of a fork, as Chain has it (BZ §4)."""
+    """Return one buffer for each branch of a fork, as in Chain (BZ §4)."""
     return ((unit,) for unit in fed)
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What becomes of one tuple of a unit's queue, on average.
+    """What happens to one tuple of a unit's queue, on average.
 
     Args:
         outputs: results that leave the system.
-        onward: for each fork behind the unit, those that read from it, and how many tuples come.
+        onward: for each fork after the unit, the units that read from it, and how many tuples come.
     """
 
     cost_s: float
@@ -59,24 +59,26 @@ class Flow:
 
 
 def flows(units: Units, table: UnitTable) -> list[Flow]:
-    """Gives the flow of every unit by the present figures."""
+    """Return the flow of every unit by the current figures."""
     return [_flow(units, shape, table[shape.number]) for shape in units.shapes]
 
 
 def _flow(units: Units, shape: UnitShape, row: np.void) -> Flow:
     if not shape.feeds:
         return Flow(float(row["tuple_cost_s"]), float(row["selectivity"]))
-    going: list[float] = []
+    tuples_out: list[float] = []
     for stage in shape.stages:
-        coming = 1.0 if stage.parent < 0 else going[stage.parent]
-        going.append(coming * units.graph.selectivity(stage.box, stage.side))
-    leaving = [at for at, stage in enumerate(shape.stages) if stage.queries or stage.fills]
-    total = sum(going[at] for at in leaving)
+        tuples_in = 1.0 if stage.parent < 0 else tuples_out[stage.parent]
+        tuples_out.append(tuples_in * units.graph.selectivity(stage.box, stage.side))
+    exits = [
+        position for position, stage in enumerate(shape.stages) if stage.queries or stage.fills
+    ]
+    total = sum(tuples_out[position] for position in exits)
     outputs, onward = 0.0, []
-    for at in leaving:
-        # What is measured is all that a call gives out; how it divides, only the boxes can tell.
-        share = going[at] / total if total > 0 else 1.0 / len(leaving)
-        tuples, stage = float(row["box_selectivity"]) * share, shape.stages[at]
+    for position in exits:
+        # Only the total output of a call is measured; the boxes' figures tell how it divides.
+        share = tuples_out[position] / total if total > 0 else 1.0 / len(exits)
+        tuples, stage = float(row["box_selectivity"]) * share, shape.stages[position]
         outputs += tuples * len(stage.queries)
         if stage.fills:
             onward.append((stage.fills, tuples))
@@ -85,7 +87,7 @@ def _flow(units: Units, shape: UnitShape, row: np.void) -> Flow:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Units that run as one, in the order of the chart; `time_s` and `drop` for one tuple."""
+    """Units that run as one, in the order of the chart; `time_s` and `drop` are for one tuple."""
 
     units: Readers
     time_s: float
@@ -99,14 +101,14 @@ class Partition:
 def partitions_of(
     entries: Iterable[Readers], flow: Sequence[Flow], drop: Drop, branches: Branches
 ) -> list[Partition]:
-    """Cuts the graph behind each entry into partitions, from the outputs up (BZ §4).
+    """Cut the graph after each entry into partitions, from the outputs upward (BZ §4).
 
-    The partitions behind a unit, or behind the units that share a buffer, are put in the order of
-    their slopes; then the chart of all of it is partitioned. What was joined is never separated.
+    The partitions after a unit, or after the units that share a buffer, are sorted by slope; then
+    the chart of the unit and all of them is partitioned. Joined partitions are never separated.
     """
 
     @cache
-    def behind(readers: Readers) -> tuple[Partition, ...]:
+    def partitions_from(readers: Readers) -> tuple[Partition, ...]:
         cost_s, fall = sum(flow[unit].cost_s for unit in readers), drop(readers)
         head = Partition(readers, cost_s, fall, slope_of(cost_s, fall))
         rest = [
@@ -114,23 +116,23 @@ def partitions_of(
             for unit in readers
             for fed, tuples in flow[unit].onward
             for branch in branches(fed)
-            for part in behind(branch)
+            for part in partitions_from(branch)
         ]
         return _normalised([head, *sorted(rest, key=_steepest_first)])
 
-    return [part for readers in entries for part in behind(readers)]
+    return [part for readers in entries for part in partitions_from(readers)]
 
 
 def _normalised(chart: Sequence[Partition]) -> tuple[Partition, ...]:
-    """Joins the partitions of a chart until it is convex (BZ §4)."""
+    """Join the partitions of a chart until it is convex (BZ §4)."""
     joined: list[Partition] = []
     for segment in lower_envelope([(part.time_s, part.drop) for part in chart]):
         parts = chart[segment.first : segment.end]
         units = tuple(dict.fromkeys(unit for part in parts for unit in part.units))
-        # A part alone keeps its slope: where no tuple comes, time and drop are both 0.
+        # A single part keeps its slope: where no tuple comes, time and drop are both 0.
         slope = segment.slope if len(parts) > 1 else parts[0].slope
         if joined and slope > joined[-1].slope:
-            slope = joined[-1].slope  # by a rounding: the envelope has compared what comes to pass
+            slope = joined[-1].slope  # a rounding error: the envelope compared times and drops
         joined.append(Partition(units, segment.time_s, segment.drop, slope))
     return tuple(joined)
 
@@ -140,31 +142,31 @@ def _steepest_first(part: Partition) -> float:
 
 
 def memory_drop(flow: Sequence[Flow], bytes_in: Floats, branches: Branches) -> Drop:
-    """Gives the drop of a memory reduction chart: M_in − σ M_out, M_out of results 0 (BZ §3)."""
+    """Return the drop of a memory reduction chart: M_in − σ M_out, M_out of results 0 (BZ §3)."""
 
     def size(readers: Readers) -> float:
         return max(float(bytes_in[unit]) for unit in readers)
 
     def drop(readers: Readers) -> float:
-        kept = sum(
+        bytes_out = sum(
             tuples * size(branch)
             for unit in readers
             for fed, tuples in flow[unit].onward
             for branch in branches(fed)
         )
-        return size(readers) - kept
+        return size(readers) - bytes_out
 
     return drop
 
 
 @dataclass(frozen=True)
 class Order:
-    """The units in the order in which they are preferred.
+    """The units in order of preference.
 
     Args:
-        place: of each unit, from 0.
-        turn: of each unit, the smallest place among those that take turns with it: where several
-            units bring tuples into a partition, the one whose oldest tuple is oldest goes first.
+        place: the position of each unit, from 0.
+        turn: for each unit, the smallest place among the units that take turns with it. Where
+            several units bring tuples into a partition, the one with the oldest tuple runs first.
     """
 
     place: Ints
@@ -172,10 +174,10 @@ class Order:
 
 
 def order_of(partitions: Iterable[Partition], units: Units) -> Order:
-    """Orders partitions by slope; inside one, a tuple is brought through before the next (BZ §3.1).
+    """Order partitions by slope; inside one, a tuple passes through before the next (BZ §3.1).
 
-    So a unit comes behind all that it feeds, and those that begin the partition come last. A unit
-    in several partitions, since several paths meet in it, runs with the steepest of them.
+    So a unit comes after all units that it feeds, and those that begin the partition come last. A
+    unit in which several paths meet is in several partitions; it runs with the steepest of them.
     """
     place = np.zeros(len(units), dtype=np.int64)
     turn, seen = place.copy(), 0
@@ -194,7 +196,7 @@ def order_of(partitions: Iterable[Partition], units: Units) -> Order:
 
 
 def _depth_first(members: Sequence[int], units: Units) -> tuple[list[int], list[int]]:
-    """Gives the units that others of the partition feed, the last on the way first; then the rest.
+    """Return the units that others of the partition feed, most downstream first; then the rest.
 
     Branches come in the order of the chart, so the steepest first.
     """
@@ -215,7 +217,7 @@ def _depth_first(members: Sequence[int], units: Units) -> tuple[list[int], list[
 
 
 class ChartPolicy(Policy):
-    """Runs the partition of the steepest slope, inside it depth first (BZ §3.1, §4)."""
+    """A policy that runs the partition of steepest slope, depth first inside it (BZ §3.1, §4)."""
 
     cuts = True
 
@@ -225,13 +227,13 @@ class ChartPolicy(Policy):
 
     @abstractmethod
     def partitions(self, units: Units, table: UnitTable) -> list[Partition]:
-        """Gives the partitions of all units by the present figures."""
+        """Return the partitions of all units by the current figures."""
 
     def prepare(self, units: Units) -> None:
         self._units, self._order = units, None
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
-        order, ready = self._present(state), state.ready
+        order, ready = self._current_order(state), state.ready
         heads_s = state.table["head_arrived_at_s"][ready]
         best_first = np.lexsort((order.place[ready], heads_s, order.turn[ready]))
         return list(map(Step, ready[best_first].tolist()))
@@ -245,10 +247,10 @@ class ChartPolicy(Policy):
             return Selection(memory, rank_changed, rank_pick)
         by_place = np.argsort(order.place)
         ends = np.searchsorted(order.turn[by_place], order.turn[by_place], side="right")
-        heads_s = np.full(len(units), np.inf)  # by place, so that a partition lies together
+        heads_s = np.full(len(units), np.inf)  # by place, so that a partition is contiguous
         return Selection((*memory, ends, heads_s), turn_changed, turn_pick)
 
-    def _present(self, state: State) -> Order:
+    def _current_order(self, state: State) -> Order:
         if self._order is None or self._order[0] != state.figures:
             assert self._units is not None, "prepare comes before the first plan"
             parts = self.partitions(self._units, state.table)

@@ -1,7 +1,7 @@
-"""Learning strategies: which policy to try next, by what came of the last tries (AMoS §3.5).
+"""Learning strategies: which policy to try next, given the rewards of earlier tries (AMoS §3.5).
 
 AMoS spins a roulette wheel and asks for other strategies to be pluggable. The others here are the
-usual answers to the many-armed bandit; the arms are policies, and a reward is in [0, 1].
+usual answers to the multi-armed bandit; the arms are policies, and a reward is in [0, 1].
 """
 
 from abc import ABC, abstractmethod
@@ -14,14 +14,14 @@ from headgate.errors import UnknownName
 WORD = 2**64 - 1
 
 
-class Luck:
-    """Luck that depends on its seed alone: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014)."""
+class SeededRandom:
+    """Random numbers that depend only on a seed: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014)."""
 
     def __init__(self, seed: int) -> None:
         self._state = seed & WORD
 
     def uniform(self) -> float:
-        """Gives a number in (0, 1)."""
+        """Return a random number in (0, 1)."""
         self._state = (self._state + 0x9E3779B97F4A7C15) & WORD
         word = self._state
         word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & WORD
@@ -35,7 +35,7 @@ class Luck:
         return mean + deviation * NormalDist().inv_cdf(self.uniform())
 
     def weighted(self, weights: Sequence[float]) -> int:
-        """Gives a place with a chance in proportion to its weight; any, if no weight is above 0."""
+        """Return a random index in proportion to its weight; any index if no weight is above 0."""
         total = sum(weights)
         if not total > 0:
             return self.below(len(weights))
@@ -48,43 +48,43 @@ class Luck:
 
 
 class Learning(ABC):
-    """Chooses an arm and hears what it was worth. Ties go to the smaller arm."""
+    """A strategy that chooses an arm and then hears its reward. Ties go to the smaller arm."""
 
     arms: int
-    luck: Luck
+    random: SeededRandom
 
-    def prepare(self, arms: int, luck: Luck) -> None:
-        """Forgets everything, for so many arms."""
-        self.arms, self.luck = arms, luck
+    def prepare(self, arms: int, random: SeededRandom) -> None:
+        """Forget everything, and start with this number of arms."""
+        self.arms, self.random = arms, random
 
     @abstractmethod
     def choose(self, scores: Sequence[float]) -> int:
-        """Gives the next arm; scores are AMoS's of the moment, in (0, 2), one an arm."""
+        """Return the next arm; `scores` are the current scores of AMoS, in (0, 2), one per arm."""
 
     def hear(self, arm: int, reward: float) -> None:  # noqa: B027  # the roulette looks at scores
-        """Hears what an arm was worth this time, in [0, 1]; above a half is better than usual."""
+        """Take note of the reward of an arm, in [0, 1]; above a half is better than usual."""
 
 
 class Roulette(Learning):
     """A slice of the wheel in proportion to the score (AMoS §3.5; fitness proportion selection).
 
-    Scores gather near 1, so that with the paper's scores this comes close to a uniform lottery.
+    Scores are mostly near 1, so that with the paper's scores this is almost a uniform lottery.
     """
 
     def choose(self, scores: Sequence[float]) -> int:
-        return self.luck.weighted(scores)
+        return self.random.weighted(scores)
 
 
 class _Discounted(Learning):
-    """Keeps each arm's mean reward; what lies n rewards back counts γ^n."""
+    """A strategy by each arm's mean reward, where a reward counts γ^n after n later rewards."""
 
     def __init__(self, discount: float) -> None:
         if not 0 < discount <= 1:
             raise ValueError("discount above 0 and up to 1")
         self.discount = discount
 
-    def prepare(self, arms: int, luck: Luck) -> None:
-        super().prepare(arms, luck)
+    def prepare(self, arms: int, random: SeededRandom) -> None:
+        super().prepare(arms, random)
         self.counts, self.sums = [0.0] * arms, [0.0] * arms
 
     def hear(self, arm: int, reward: float) -> None:
@@ -99,12 +99,12 @@ class _Discounted(Learning):
         return _best(self.values())
 
     def values(self) -> list[float]:
-        """Gives what each arm promises, from its mean reward and how well that is known."""
+        """Return the value of each arm, from its mean reward and how certain that is."""
         return [total / count for total, count in zip(self.sums, self.counts, strict=True)]
 
 
 class EpsilonGreedy(_Discounted):
-    """The arm of the best mean, but any arm in a part ε of the rounds (Sutton and Barto §2.2)."""
+    """The arm of the best mean, but a random arm in a share ε of rounds (Sutton and Barto §2.2)."""
 
     def __init__(self, epsilon: float = 0.1, discount: float = 0.98) -> None:
         super().__init__(discount)
@@ -113,8 +113,8 @@ class EpsilonGreedy(_Discounted):
         self.epsilon = epsilon
 
     def choose(self, scores: Sequence[float]) -> int:
-        if self.luck.uniform() < self.epsilon:
-            return self.luck.below(self.arms)
+        if self.random.uniform() < self.epsilon:
+            return self.random.below(self.arms)
         return super().choose(scores)
 
 
@@ -122,8 +122,8 @@ class Ucb(_Discounted):
     """The arm of the best upper confidence bound, mean + 2 √(ξ ln n / N), old rewards discounted.
 
     Garivier and Moulines, ALT 2011 (D-UCB); with γ = 1 and ξ = 1/2 it is UCB1 of Auer,
-    Cesa-Bianchi and Fischer, 2002. Departs from both in its ξ: AMoS's rewards lie close to a half,
-    and bounds wide enough for all of [0, 1] would go on exploring for ever.
+    Cesa-Bianchi and Fischer, 2002. Departs from both in its ξ: AMoS's rewards are close to a half,
+    and bounds wide enough for all of [0, 1] would keep exploring forever.
     """
 
     def __init__(self, exploration: float = 0.05, discount: float = 0.98) -> None:
@@ -154,16 +154,16 @@ class Thompson(_Discounted):
     def values(self) -> list[float]:
         deviations = [self.deviation / sqrt(count + 1) for count in self.counts]
         return [
-            self.luck.normal(mean, deviation)
+            self.random.normal(mean, deviation)
             for mean, deviation in zip(super().values(), deviations, strict=True)
         ]
 
 
 class Exp3(Learning):
-    """Weights that grow as exp(γ r / (p K)), and a part γ of the rounds for any arm.
+    """Weights that grow as exp(γ r / (p K)), and a random arm in a share γ of the rounds.
 
-    Auer, Cesa-Bianchi, Freund and Schapire, SIAM J. Comput. 2002. It assumes nothing of how rewards
-    come about. Weights are kept as logarithms, so that a long run overflows nothing.
+    Auer, Cesa-Bianchi, Freund and Schapire, SIAM J. Comput. 2002. It assumes nothing about how
+    rewards arise. Weights are kept as logarithms, so that a long run does not overflow.
     """
 
     def __init__(self, exploration: float = 0.1) -> None:
@@ -171,19 +171,19 @@ class Exp3(Learning):
             raise ValueError("exploration above 0 and up to 1")
         self.exploration = exploration
 
-    def prepare(self, arms: int, luck: Luck) -> None:
-        super().prepare(arms, luck)
+    def prepare(self, arms: int, random: SeededRandom) -> None:
+        super().prepare(arms, random)
         self.logs = [0.0] * arms
 
     def chances(self) -> list[float]:
-        """Gives the probability of each arm: (1 − γ) w / Σw + γ / K."""
+        """Return the probability of each arm: (1 − γ) w / Σw + γ / K."""
         largest = max(self.logs)
-        weights = [exp(each - largest) for each in self.logs]
+        weights = [exp(logarithm - largest) for logarithm in self.logs]
         total, gamma = sum(weights), self.exploration
         return [(1 - gamma) * weight / total + gamma / self.arms for weight in weights]
 
     def choose(self, scores: Sequence[float]) -> int:
-        return self.luck.weighted(self.chances())
+        return self.random.weighted(self.chances())
 
     def hear(self, arm: int, reward: float) -> None:
         self.logs[arm] += self.exploration * reward / (self.chances()[arm] * self.arms)
@@ -196,11 +196,11 @@ LEARNING: dict[str, Callable[[], Learning]] = {
     "exp3": Exp3,
     "thompson": Thompson,
 }
-"""Strategies by name. Whoever has another enters it here, or gives it to `amos` itself."""
+"""Strategies by name. Add another one here, or pass it to `amos` as an object."""
 
 
 def learning_named(name: str) -> Learning:
-    """Gives a new learning strategy.
+    """Create a learning strategy by its name.
 
     >>> type(learning_named("ucb")).__name__
     'Ucb'

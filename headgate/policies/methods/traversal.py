@@ -8,18 +8,18 @@ from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 
 Order = Callable[["Superbox", UnitTable, Collection[int]], Sequence[int]]
-"""Gives the calls of a traversal, by what the boxes cost and which of them have tuples."""
+"""A function from a superbox, the unit table and the units with tuples to the calls in order."""
 
 
 @dataclass(frozen=True)
 class Superbox:
-    """The units that work for one output: a tree whose root gives out results (Aurora §4.1).
+    """The units that work for one output: a tree whose root outputs results (Aurora §4.1).
 
     Args:
-        units: in post order, so that each comes after all that feed it.
-        downstream: D(b), from b itself to the root.
-        feeds: the units of the superbox whose queues a unit fills.
-        outputs: those that give out results.
+        units: the units in post order, so that each comes after all that feed it.
+        downstream: for each unit b, D(b): the units from b itself to the root.
+        feeds: for each unit, the units of the superbox whose queues it fills.
+        outputs: the units that output results.
     """
 
     units: tuple[int, ...]
@@ -29,7 +29,7 @@ class Superbox:
 
 
 def superboxes_of(units: Units) -> tuple[Superbox, ...]:
-    """Gives one superbox an application (Aurora §4.1.1); queries with the same tree share one.
+    """Return one superbox per application (Aurora §4.1.1); queries with the same tree share one.
 
     A unit that several queries share is part of the superbox of each.
     """
@@ -38,30 +38,30 @@ def superboxes_of(units: Units) -> tuple[Superbox, ...]:
         tree = tuple(shape.number for shape in units.shapes if query in shape.queries)
         if tree:
             queries_by_tree.setdefault(tree, []).append(query)
-    return tuple(_superbox(units, *each) for each in queries_by_tree.items())
+    return tuple(_superbox(units, *application) for application in queries_by_tree.items())
 
 
 def min_cost(superbox: Superbox, table: UnitTable, waiting: Collection[int]) -> list[int]:
-    """Post order: every box once, after all that feed it (MC)."""
+    """Return the boxes in post order: every box once, after all that feed it (MC)."""
     reached = {unit for first in waiting for unit in superbox.downstream[first]}
     return [unit for unit in superbox.units if unit in reached]
 
 
 def min_latency(superbox: Superbox, table: UnitTable, waiting: Collection[int]) -> list[int]:
-    """Boxes in ascending order of output cost, each followed by all that is downstream (ML)."""
+    """Return boxes in ascending order of output cost, each followed by those downstream (ML)."""
     ranked = sorted(waiting, key=lambda unit: (output_cost_s(superbox, table, unit), unit))
     return [unit for first in ranked for unit in superbox.downstream[first]]
 
 
 def min_memory(superbox: Superbox, table: UnitTable, waiting: Collection[int]) -> list[int]:
-    """Again and again the box with tuples that frees the most memory a second (MM).
+    """Return, as each next call, the box with tuples that frees the most memory per second (MM).
 
-    Departs from the text, which takes the order "as in ML", and follows its example. A box that was
-    called is expected to have filled the next queue; where it did not, that call falls out.
+    Departs from the paper's text, which takes the order "as in ML", and follows its example. A box
+    that was called is expected to fill the next queue; if it does not, the next call is skipped.
     """
     rates = {
         unit: reduction_per_s(table, unit)
-        for unit in {each for first in waiting for each in superbox.downstream[first]}
+        for unit in {box for first in waiting for box in superbox.downstream[first]}
     }
     filled, calls = set(waiting), []
     while filled:
@@ -73,7 +73,7 @@ def min_memory(superbox: Superbox, table: UnitTable, waiting: Collection[int]) -
 
 
 def best_latency(superbox: Superbox, table: UnitTable, waiting: Collection[int]) -> list[int]:
-    """MC or ML, whichever the cost model expects to have the lower latency (Aurora §5.3)."""
+    """Return MC or ML, whichever the cost model expects to have the lower latency (Aurora §5.3)."""
     cheap = min_cost(superbox, table, waiting)
     quick = min_latency(superbox, table, waiting)
     if expected_latency_s(superbox, table, quick) < expected_latency_s(superbox, table, cheap):
@@ -90,15 +90,16 @@ ORDERS: Mapping[str, Order] = {
 
 
 def output_selectivity(superbox: Superbox, table: UnitTable, unit: int) -> float:
-    """Gives o_sel: outputs per tuple of a unit's queue (Aurora §4.1.2).
+    """Return o_sel: outputs per tuple of a unit's queue (Aurora §4.1.2).
 
-    Departs from the text, which calls it the tuples needed for one output: its formula is this.
+    Departs from the paper's text, which calls it the tuples needed for one output, and follows its
+    formula.
     """
     return prod(float(table["box_selectivity"][k]) for k in superbox.downstream[unit])
 
 
 def output_cost_s(superbox: Superbox, table: UnitTable, unit: int) -> float:
-    """Gives output_cost: seconds until a unit's queue has brought one output (Aurora §4.1.2)."""
+    """Return output_cost: seconds until a unit's queue has led to one output (Aurora §4.1.2)."""
     costs_s = table["box_cost_s"]
     cost_s = sum(
         _over(float(costs_s[k]), output_selectivity(superbox, table, k))
@@ -108,32 +109,32 @@ def output_cost_s(superbox: Superbox, table: UnitTable, unit: int) -> float:
 
 
 def reduction_per_s(table: UnitTable, unit: int) -> float:
-    """Gives mem_rr: tsize (1 − selectivity) / cost, bytes freed a second (Aurora §4.1.2)."""
+    """Return mem_rr: tsize (1 − selectivity) / cost, bytes freed per second (Aurora §4.1.2)."""
     row = table[unit]
     rate = float(row["bytes_in"] * (1.0 - row["box_selectivity"]) / row["box_cost_s"])
     return -inf if isnan(rate) else rate
 
 
 def expected_latency_s(superbox: Superbox, table: UnitTable, calls: Sequence[int]) -> float:
-    """Gives the mean time until an output leaves, if the calls run now; ∞ if none is expected.
+    """Return the mean time until an output leaves, if the calls run now; ∞ if none is expected.
 
-    Each call takes what waits: o + n p seconds, of which the outputs leave one by one.
+    Each call takes all waiting tuples, in o + n p seconds; its outputs leave one by one meanwhile.
     """
     queues = {unit: float(table["amount"][unit]) for unit in superbox.units}
     now_s = outputs = latencies_s = 0.0
     for unit in calls:
-        row, taken = table[unit], queues[unit]
-        if taken == 0:
+        row, tuples = table[unit], queues[unit]
+        if tuples == 0:
             continue
         queues[unit] = 0.0
         overhead_s, cost_s = float(row["overhead_s"]), float(row["box_cost_s"])
-        leaving = taken * float(row["box_selectivity"])
+        leaving = tuples * float(row["box_selectivity"])
         if unit in superbox.outputs:
             outputs += leaving
-            latencies_s += leaving * (now_s + overhead_s + min((taken + 1) / 2, taken) * cost_s)
+            latencies_s += leaving * (now_s + overhead_s + min((tuples + 1) / 2, tuples) * cost_s)
         for reader in superbox.feeds[unit]:
             queues[reader] += leaving
-        now_s += overhead_s + taken * cost_s
+        now_s += overhead_s + tuples * cost_s
     return latencies_s / outputs if outputs else inf
 
 
@@ -160,7 +161,7 @@ def _superbox(units: Units, tree: tuple[int, ...], queries: list[int]) -> Superb
     place = {unit: number for number, unit in enumerate(post_order)}
     downstream: dict[int, tuple[int, ...]] = {}
     for unit in reversed(post_order):
-        below = {each for reader in feeds[unit] for each in downstream[reader]}
+        below = {successor for reader in feeds[unit] for successor in downstream[reader]}
         downstream[unit] = (unit, *sorted(below, key=place.__getitem__))
     outputs = frozenset(
         unit

@@ -1,9 +1,9 @@
-"""Sets of small numbers as bits: put in, take out and find the next, without looking at the others.
+"""Sets of small numbers as bits: add, remove, and find the next without scanning the others.
 
-A column is a set. Its words stand in levels: 64 numbers a word, and above each level one with a bit
-for every word below that is not empty, up to a single word. So 262 144 numbers need three levels.
-The words of all sets for the same numbers lie side by side, so that a number that goes from one set
-to the next stays in its cache line.
+A column is a set. Its words form levels: the lowest level has 64 numbers per word, and the level
+above another has one bit for each word below that is not empty, up to a single word. So 262 144
+numbers need three levels. The words of all sets for the same numbers are adjacent, so that a number
+that moves from one set to another stays in its cache line.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ NONE = -1
 
 
 def bit_sets(sets: int, numbers: int) -> tuple[Any, Ints]:
-    """Gives empty sets of numbers below `numbers`: words by column, and where each level begins.
+    """Return empty sets of numbers below `numbers`: words by column, and the start of each level.
 
     >>> words, levels = bit_sets(2, 100_000)
     >>> for number in (7, 99_999):
@@ -34,46 +34,46 @@ def bit_sets(sets: int, numbers: int) -> tuple[Any, Ints]:
 
 
 @inlined
-def put(words: Any, levels: Ints, which: int, number: int) -> None:
-    """Puts a number into a set."""
+def put(words: Any, levels: Ints, column: int, number: int) -> None:
+    """Add a number to a set."""
     for level in range(len(levels) - 1):
         place = levels[level] + (number >> 6)
-        before = words[place, which]
-        words[place, which] = before | (np.uint64(1) << np.uint64(number & 63))
+        before = words[place, column]
+        words[place, column] = before | (np.uint64(1) << np.uint64(number & 63))
         if before:
             return
         number >>= 6
 
 
 @inlined
-def take(words: Any, levels: Ints, which: int, number: int) -> None:
-    """Takes a number out of a set."""
+def take(words: Any, levels: Ints, column: int, number: int) -> None:
+    """Remove a number from a set."""
     for level in range(len(levels) - 1):
         place = levels[level] + (number >> 6)
-        words[place, which] &= ~(np.uint64(1) << np.uint64(number & 63))
-        if words[place, which]:
+        words[place, column] &= ~(np.uint64(1) << np.uint64(number & 63))
+        if words[place, column]:
             return
         number >>= 6
 
 
 @inlined
-def is_empty(words: Any, levels: Ints, which: int) -> bool:
-    """Says whether a set has no number."""
-    return bool(words[levels[len(levels) - 2], which] == np.uint64(0))
+def is_empty(words: Any, levels: Ints, column: int) -> bool:
+    """Return True if a set has no number."""
+    return bool(words[levels[len(levels) - 2], column] == np.uint64(0))
 
 
 @inlined
-def following(words: Any, levels: Ints, which: int, number: int) -> int:
-    """Gives the smallest number of a set that is not below a number, −1 where there is none."""
+def following(words: Any, levels: Ints, column: int, number: int) -> int:
+    """Return the smallest number of a set that is at least `number`, −1 if there is none."""
     for level in range(len(levels) - 1):
         place = levels[level] + (number >> 6)
         if place >= levels[level + 1]:
             return NONE
-        left = words[place, which] >> np.uint64(number & 63)
+        left = words[place, column] >> np.uint64(number & 63)
         if left:
             number += lowest_bit(left)
             for below in range(level - 1, -1, -1):
-                number = (number << 6) + lowest_bit(words[levels[below] + number, which])
+                number = (number << 6) + lowest_bit(words[levels[below] + number, column])
             return number
         number = (number >> 6) + 1
     return NONE

@@ -1,8 +1,8 @@
-"""A calendar queue: entries wait for an instant; all that are due are taken at once (Aurora §6.2).
+"""A calendar queue: entries wait for an instant; all due entries are taken at once (Aurora §6.2).
 
-Days of equal length hang in a ring; an entry is in the list of its day, whatever the year. Looking
-for what is due walks the days since the last look. Insertion, deletion and taking are constant
-amortised time: the ring has some days for every entry, and a day is about as long as the time
+Days of equal length form a ring; an entry is in the list of its day, whatever the year. A look for
+due entries walks the days since the last look. Insertion, deletion and taking need constant
+amortized time: the ring has some days for every entry, and a day is about as long as the time
 between two entries that fall due. So a look walks a few days, and most lists are empty.
 
 A queue is a tuple of arrays, so that compiled policies can keep it in their memory.
@@ -18,8 +18,8 @@ from headgate.model.arrays import Ints
 from headgate.policies.structures.cache_fetch import fetch
 
 ENTRY = [("at_s", np.float64), ("before", np.int32), ("after", np.int32)]
-"""An entry: its instant, and its neighbours in the list of its day, −1 where there is none. The
-first of a list has −2 − slot for `before`, and an entry that does not wait −1."""
+"""An entry: its instant, and its neighbors in the list of its day, −1 if there is none. The first
+entry of a list has −2 − slot in `before`; an entry that does not wait has −1 there."""
 
 FEWEST_DAYS = 16
 DAYS_AHEAD = 16
@@ -29,26 +29,26 @@ NONE = -1
 STATE = np.dtype(
     [
         ("days_per_s", np.float64),
-        ("day_s", np.float64),  # how long a day is
+        ("day_s", np.float64),  # length of a day
         ("earliest_s", np.float64),  # the earliest instant left in today's list
         ("since_s", np.float64),  # when counting began
-        ("looked_s", np.float64),  # the last look
-        ("days", np.int64),  # of the ring
-        ("held", np.int64),  # entries
-        ("today", np.int64),  # its number
-        ("looks", np.int64),  # since counting began
-        ("taken", np.int64),  # entries
-        ("work", np.int64),  # days and entries that were looked at
+        ("looked_s", np.float64),  # when the last look was
+        ("days", np.int64),  # days in the ring
+        ("held", np.int64),  # entries that wait
+        ("today", np.int64),  # number of the day of the last look
+        ("looks", np.int64),  # looks since counting began
+        ("taken", np.int64),  # entries taken since then
+        ("work", np.int64),  # days and entries visited since then
     ]
 )
 
 
 def calendar_queue(entries: NDArray[Any]) -> tuple[Any, ...]:
-    """Gives an empty queue for the entries of a record array, each of which waits once or not.
+    """Return an empty queue for the entries of a record array. Each entry waits at most once.
 
     Args:
-        entries: has the fields of `ENTRY` and any others: who looks at an entry has the rest of the
-            record at hand, which is one cache miss less.
+        entries: records with the fields of `ENTRY` and any others. A visit to an entry then brings
+            the rest of its record into the cache, which saves a cache miss.
 
     >>> queue, due = calendar_queue(np.zeros(3, dtype=ENTRY)), np.empty(3, dtype=np.int64)
     >>> for entry, at_s in enumerate((2.0, 1.0, 3.0)):
@@ -69,14 +69,14 @@ def calendar_queue(entries: NDArray[Any]) -> tuple[Any, ...]:
 
 @inlined
 def instant(queue: Any, entry: int) -> float:
-    """Gives the instant that an entry waits for; ∞ where it does not wait."""
+    """Return the instant that an entry waits for; ∞ if it does not wait."""
     entries, _, _ = queue
     return entries[entry].at_s if entries[entry].before != NONE else np.inf
 
 
 @inlined
 def insert(queue: Any, entry: int, at_s: float) -> None:
-    """Lets an entry that does not wait yet wait for an instant; a past one is due at once."""
+    """Insert an entry that does not wait yet, for an instant; a past instant is due at once."""
     _, heads, states = queue
     state = states[0]
     if 2 * state.held >= state.days and state.days < len(heads):
@@ -87,7 +87,7 @@ def insert(queue: Any, entry: int, at_s: float) -> None:
 
 @inlined
 def delete(queue: Any, entry: int) -> None:
-    """Takes an entry out, if it waits."""
+    """Remove an entry, if it waits."""
     entries, _, states = queue
     state = states[0]
     if entries[entry].before == NONE:
@@ -100,14 +100,14 @@ def delete(queue: Any, entry: int) -> None:
 
 @inlined
 def fetch_day(queue: Any, at_s: float) -> None:
-    """Fetches the day of an instant into the cache, for an entry that is about to be inserted."""
+    """Fetch the day of an instant into the cache, for an entry that is about to be inserted."""
     _, heads, states = queue
     fetch(heads, _day(at_s, states[0].days_per_s) & (states[0].days - 1))
 
 
 @inlined
 def fetch_neighbour(queue: Any, at_s: float) -> None:
-    """Fetches the entry that one for an instant will stand before, when its day is fetched."""
+    """Fetch the entry that a new one will precede, once `fetch_day` has fetched its day."""
     entries, heads, states = queue
     slot = _day(at_s, states[0].days_per_s) & (states[0].days - 1)
     fetch(entries, max(heads[slot], 0))
@@ -115,11 +115,11 @@ def fetch_neighbour(queue: Any, at_s: float) -> None:
 
 @borrowing
 def take_due(queue: Any, now_s: float, due: Ints) -> int:
-    """Takes out all entries whose instant has come, in no certain order, and gives their number.
+    """Remove all entries whose instant has come, in no particular order, and return their number.
 
     Args:
-        now_s: never before that of an earlier call.
-        due: is filled with the entries; has room for all.
+        now_s: the time, never earlier than in a previous call.
+        due: an array to fill with the entries, with room for all of them.
     """
     entries, heads, states = queue
     state = states[0]
@@ -129,59 +129,59 @@ def take_due(queue: Any, now_s: float, due: Ints) -> int:
     day = max(_day(now_s, state.days_per_s), today)
     if day == today and now_s < state.earliest_s:
         return 0
-    taken, seen, earliest_s = 0, 0, np.inf
+    count, seen, earliest_s = 0, 0, np.inf
     first = max(today, day - days + 1)
-    for each in range(first, day + 1):
-        slot, earliest_s = each & (days - 1), np.inf
+    for number in range(first, day + 1):
+        slot, earliest_s = number & (days - 1), np.inf
         entry, heads[slot] = heads[slot], NONE
         while entry >= 0:
             seen += 1
             after = entries[entry].after
             if entries[entry].at_s <= now_s:
                 entries[entry].before = NONE
-                due[taken] = entry
-                taken += 1
+                due[count] = entry
+                count += 1
             else:
-                # Entries of later years count too: they are only looked at once too often.
+                # Entries of later years count too: at worst they are visited once too often.
                 earliest_s = min(earliest_s, entries[entry].at_s)
                 _push(entries, heads, slot, entry)
             entry = after
-        # Who will be due soon is fetched meanwhile: of a list the first, the second, the third.
-        fetch(entries, max(heads[(each + DAYS_AHEAD) & (days - 1)], 0))
-        soon = max(heads[(each + DAYS_AHEAD // 2) & (days - 1)], 0)
+        # Entries due soon are fetched meanwhile: the first, the second, the third of a list.
+        fetch(entries, max(heads[(number + DAYS_AHEAD) & (days - 1)], 0))
+        soon = max(heads[(number + DAYS_AHEAD // 2) & (days - 1)], 0)
         fetch(entries, max(entries[soon].after, 0))
-        soon = max(heads[(each + DAYS_AHEAD // 4) & (days - 1)], 0)
+        soon = max(heads[(number + DAYS_AHEAD // 4) & (days - 1)], 0)
         fetch(entries, max(entries[max(entries[soon].after, 0)].after, 0))
     state.earliest_s, state.today = earliest_s, day
-    state.held -= taken
-    state.taken += taken
+    state.held -= count
+    state.taken += count
     state.work += seen + day + 1 - first
     _adapt(queue, now_s)
-    return taken
+    return count
 
 
 @borrowing
 def _adapt(queue: Any, now_s: float) -> None:
-    """Sets the length of a day anew when enough was counted, or when looks cost too much.
+    """Change the length of a day when enough has been counted, or when looks cost too much.
 
-    A day as long as the time between two looks is safe, however instants cluster: a look then sees
-    one list, and all lists together are seen once in as many looks as there are days. Other lengths
-    are cheaper where instants are spread. So the safe length is taken where work has grown out of
-    proportion. A rebuilding costs no more than was done since the last one.
+    A day as long as the time between two looks is safe, however instants cluster: a look then
+    visits one list, and all lists together are visited once in as many looks as there are days.
+    Other lengths are cheaper where instants are spread out. So the safe length is used where work
+    has grown out of proportion. A rebuild costs no more than the work since the last one.
     """
     state = queue[2][0]
-    looks, taken, days = state.looks, state.taken, state.days
-    too_much = state.work > 16 * (looks + taken) + 2 * days
+    looks, entries_taken, days = state.looks, state.taken, state.days
+    too_much = state.work > 16 * (looks + entries_taken) + 2 * days
     too_many = _has_too_many_days(state)
     if not (too_much or too_many or looks > 2 * days):
         return
     passed_s, day_s = now_s - state.since_s, state.day_s
     if passed_s > 0.0:
-        day_s = passed_s / (looks if too_much else max(1, min(8 * looks, taken)))
+        day_s = passed_s / (looks if too_much else max(1, min(8 * looks, entries_taken)))
     state.since_s = now_s
     state.looks = state.taken = state.work = 0
     if too_many or not 0.4 < day_s / state.day_s < 2.5:
-        # Days are counted from time 0, so that their number must fit into an integer.
+        # Days are counted from time 0, and their number must fit into an integer.
         day_s = max(day_s, 1e-12 * (1.0 + abs(now_s)))
         _rebuild(queue, days // 2 if too_many else days, day_s)
 
@@ -193,7 +193,7 @@ def _has_too_many_days(state: Any) -> bool:
 
 @borrowing
 def _rebuild(queue: Any, days: int, day_s: float) -> None:
-    """Hangs all entries into a ring of so many days of that length."""
+    """Move all entries into a ring of `days` days of length `day_s`."""
     entries, heads, states = queue
     state, chain = states[0], NONE
     for slot in range(state.days):
@@ -224,10 +224,10 @@ def _link(queue: Any, entry: int, at_s: float) -> None:
 
 @inlined
 def _push(entries: Any, heads: Any, slot: int, entry: int) -> None:
-    """Puts an entry before all others of a list."""
+    """Insert an entry before all others of a list."""
     head = heads[slot]
-    # Without a head it is written to the entry itself, and then written over: a branch would have
-    # to wait until the head is known.
+    # Without a head, this writes to the entry itself, and the next line overwrites it. A branch
+    # would have to wait until the head is known.
     entries[head if head >= 0 else entry].before = entry
     entries[entry].before, entries[entry].after = -2 - slot, head
     heads[slot] = entry
@@ -247,5 +247,5 @@ def _unlink(queue: Any, entry: int) -> None:
 
 @inlined
 def _day(at_s: float, days_per_s: float) -> int:
-    """Gives the number of the day of an instant; never a smaller one for a later instant."""
+    """Return the number of the day of an instant; a later instant never has a smaller number."""
     return int(min(max(at_s * days_per_s, 0.0), LAST_DAY))

@@ -1,6 +1,6 @@
-"""Clusters of units whose priority is Φ W: few priorities a decision, compiled (Sharaf §3.3.2).
+"""Clusters of units whose priority is Φ W: few priorities per decision, compiled (Sharaf §3.3.2).
 
-Cluster 0 has the units with Φ = 0, which may wait for ever; the others follow in ascending order.
+Cluster 0 has the units with Φ = 0, which may wait forever; the others follow in ascending order.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from headgate.model.unit_table import UnitTable
 from headgate.policies.structures import fagin
 from headgate.policies.structures.cache_fetch import fetch
 from headgate.policies.structures.oldest_first import OUT, clear, oldest_first, put, take
-from headgate.policies.structures.selection import NOBODY
+from headgate.policies.structures.selection import NO_UNIT
 from headgate.policies.structures.single_units import measure
 
 MOST_CLUSTERS = 1024
@@ -24,13 +24,13 @@ IN_SET = 3
 DIVISION = np.dtype(
     [
         ("uniform", np.bool_),
-        ("clusters", np.int64),  # asked for
-        ("epsilon", np.float64),  # NaN where `clusters` says how many there are
-        ("used", np.int64),  # clusters that there are, cluster 0 among them
-        ("smallest", np.float64),  # Φ above 0, and the largest
-        ("largest", np.float64),
+        ("clusters", np.int64),  # how many are requested
+        ("epsilon", np.float64),  # NaN if `clusters` sets their number
+        ("used", np.int64),  # how many there are, with cluster 0
+        ("smallest", np.float64),  # the smallest Φ above 0
+        ("largest", np.float64),  # the largest Φ
         ("stale", np.bool_),
-        ("together", np.bool_),  # clustered processing; then the set that was begun:
+        ("together", np.bool_),  # clustered processing; the next fields are the set that was begun
         ("next_of_set", np.int64),
         ("end_of_set", np.int64),
         ("head_of_set_s", np.float64),
@@ -39,40 +39,40 @@ DIVISION = np.dtype(
 
 
 @borrowing
-def edges(largest: float, uniform: bool, clusters: int, epsilon: float, found: Floats) -> int:
-    """Fills in where clusters of the domain [1, Δ] begin, and then Δ; gives their number m.
+def edges(largest: float, uniform: bool, clusters: int, epsilon: float, begins: Floats) -> int:
+    """Fill `begins` with where clusters of the domain [1, Δ] begin, then Δ; return their number m.
 
-    Logarithmic cluster i covers [ε^i, ε^(i+1)] and m is log Δ / log ε; where m is given, ε follows.
-    Uniform ones have equal ranges of [0, Δ], the first from 1 on.
+    Logarithmic cluster i covers [ε^i, ε^(i+1)] and m is log Δ / log ε; if m is given, ε follows.
+    Uniform clusters have equal ranges of [0, Δ], the first one from 1 on.
 
     Args:
-        epsilon: NaN where `clusters` says how many there are.
+        epsilon: NaN if `clusters` sets the number of clusters.
 
-    >>> found = np.zeros(3)
-    >>> edges(100.0, True, 2, np.nan, found), found.tolist()
+    >>> begins = np.zeros(3)
+    >>> edges(100.0, True, 2, np.nan, begins), begins.tolist()
     (2, [1.0, 50.0, 100.0])
-    >>> edges(100.0, False, 0, 10.0, found), found.tolist()
+    >>> edges(100.0, False, 0, 10.0, begins), begins.tolist()
     (2, [1.0, 10.0, 100.0])
     """
     count = clusters
     if epsilon > 1.0:
-        # A hair less, so that Δ = 1000 and ε = 10 make three clusters whatever the rounding.
+        # Slightly less, so that Δ = 1000 and ε = 10 make three clusters whatever the rounding.
         count = int(np.ceil(np.log(largest) / np.log(epsilon) - 1e-9))
-        count = max(1, min(count, len(found) - 1))
+        count = max(1, min(count, len(begins) - 1))
     for number in range(count + 1):
         if uniform:
-            found[number] = max(1.0, largest * number / count)
+            begins[number] = max(1.0, largest * number / count)
         else:
-            found[number] = largest ** (number / count)
+            begins[number] = largest ** (number / count)
             if epsilon > 1.0 and count < MOST_CLUSTERS:
-                found[number] = epsilon**number
-    found[count] = largest
+                begins[number] = epsilon**number
+    begins[count] = largest
     return count
 
 
 @borrowing
 def cluster(division: Any, begins: Floats, value: float) -> int:
-    """Gives the cluster of a Φ: the last that begins at or below it."""
+    """Return the cluster of a Φ: the last one that begins at or below it."""
     if not value > 0.0:
         return 0
     relative, low, high = value / division[0].smallest, 1, division[0].used
@@ -87,7 +87,7 @@ def cluster(division: Any, begins: Floats, value: float) -> int:
 
 @borrowing
 def divide(phi: Floats, division: Any, begins: Floats, cluster_of: Ints) -> None:
-    """Divides units into clusters by Φ over the smallest Φ (Sharaf §3.3.2.1).
+    """Divide units into clusters by Φ over the smallest Φ (Sharaf §3.3.2.1).
 
     A cluster's pseudo priority is where it begins; that of cluster 0 is 0.
     """
@@ -96,9 +96,9 @@ def divide(phi: Floats, division: Any, begins: Floats, cluster_of: Ints) -> None
         if value > 0.0:
             smallest, largest = min(smallest, value), max(largest, value)
     ratio = min(largest / smallest, LARGEST_RATIO) if largest > 0.0 else 1.0
-    to = division[0]
-    to.smallest, to.largest, to.stale = smallest, largest, False
-    to.used = edges(ratio, to.uniform, to.clusters, to.epsilon, begins[1:]) + 1
+    state = division[0]
+    state.smallest, state.largest, state.stale = smallest, largest, False
+    state.used = edges(ratio, state.uniform, state.clusters, state.epsilon, begins[1:]) + 1
     for unit in range(len(phi)):
         cluster_of[unit] = cluster(division, begins, phi[unit])
 
@@ -106,7 +106,7 @@ def divide(phi: Floats, division: Any, begins: Floats, cluster_of: Ints) -> None
 def division_of(
     units: int, *, uniform: bool, clusters: int, epsilon: float, together: bool
 ) -> tuple[Any, Floats, Ints]:
-    """Gives room for a division: what it is, where clusters begin, the cluster of each unit."""
+    """Return arrays for a division: its record, where clusters begin, the cluster of each unit."""
     division = np.zeros(1, dtype=DIVISION)
     division["uniform"], division["clusters"], division["epsilon"] = uniform, clusters, epsilon
     division["together"] = together
@@ -115,7 +115,7 @@ def division_of(
 
 
 def clustered(division: Any, begins: Floats, cluster_of: Ints) -> tuple[Any, ...]:
-    """Gives the memory of clusters: queues, in whose room a set's units are, and the division."""
+    """Return the memory of clusters: the queues, with room for a set's units, and the division."""
     memory = oldest_first(cluster_of, len(begins)), division
     _rebuild(memory, begins, cluster_of)
     return memory
@@ -123,7 +123,7 @@ def clustered(division: Any, begins: Floats, cluster_of: Ints) -> tuple[Any, ...
 
 @borrowing
 def _rebuild(memory: Any, begins: Floats, cluster_of: Ints) -> None:
-    """Puts every unit into the queue of its new cluster; a set that was begun goes on as it was."""
+    """Put every unit into the queue of its new cluster; a set that was begun stays as it is."""
     queued, _ = memory
     nodes, queues, _ = queued
     clear(queued, cluster_of)
@@ -159,7 +159,7 @@ def cluster_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int,
     unit = _next_of_set(memory)
     if unit >= 0:
         return unit, ALL, 0
-    chosen, largest, examined = NOBODY, 0.0, 0
+    chosen, largest, examined = NO_UNIT, 0.0, 0
     for number in range(division[0].used):
         if queues[number].front >= 0:
             value = queues[number].weight * (now_s - queues[number].front_s)
@@ -169,46 +169,49 @@ def cluster_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int,
             elif value == largest and queues[number].front < queues[chosen].front:
                 chosen = number
     if chosen < 0:
-        return NOBODY, 0, examined
+        return NO_UNIT, 0, examined
     unit = _first_of_set(memory, chosen)
-    # Who is the first now is fetched: the cluster is chosen again in a few decisions.
+    # Fetch the new first unit: the cluster will be chosen again in a few decisions.
     fetch(table, max(queues[chosen].front, 0))
     return unit, ALL, examined
 
 
 @inlined
 def _first_of_set(memory: Any, number: int) -> int:
-    """Gives the first unit of a cluster; all that wait on the same tuple follow (§3.3.2.3)."""
+    """Return the first unit of a cluster; under `together`, begin a set with it (§3.3.2.3).
+
+    The set has all units of the cluster that wait on the same tuple.
+    """
     queued, division = memory
     nodes, queues, members = queued
-    of, queue = division[0], queues[number]
-    if not of.together:
+    state, queue = division[0], queues[number]
+    if not state.together:
         return queue.front
-    of.head_of_set_s, count = queue.front_s, 0
-    while queue.front >= 0 and queue.front_s == of.head_of_set_s:
+    state.head_of_set_s, count = queue.front_s, 0
+    while queue.front >= 0 and queue.front_s == state.head_of_set_s:
         unit = queue.front
         take(queued, unit)
         nodes[unit].place = IN_SET
         members[count] = unit
         count += 1
-    of.next_of_set, of.end_of_set = 1, count
+    state.next_of_set, state.end_of_set = 1, count
     nodes[members[0]].place = OUT
     return members[0]
 
 
 @inlined
 def _next_of_set(memory: Any) -> int:
-    """Gives the next unit of the set that still waits on the set's tuple, −1 if there is none."""
+    """Return the next unit of the set that still waits on the set's tuple, −1 if there is none."""
     (nodes, _, members), division = memory
-    of = division[0]
-    for place in range(of.next_of_set, of.end_of_set):
+    state = division[0]
+    for place in range(state.next_of_set, state.end_of_set):
         node = nodes[members[place]]
-        if node.place != OUT and node.key == of.head_of_set_s:
-            of.next_of_set = place + 1
+        if node.place != OUT and node.key == state.head_of_set_s:
+            state.next_of_set = place + 1
             if node.place == IN_SET:
                 node.place = OUT
             return members[place]
-    return NOBODY
+    return NO_UNIT
 
 
 @borrowing
@@ -232,7 +235,7 @@ def fagin_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, i
         return unit, ALL, 0
     chosen, examined = fagin.best(lists, queues, now_s)
     if chosen < 0:
-        return NOBODY, 0, examined
+        return NO_UNIT, 0, examined
     unit = _first_of_set(inner, chosen)
     _seat(queues, lists, chosen)
     return unit, ALL, examined
@@ -246,18 +249,18 @@ def _seat(queues: Any, lists: Any, number: int) -> None:
 
 @borrowing
 def _learn(memory: Any, learning: Any, table: UnitTable, unit: int) -> None:
-    """Brings Φ and the cluster of a unit up to date; the division, when its ends have moved."""
+    """Update Φ and the cluster of a unit; if the ends of the division move, mark it as stale."""
     figures, begins, _ = learning
     (nodes, _, _), division = memory
-    before, of = figures[0][unit], division[0]
+    before, state = figures[0][unit], division[0]
     if not measure(figures, table, unit):
         return
     value = figures[0][unit]
-    within = value == 0.0 or of.smallest <= value <= of.largest
-    if within and before != of.smallest and before != of.largest:
+    within = value == 0.0 or state.smallest <= value <= state.largest
+    if within and before != state.smallest and before != state.largest:
         nodes[unit].home = cluster(division, begins, value)
     else:
-        of.stale = True
+        state.stale = True
 
 
 @borrowing

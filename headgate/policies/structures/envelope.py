@@ -24,39 +24,40 @@ class Segment:
 
 
 def slope_of(time_s: float, drop: float) -> float:
-    """Gives how fast a chart falls; what takes no time falls at once, unless it rises."""
+    """Return how fast a chart falls; a piece that takes no time has slope ∞, or −∞ if it rises."""
     if time_s == 0:
         return inf if drop >= 0 else -inf
     return drop / time_s
 
 
 def lower_envelope(pieces: Sequence[tuple[float, float]]) -> list[Segment]:
-    """Gives the segments of a chart whose pieces are (time, how far it falls), in their order.
+    """Return the segments of a chart whose pieces are (time, how far it falls), in their order.
 
-    From where a segment begins, lines are drawn to the end of every later piece; the steepest is
-    the segment, the longest of equals, and the next one begins at its end (BZ §4, §5). So slopes
-    fall from segment to segment. A piece without figures, NaN, stays a segment of its own.
+    From the beginning of a segment, lines are drawn to the end of every later piece. The steepest
+    line is the segment, the longest among equals, and the next segment begins at its end (BZ §4,
+    §5). So slopes fall from segment to segment. A piece without figures, NaN, stays a segment of
+    its own.
 
-    >>> [(each.first, each.end, each.slope) for each in lower_envelope([(3, 0), (1, 2), (2, 1)])]
+    >>> [(part.first, part.end, part.slope) for part in lower_envelope([(3, 0), (1, 2), (2, 1)])]
     [(0, 3, 0.5)]
-    >>> [(each.first, each.end, each.slope) for each in lower_envelope([(3, 0), (1, 4), (2, 1)])]
+    >>> [(part.first, part.end, part.slope) for part in lower_envelope([(3, 0), (1, 4), (2, 1)])]
     [(0, 2, 1.0), (2, 3, 0.5)]
     """
-    found: list[Segment] = []
+    segments: list[Segment] = []
     for position, (time_s, drop) in enumerate(pieces):
         last = Segment(position, position + 1, time_s, drop)
         # Joining from the back gives the same lines as drawing all of them, in one pass.
-        while found and last.slope >= found[-1].slope:
-            before = found.pop()
+        while segments and last.slope >= segments[-1].slope:
+            before = segments.pop()
             last = Segment(
                 before.first, last.end, before.time_s + last.time_s, before.drop + last.drop
             )
-        found.append(last)
-    return found
+        segments.append(last)
+    return segments
 
 
 def steepest_line(times_s: Floats, drops: Floats) -> tuple[int, float]:
-    """Gives how many pieces the first segment of a chart has, and its slope (BZ §5).
+    """Return how many pieces the first segment of a chart has, and its slope (BZ §5).
 
     >>> steepest_line(np.array([10.0, 1.0, 9.0]), np.ones(3))
     (2, 0.18181818181818182)

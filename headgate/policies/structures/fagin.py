@@ -1,8 +1,9 @@
-"""Fagin's algorithm for the top one: two sorted lists are read until the best is certain.
+"""Fagin's algorithm for the best item: two sorted lists are read until it is certain.
 
-Sharaf §3.3.2.2: items have a fixed weight and an oldest head; the first list is in descending order
-of weight, the second of wait; an item is worth weight × wait. Both lists are read in turn until one
-item was seen in both. No item that was seen in neither can be worth more than that one.
+Sharaf §3.3.2.2: items have a fixed weight and an oldest head. The first list is in descending order
+of weight, the second in descending order of wait. The value of an item is weight × wait. Both lists
+are read in turn until one item was seen in both. No item that was seen in neither can have a larger
+value than that one.
 """
 
 from typing import Any
@@ -18,16 +19,17 @@ PLACE = np.dtype(
     [
         ("heaviest", np.int64),  # the item at this place of the list of weights
         ("oldest", np.int64),  # the item at this place of the list of waits
-        ("rank", np.int64),  # of the item of this number: its place in the list of weights,
-        ("seat", np.int64),  # in the list of waits, −1 where it does not wait,
+        # The next fields are of the item of this number:
+        ("rank", np.int64),  # its place in the list of weights
+        ("seat", np.int64),  # its place in the list of waits, −1 if it does not wait
         ("head_s", np.float64),
-        ("seen", np.int64),  # and the last look that has seen it
+        ("seen", np.int64),  # the last look that has seen it
     ]
 )
 
 
 def two_lists(by_weight: Ints) -> tuple[Any, Ints]:
-    """Gives the lists of items of which none waits yet, and counters: who waits, looks so far.
+    """Return the lists, with no item waiting yet, and two counters: waiting items and past looks.
 
     Args:
         by_weight: the items in descending order of weight.
@@ -40,42 +42,42 @@ def two_lists(by_weight: Ints) -> tuple[Any, Ints]:
 
 @borrowing
 def weigh(lists: Any, items: Any, item: int) -> None:
-    """Moves an item whose weight has changed to its place in the list of weights."""
+    """Move an item whose weight has changed to its place in the list of weights."""
     places, _ = lists
-    at, weight = places[item].rank, items[item].weight
-    while at > 0 and items[places[at - 1].heaviest].weight < weight:
-        places[at].heaviest = places[at - 1].heaviest
-        places[places[at].heaviest].rank = at
-        at -= 1
-    while at + 1 < len(places) and items[places[at + 1].heaviest].weight > weight:
-        places[at].heaviest = places[at + 1].heaviest
-        places[places[at].heaviest].rank = at
-        at += 1
-    places[at].heaviest, places[item].rank = item, at
+    place, weight = places[item].rank, items[item].weight
+    while place > 0 and items[places[place - 1].heaviest].weight < weight:
+        places[place].heaviest = places[place - 1].heaviest
+        places[places[place].heaviest].rank = place
+        place -= 1
+    while place + 1 < len(places) and items[places[place + 1].heaviest].weight > weight:
+        places[place].heaviest = places[place + 1].heaviest
+        places[places[place].heaviest].rank = place
+        place += 1
+    places[place].heaviest, places[item].rank = item, place
 
 
 @borrowing
 def seat(lists: Any, item: int, head_s: float) -> None:
-    """Moves an item to its place in the list of waits; a head at ∞ takes it out."""
+    """Move an item to its place in the list of waits; a head at ∞ removes it."""
     places, counts = lists
-    at = places[item].seat
-    if at == NOWHERE:
+    place = places[item].seat
+    if place == NOWHERE:
         if head_s == np.inf:
             return
-        at = counts[0]
+        place = counts[0]
         counts[0] += 1
     elif places[item].head_s == head_s:
         return
     places[item].head_s = head_s
-    while at > 0 and places[places[at - 1].oldest].head_s > head_s:
-        places[at].oldest = places[at - 1].oldest
-        places[places[at].oldest].seat = at
-        at -= 1
-    while at + 1 < counts[0] and places[places[at + 1].oldest].head_s < head_s:
-        places[at].oldest = places[at + 1].oldest
-        places[places[at].oldest].seat = at
-        at += 1
-    places[at].oldest, places[item].seat = item, at
+    while place > 0 and places[places[place - 1].oldest].head_s > head_s:
+        places[place].oldest = places[place - 1].oldest
+        places[places[place].oldest].seat = place
+        place -= 1
+    while place + 1 < counts[0] and places[places[place + 1].oldest].head_s < head_s:
+        places[place].oldest = places[place + 1].oldest
+        places[places[place].oldest].seat = place
+        place += 1
+    places[place].oldest, places[item].seat = item, place
     if head_s == np.inf:
         counts[0] -= 1
         places[item].seat = NOWHERE
@@ -83,10 +85,10 @@ def seat(lists: Any, item: int, head_s: float) -> None:
 
 @borrowing
 def best(lists: Any, items: Any, now_s: float) -> tuple[int, int]:
-    """Gives the item of the largest weight × wait and how many were computed; −1 if none waits.
+    """Return the item of largest weight × wait, −1 if none waits, and how many were computed.
 
-    Ties go to the item of the smaller `front`. So it reads on while an item that was not yet seen
-    might be worth as much as the best.
+    Ties go to the item of the smaller `front`. So the search continues while an item that was not
+    seen yet might have the same value as the best.
     """
     places, counts = lists
     counts[1] += 1
@@ -98,7 +100,7 @@ def best(lists: Any, items: Any, now_s: float) -> tuple[int, int]:
         heaviest, oldest = places[place].heaviest, places[depth].oldest
         place += 1
         for item in (heaviest, oldest):
-            if places[item].seen == look:  # the other list has shown it already
+            if places[item].seen == look:  # already seen in the other list
                 met = True
                 continue
             places[item].seen = look

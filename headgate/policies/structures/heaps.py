@@ -1,7 +1,7 @@
 """Pairing heaps of units: the smallest key on top, the smaller unit number on a tie.
 
-A heap is the number of its topmost node, −1 where it is empty. The nodes of units are linked in
-place, each in one heap or list at a time, so that all heaps share one array and never grow.
+A heap is the number of its top node, −1 if it is empty. The nodes of units are linked in place,
+each in one heap or list at a time, so that all heaps share one array and never grow.
 """
 
 from typing import Any
@@ -18,20 +18,20 @@ NODE = np.dtype(
     [
         ("key", np.float64),
         ("next", np.int32),  # in a list, or the next sibling in a heap
-        ("prev", np.int32),  # in a list; in a heap the sibling before, or the parent of the first
-        ("child", np.int32),  # the first one
+        ("prev", np.int32),  # in a list; in a heap the previous sibling, or the first one's parent
+        ("child", np.int32),  # the first child
         ("unit", np.int32),
-        ("place", np.int16),  # what it is in, by its owner's numbers
-        ("queue", np.int16),  # which of the owner's queues it is in, or was in
-        ("home", np.int16),  # which it is put into
+        ("place", np.int16),  # what it is in, a number that the owner defines
+        ("queue", np.int16),  # the owner's queue that it is in, or was in
+        ("home", np.int16),  # the owner's queue that it is put into
     ],
     align=True,
 )
-"""A unit's links: half a cache line, since memory is what queues of many units wait for."""
+"""A unit's links. They take half a cache line, since queues of many units are bound by memory."""
 
 
 def nodes_of(units: Ints) -> Any:
-    """Gives the nodes of some units, which are in no heap; none lies across two cache lines.
+    """Return nodes for units, in no heap yet; no node crosses the boundary of a cache line.
 
     >>> nodes, top = nodes_of(np.arange(3)), NONE
     >>> nodes["key"] = [2.0, 1.0, 1.0]
@@ -50,14 +50,14 @@ def nodes_of(units: Ints) -> Any:
 
 @inlined
 def comes_before(nodes: Any, node: int, other: int) -> bool:
-    """Says whether a node has the smaller key, or the same and the smaller unit number."""
-    key, others = nodes[node].key, nodes[other].key
-    return key < others or (key == others and nodes[node].unit < nodes[other].unit)
+    """Return True if a node has the smaller key, or the same key and the smaller unit number."""
+    key, other_key = nodes[node].key, nodes[other].key
+    return key < other_key or (key == other_key and nodes[node].unit < nodes[other].unit)
 
 
 @inlined
 def joined(nodes: Any, heap: int, other: int) -> int:
-    """Gives the heap of all nodes of two."""
+    """Join two heaps and return the heap of all their nodes."""
     if heap < 0:
         return other
     if other < 0:
@@ -74,7 +74,7 @@ def joined(nodes: Any, heap: int, other: int) -> int:
 
 @borrowing
 def without(nodes: Any, heap: int, node: int) -> int:
-    """Gives the heap that is left when a node has gone; logarithmic amortised time."""
+    """Remove a node and return the heap that is left, in logarithmic amortized time."""
     if node == heap:
         return _without_top(nodes, node)
     before, after = nodes[node].prev, nodes[node].next
@@ -89,7 +89,7 @@ def without(nodes: Any, heap: int, node: int) -> int:
 
 @borrowing
 def _without_top(nodes: Any, top: int) -> int:
-    """Joins what was below, in pairs from the left and then all from the right."""
+    """Join the children of the top node, in pairs from the left and then all from the right."""
     node, pairs = nodes[top].child, NONE
     nodes[top].child = NONE
     while node >= 0:

@@ -1,18 +1,18 @@
-"""The place of the lowest bit of a word, compiled: one instruction of the processor."""
+"""The position of the lowest set bit of a word, compiled to one instruction of the processor."""
 
 from typing import Any
 
 from numba import extending, types
 from numba.core import cgutils
 
-# Numba's tools for new operations have no types that fit, or none at all.
+# Numba's extension functions have wrong types, or none at all.
 intrinsic: Any = extending.intrinsic
 tools: Any = cgutils
 
 
 @intrinsic
 def lowest_bit(typing: Any, word: Any) -> Any:
-    """Gives k of the lowest 2^k that a word of 64 bits has; the word is not 0."""
+    """Return the position of the lowest set bit of a 64-bit word that is not 0."""
     if word != types.uint64:
         return None
 

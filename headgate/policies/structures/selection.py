@@ -1,7 +1,7 @@
-"""Compiled selection: which unit has the largest priority, found without Python.
+"""Compiled selection: which unit has the largest priority, computed without Python.
 
-Four ways, by how a priority changes: never, in proportion to the wait, with the queue, or with time
-in any other manner. Ties go to the smaller unit number in all of them.
+There are four ways, by how a priority changes: never, in proportion to the wait, with the queue, or
+with time in any other way. Ties go to the smaller unit number in all of them.
 """
 
 from typing import Any
@@ -15,17 +15,17 @@ from headgate.model.plan import ALL
 from headgate.model.unit_table import UNIT, UnitTable
 from headgate.policies.structures.lowest_bit import lowest_bit
 
-NOBODY = -1
+NO_UNIT = -1
 BLOCK = 64
-"""Units whose largest value is found together; the winner is then looked for in one block only."""
+"""How many units are compared at a time; the winner is then searched for in one block only."""
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 ROW = numba.from_dtype(UNIT)
 PRIORITY = numba.types.float64(ROW, numba.types.float64)
-"""What every priority function is compiled to, so that one kernel serves all of them."""
+"""The signature of every compiled priority function, so that one kernel serves all of them."""
 
 
 def ranked(values: Floats) -> tuple[Any, ...]:
-    """Gives the memory of static priorities: units by rank, and a bit for each that is ready."""
+    """Return the memory of static priorities: units by rank, and a bit for each ready unit."""
     order = np.argsort(-values, kind="stable")
     rank = np.empty(len(values), dtype=np.int64)
     rank[order] = np.arange(len(values))
@@ -53,14 +53,14 @@ def rank_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, in
             first[0] = word
             return order[(word << 6) + lowest_bit(bits[word])], ALL, 1
     first[0] = len(bits)
-    return NOBODY, 0, 0
+    return NO_UNIT, 0, 0
 
 
 def waiting(values: Floats) -> tuple[Any, ...]:
-    """Gives the memory of priorities Φ W: Φ, then Φ and head arrival of those that are ready.
+    """Return the memory of priorities Φ W: Φ, then Φ and head arrival of the ready units.
 
-    A unit that is not ready has Φ −1 and an arrival before all time, so that it loses to everybody
-    without a test inside the loop.
+    A unit that is not ready has Φ −1 and an arrival before all others, so that it loses to every
+    other unit without a test inside the loop.
     """
     count = len(values)
     return values.astype(np.float64), np.full(count, -1.0), np.full(count, -1e300)
@@ -81,21 +81,21 @@ def wait_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, in
     chosen, best, count = 0, -1, len(phi)
     for first in range(0, count, BLOCK):
         end = min(first + BLOCK, count)
-        found = _largest_product(phi[first:end], heads_s[first:end], now_s)
-        if found > best:
-            best, chosen = found, first
+        bits = _largest_product(phi[first:end], heads_s[first:end], now_s)
+        if bits > best:
+            best, chosen = bits, first
     if best < 0:
-        return NOBODY, 0, count
+        return NO_UNIT, 0, count
     end = min(chosen + BLOCK, count)
     return chosen + _first_product(phi[chosen:end], heads_s[chosen:end], now_s, best), ALL, count
 
 
 @numba.njit(forceinline=True)
 def _largest_product(phi: Floats, heads_s: Floats, now_s: float) -> int:
-    """Gives the bits of the largest Φ W, −1 or less where nobody is ready.
+    """Return the bits of the largest Φ W, −1 or less if no unit is ready.
 
-    Floats of 0 and more order as their bits do, and only integers are compared in several lanes at
-    once: 160 instead of 570 ns for 500 units.
+    Floats that are not negative have the order of their bits, and only integers are compared in
+    several lanes at once: 160 instead of 570 ns for 500 units.
     """
     best = -1
     for unit in range(len(phi)):
@@ -105,7 +105,7 @@ def _largest_product(phi: Floats, heads_s: Floats, now_s: float) -> int:
 
 @numba.njit(forceinline=True)
 def _first_product(phi: Floats, heads_s: Floats, now_s: float, bits: int) -> int:
-    """Gives the first place whose Φ W has these bits: all are compared, several lanes at once."""
+    """Return the first place whose Φ W has these bits; all are compared, several lanes at once."""
     place = len(phi)
     for unit in range(len(phi)):
         hit = bits_of(phi[unit] * (now_s - heads_s[unit])) == bits
@@ -114,7 +114,7 @@ def _first_product(phi: Floats, heads_s: Floats, now_s: float, bits: int) -> int
 
 
 def weighed(count: int, function: Any) -> tuple[Any, ...]:
-    """Gives the memory of priorities Φ W whose Φ changes: as `waiting`, and a row for Φ."""
+    """Return the memory of priorities Φ W whose Φ changes: as `waiting`, and a row to compute Φ."""
     phi = np.full(count, -1.0), np.full(count, -1e300)
     return (*phi, np.zeros(1, dtype=UNIT), function)
 
@@ -137,7 +137,7 @@ def weight_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, 
 
 
 def valued(count: int, function: Any) -> tuple[Any, ...]:
-    """Gives the memory of priorities that change with the queue only: their present values."""
+    """Return the memory of priorities that change only with the queue: their current values."""
     return np.full(count, -np.inf), np.zeros(count, dtype=np.bool_), function
 
 
@@ -146,7 +146,7 @@ def value_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> Non
     values, ready, function = memory
     ready[unit] = table[unit].ready
     value = function(table[unit], now_s) if ready[unit] else -np.inf
-    # Not a number ranks last; −0 becomes 0, since their bits differ.
+    # NaN ranks last; −0 becomes 0, since their bits differ.
     values[unit] = value + 0.0 if value == value else -np.inf
 
 
@@ -155,18 +155,18 @@ def value_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, i
     values, ready, _ = memory
     chosen, best, count = 0, SMALLEST, len(values)
     for first in range(0, count, BLOCK):
-        found = _largest(values[first : min(first + BLOCK, count)])
-        if found > best:
-            best, chosen = found, first
+        largest = _largest(values[first : min(first + BLOCK, count)])
+        if largest > best:
+            best, chosen = largest, first
     for unit in range(chosen, count):
         if ordered(values[unit]) == best and ready[unit]:
             return unit, ALL, count
-    return NOBODY, 0, count
+    return NO_UNIT, 0, count
 
 
 @numba.njit(forceinline=True)
 def _largest(values: Floats) -> int:
-    """Gives the largest value as an integer that orders as it does; see `_largest_product`."""
+    """Return the largest value as an integer with the order of floats; see `_largest_product`."""
     best = SMALLEST
     for unit in range(len(values)):
         best = max(best, ordered(values[unit]))
@@ -175,7 +175,7 @@ def _largest(values: Floats) -> int:
 
 @numba.njit(forceinline=True)
 def earliest(instants_s: Floats) -> int:
-    """Gives the smallest value as an integer that orders as it does; see `_largest_product`."""
+    """Return the smallest value as an integer with the order of floats; see `_largest_product`."""
     best = LARGEST
     for place in range(len(instants_s)):
         best = min(best, ordered(instants_s[place]))
@@ -184,13 +184,13 @@ def earliest(instants_s: Floats) -> int:
 
 @numba.njit(forceinline=True)
 def bits_of(value: float) -> Any:
-    """Gives a float's bits as an integer; from 0 on, they order as floats do."""
+    """Return a float's bits as an integer; from 0 on, they have the order of floats."""
     return np.float64(value).view(np.int64)
 
 
 @numba.njit(forceinline=True)
 def ordered(value: float) -> Any:
-    """Gives an integer that orders as the float does, also below 0."""
+    """Return an integer with the order of floats, also below 0."""
     bits = bits_of(value)
     return bits ^ ((bits >> 63) & LARGEST)
 
@@ -204,7 +204,7 @@ def time_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> None
 @borrowing
 def time_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     _, ready, function = memory
-    chosen, best, examined = NOBODY, -np.inf, 0
+    chosen, best, examined = NO_UNIT, -np.inf, 0
     for unit in range(len(ready)):
         if ready[unit]:
             value = function(table[unit], now_s)
@@ -216,7 +216,7 @@ def time_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, in
 
 @compiled
 def priorities(table: UnitTable, units: Ints, now_s: float, function: Any) -> Floats:
-    """Gives the value of each unit; compiled once for every priority function."""
+    """Return the value of each unit; compiled once for all priority functions."""
     values = np.empty(len(units))
     for position in range(len(units)):
         values[position] = function(table[units[position]], now_s)

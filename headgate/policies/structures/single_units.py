@@ -1,6 +1,6 @@
 """Priorities Φ W of single units, compiled: all are computed, or those that can be the largest.
 
-Φ is measured anew where figures change, so that the product is the same to the bit as in a plan.
+Φ is computed again where figures change, so that the product equals that of a plan to the bit.
 """
 
 from typing import Any
@@ -16,13 +16,13 @@ from headgate.policies.structures.selection import wait_changed, wait_pick, wait
 
 
 def measured(phi: Floats, changes: Any, function: Any) -> tuple[Any, ...]:
-    """Gives Φ of all units, which of them are measured anew, and what that needs."""
+    """Return Φ of all units, which of them change, and what is needed to compute Φ again."""
     return phi.astype(np.float64), changes.astype(np.bool_), np.zeros(1, dtype=UNIT), function
 
 
 @borrowing
 def measure(figures: Any, table: UnitTable, unit: int) -> bool:
-    """Brings Φ of a unit up to date: its priority after a wait of 1 s. Says whether it changed."""
+    """Update Φ of a unit, its priority after a wait of 1 s, and return True if it changed."""
     phi, changes, row, function = figures
     if not changes[unit]:
         return False
@@ -36,7 +36,7 @@ def measure(figures: Any, table: UnitTable, unit: int) -> bool:
 
 
 def scanned(figures: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Gives the memory of a scan of all units."""
+    """Return the memory of a scan of all units."""
     _, ready_phi, heads_s = waiting(figures[0])
     return figures, ready_phi, heads_s
 
@@ -55,7 +55,7 @@ def scan_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, in
 
 
 def pruned(figures: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Gives the memory of Fagin's algorithm over single units."""
+    """Return the memory of Fagin's algorithm over single units."""
     by_weight = np.argsort(-figures[0], kind="stable")
     items = np.zeros(len(by_weight), dtype=[("front", np.int64), ("weight", np.float64)])
     items["front"], items["weight"] = np.arange(len(by_weight)), figures[0]

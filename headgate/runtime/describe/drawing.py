@@ -1,4 +1,4 @@
-"""The network of a run, drawn: streams, the parts that queries share, queries and their sinks."""
+"""Drawings of the network: streams, the parts that queries share, queries and their sinks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -11,15 +11,15 @@ from headgate.model.stream import DERIVED
 from headgate.runtime.describe.explanation import Explanation, explained
 
 WIDEST = 76
-"""Letters of a query's text that are shown."""
+"""Most characters of a query's text in the drawing."""
 
 COLOURS = ("#b3402a", "#2a6fb3", "#3d8c40", "#8a4fb0", "#b07d1a", "#2f8f8f", "#6b6b6b")
-"""One for each class, from the first; the last for all that follow."""
+"""Colors of the classes in their order; all further classes have the last one."""
 
 ROW, BOX, GAP = 46, 36, 18
 COLUMNS = (20, 260, 560)
 WIDTHS = (180, 240, 620)
-"""Places and widths of streams, parts and queries in the picture."""
+"""x and widths of streams, parts and queries in the picture."""
 
 STYLE = """
 body { font: 14px system-ui, sans-serif; margin: 1.5em; color: #222; background: #fff }
@@ -30,7 +30,7 @@ text { font: 12px system-ui, sans-serif; fill: #222 } .small { font-size: 11px; 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What some queries run as: those that share code, panes or an answer; or one by itself."""
+    """Queries that run as one because they share code, panes or an answer; or a single query."""
 
     streams: tuple[str, ...]
     shape: str
@@ -53,55 +53,55 @@ class Drawing:
         streams: Mapping[str, str],
         policy: str,
     ) -> "Drawing":
-        """Draws queries.
+        """Draw queries.
 
         Args:
-            streams: the format of each stream that a source fills.
+            streams: the formats of the streams, by name.
         """
         parts: dict[tuple[str, frozenset[str]], Part] = {}
-        for each in queries:
-            together = frozenset({each.query, *each.shares_code_with})
-            part = parts.get((each.stream, together))
-            parts[each.stream, together] = Part(
-                streams=tuple(each.reads),
-                shape=each.shape or "not running" if part is None else part.shape,
-                queries=(*(() if part is None else part.queries), each.query),
+        for query in queries:
+            together = frozenset({query.query, *query.shares_code_with})
+            part = parts.get((query.stream, together))
+            parts[query.stream, together] = Part(
+                streams=tuple(query.reads),
+                shape=query.shape or "not running" if part is None else part.shape,
+                queries=(*(() if part is None else part.queries), query.query),
             )
         facts = {
-            each.query: {
-                "class": each.query_class,
-                "text": " ".join(each.sql.split()),
-                "sink": each.sink,
-                "lane": next(iter((each.lane or "").replace(":", " ").split()), ""),
-                "state": each.state or "",
+            query.query: {
+                "class": query.query_class,
+                "text": " ".join(query.sql.split()),
+                "sink": query.sink,
+                "lane": next(iter((query.lane or "").replace(":", " ").split()), ""),
+                "state": query.state or "",
             }
-            for each in queries
+            for query in queries
         }
         order = list(streams)
-        found = sorted(parts.values(), key=lambda part: order.index(part.streams[0]))
-        return cls(policy=policy, streams=dict(streams), parts=tuple(found), queries=facts)
+        sorted_parts = sorted(parts.values(), key=lambda part: order.index(part.streams[0]))
+        return cls(policy=policy, streams=dict(streams), parts=tuple(sorted_parts), queries=facts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Gives plain data for JSON."""
+        """Return plain data for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Drawing":
-        """Gives the drawing that `to_dict` was called on."""
+        """Return the drawing that `to_dict` was called on."""
         parts = tuple(
             Part(
-                streams=tuple(each["streams"]),
-                shape=each["shape"],
-                queries=tuple(each["queries"]),
+                streams=tuple(part["streams"]),
+                shape=part["shape"],
+                queries=tuple(part["queries"]),
             )
-            for each in data["parts"]
+            for part in data["parts"]
         )
         return cls(
             policy=data["policy"], streams=data["streams"], parts=parts, queries=data["queries"]
         )
 
     def text(self) -> str:
-        """Gives it for a screen: below every stream what reads it."""
+        """Return the drawing as text for a screen: below every stream, the queries that read it."""
         lines = [f"{len(self.queries)} queries under {self.policy}"]
         for stream, kind in self.streams.items():
             lines.append(f"{stream} ({kind})")
@@ -125,7 +125,7 @@ class Drawing:
         return f"{name} [{query['class']}{lane}] {_short(query['text'])} → {query['sink']}"
 
     def html(self) -> str:
-        """Gives it as a page with a picture that needs nothing else."""
+        """Return a self-contained HTML page with the drawing."""
         boxes, lines = list(self._boxes()), list(self._paths())
         height = max((y for _, y in self._places()[2].values()), default=0) + ROW + GAP
         classes = "".join(
@@ -133,8 +133,8 @@ class Drawing:
             for name, colour in self._colours.items()
         )
         count = sum(len(part.queries) > 1 for part in self.parts)
-        runs = any(each["state"] for each in self.queries.values())
-        shared = f"{count} parts are shared" if runs else "what they share is known while they run"
+        runs = any(query["state"] for query in self.queries.values())
+        shared = f"{count} parts are shared" if runs else "sharing is known only while they run"
         return (
             f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Headgate: the'
             f" network</title><style>{STYLE}</style></head><body>\n<h1>The network</h1>\n"
@@ -147,12 +147,13 @@ class Drawing:
 
     @property
     def _colours(self) -> dict[str, str]:
-        names = dict.fromkeys(each["class"] for each in self.queries.values())
-        return {name: COLOURS[min(at, len(COLOURS) - 1)] for at, name in enumerate(names)}
+        names = dict.fromkeys(query["class"] for query in self.queries.values())
+        return {name: COLOURS[min(rank, len(COLOURS) - 1)] for rank, name in enumerate(names)}
 
     def _places(self) -> tuple[dict[str, tuple[int, int]], ...]:
-        """Gives where streams, parts (by number) and queries stand: queries one below the other,
-        a part amid its queries, a stream amid its parts.
+        """Return the places of streams, parts (by number) and queries.
+
+        Queries are one below the other, a part is amid its queries, a stream amid its parts.
         """
         queries, parts, y = {}, {}, 10
         for number, part in enumerate(self.parts):
@@ -164,8 +165,12 @@ class Drawing:
             y += GAP
         streams, free = {}, 10
         for stream in self.streams:
-            own = [y for at, (_, y) in parts.items() if self.parts[int(at)].streams[0] == stream]
-            free = max(free, sum(own) // len(own) if own else free)
+            heights = [
+                height
+                for key, (_, height) in parts.items()
+                if self.parts[int(key)].streams[0] == stream
+            ]
+            free = max(free, sum(heights) // len(heights) if heights else free)
             streams[stream] = COLUMNS[0], free
             free += ROW
         return streams, parts, queries
@@ -200,22 +205,22 @@ class Drawing:
 
 
 def drawn(pipeline: Pipeline) -> Drawing:
-    """Draws the network of a pipeline file that does not run; who shares what is not known then."""
-    streams = {each.name: each.format for each in pipeline.stream_models()}
+    """Draw the network of a pipeline file that does not run, without what its queries share."""
+    streams = {stream.name: stream.format for stream in pipeline.stream_models()}
     models = pipeline.query_models()
-    streams |= {each.into: DERIVED for each in models if each.into is not None}
-    queries = [explained(pipeline, each.name) for each in models]
+    streams |= {query.into: DERIVED for query in models if query.into is not None}
+    queries = [explained(pipeline, query.name) for query in models]
     return Drawing.of(queries, streams, pipeline.policy.name)
 
 
 def write_page(drawing: Drawing, path: str) -> None:
-    """Writes the picture to a file."""
+    """Write the HTML page of a drawing to a file."""
     File(path).write_text(drawing.html(), encoding="utf-8")
 
 
 def _with_last(items: Sequence[Any]) -> Iterator[tuple[Any, bool]]:
-    """Gives each item, and whether it is the last."""
-    return ((item, at == len(items) - 1) for at, item in enumerate(items))
+    """Return an iterator over the items, each with whether it is the last."""
+    return ((item, index == len(items) - 1) for index, item in enumerate(items))
 
 
 def _short(text: str) -> str:

@@ -1,4 +1,4 @@
-"""How a query runs, as plain data and as a text."""
+"""Explanations of how a query runs, as plain data and as text."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -19,7 +19,7 @@ LABELS = {"tuple_cost_s": "cost", "overhead_s": "overhead", "ideal_s": "ideal ti
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """What is known of a query; of one that does not run, the last fields are not."""
+    """How a query runs. If it does not run, most fields from `state` on are empty."""
 
     query: str
     query_class: str
@@ -44,10 +44,10 @@ class Explanation:
     def of(
         cls, paths: Sequence[Path], policy: str, query_class: str | None = None
     ) -> "Explanation":
-        """Gives what the segments of a query say by themselves.
+        """Return the explanation of a query from its segments alone, without a run.
 
         Args:
-            query_class: the one that it runs in, where readers of its stream have raised it.
+            query_class: the class that it runs in, if readers of its stream have raised it.
         """
         query = paths[-1].query
         operators: list[dict[str, Any]] = []
@@ -55,30 +55,33 @@ class Explanation:
             if operators:
                 operators.append({"kind": "queue", "expressions": [path.stream]})
             operators += [
-                {"kind": each.kind, "expressions": list(each.expressions)}
-                for each in path.operators
-                if path.first_of is None or each.kind == "select"
+                {"kind": operator.kind, "expressions": list(operator.expressions)}
+                for operator in path.operators
+                if path.first_of is None or operator.kind == "select"
             ]
-        how = paths[0].stateful
+        stateful = paths[0].stateful
         return cls(
             query=query.name, query_class=query_class or query.query_class,
             stream=paths[0].stream, sql=query.sql, operators=operators,
             sink=f"{query.sink.format} {query.into or query.sink.path}".rstrip(),
-            policy=policy, reads=[paths[0].stream] if how is None else list(how.streams),
+            policy=policy,
+            reads=[paths[0].stream] if stateful is None else list(stateful.streams),
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """Gives plain data for JSON."""
+        """Return plain data for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Explanation":
-        """Gives the explanation that `to_dict` was called on."""
+        """Return the explanation that `to_dict` was called on."""
         return cls(**data)
 
     def text(self) -> str:
-        """Gives it for a screen."""
-        rows = [(each["kind"], ", ".join(each["expressions"])) for each in self.operators]
+        """Return the explanation as text for a screen."""
+        rows = [
+            (operator["kind"], ", ".join(operator["expressions"])) for operator in self.operators
+        ]
         rows.append(("sink", self.sink))
         if self.state is not None:
             rows.append(("state", self.state + (f": {self.cause}" if self.cause else "")))
@@ -91,8 +94,8 @@ class Explanation:
         if self.order is not None:
             rows.append(("order", self.order))
         for key, value in self.statistics.items():
-            shown = "not known" if value is None else f"{value:.4g} {UNITS.get(key, '')}".rstrip()
-            rows.append((LABELS.get(key, key), shown))
+            cell = "not known" if value is None else f"{value:.4g} {UNITS.get(key, '')}".rstrip()
+            rows.append((LABELS.get(key, key), cell))
         if self.next_train is not None:
             rows.append(("cursor", f"train {self.next_train}, {self.behind} tuples behind"))
         rows.append(("policy", self.policy))
@@ -101,7 +104,7 @@ class Explanation:
 
 
 def explained(pipeline: Pipeline, name: str) -> Explanation:
-    """Explains a query of a pipeline file that does not run, with what runs have recorded.
+    """Explain a query of a pipeline file that does not run, with statistics of earlier runs.
 
     Raises:
         UnknownName: the file has no such query.
@@ -109,26 +112,26 @@ def explained(pipeline: Pipeline, name: str) -> Explanation:
     queries = {query.name: query for query in pipeline.query_models()}
     if name not in queries:
         raise UnknownName(kind="query", name=name, known=queries)
-    columns: dict[str, Sequence[str]] = {each.name: () for each in pipeline.stream_models()}
-    columns |= {each.into: () for each in queries.values() if each.into is not None}
+    columns: dict[str, Sequence[str]] = {stream.name: () for stream in pipeline.stream_models()}
+    columns |= {query.into: () for query in queries.values() if query.into is not None}
     path, timelines = unread_path(queries[name], columns)
-    found = Explanation.of([path], pipeline.policy.name).to_dict()
-    found["reads"] = [name for each in timelines for name in each.of] or [path.stream]
+    facts = Explanation.of([path], pipeline.policy.name).to_dict()
+    facts["reads"] = [stream for timeline in timelines for stream in timeline.of] or [path.stream]
     if queries[name].sink.has_files and not queries[name].sink.path:
-        found["sink"] = f"{queries[name].sink.format} {File(pipeline.state) / 'results' / name}"
+        facts["sink"] = f"{queries[name].sink.format} {File(pipeline.state) / 'results' / name}"
     figures = recorded_statistics(File(pipeline.state)).get(name, queries[name].statistics)
     if figures is not None:
-        found["statistics"] = {
+        facts["statistics"] = {
             "selectivity": figures.selectivity,
             "tuple_cost_s": figures.cost_s,
             "overhead_s": figures.overhead_s,
             "ideal_s": figures.overhead_s + figures.cost_s,
         }
-    return Explanation.from_dict(found)
+    return Explanation.from_dict(facts)
 
 
 def number(value: float) -> float | None:
-    """Gives a number that JSON can hold; None for what is not known."""
+    """Return a number that JSON can hold; None for NaN and ∞, which mean unknown."""
     return float(value) if isfinite(value) else None
 
 

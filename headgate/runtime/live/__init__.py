@@ -1,5 +1,5 @@
-"""A run on Spark: the Headgate object, its queries' handles, and what they report.
+"""A run on Spark: the Headgate object, the handles of its queries, and their status.
 
-In: streams, queries and settings of a user. Out: a running engine under one policy.
+In: a user's streams, queries and settings. Out: a running engine under one policy.
 Never computes a result and never opens a socket.
 """

@@ -12,11 +12,13 @@ from headgate.runtime.views import refuse_filled
 
 
 class Catalogue:
-    """What is there, in the order it came; what was dropped keeps its number and may come back.
+    """Streams and paths in the order in which they came.
+
+    A stream or query that was dropped keeps its number and may come back.
 
     Args:
-        gives_again: whether another query may get the number of one that was dropped. A recording
-            knows queries by their numbers, so none is given twice while one is made.
+        gives_again: whether another query may get the number of a dropped one. A recording
+            identifies queries by number, so no number is given twice while one is made.
     """
 
     def __init__(self, classes: Sequence[QueryClass], gives_again: bool = True) -> None:
@@ -27,7 +29,7 @@ class Catalogue:
         self.dropped: set[str] = set()
         """Names of paths that were dropped while others ran."""
         self.gone: set[str] = set()
-        """Names of streams that were."""
+        """Names of streams that were dropped while others ran."""
 
     @property
     def network(self) -> Network:
@@ -35,7 +37,7 @@ class Catalogue:
 
     def network_of(self, streams: Sequence[Stream], paths: Sequence[Path]) -> Network:
         """Return the network of streams and paths, producers in the class of their readers."""
-        # One that comes back has another path, and is not dropped any more.
+        # A query that comes back has another path, and is no longer dropped.
         new = {id(path) for path in paths}.difference(map(id, self.paths))
         gone = {path.query.name for path in paths if id(path) not in new} & self.dropped
         raised = lifted(paths, streams, self.classes, gone)
@@ -56,18 +58,18 @@ class Catalogue:
         """The formats of the streams that queries may read, by name."""
         hidden = {path.into for path in self.paths if path.first_of is not None}
         return {
-            each.name: each.format
-            for each in self.streams
-            if not each.of and each.name not in hidden | self.gone
+            stream.name: stream.format
+            for stream in self.streams
+            if not stream.of and stream.name not in hidden | self.gone
         }
 
     def with_stream(self, stream: Stream) -> tuple[int, list[Stream]]:
-        """Gives the number of a stream that comes, and all streams with it.
+        """Return the number of a stream to be added, and all streams with it.
 
         Raises:
-            ConfigRefused: another has its name.
+            ConfigRefused: another stream has its name.
         """
-        names = [known.name for known in self.streams]
+        names = [other.name for other in self.streams]
         again = stream.name in self.gone
         if not again and stream.name.lower() in map(str.lower, names):
             raise ConfigRefused(
@@ -80,7 +82,7 @@ class Catalogue:
         return number, [*self.streams[:number], stream, *self.streams[number + again :]]
 
     def refuse_to_drop(self, name: str) -> None:
-        """Refuses to drop a stream that is not there, or that a query reads."""
+        """Refuse to drop a stream that does not exist, or that a query reads or fills."""
         if name not in self.readable:
             raise UnknownName(kind="stream", name=name, known=self.readable)
         refuse_filled(name, self.alive)
@@ -94,17 +96,18 @@ class Catalogue:
     def with_query(
         self, queues: Sequence[Stream], new: Sequence[Path]
     ) -> tuple[list[int], list[Stream], list[Path]]:
-        """Gives the numbers of a query's paths, and all streams and paths with it.
+        """Return the numbers of the paths of a query to be added, and all streams and paths.
 
         Args:
             queues: the timeline that it reads, and the streams that it fills.
+            new: the paths of the query.
 
         Raises:
             ConfigRefused: another stream has the name of one of them.
         """
         streams = list(self.streams)
         for queue in queues:
-            names = [each.name.lower() for each in streams]
+            names = [stream.name.lower() for stream in streams]
             if queue.name.lower() not in names:
                 streams.append(queue)
                 continue
@@ -116,15 +119,15 @@ class Catalogue:
         return units, streams, [*self.paths[: units[0]], *new, *self.paths[units[-1] + 1 :]]
 
     def _refuse_other(self, stream: Stream, queue: Stream, path: Path) -> None:
-        """Refuse a query that needs a stream whose name another has."""
+        """Refuse a query that needs a stream if another stream has its name."""
         name = path.query.name
         if {*stream.of} != {*queue.of}:
             needs = f"the time of {' and '.join(queue.of)}" if queue.of else "its results"
             raise ConfigRefused(
                 path="streams", key="name", value=stream.name,
-                expected=f"another: query '{name}' needs it for {needs}",
+                expected=f"another name: query '{name}' needs this one for {needs}",
             )  # fmt: skip
-        hidden = {each.into for each in self.paths if each.first_of == name}
+        hidden = {other.into for other in self.paths if other.first_of == name}
         free = stream.is_derived and stream.name in self.gone | hidden
         if not queue.of and not free:
             raise ConfigRefused(
@@ -133,10 +136,10 @@ class Catalogue:
             )  # fmt: skip
 
     def units_of(self, query: str) -> list[int]:
-        """Gives the numbers of a query's paths, in the order of the way of a tuple.
+        """Return the numbers of a query's paths, in the order in which a tuple passes them.
 
         Raises:
-            UnknownName: it was dropped, and another has its number.
+            UnknownName: the query was dropped, and another has its number.
         """
         paths = self.paths
         last = next((path for path in paths if path.query.name == query), None)
@@ -146,37 +149,37 @@ class Catalogue:
         return [unit for unit, path in enumerate(paths) if path is last or path.first_of == query]
 
     def segments_of(self, query: str) -> list[Path]:
-        """Gives a query's paths, in the order of the way of a tuple."""
+        """Return a query's paths, in the order in which a tuple passes them."""
         return [self.paths[unit] for unit in self.units_of(query)]
 
     def class_of(self, query: str) -> str:
-        """Return the class that a query runs in; of a producer, with what its readers give it."""
+        """Return the class that a query runs in; a producer may be raised to that of a reader."""
         path = self.paths[self.units_of(query)[-1]]
         if path.into is not None:
             raised = lifted(self.alive, self.streams, self.classes)
-            path = next(each for each in raised if each.query.name == query)
+            path = next(producer for producer in raised if producer.query.name == query)
         return path.query.query_class
 
     def forget(self, units: Sequence[int]) -> None:
-        """Removes the paths of a query that has never run."""
+        """Remove the paths of a query that has never run."""
         filled = {self.paths[unit].into for unit in units}
         del self.paths[units[0] : units[-1] + 1]
         read = {path.stream for path in self.paths}
         self.streams = [
-            each
-            for each in self.streams
-            if each.name not in filled and (not each.of or each.name in read)
+            stream
+            for stream in self.streams
+            if stream.name not in filled and (not stream.of or stream.name in read)
         ]
 
-    def came(self, streams: list[Stream], paths: list[Path], new: Sequence[Path]) -> None:
-        """Takes in a query, with what `with_query` gave for it."""
+    def add_query(self, streams: list[Stream], paths: list[Path], new: Sequence[Path]) -> None:
+        """Add a query, with the streams and paths that `with_query` returned for it."""
         self.streams, self.paths = streams, paths
         self.gone -= {path.into for path in new}
         here = {path.query.name for path in paths} - {path.query.name for path in new}
         self.dropped &= here
 
     def _free(self) -> int | None:
-        """Gives the number of a query that was dropped and is not cut, if there is one."""
+        """Return the number of a query that was dropped and was not cut, if there is one."""
         if not self._gives_again:
             return None
         cut = {path.first_of for path in self.paths}
@@ -192,10 +195,10 @@ class Catalogue:
         )
 
     def _places(self, new: Sequence[Path]) -> list[int]:
-        """Gives a number that is free, or new ones; of a query that was dropped, those it had.
+        """Return the numbers for new paths; a query that was dropped gets those that it had.
 
         Raises:
-            ConfigRefused: it was cut then and is not now, or the other way round.
+            ConfigRefused: the query was cut then and is not now, or the other way round.
         """
         name = new[-1].query.name
         if name not in self.dropped:

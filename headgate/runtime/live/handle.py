@@ -1,4 +1,4 @@
-"""A query's handle: what users of Structured Streaming expect of one, and what we add."""
+"""The handle of a query: the attributes of Structured Streaming's handle, and Headgate's own."""
 
 import uuid
 from collections import deque
@@ -16,7 +16,7 @@ from headgate.scheduler.scheduler import Scheduler
 
 
 class QueryHandle:
-    """One running query. Names that Structured Streaming has are spelled as there."""
+    """One running query. Names that Structured Streaming also has are spelled as they are there."""
 
     def __init__(self, path: Path, explanation: Callable[[str], Explanation]) -> None:
         self._explanation = explanation
@@ -36,12 +36,12 @@ class QueryHandle:
     def bind(
         self, unit: int, scheduler: Scheduler, stop_query: Callable[[int], None], sink: Any = None
     ) -> None:
-        """Ties the handle to the unit that runs it, and to the sink of its results."""
+        """Connect the handle to the unit that runs the query, and to the sink of its results."""
         self._unit, self._scheduler, self._stop_query = unit, scheduler, stop_query
         self._sink = sink
 
     def release(self) -> None:
-        """Ends with a query that was dropped: another may get its number."""
+        """Disconnect the handle of a dropped query: another query may get its number."""
         self._released = self._stopped = True
         self._unit = -1
         self._stop_query = lambda unit: None
@@ -52,7 +52,7 @@ class QueryHandle:
 
     @property
     def state(self) -> str:
-        """FAILED, STOPPED, RUNNING (a call of it is under way) or WAITING (for data or a turn)."""
+        """FAILED, STOPPED, RUNNING (a call is under way) or WAITING (for data or its turn)."""
         if self._error is not None:
             return "FAILED"
         if self._stopped:
@@ -61,12 +61,12 @@ class QueryHandle:
 
     @property
     def unit(self) -> int:
-        """Its row in the unit table; −1 before the start."""
+        """The number of its row in the unit table; −1 before the start."""
         return self._unit
 
     @property
     def path(self) -> Path:
-        """The query taken apart."""
+        """The query's path: the operators that a tuple passes."""
         return self._path
 
     @property
@@ -94,18 +94,18 @@ class QueryHandle:
 
     @property
     def lastProgress(self) -> dict[str, Any] | None:
-        return self._told(self._progress[-1]) if self._progress else None
+        return self._progress_data(self._progress[-1]) if self._progress else None
 
     @property
     def recentProgress(self) -> list[dict[str, Any]]:
-        return [self._told(each) for each in list(self._progress)]
+        return [self._progress_data(progress) for progress in list(self._progress)]
 
     def exception(self) -> Exception | None:
-        """Why the query failed; None while it has not."""
+        """Return why the query failed; None while it has not."""
         return self._error
 
     def statistics(self) -> dict[str, float]:
-        """What is known of the query: S, cost c̄ a tuple, overhead o a call, ideal time T."""
+        """Return the query's selectivity S, cost c̄ per tuple, overhead o per call, ideal time T."""
         row = self._row()
         if row is None:
             return {}
@@ -113,39 +113,39 @@ class QueryHandle:
         return {key: float(row[key]) for key in keys}
 
     def rows(self) -> Any:
-        """Gives what a sink in memory keeps, a pyarrow table, oldest rows first."""
+        """Return the rows in the query's memory sink as a pyarrow table, oldest first."""
         return self._memory().rows()
 
     @property
     def rows_dropped(self) -> int:
-        """How many rows a sink in memory has dropped, the oldest first, to stay in its bound."""
+        """How many rows the memory sink has dropped, oldest first, to stay within its bound."""
         return int(self._memory().dropped)
 
     def _memory(self) -> Any:
         if self._path.query.sink.format != "memory" or self._sink is None:
             raise QueryRefused(
-                query=self.name, clause="rows", reason="are of a sink in memory that has started",
+                query=self.name, clause="rows", reason="need a memory sink that has started",
                 fix="give the query  Sink(format='memory')  and start",
             )  # fmt: skip
         return self._sink.deliver
 
     def explain(self) -> None:
-        """Prints its operators, whom it shares code with, its lane, figures, sink and cursor."""
+        """Print its operators, which queries share its code, its lane, figures, sink and cursor."""
         print(self._explanation(self.name).text())
 
     def stop(self) -> None:
-        """Stops this query alone; the next start of the pipeline resumes it where it stood."""
+        """Stop this query alone; the next start of the pipeline resumes it where it stopped."""
         self._stopped = True
         self._stop_query(self._unit)
 
     def hear(self, event: Event, position: int = 0) -> None:
-        """Folds events that are about this query into progress.
+        """Update state and progress from an event of this query.
 
         Args:
-            position: which of the event's units it is.
+            position: the position of the query among the event's units.
         """
         if self._released:
-            return  # it was dropped, and another has its number
+            return  # it was dropped, and another query has its number
         match event:
             case StepStarted():
                 self._runs = True
@@ -163,22 +163,22 @@ class QueryHandle:
                 self._error = event.error
 
     def _row(self) -> Any:
-        """Gives its row in the unit table; None as long as the scheduler has none for it."""
+        """Return its row in the unit table; None as long as the scheduler has none for it."""
         table = () if self._scheduler is None else self._scheduler.table
         return table[self._unit] if 0 <= self._unit < len(table) else None
 
-    def _told(self, of: "_Progress") -> dict[str, Any]:
-        """Gives a step of progress with the keys of Structured Streaming, and ours."""
-        call, query = of.call, self._path.query
+    def _progress_data(self, progress: "_Progress") -> dict[str, Any]:
+        """Return the progress of a step with the keys of Structured Streaming, and ours."""
+        call, query = progress.call, self._path.query
         return {
             "id": self.id,
             "runId": self.runId,
             "name": self.name,
-            "timestamp": datetime.fromtimestamp(of.at_s, UTC).isoformat(),
-            "batchId": of.step,
+            "timestamp": datetime.fromtimestamp(progress.at_s, UTC).isoformat(),
+            "batchId": progress.step,
             "numInputRows": call.tuples,
-            "processedRowsPerSecond": call.tuples / max(of.seconds, 1e-9),
-            "durationMs": {"triggerExecution": round(of.seconds * 1000)},
+            "processedRowsPerSecond": call.tuples / max(progress.seconds, 1e-9),
+            "durationMs": {"triggerExecution": round(progress.seconds * 1000)},
             "sources": [
                 {
                     "description": f"stream {self._path.stream}",
@@ -189,20 +189,20 @@ class QueryHandle:
             ],
             "sink": {
                 "description": f"{query.sink.format} {query.into or query.sink.path}",
-                "numOutputRows": of.tuples_out,
+                "numOutputRows": progress.tuples_out,
             },
             "fusedWith": len(call.units) - 1,
-            "lane": of.lane,
-            "meanResponseSeconds": of.mean_response_s,
+            "lane": progress.lane,
+            "meanResponseSeconds": progress.mean_response_s,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class _Progress:
-    """A step of a query, told in full only when somebody asks.
+    """A step of a query, expanded to Structured Streaming's keys only on request.
 
-    Of its response times it has the mean: a hundred steps of hundreds of queries are kept, and a
-    step may have a hundred thousand results.
+    Of the response times only the mean is kept: there are a hundred steps for each of hundreds of
+    queries, and a step may have a hundred thousand results.
     """
 
     step: int

@@ -1,4 +1,4 @@
-"""The Headgate: a Python user's way in. Streams and queries are added, started, asked, stopped."""
+"""The `Headgate` class, entry point of the Python API: add streams and queries, start, stop."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -38,33 +38,36 @@ class Headgate:
     """Many continuous queries on one Spark application, under one policy.
 
     Args:
-        spark: an existing session; without one, a local session is started and stopped with us.
-        state: the directory of log, journal, results and statistics. A run that finds one resumes.
+        spark: your own session, which Headgate never stops; without one, a local session is started
+            here and stopped by `stop`.
+        state: the directory of log, journal, results and statistics. A run resumes what it finds.
         policy: a policy, or its name.
-        classes: priority by class, the higher the more important.
+        classes: priority by class; a higher number is more important.
         workers: calls under way at once; more than the cores only adds waiting.
-        train_tuples: tuples a call takes at the most; a call takes at least one train.
-        most_fused: queries that may share one call.
+        train_tuples: most tuples that a call takes; a call takes at least one train.
+        most_fused: most queries that may share one call.
         retention_s: how long trains are kept after every query has passed them.
         rehearsal_s: how long new queries may be warmed up and measured before the first tuple.
-        memory_bytes: what trains and results in memory may take; sources wait before it is used up.
-        log_bytes: what the log may take on disk; then what is passed goes, sources wait, and tuples
-            are shed where queries allow it.
-        record: keeps what happens in `STATE/recording`, for `replay`.
-        call_timeout_s: how long a call may take; its query has failed then, the others go on.
-        lane: `driver` or `job` for every call that can go this way; without it the cheaper one.
-        share: between which queries equal parts run once: those of one `class`, `all`, or `none`.
-        sharing: what queries are worth that share a call, to a policy that ranks by rates: as much
-            as those whose part in it raises the value of all, `pdt`; as all, `sum`; as the best of
-            them, `max` (Sharaf §3.6).
-        most_text_bytes: how long the text of a query may be, in UTF-8.
-        most_nesting: how deep brackets, CASEs and comments of a text may be inside each other.
-        most_plan_nodes: operators and expressions that a query may have, subqueries included.
-        analysis_timeout_s: how long Spark may take to parse and analyze a text.
-        allows_paths: lets queries read files by their path, as in ``parquet.`/data/a` ``; never
-            those of the state directory.
-        allows_reflection: lets queries call Java methods: `reflect`, `java_method`, `try_reflect`.
-        master: which Spark to start when none is passed in, with `spark_config` as settings.
+        memory_bytes: budget for trains and results in memory; sources wait before it is used up.
+        log_bytes: budget for the log on disk. When it fills up, trains that all queries have passed
+            are dropped, sources wait, and tuples are shed from queries that allow it.
+        record: whether to record the run in `STATE/recording`, for `replay`.
+        call_timeout_s: how long a call may take; after that its query has failed, others go on.
+        lane: `driver` or `job` for every call that can take this lane; by default the cheaper one.
+        share: which queries compute equal parts only once: those of a `class`, `all`, or `none`.
+        sharing: how a policy that ranks by rates values queries that share a call: `pdt`, by those
+            whose part in it raises the value of all; `sum`, by all; `max`, by the best of them
+            (Sharaf §3.6).
+        most_text_bytes: maximum length of a query's text, in UTF-8.
+        most_nesting: maximum levels of nested brackets, CASEs and comments in a text.
+        most_plan_nodes: maximum operators and expressions of a query, subqueries included.
+        analysis_timeout_s: maximum time for Spark to parse and analyze a text.
+        allows_paths: whether queries may read files by their path, as in ``parquet.`/data/a` ``;
+            files in the state directory are always refused.
+        allows_reflection: whether queries may call Java methods: `reflect`, `java_method`,
+            `try_reflect`.
+        master: Spark master of the local session, if none is passed in; `spark_config` has its
+            settings.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
 
@@ -122,7 +125,7 @@ class Headgate:
         self._share, self._sharing = share, sharing
         self._record = record
         self._owns_session = spark is None
-        # A copy, so that its time zone stays what it is now whatever the user sets in theirs.
+        # A copy, so that its time zone stays as it is now, whatever the user sets in theirs.
         self._session = room.own_session(
             spark or room.local_session(self.state, master, spark_config or {})
         )
@@ -137,20 +140,21 @@ class Headgate:
         self._rehearsed_of = (0, 0)
 
     def add_stream(self, stream: Stream, rows: Rows | None = None) -> None:
-        """Adds a stream, also while running; its source is opened to learn the schema.
+        """Add a stream, also while running; its source is opened to learn the schema.
 
         Args:
-            rows: for a stream of format `python`: gives the tuples from the n-th on, as mappings
-                from column to value. After a restart it is asked for those that follow the log.
+            rows: for a stream of format `python`: a function from n to the tuples from the n-th on,
+                as mappings from column to value. After a restart, n is the first that is not in the
+                log.
 
         Raises:
-            ConfigRefused: Spark cannot open it, or a time column is none.
+            ConfigRefused: Spark cannot open it, or a time column is not a timestamp.
             RecoveryRefused: the log of its name has another schema.
         """
         self._roster.add_stream(stream, rows)
 
     def drop_stream(self, name: str) -> None:
-        """Asks a stream's source no more; its log stays as long as retention says.
+        """Stop polling a stream's source; its log stays as long as retention demands.
 
         Raises:
             ConfigRefused: a query still reads it, or one fills it.
@@ -158,45 +162,45 @@ class Headgate:
         self._roster.drop_stream(name)
 
     def add_query(self, query: Query, deliver: Deliver | None = None) -> QueryHandle:
-        """Adds a query, also while running; Spark analyses it against the streams.
+        """Add a query, also while running; Spark analyzes it against the streams.
 
         Args:
-            deliver: for a sink of format `callback`: is called with each result, a pyarrow table,
-                and the key to recognise it by, should it come again after a crash.
+            deliver: for a sink of format `callback`: called with each result, a pyarrow table, and
+                with a key that identifies the result if it comes again after a crash.
 
         Raises:
-            QueryRefused: it cannot run continuously; says which clause, why, and what to do.
+            QueryRefused: it cannot run continuously; names the clause, the reason and the fix.
             UnknownName: its class does not exist.
-            RecoveryRefused: one of its name was dropped, and its results are still in the folder;
-                before the start, `start` raises it.
+            RecoveryRefused: a query of its name was dropped, and its results are still in the
+                folder; before the start, `start` raises it.
         """
         return self._roster.add_query(query, deliver)
 
     def add_view(self, view: View) -> QueryHandle:
         """Add a view, also while running: a stream of its name that queries, and other views, read.
 
-        It is computed once for all of them, in the highest class of its readers, and tuples before
-        it are shed only if all of them allow it. Without readers it runs in the lowest class.
+        The view is computed once for all its readers, in the highest class of theirs, and its input
+        is shed only if all of them allow it. Without readers it runs in the lowest class.
 
         Raises:
-            QueryRefused: it cannot run continuously; says which clause, why, and what to do.
+            QueryRefused: it cannot run continuously; names the clause, the reason and the fix.
             ConfigRefused: a stream has its name.
         """
-        lowest = min(self.classes, key=lambda each: each.priority)
+        lowest = min(self.classes, key=lambda query_class: query_class.priority)
         return self._roster.add_query(view.query(lowest.name))
 
     def drop_query(self, name: str) -> None:
-        """Ends a query or view for good: its results stay, its place in the log is forgotten.
+        """End a query or view for good: its results stay, its position in the log is forgotten.
 
-        The stream that it fills goes with it.
+        The stream that it fills is dropped with it.
 
         Raises:
-            ConfigRefused: queries read the stream that it fills; names them.
+            ConfigRefused: other queries read the stream that it fills; names them.
         """
         self._roster.drop_query(name)
 
     def set_policy(self, policy: str | Policy) -> None:
-        """Lets another policy decide from now on; nothing is lost and nothing runs twice."""
+        """Change the policy from now on; nothing is lost and nothing runs twice."""
         chosen = Spelled(policy).make() if isinstance(policy, str) else policy
         refuse_off_spark(chosen)
         self.policy = chosen
@@ -205,73 +209,73 @@ class Headgate:
             self._engine.change_policy(chosen)
 
     def set_specification(self, rows: SpecificationRows) -> None:
-        """Changes what counts for a running `amos`, as of its next choice.
+        """Change the performance specification of a running `amos`, as of its next choice.
 
         Raises:
-            ConfigRefused: another policy is in charge, or a row cannot be.
+            ConfigRefused: another policy is in charge, or a row is invalid.
             UnknownName: there is no such metric.
         """
         policy, wanted = self.policy, specification_of(rows)
         if not isinstance(policy, Amos):
             raise ConfigRefused(
                 path="policy", key="name", value=policy.name,
-                expected="amos: no other has a performance specification",
+                expected="amos: no other policy has a performance specification",
             )  # fmt: skip
 
         def change() -> None:
             policy.specification = wanted
 
-        # The policy belongs to the scheduler's thread, which hears something at every dwell.
+        # The policy belongs to the scheduler's thread, which gets an event at every dwell.
         if self._run is None:
             change()
         else:
             self._run.wish(change)
 
     def add(self, fragment: Mapping[str, Any], where: str = "fragment") -> list[str]:
-        """Adds streams, views and queries as a pipeline file has them; gives their names.
+        """Add streams, views and queries in the form of a pipeline file; return their names.
 
-        All of them are checked first: where one is refused, none is added.
+        All of them are checked first: if one is refused, none is added.
 
         Args:
-            where: what they come from, for refusals.
+            where: the origin of the fragment, for refusals.
 
         Raises:
-            HeadgateError: one is refused, as `add_stream` and `add_query` do.
+            HeadgateError: one is refused, as by `add_stream` and `add_query`.
         """
-        classes = {each.name: each.priority for each in self.classes}
+        classes = {query_class.name: query_class.priority for query_class in self.classes}
         new = fragment_of(fragment, where, classes)
         return self._roster.add(new.stream_models(), new.query_models())
 
     def sql(self, text: str) -> "DataFrame":
-        """Gives what a SELECT finds in the retained past of the streams, as a frame of Spark.
+        """Return the DataFrame of a SELECT over the retained past of the streams.
 
-        Every stream is a view of its name, with the arrival as `_arrived_at_s`; the views are in a
-        session beside yours.
+        Every stream is a view of its name, with the arrival time as `_arrived_at_s`; the views are
+        in a session of their own, not in yours.
 
         Raises:
             UnknownName: the text names a table or stream that does not exist.
-            QueryRefused: Spark cannot read the text, it is no SELECT, or it breaks a rule.
+            QueryRefused: Spark cannot parse the text, it is not a SELECT, or it breaks a rule.
         """
         session = self._room.own_session(self._session)
         frame: DataFrame = self._room.history_of(session, self.state, text, self._rules)
         return frame
 
     def query(self, name: str) -> QueryHandle:
-        """Gives the handle of a query."""
+        """Return the handle of a query."""
         return self._roster.handle(name)
 
     def start(
         self,
         *,
         listeners: Sequence[Listener] = (),
-        progress: Callable[[int, int], None] = lambda done, of: None,
+        progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> None:
-        """Rehearses the queries, then starts ingest and the scheduler and returns.
+        """Rehearse the queries, then start ingest and the scheduler, and return.
 
         Args:
-            listeners: called with every event, from the scheduler's thread, which they must not
-                keep waiting: queries are added and dropped from another one. One that raises hears
-                no more.
+            listeners: called with every event, in the scheduler's thread, which they must not
+                block: add and drop queries from another thread. A listener that raises is no longer
+                called.
             progress: called with the number of queries rehearsed and to rehearse.
         """
         if self._engine is not None:
@@ -305,21 +309,21 @@ class Headgate:
         roster.run = self._run = new
 
     def drain(self, timeout_s: float | None = None) -> bool:
-        """Stops ingest and waits until all that arrived is processed; False: time ran out."""
+        """Stop ingest and wait until all arrived tuples are processed; False if time ran out."""
         self._engine.drain()
         return self.wait(timeout_s)
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Waits for the end of the run; False when time ran out first.
+        """Wait for the end of the run; return False if time ran out first.
 
         Raises:
-            Exception: what has ended the run, if it was not asked to end.
+            Exception: whatever ended the run, if it was not asked to end.
         """
         assert self._run is not None
         return self._run.wait(timeout_s)
 
     def stop(self) -> Report | None:
-        """Stops cleanly, keeps the statistics, and reports on the run, if there was one."""
+        """Stop cleanly, save the statistics, and return the report of the run, if any."""
         try:
             if self._run is not None:
                 self._run.stop()
@@ -329,43 +333,44 @@ class Headgate:
         return None if self._run is None else self.report()
 
     def report(self) -> Report:
-        """Reports on the run so far."""
+        """Return the report of the run so far."""
         assert self._run is not None
         return self._run.report(self.policy.name)
 
     def totals(self) -> dict[str, tuple[int, int]]:
-        """Gives the tuples that every query has consumed and produced, over all runs."""
+        """Return how many tuples every query has consumed and produced, over all runs."""
         totals: dict[str, tuple[int, int]] = self._engine.totals()
         return totals
 
     def accounts(self) -> dict[str, Account]:
-        """Gives what has become of every tuple, by query, over all runs.
+        """Return what became of all tuples, by query, over all runs.
 
-        Of every query, arrived = delivered + filtered + queued + shed + missed + late +
+        For every query, arrived = delivered + filtered + queued + shed + missed + late +
         dead_lettered.
         """
         accounts: dict[str, Account] = self._engine.accounts()
         return accounts
 
     def explanation(self, name: str) -> Explanation:
-        """Gives how a query runs: operators, shared code, lane, figures, sink, cursor, policy."""
+        """Return how a query runs: operators, shared code, lane, figures, sink, cursor, policy."""
         return explanation_of(self.query(name), self._roster, self.policy_in_charge())
 
     def drawing(self) -> Drawing:
-        """Gives the network: streams, the parts that queries share, queries and their sinks."""
+        """Return the network: streams, the parts that queries share, queries and their sinks."""
         return drawing_of(self._roster, self.policy_in_charge())
 
     def policy_in_charge(self) -> str:
-        """Gives the policy's name, as it was spelled; of `amos` also whose turn it is."""
+        """Return the policy as it was written; for `amos`, also the policy whose turn it is."""
         name = self._spelling or self.policy.name
         if isinstance(self.policy, Amos) and self._engine is not None:
             return f"{name}, at present {self.policy.in_charge(self._engine.now_s()).name}"
         return name
 
     def status(self) -> dict[str, Any]:
-        """Gives the policy, the streams and every query's state and figures, as plain data.
+        """Return the policy, the streams and every query's state and figures, as plain data.
 
-        Before the first tuple it also has `starting`: queries that are rehearsed, `of` how many.
+        Before the first tuple there is also `starting`: how many queries are `rehearsed`, and `of`
+        how many.
         """
         if self._run is None:
             return starting(self._roster, self._spelling or self.policy.name, self._rehearsed_of)
@@ -373,12 +378,12 @@ class Headgate:
 
     @property
     def running(self) -> bool:
-        """Whether the start is over: tuples are let in, and everything can be asked and changed."""
+        """Whether the start is complete: tuples are ingested, all can be inspected and changed."""
         return self._run is not None
 
     @property
     def used(self) -> dict[str, float]:
-        """What is in use of memory and log, as shares of their budgets."""
+        """The shares of the budgets for memory and log that are in use."""
         budget = self._engine.budget
         return {"memory": budget.memory, "log": budget.log}
 
@@ -387,23 +392,23 @@ class Headgate:
         return tuple(self._roster.handles.values())
 
     def _rehearsed(self, progress: Callable[[int, int], None]) -> dict[str, QueryStatistics]:
-        """Gives what is known before the first tuple: recorded by runs, else rehearsed."""
-        known = recorded_statistics(self.state)
+        """Return the statistics before the first tuple: recorded by runs, else rehearsed."""
+        recorded = recorded_statistics(self.state)
         if not self._rehearsal_s:
-            return known
-        new = [path for path in self._roster.catalogue.paths if path.known_as not in known]
+            return recorded
+        new = [path for path in self._roster.catalogue.paths if path.known_as not in recorded]
         self._rehearsed_of = 0, len(new)
 
-        def tell(done: int, of: int) -> None:
-            self._rehearsed_of = done, of
-            progress(done, of)
+        def report_progress(done: int, total: int) -> None:
+            self._rehearsed_of = done, total
+            progress(done, total)
 
         rehearsed: dict[str, QueryStatistics]
-        rehearsed = self._engine.rehearse(known, self._rehearsal_s, tell)
+        rehearsed = self._engine.rehearse(recorded, self._rehearsal_s, report_progress)
         return rehearsed
 
     def _cuts(self, query: Query) -> bool:
-        """Tells whether the policy has a query cut."""
+        """Return True if the policy cuts queries and a cut of this one pays."""
         return self.policy.cuts and cut_pays(query.name, recorded_statistics(self.state))
 
 

@@ -1,4 +1,4 @@
-"""SQL over the past without a Headgate: a state directory is enough."""
+"""SQL over the retained past of streams, from a state directory alone."""
 
 from pathlib import Path as File
 from tempfile import TemporaryDirectory
@@ -10,21 +10,22 @@ from headgate.model.admission import AdmissionRules
 def past(
     state: File, text: str, limit: int, rules: AdmissionRules | None = None
 ) -> tuple[list[str], list[tuple[Any, ...]], bool]:
-    """Gives the columns and rows that a SELECT finds in what the streams have kept.
+    """Return the columns and rows of a SELECT over the retained past, and whether rows are missing.
 
-    A session of its own is started for it. The third value says whether rows were left out.
+    It runs in a local Spark session that is stopped afterwards.
 
     Args:
-        rules: what the text may cost and do.
+        limit: most rows that are returned.
+        rules: the limits that the text must meet.
 
     Raises:
         RecoveryRefused: the directory has no journal.
         UnknownName: the text names a table or stream that does not exist.
-        QueryRefused: Spark cannot read or run the text, it is no SELECT, or it breaks a rule.
+        QueryRefused: Spark cannot parse or run the text, it is not a SELECT, or it breaks a rule.
     """
     from headgate.spark import room  # noqa: PLC0415  # the command line must start without Java
 
-    room.kept_trains(state)  # refuses before Spark has been started in vain
+    room.kept_trains(state)  # raises before Spark is started in vain
     with TemporaryDirectory() as folder:  # the state directory itself is only read
         session = room.local_session(File(folder), "local[*]", {})
         try:

@@ -21,7 +21,7 @@ def load(
     policy: str | None = None,
     state: File | None = None,
 ) -> Headgate:
-    """Gives a Headgate with everything a pipeline file says, ready to start."""
+    """Return a Headgate with all that a pipeline file contains, ready to start."""
     headgate = Headgate(
         spark,
         state=state or File(pipeline.state),

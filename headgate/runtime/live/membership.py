@@ -1,4 +1,4 @@
-"""Who is there: streams and queries come and go, before the start and while it runs."""
+"""The roster: streams and queries are added and dropped, before the start and while running."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 
 class Roster:
-    """Keeps catalogue, handles and, once there are an engine and a run, both of them in step.
+    """The streams and queries of a Headgate: keeps catalogue, handles, engine and run in step.
 
-    What the methods raise stands with those of `Headgate` that have their names.
+    The methods of `Headgate` with the same names document the errors that methods raise here.
 
     Args:
-        room: the room of Spark.
-        rehearsal_s: how long a query that comes while others run may be measured.
-        explanation: gives a query's, for its handle.
-        cuts: tells whether the policy has a query cut.
-        records: whether what happens is recorded.
-        rules: what the text of a query may cost and do.
+        room: the module `headgate.spark.room`.
+        rehearsal_s: how long a query that is added while others run may be measured.
+        explanation: returns the explanation of a query, for its handle.
+        cuts: decides whether to cut a query that leaves it open.
+        records: whether the run is recorded.
+        rules: the limits that the text of a query must meet.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class Roster:
         self.deliver: dict[str, Deliver] = {}
         self.handles: dict[str, QueryHandle] = {}
         self.engine: Any = None
-        """The Spark engine, from the start on."""
+        """The Spark engine; None before the start."""
         self.run: Running | None = None
-        """The run, from the end of the start on."""
+        """The run; None until the start is complete."""
 
     def add_stream(self, stream: Stream, rows: Rows | None = None) -> None:
         with self._changes:
@@ -88,7 +88,7 @@ class Roster:
             try:
                 self.engine.changes.add_stream(network, number, schema)
             except BaseException:
-                if self.engine.changes.has_stream(number):  # but its source did not begin
+                if self.engine.changes.has_stream(number):  # but its source did not start
                     catalogue.streams = streams
                     catalogue.gone.add(stream.name)
                 raise
@@ -102,9 +102,9 @@ class Roster:
             catalogue.refuse_to_drop(name)
             if self.engine is not None:
                 self.engine.changes.drop_stream(name)
-                catalogue.gone.add(name)  # others are known by their number, so it keeps its own
+                catalogue.gone.add(name)  # streams have fixed numbers, so it keeps its own
             else:
-                catalogue.streams = [each for each in catalogue.streams if each.name != name]
+                catalogue.streams = [other for other in catalogue.streams if other.name != name]
             self._analyst.drop_stream(name)
             del catalogue.schemas[name]
 
@@ -131,7 +131,7 @@ class Roster:
         if query.into is not None:
             self._analyst.add_stream(query.into, schemas[query.into], queues[-1].event_time)
         catalogue.schemas |= schemas
-        catalogue.came(streams, paths, new)
+        catalogue.add_query(streams, paths, new)
         self.handles[query.name] = handle
         return handle
 
@@ -143,10 +143,10 @@ class Roster:
         streams: Sequence[Stream],
         others: Sequence[Path],
     ) -> tuple[list[Stream], tuple[Path, ...], dict[str, Any]]:
-        """Return the derived streams that a query needs, its paths, and what it fills.
+        """Return the derived streams of a query, its paths, and the schemas of what it fills.
 
         Args:
-            schemas, streams: of all streams that it may read.
+            schemas, streams: those that it may read.
             others: the paths of the other queries.
         """
         columns = {name: schema.names for name, schema in schemas.items()}
@@ -154,7 +154,7 @@ class Roster:
         queues, new = segments_of(query, analyst, columns, streams, self._cuts)
         self._room.refuse_outputs(self._session, new[-1])
         refuse_unordered(new[-1], others)
-        filled = {each.name: schemas[new[0].stream] for each in queues if not each.of}
+        filled = {queue.name: schemas[new[0].stream] for queue in queues if not queue.of}
         if query.into is None:
             return [*queues], new, filled
         schema = analyst.schema_of(new[-1])
@@ -169,7 +169,7 @@ class Roster:
             leaving, units = self.handles.pop(name), catalogue.units_of(name)
             reads = catalogue.paths[units[0]].reads
             self.deliver.pop(name, None)
-            if stream is not None:  # from here on nobody can begin to read it
+            if stream is not None:  # from here on no query can begin to read it
                 self._analyst.drop_stream(stream)
                 del catalogue.schemas[stream]
             if self.engine is None:
@@ -181,7 +181,7 @@ class Roster:
             pass
         with self._changes:
             leaving.release()
-            if gone.is_set():  # else nobody has forgotten it yet, and its number is not free
+            if gone.is_set():  # else the engine still has it, and its number is not free
                 catalogue.dropped |= {catalogue.paths[unit].query.name for unit in units}
                 if stream is not None:
                     catalogue.gone.add(stream)
@@ -189,7 +189,7 @@ class Roster:
                     self.engine.changes.reclassify(catalogue.network)
 
     def add(self, streams: Sequence[Stream], queries: Sequence[Query]) -> list[str]:
-        """Adds all of them, or none where one is refused; gives their names."""
+        """Add all of them, or none if one is refused; return their names."""
         added: list[str] = []
         with self._changes:
             queries = reading_order(queries)
@@ -206,19 +206,19 @@ class Roster:
         return added
 
     def handle(self, name: str) -> QueryHandle:
-        """Gives the handle of a query."""
+        """Return the handle of a query."""
         if name not in self.handles:
             raise UnknownName(kind="query", name=name, known=self.handles)
         return self.handles[name]
 
     def _check(self, streams: Sequence[Stream], queries: Sequence[Query]) -> None:
-        """Refuses streams and queries that could not be added; adds nothing."""
+        """Refuse streams and queries that could not be added, without adding any."""
         session = self._room.own_session(self._session)
         analyst = self._room.Analyst(session, self._rules, self._state)
         catalogue, schemas = self.catalogue, dict(self.catalogue.schemas)
         for stream in streams:
             schemas[stream.name] = self._room.source_of(self._session, stream).schema
-        times = {each.name: each.event_time for each in (*catalogue.streams, *streams)}
+        times = {stream.name: stream.event_time for stream in (*catalogue.streams, *streams)}
         for name, schema in schemas.items():
             analyst.add_stream(name, schema, times.get(name))
         alive = catalogue.alive
@@ -226,16 +226,16 @@ class Roster:
         queues: tuple[Stream, ...] = ()
         for query in queries:
             query = placed(query, self._state, (*alive, *paths), None)
-            there = (*catalogue.streams, *streams, *queues)
-            more, found, filled = self._segments(query, analyst, schemas, there, (*alive, *paths))
-            catalogue.with_query(more, found)
-            names = {each.name for each in queues if each.of}
-            queues = (*queues, *(each for each in more if each.name not in names))
-            paths, schemas = (*paths, *found), {**schemas, **filled}
+            readable = (*catalogue.streams, *streams, *queues)
+            more, new, filled = self._segments(query, analyst, schemas, readable, (*alive, *paths))
+            catalogue.with_query(more, new)
+            timelines = {queue.name for queue in queues if queue.of}
+            queues = (*queues, *(queue for queue in more if queue.name not in timelines))
+            paths, schemas = (*paths, *new), {**schemas, **filled}
             if query.into is not None:
                 analyst.add_stream(query.into, filled[query.into], more[-1].event_time)
-        here = {each.name for each in (*streams, *queues)} | catalogue.gone
-        old = [each for each in catalogue.streams if each.name not in here]
+        names = {stream.name for stream in (*streams, *queues)} | catalogue.gone
+        old = [stream for stream in catalogue.streams if stream.name not in names]
         catalogue.network_of((*old, *streams, *queues), (*alive, *paths))
         if self.engine is not None:
             ends = [path for path in paths if path.first_of is None]

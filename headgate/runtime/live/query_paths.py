@@ -1,4 +1,4 @@
-"""A query on its way in: analyzed by Spark, refused, or made into paths."""
+"""The paths of a query that is added: Spark analyzes it, and it is refused or becomes paths."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -44,17 +44,18 @@ def segments_of(
     streams: Sequence[Stream],
     cuts: Callable[[Query], bool] = lambda query: False,
 ) -> tuple[tuple[Stream, ...], tuple[Path, ...]]:
-    """Return the paths of a query, one or, where it is to be cut, two with a hidden stream between.
+    """Return the new streams and the paths of a query: one path, or two if the query is cut.
 
-    A query with windows reads a timeline, which comes with it. The last path of one that writes to
-    a stream says so (`into`); the stream itself is `views.derived_stream`.
+    The new stream of a query with windows is the timeline that it reads; that of a cut query is the
+    hidden stream between its paths. If the query writes to a stream, `into` of its last path is the
+    name of that stream; `views.derived_stream` makes the stream.
 
     Args:
-        streams: all that there are.
-        cuts: tells whether a query that does not say so itself is to be cut, if it can be.
+        streams: all existing streams.
+        cuts: decides whether to cut a query that leaves it open, if it can be cut.
 
     Raises:
-        QueryRefused: it cannot run continuously, or cannot be cut although it says so.
+        QueryRefused: it cannot run continuously, or cannot be cut although it asks for it.
     """
     text, clauses = marked(query)
     if query.apply is not None and len(clauses) > 1 and clauses[0].window.slide is None:
@@ -66,10 +67,10 @@ def segments_of(
                 query=query.name, clause="cut", reason="is for queries without windows or unions",
                 fix="leave cut out",
             )  # fmt: skip
-        times = {each.name: each.event_time for each in streams if not each.of}
+        times = {stream.name: stream.event_time for stream in streams if not stream.of}
         path = stateful_path(query, analyst, reading, clauses, times)
-        of = path.stateful.streams if path.stateful else ()
-        timeline = Stream(name=path.stream, format=DERIVED, of=of)
+        sources = path.stateful.streams if path.stateful else ()
+        timeline = Stream(name=path.stream, format=DERIVED, of=sources)
         return (timeline,), (replace(path, into=query.into),)
     path = replace(stateless_path(query, analyst, reading, columns), into=query.into)
     if query.cut is False or (query.cut is None and not cuts(query)):
@@ -92,7 +93,7 @@ def stateless_path(
         columns: the columns of every stream.
 
     Raises:
-        QueryRefused: it cannot run continuously; says which clause, why, and what to do.
+        QueryRefused: it cannot run continuously; names the clause, the reason and the fix.
     """
     allowed = WITH_TABLES if not keeps_stored(reading) else frozenset()
     if query.apply is not None:
@@ -120,7 +121,7 @@ def stateful_path(
     """Return the path of a query with windows, of a union, or of a join whose times are bounded.
 
     Raises:
-        QueryRefused: it cannot run continuously; says which clause, why, and what to do.
+        QueryRefused: it cannot run continuously; names the clause, the reason and the fix.
     """
     call = call_of(query, reading)
     join = None
@@ -137,10 +138,10 @@ def stateful_path(
     if join is not None or (len(inputs) > 1 and clauses and inputs[0].window.slide is None):
         if len(reading.relations) > len(inputs):
             reading, inputs = _repeated(analyst, reading, inputs)
-        how = _pairs(query, analyst, reading, inputs, join)
+        stateful = _pairs(query, analyst, reading, inputs, join)
     else:
         by_session = call is not None and call.name != "window"
-        how = _stateful(query, analyst, reading, inputs, by_session)
+        stateful = _stateful(query, analyst, reading, inputs, by_session)
     refuse_sample(query, reading)
     refuse_unfixed(query, reading)
     refuse_twin_columns(query, reading.columns)
@@ -149,8 +150,8 @@ def stateful_path(
     if query.deadline_s is None and window.slide is not None and window.axis == "time":
         query = replace(query, deadline_s=window.slide / 1e6)
     return Path(
-        query=query, stream=timeline_of(how.streams), columns=reading.columns, stateful=how,
-        schema=reading.schema, key=analyst.key(reading),
+        query=query, stream=timeline_of(stateful.streams), columns=reading.columns,
+        stateful=stateful, schema=reading.schema, key=analyst.key(reading),
         operators=(Operator(kind="whole", expressions=(query.sql,)),),
     )  # fmt: skip
 
@@ -171,8 +172,8 @@ def _stateful(
     except NotPossible as error:
         raise QueryRefused(
             query=query.name, clause="window()", line=error.line,
-            reason="is over more than tuples of a stream, taken one by one",
-            fix="write a window behind the stream, as in FROM s [RANGE 10 SECONDS]",
+            reason="groups something other than the single tuples of a stream",
+            fix="write a window after the stream, as in FROM s [RANGE 10 SECONDS]",
         ) from error  # fmt: skip
     at_once = plans.at_once is not None and query.apply is None and not keeps_stored(reading)
     key = analyst.plan_key(plans.at_once if at_once and plans.at_once else plans.one)
@@ -184,8 +185,8 @@ def _sessions(
 ) -> Stateful:
     if query.apply is not None:
         raise QueryRefused(
-            query=query.name, clause="apply", reason="is not possible behind session_window",
-            fix="group by session in the function, behind a window as in FROM s [RANGE 1 HOUR]",
+            query=query.name, clause="apply", reason="is not possible after session_window",
+            fix="group by session in the function, over a window as in FROM s [RANGE 1 HOUR]",
         )  # fmt: skip
     refuse_in_sessions(query, reading)
     try:
@@ -203,7 +204,7 @@ def _sessions(
 def _bounded(
     query: Query, analyst: "Analyst", reading: Reading, times: Mapping[str, str | None]
 ) -> tuple[Reading, Join, tuple[Input, ...]]:
-    """Return the inputs of a join whose conditions say how far apart times may lie."""
+    """Return the inputs of a join whose conditions limit how far apart times may be."""
     if query.apply is not None:
         raise _not_applied_to_pairs(query)
     refuse_stateful(query, reading, WITH_TABLES)
@@ -249,17 +250,17 @@ def _pairs(
     inputs: tuple[Input, ...],
     join: Join | None,
 ) -> Stateful:
-    """Return how tuples are joined as they come.
+    """Return how tuples are joined as they arrive.
 
     Args:
-        join: when rows are final, where the query's own conditions say so and no windows.
+        join: when rows are final, if the query's conditions say so instead of windows.
     """
     outer = [node for node in stream_joins(reading) if node.detail not in ("Inner", "Cross")]
     if outer and inputs[0].window.axis == "rows":
         raise QueryRefused(
             query=query.name, clause=f"{outer[0].detail} join", line=outer[0].line,
-            reason="is not possible of ROWS windows",
-            fix="use RANGE: time tells when no partner can come any more",
+            reason="is not possible over ROWS windows",
+            fix="use RANGE: time tells when no more partners can come",
         )  # fmt: skip
     refuse_in_pairs(query, reading)
     bounded = join is not None
@@ -273,7 +274,7 @@ def _pairs(
         raise not_over_pairs(query, error) from error
     except Unbounded as error:
         raise QueryRefused(
-            query=query.name, clause="RANGE", reason="is longer than times can tell",
+            query=query.name, clause="RANGE", reason="is longer than timestamps can express",
             fix="write shorter windows",
         ) from error  # fmt: skip
     key = analyst.plan_key(plan)
@@ -283,7 +284,7 @@ def _pairs(
 def _not_applied_to_pairs(query: Query) -> QueryRefused:
     return QueryRefused(
         query=query.name, clause="apply",
-        reason="needs all tuples of a window, which tuples that are joined as they come are not",
+        reason="needs all tuples of a window, but this query joins tuples as they arrive",
         fix=WHOLE,
     )  # fmt: skip
 
@@ -293,7 +294,7 @@ def _union(
 ) -> Stateful:
     if query.apply is not None:
         raise QueryRefused(
-            query=query.name, clause="apply", reason="is not possible behind a union of streams",
+            query=query.name, clause="apply", reason="is not possible after a union of streams",
             fix="write one query for each stream",
         )  # fmt: skip
     joined = stream_joins(reading) or keeps_stored(reading)

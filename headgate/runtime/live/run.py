@@ -1,4 +1,4 @@
-"""One run on Spark: the engine, the scheduler, what is measured, and the thread of the loop."""
+"""One run on Spark: the engine, the scheduler, the metrics, and the thread of the loop."""
 
 import logging
 import threading
@@ -29,19 +29,19 @@ from headgate.scheduler.statistics import Statistics
 log = logging.getLogger("headgate")
 
 FORGET_EVERY_S = 5.0
-"""How often trains that nobody needs are dropped."""
+"""How often trains that no query needs are dropped."""
 
 SAVE_EVERY_S = 30.0
-"""How often what has been measured is written down; a run that is killed loses no more of it."""
+"""How often statistics are saved; a run that is killed loses no more than those since."""
 
 
 class Running:
-    """Made before the first tuple; `start` begins the loop, in a thread of its own.
+    """A run, made before the first tuple; `start` begins the loop, in a thread of its own.
 
     Args:
         engine: the Spark engine.
-        known: what is known of the queries.
-        state: where statistics are kept.
+        statistics: of the queries, at the start.
+        state: the directory with the statistics file.
         settings: of the scheduler.
     """
 
@@ -50,12 +50,12 @@ class Running:
         engine: Any,
         network: Network,
         policy: Policy,
-        known: Mapping[str, QueryStatistics],
+        statistics: Mapping[str, QueryStatistics],
         state: File,
         **settings: Any,
     ) -> None:
-        self._engine, self._known, self._state = engine, known, state
-        table = unit_table(units_of(network), known)
+        self._engine, self._first_statistics, self._state = engine, statistics, state
+        table = unit_table(units_of(network), statistics)
         self.scheduler = Scheduler(
             network, table, policy, shed=self._shed, statistics=Statistics(table),
             first_trains=engine.first_trains, cursors=engine.cursors, groups=engine.groups,
@@ -65,7 +65,7 @@ class Running:
         self._metrics, self._lock = RunMetrics(network, table), threading.Lock()
         self._bound: dict[int, QueryHandle] = {}
         self._again: set[int] = set()
-        """Units that have come and that the metrics do not know yet."""
+        """Units that were added and that the metrics do not have yet."""
         self._wishes: deque[Callable[[], None]] = deque()
         self._recorder: Recorder | None = None
         self._loop: threading.Thread | None = None
@@ -73,17 +73,19 @@ class Running:
         self._forget_at_s = self._save_at_s = 0.0
 
     def bind(self, unit: int, handle: QueryHandle) -> None:
-        """Tells a handle what happens to its query."""
+        """Connect a handle to its unit, so that it gets the events of its query."""
         engine = self._engine
         handle.bind(unit, self.scheduler, engine.changes.stop_query, engine.sinks[handle.name])
         self._bound[unit] = handle
 
     def start(self, listeners: Sequence[Listener], *, record: bool) -> None:
-        """Starts ingest and the loop."""
+        """Start ingest and the loop."""
         self._engine.begin()
         observed: Engine = Observed(self._engine, [self._hear, *map(Guarded, listeners)])
         if record:
-            observed = self._recorder = Recorder(observed, self._state, self.scheduler, self._known)
+            observed = self._recorder = Recorder(
+                observed, self._state, self.scheduler, self._first_statistics
+            )
         self._loop = threading.Thread(
             target=self._run, args=(observed,), name="headgate-loop", daemon=True
         )
@@ -94,7 +96,7 @@ class Running:
         return self._loop is not None and self._loop.is_alive()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Waits for the end; False when time ran out first. Raises what has ended the run."""
+        """Wait for the end; return False if time ran out first. Raise what ended the run."""
         assert self._loop is not None
         self._loop.join(timeout_s)
         if self._crash is not None:
@@ -102,7 +104,7 @@ class Running:
         return not self._loop.is_alive()
 
     def stop(self) -> None:
-        """Ends the run cleanly and keeps what was measured."""
+        """End the run cleanly and save its statistics."""
         self._engine.stop()
         try:
             self.wait()
@@ -110,27 +112,27 @@ class Running:
         finally:
             self._engine.close()
             if self._recorder is not None:
-                self._recorder.close(self._known_now())
+                self._recorder.close(self._measured_statistics())
         self._save_statistics()
 
     def wish(self, change: Callable[[], None]) -> None:
-        """Has something changed in the scheduler's thread, which hears an event soon."""
+        """Queue a change, which the scheduler's thread makes at its next event."""
         self._wishes.append(change)
 
     def report(self, policy: str) -> Report:
-        """Reports on the run so far."""
+        """Return the report of the run so far."""
         with self._lock:
             errors = (*self._metrics.errors, *self._engine.failures)
             loop_s = self._engine.loop_s
             return Report.of(policy, self._metrics, self._timed.seconds, errors, loop_s)
 
     def pending(self, units: Sequence[int]) -> int:
-        """Gives the tuples that wait for units; none for one that the scheduler has yet to see."""
+        """Return the tuples that wait at units; 0 for a unit that the scheduler does not have."""
         table = self.scheduler.table
         return sum(int(table["pending"][unit]) for unit in units if 0 <= unit < len(table))
 
     def next_train(self, unit: int) -> int | None:
-        """Gives where a unit stands."""
+        """Return the next train of a unit; None if the scheduler does not have the unit."""
         cursors = self.scheduler.cursors
         return int(cursors[unit]) if 0 <= unit < len(cursors) else None
 
@@ -159,7 +161,7 @@ class Running:
             self._save_statistics()
 
     def _grow(self) -> None:
-        """Has the metrics know the units that the scheduler knows."""
+        """Add new units of the scheduler to the metrics."""
         if self._metrics.table is not self.scheduler.table:
             self._metrics.grow(self.scheduler.network, self.scheduler.table, self._again)
             self._again = set()
@@ -173,23 +175,23 @@ class Running:
         return certain
 
     def _forget(self) -> None:
-        """Drops trains that every query has passed, as retention allows."""
+        """Drop trains that every query has passed, as retention allows."""
         for stream in range(len(self.scheduler.network.streams)):
             self._engine.forget(stream, self.scheduler.passed(stream))
 
     def _save_statistics(self) -> None:
-        """Writes what has been measured, for the next run and for simulations."""
+        """Save the measured statistics, for the next run and for simulations."""
         members = self._engine.members
         left = members.left
         try:
-            record_statistics(self._state, self._known_now(), left)
+            record_statistics(self._state, self._measured_statistics(), left)
         except OSError as error:
-            log.warning("statistics are not kept: %s", error)
+            log.warning("statistics could not be saved: %s", error)
         else:
             members.forget(left)
 
-    def _known_now(self) -> dict[str, QueryStatistics]:
-        """Gives what has been measured of the queries that have run."""
+    def _measured_statistics(self) -> dict[str, QueryStatistics]:
+        """Return the measured statistics of the queries that have run."""
         alone_s = self._engine.rehearsal.alone_s
         return {
             path.known_as: QueryStatistics(

@@ -1,4 +1,4 @@
-"""A scheduler whose own time is measured, on an engine that runs in real time."""
+"""A scheduler whose running time is measured, for an engine in real time."""
 
 import time
 
@@ -8,7 +8,7 @@ from headgate.scheduler.scheduler import Scheduler
 
 
 class Timed:
-    """Does what the scheduler does; `seconds` is what that has taken."""
+    """A scheduler that counts the `seconds` that its methods have taken."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler

@@ -1,4 +1,4 @@
-"""A query's sink on its way in: given its directory, or refused."""
+"""Checks of a query's sink, and the choice of its directory."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -9,11 +9,14 @@ from headgate.model.network import Path
 from headgate.model.query import ROW_KEY, Deliver, Query
 
 
-def placed(query: Query, state: File, known: Iterable[Path], deliver: Deliver | None) -> Query:
-    """Gives the query with its sink's directory, where the sink is files.
+def placed(query: Query, state: File, paths: Iterable[Path], deliver: Deliver | None) -> Query:
+    """Return the query with the directory of its sink, if the sink writes files.
+
+    Args:
+        paths: those of the other queries.
 
     Raises:
-        QueryRefused: another query has the directory, or a callback is missing or one too many.
+        QueryRefused: another query has the directory, or a callback is missing or not wanted.
     """
     if (deliver is None) == (query.sink.format == "callback"):
         raise QueryRefused(
@@ -25,7 +28,7 @@ def placed(query: Query, state: File, known: Iterable[Path], deliver: Deliver | 
     if not query.sink.has_files:
         return query
     folder = str(File(query.sink.path or state / "results" / query.name).absolute())
-    for other in known:
+    for other in paths:
         if other.query.sink.path == folder and other.query.name != query.name:
             raise QueryRefused(
                 query=query.name, clause="sink", reason=f"is also that of '{other.query.name}'",
@@ -35,15 +38,15 @@ def placed(query: Query, state: File, known: Iterable[Path], deliver: Deliver | 
 
 
 def refuse_keys(query: Query, columns: Iterable[str]) -> None:
-    """Refuses rows of a database that are known by what the query does not put out."""
+    """Refuse a JDBC sink whose key is not a column of the query's results."""
     if query.sink.format != "jdbc":
         return
-    known = {name.lower() for name in columns}
+    names = {name.lower() for name in columns}
     for key in query.sink.keys:
-        if key != ROW_KEY and key.lower() not in known:
+        if key != ROW_KEY and key.lower() not in names:
             raise QueryRefused(
                 query=query.name, clause=f"sink options.key '{key}'",
-                reason=f"is no column of it: it puts out {', '.join(columns)}",
-                fix=f"select the column, or name others, or '{ROW_KEY}' for a row of its own for"
+                reason=f"is not a column of the query, which returns {', '.join(columns)}",
+                fix=f"select the column, name other columns, or use '{ROW_KEY}' to write a row for"
                 " every result",
             )  # fmt: skip

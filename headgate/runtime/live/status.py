@@ -1,4 +1,4 @@
-"""What is told of queries while they run, as plain data."""
+"""Status and explanations of queries while they run, as plain data."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,21 +16,21 @@ T = TypeVar("T")
 
 
 def explanation_of(handle: QueryHandle, roster: Roster, policy: str) -> Explanation:
-    """Gives how a query runs or, before the start, what is known of it by itself."""
+    """Return how a query runs; before the start, only what the query itself says."""
     name, catalogue, run = handle.name, roster.catalogue, roster.run
-    found = Explanation.of(catalogue.segments_of(name), policy, catalogue.class_of(name))
+    explanation = Explanation.of(catalogue.segments_of(name), policy, catalogue.class_of(name))
     if run is None:
-        return found
+        return explanation
     units = catalogue.units_of(name)
     if handle.unit < 0:
         raise UnknownName(kind="query", name=name, known=roster.handles)
     members, shape, sql = roster.engine.way_of(handle.unit)
     planned = run.scheduler.lane_text(handle.unit, run.pending(units[-1:]))
     return replace(
-        found,
+        explanation,
         state=handle.state,
         cause=_cause(handle),
-        shares_code_with=[each for each in members if each != name],
+        shares_code_with=[member for member in members if member != name],
         shape=shape,
         group_sql=sql,
         lane=roster.engine.lane_text(handle.unit, planned),
@@ -42,13 +42,13 @@ def explanation_of(handle: QueryHandle, roster: Roster, policy: str) -> Explanat
 
 
 def drawing_of(roster: Roster, policy: str) -> Drawing:
-    """Draws all queries: what reads which stream, and what they share."""
-    queries = _of_each(roster, lambda handle: explanation_of(handle, roster, policy))
+    """Draw all queries: which streams they read, and what they share."""
+    queries = _for_all(roster, lambda handle: explanation_of(handle, roster, policy))
     return Drawing.of(queries, roster.catalogue.readable, policy)
 
 
 def status_of(roster: Roster, run: Running, policy: str) -> dict[str, Any]:
-    """Gives the policy, the streams and every query's state and figures."""
+    """Return the policy, the streams and every query's state and figures."""
     lines = {line.name: line for line in run.report(policy).queries}
     accounts = roster.engine.accounts()
 
@@ -67,12 +67,16 @@ def status_of(roster: Roster, run: Running, policy: str) -> dict[str, Any]:
 
     return {
         "policy": policy, "streams": list(roster.catalogue.readable),
-        "dead_letters": roster.engine.dead_letters(), "queries": _of_each(roster, row),
+        "dead_letters": roster.engine.dead_letters(), "queries": _for_all(roster, row),
     }  # fmt: skip
 
 
 def starting(roster: Roster, policy: str, rehearsed_of: tuple[int, int]) -> dict[str, Any]:
-    """Gives the same before the first tuple, and how many queries are rehearsed, of how many."""
+    """Return the status before the first tuple, with how many queries are rehearsed so far.
+
+    Args:
+        rehearsed_of: the number of queries rehearsed, and the number to rehearse.
+    """
 
     def row(handle: QueryHandle) -> dict[str, Any]:
         return {
@@ -80,20 +84,20 @@ def starting(roster: Roster, policy: str, rehearsed_of: tuple[int, int]) -> dict
             "mean_response_s": None, "lane": None, "account": None, "statistics": {},
         }  # fmt: skip
 
-    done, of = rehearsed_of
+    done, total = rehearsed_of
     return {
         "policy": policy, "streams": list(roster.catalogue.readable), "dead_letters": {},
-        "queries": _of_each(roster, row), "starting": {"rehearsed": done, "of": of},
+        "queries": _for_all(roster, row), "starting": {"rehearsed": done, "of": total},
     }  # fmt: skip
 
 
-def _of_each(roster: Roster, tell: Callable[[QueryHandle], T]) -> list[T]:
-    """Gives what is told of every query, but not of one that is dropped in this moment."""
-    found = []
+def _for_all(roster: Roster, describe: Callable[[QueryHandle], T]) -> list[T]:
+    """Return the descriptions of all queries, except one that is dropped at this moment."""
+    descriptions = []
     for handle in tuple(roster.handles.values()):
         with suppress(UnknownName):
-            found.append(tell(handle))
-    return found
+            descriptions.append(describe(handle))
+    return descriptions
 
 
 def _named(handle: QueryHandle, roster: Roster) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The recorder: an engine that keeps what passes between it and the loop."""
+"""The recorder: an engine that writes down what passes between it and the loop."""
 
 import logging
 import queue
@@ -26,15 +26,15 @@ log = logging.getLogger("headgate")
 
 EVERY_S = 0.5
 MOST_WAITING = 10_000
-"""Turns in memory at the most; the loop waits for the disk before there are more."""
+"""Most turns held in memory; once there are so many, the loop waits for the disk."""
 
 
 class Recorder:
-    """An engine that records. The loop's thread only hands turns over; another one writes them.
+    """An engine that records. The loop's thread only queues turns; another thread writes them.
 
     Args:
-        scheduler: of the run, before its first event.
-        known: what the scheduler was told of the queries.
+        scheduler: the scheduler of the run, before its first event.
+        statistics: of the queries, as the scheduler starts with them.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Recorder:
         engine: Engine,
         state: File,
         scheduler: Scheduler,
-        known: Mapping[str, QueryStatistics],
+        statistics: Mapping[str, QueryStatistics],
     ) -> None:
         self._engine, self._scheduler = engine, scheduler
         folder = state / FOLDER
@@ -58,7 +58,7 @@ class Recorder:
             call_bytes=scheduler.call_bytes,
             first_trains=tuple(buffer.end for buffer in scheduler.buffers),
             cursors=tuple(scheduler.cursors.tolist()),
-            known=known,
+            known=statistics,
             groups=() if scheduler.groups is None else tuple(scheduler.groups.tolist()),
             sharing=scheduler.sharing,
             lane=scheduler.lane,
@@ -71,7 +71,7 @@ class Recorder:
         self._writer.start()
 
     def now_s(self) -> float:
-        """Gives the present instant; the loop asks once a turn, for the plan."""
+        """Return the present instant. The loop asks once a turn, for the plan."""
         at_s = self._engine.now_s()
         if self._turn is not None:
             self._turn.planned_at_s = at_s
@@ -86,12 +86,12 @@ class Recorder:
         self._hand_over()
         event = self._engine.next_event(wake_at_s)
         if event is not None:
-            exact = self._scheduler.policy.wake_at_s < inf  # it hears what was measured
+            exact = self._scheduler.policy.wake_at_s < inf  # it looks at all response times
             self._turn = Turn(event, exact=exact)
         return event
 
     def close(self, learned: Mapping[str, QueryStatistics]) -> None:
-        """Writes what is left, and what is known at the end; after the loop has ended."""
+        """Write the remaining turns and the statistics at the end, after the loop has ended."""
         self._hand_over()
         self._closed.set()
         self._writer.join()
@@ -113,7 +113,7 @@ class Recorder:
                 self._append(partial(_text, turns))
 
     def _append(self, text: Callable[[], str]) -> None:
-        """Writes; after a failure no more, since what follows a gap cannot be replayed."""
+        """Append to the file, unless a write has failed: after a gap nothing can be replayed."""
         if self._broken:
             return
         try:

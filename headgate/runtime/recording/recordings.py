@@ -1,9 +1,9 @@
-"""Recordings: what the scheduler of a run heard, when it planned, and what it started.
+"""Recordings: the events that a run's scheduler received, when it planned, what it started.
 
-A recording is a folder with a file for each run. The first line of a file says what ran, how it was
-set, and what was known at the start. Then comes a line for each turn of the loop: the event, the
-instant of the plan, the calls that were started. The last line, of a run that was stopped cleanly,
-says what was known at the end. Numbers are written so that they are read back to the bit.
+A recording is a folder with a file for each run. The first line of a file holds the network, the
+settings, and the statistics at the start. Then comes a line for each turn of the loop: the event,
+the instant of the plan, the calls that were started. The last line, of a run that was stopped
+cleanly, holds the statistics at the end. Numbers are read back exactly as they were written.
 """
 
 import json
@@ -41,14 +41,14 @@ from headgate.model.units import Sharing
 FOLDER, FORMAT = "recording", 3
 
 POINTS = 32
-"""Of the response times of a query in a call no more are kept, unless the policy looks at them."""
+"""Most response times kept for a query in a call, unless the policy looks at all of them."""
 
 
 @dataclass
 class Turn:
-    """One turn of the loop: what was heard, when the plan was made, what was started and when.
+    """One turn of the loop: the event, when the plan was made, the calls and when they started.
 
-    Of `PolicyChanged` the policy is kept as it is spelled.
+    In a recorded `PolicyChanged`, the policy is its text.
     """
 
     event: Event
@@ -60,10 +60,10 @@ class Turn:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a scheduler is made with, besides the network.
+    """The settings of a scheduler, besides the network.
 
     Args:
-        known: what was known of the queries at the start.
+        known: the statistics of the queries at the start.
     """
 
     policy: str
@@ -75,7 +75,7 @@ class Settings:
     cursors: tuple[int, ...]
     known: Mapping[str, QueryStatistics]
     groups: tuple[int, ...] = ()
-    sharing: Sharing = "max"  # which is what runs did before it could be chosen
+    sharing: Sharing = "max"  # what runs used before it could be chosen
     lane: Lane | None = None
 
 
@@ -84,8 +84,8 @@ class Recording:
     """One recorded run.
 
     Args:
-        network: as it was at the start.
-        learned: what was known of the queries at the end; empty where the run did not end cleanly.
+        network: the network at the start.
+        learned: the statistics of the queries at the end; empty if the run did not end cleanly.
     """
 
     file: File
@@ -96,24 +96,24 @@ class Recording:
 
     @cached_property
     def last_network(self) -> Network:
-        """The network with everything that has come during the run."""
+        """The network with everything that was added during the run."""
         changes = [t.event.network for t in self.turns if isinstance(t.event, NetworkChanged)]
         return changes[-1] if changes else self.network
 
 
 def header_of(network: Network, settings: Settings) -> str:
-    """Gives the first line of a recording; options and paths of sources and sinks stay out."""
-    streams = [_stream_data(each) for each in network.streams]
-    paths = [_path_data(each) for each in network.paths]
-    classes = [asdict(each) for each in network.classes]
-    told = {"streams": streams, "classes": classes, "queries": paths}
-    made = {**asdict(settings), "known": _figures(settings.known)}
-    made["call_bytes"] = None if settings.call_bytes == inf else settings.call_bytes
-    return _line({"format": FORMAT, "network": told, "settings": made})
+    """Return the first line of a recording, without options and paths of sources and sinks."""
+    streams = [_stream_data(stream) for stream in network.streams]
+    paths = [_path_data(path) for path in network.paths]
+    classes = [asdict(query_class) for query_class in network.classes]
+    network_data = {"streams": streams, "classes": classes, "queries": paths}
+    settings_data = {**asdict(settings), "known": _figures(settings.known)}
+    settings_data["call_bytes"] = None if settings.call_bytes == inf else settings.call_bytes
+    return _line({"format": FORMAT, "network": network_data, "settings": settings_data})
 
 
 def line_of(turn: Turn) -> str:
-    """Gives the line of one turn."""
+    """Return the line of one turn."""
     kind, *values = _event_data(turn.event, turn.exact)
     calls = [
         [c.number, c.units, c.stream, c.first_train, c.end_train, c.tuples, at_s, c.lane]
@@ -123,17 +123,17 @@ def line_of(turn: Turn) -> str:
 
 
 def footer_of(learned: Mapping[str, QueryStatistics]) -> str:
-    """Gives the last line of a run that ends cleanly."""
+    """Return the last line of a run that ends cleanly."""
     return _line({"learned": _figures(learned)})
 
 
 def read_recording(path: str | File) -> Recording:
-    """Reads one run: a file, or the last one of a recording or of a state directory.
+    """Read one run: a file, or the last file of a recording or of a state directory.
 
     A line that a crash has left unfinished is dropped, with all that follows it.
 
     Raises:
-        ConfigRefused: there is no recording, or it is of another format.
+        ConfigRefused: there is no recording, or it has another format.
     """
     file = _file_of(File(path))
     lines = _lines(file)
@@ -177,7 +177,7 @@ def _line(data: Any) -> str:
 
 
 def condensed(values: Floats, *, exact: bool) -> list[list[float]]:
-    """Gives values as pairs of value and count: runs of equal ones, or means of a few groups.
+    """Return values as pairs of value and count: runs of equal values, or means of a few groups.
 
     >>> condensed(np.array([0.5, 0.5, 0.25]), exact=True)
     [[0.5, 2], [0.25, 1]]
@@ -206,7 +206,7 @@ def _event_data(event: Event, exact: bool) -> list[Any]:
         case TrainArrived():
             return ["train", *_train_data(event)]
         case StepFinished():
-            responses = [condensed(each, exact=exact) for each in event.responses_s]
+            responses = [condensed(values, exact=exact) for values in event.responses_s]
             return [
                 "step", event.call.number, event.seconds, event.tuples_out, event.failed,
                 event.lane, responses, event.instants,
@@ -222,18 +222,18 @@ def _event_data(event: Event, exact: bool) -> list[Any]:
         case PolicyChanged():
             return ["policy", event.policy.spelled or event.policy.name]
         case NetworkChanged():
-            streams = [_stream_data(event.network.streams[each]) for each in event.first_trains]
+            streams = [_stream_data(event.network.streams[number]) for number in event.first_trains]
             paths = [_path_data(event.network.paths[unit]) for unit in event.cursors]
             starts, cursors = list(event.first_trains.items()), list(event.cursors.items())
-            known = _figures(event.known)
-            kept = [_train_data(each) for each in event.kept.values()]
+            figures = _figures(event.known)
+            kept_trains = [_train_data(train) for train in event.kept.values()]
             lifted = [
                 [unit, path.query.query_class, path.query.allows_shedding]
                 for unit, path in enumerate(event.network.paths)
                 if path.into is not None
             ]
             return [
-                "network", streams, paths, starts, cursors, known, event.groups, kept,
+                "network", streams, paths, starts, cursors, figures, event.groups, kept_trains,
                 lifted, sorted(event.network.dropped),
             ]  # fmt: skip
         case _:
@@ -242,7 +242,7 @@ def _event_data(event: Event, exact: bool) -> list[Any]:
 
 def _train_data(event: TrainArrived) -> list[Any]:
     arrays = (event.tuples, event.head_arrived_at_s, event.mean_arrived_at_s)
-    return [event.stream, *(each.tolist() for each in arrays), event.tuple_bytes]
+    return [event.stream, *(array.tolist() for array in arrays), event.tuple_bytes]
 
 
 def _train(at_s: float, values: Sequence[Any]) -> TrainArrived:
@@ -254,7 +254,7 @@ def _train(at_s: float, values: Sequence[Any]) -> TrainArrived:
 
 
 class _Reader:
-    """Makes turns of lines; remembers the calls and the network that later lines speak of."""
+    """A parser of lines into turns, with the calls and the network that later lines refer to."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
@@ -263,7 +263,7 @@ class _Reader:
     def turn(self, line: Sequence[Any]) -> Turn:
         kind, at_s, values, planned_at_s, calls = line
         turn = Turn(self._event(kind, at_s, values), planned_at_s)
-        # Recordings of old do not have the lane of calls.
+        # Old recordings do not have the lane of calls.
         for number, units, stream, first, end, tuples, started_at_s, *lane in calls:
             call = BoxCall(number, tuple(units), stream, first, end, tuples, *lane)
             self._calls[number] = call
@@ -298,9 +298,9 @@ class _Reader:
                 return ClockTicked(at_s)
 
     def _changed(self, at_s: float, values: Sequence[Any]) -> NetworkChanged:
-        # Recordings of old do not have what is kept, nor what readers make of producers.
-        streams, paths, starts, cursors, known, groups, *more = values
-        kept, lifted, dropped = [*more, [], [], []][:3]
+        # Old recordings have neither kept trains nor the class that readers give a producer.
+        streams, paths, starts, cursors, figures, groups, *more = values
+        kept_trains, lifted, dropped = [*more, [], [], []][:3]
         before = self._network
         all_paths = list(before.paths)
         for (unit, _), data in zip(cursors, paths, strict=True):
@@ -312,16 +312,16 @@ class _Reader:
             before, streams=(*before.streams, *map(_stream, streams)), paths=tuple(all_paths),
             dropped=frozenset(dropped),
         )  # fmt: skip
-        figures = _statistics(known)
-        trains = {each[0]: _train(at_s, each) for each in kept}
+        statistics = _statistics(figures)
+        trains = {train[0]: _train(at_s, train) for train in kept_trains}
         return NetworkChanged(
-            at_s, self._network, dict(cursors), dict(starts), figures, tuple(groups), trains
+            at_s, self._network, dict(cursors), dict(starts), statistics, tuple(groups), trains
         )
 
 
 def _stream_data(stream: Stream) -> dict[str, Any]:
-    kept = ("name", "format", "trigger_s", "ingest", "tuple_bytes", "of")
-    return {key: getattr(stream, key) for key in kept}
+    keys = ("name", "format", "trigger_s", "ingest", "tuple_bytes", "of")
+    return {key: getattr(stream, key) for key in keys}
 
 
 def _stream(data: Mapping[str, Any]) -> Stream:
@@ -334,7 +334,7 @@ def _path_data(path: Path) -> dict[str, Any]:
         "name": query.name, "sql": query.sql, "class": query.query_class, "stream": path.stream,
         "weight": query.weight, "deadline_s": query.deadline_s,
         "qos": None if query.qos is None else query.qos.points, "shed": query.allows_shedding,
-        "operators": [asdict(each) for each in path.operators], "columns": path.columns,
+        "operators": [asdict(operator) for operator in path.operators], "columns": path.columns,
         "into": path.into, "first_of": path.first_of,
     }  # fmt: skip
 
@@ -347,8 +347,8 @@ def _path(data: Mapping[str, Any]) -> Path:
         qos=None if points is None else QoSGraph(tuple((x, y) for x, y in points)),
     )  # fmt: skip
     operators = tuple(
-        Operator(**{**each, "expressions": tuple(each["expressions"])})
-        for each in data["operators"]
+        Operator(**{**operator, "expressions": tuple(operator["expressions"])})
+        for operator in data["operators"]
     )
     return Path(
         query=query, stream=data["stream"], operators=operators, columns=tuple(data["columns"]),
@@ -359,13 +359,13 @@ def _path(data: Mapping[str, Any]) -> Path:
 def _network(data: Mapping[str, Any]) -> Network:
     return Network(
         tuple(map(_stream, data["streams"])),
-        tuple(QueryClass(**each) for each in data["classes"]),
+        tuple(QueryClass(**query_class) for query_class in data["classes"]),
         tuple(map(_path, data["queries"])),
     )
 
 
 def _settings(data: Mapping[str, Any]) -> Settings:
-    made = {
+    values = {
         **data,
         "call_bytes": inf if data["call_bytes"] is None else data["call_bytes"],
         "train_tuples": data["train_tuples"] or ALL,
@@ -374,13 +374,13 @@ def _settings(data: Mapping[str, Any]) -> Settings:
         "groups": tuple(data["groups"]),
         "known": _statistics(data["known"]),
     }
-    return Settings(**made)
+    return Settings(**values)
 
 
-def _figures(known: Mapping[str, QueryStatistics]) -> dict[str, list[Any]]:
+def _figures(statistics: Mapping[str, QueryStatistics]) -> dict[str, list[Any]]:
     return {
         name: [figures.cost_s, figures.selectivity, figures.overhead_s, figures.lane]
-        for name, figures in known.items()
+        for name, figures in statistics.items()
     }
 
 

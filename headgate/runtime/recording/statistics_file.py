@@ -1,4 +1,4 @@
-"""What runs have measured, kept as a file in the state directory."""
+"""Statistics that runs have measured, in a file of the state directory."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -11,25 +11,25 @@ FILE = "statistics.json"
 
 
 def recorded_statistics(state: File) -> dict[str, QueryStatistics]:
-    """Gives what runs in a state directory have measured, by query."""
+    """Return the statistics that runs in a state directory have measured, by query."""
     try:
         text = (state / FILE).read_text()
-        figures = json.loads(text)["queries"]
-        return {name: QueryStatistics(**each) for name, each in figures.items()}
+        queries = json.loads(text)["queries"]
+        return {name: QueryStatistics(**figures) for name, figures in queries.items()}
     except (OSError, ValueError, KeyError, TypeError):
-        return {}  # none yet, or not whole after a power failure: they are measured again
+        return {}  # no file yet, or a broken one after a power failure: they are measured again
 
 
 def record_statistics(
-    state: File, known: Mapping[str, QueryStatistics], dropped: Collection[str] = ()
+    state: File, statistics: Mapping[str, QueryStatistics], dropped: Collection[str] = ()
 ) -> None:
-    """Keeps what has been measured, for the next run and for simulations; whole or not at all.
+    """Add measured statistics to the file, atomically, for the next run and for simulations.
 
     Args:
-        dropped: names of queries of which nothing is kept.
+        dropped: names of queries whose statistics are removed.
     """
-    all_known = {**recorded_statistics(state), **known}
-    figures = {name: asdict(each) for name, each in all_known.items() if name not in dropped}
+    merged = {**recorded_statistics(state), **statistics}
+    queries = {name: asdict(figures) for name, figures in merged.items() if name not in dropped}
     temporary = state / f".{FILE}"
-    temporary.write_text(json.dumps({"queries": figures}, indent=1))
+    temporary.write_text(json.dumps({"queries": queries}, indent=1))
     temporary.replace(state / FILE)

@@ -1,4 +1,4 @@
-"""What would happen under another policy: simulations, comparisons, replays.
+"""Predictions of a run under another policy: simulations, comparisons, replays.
 
 In: a pipeline file, a testbed or a recording, and policies. Out: reports.
 Never starts Spark.

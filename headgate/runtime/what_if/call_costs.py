@@ -1,4 +1,4 @@
-"""What calls of a recorded run cost: a model fitted to its steps."""
+"""A cost model of calls, fitted to the steps of a recorded run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,24 +14,24 @@ from headgate.runtime.what_if.least_squares import least_squares
 
 LANES = ("driver", "job")
 WRITES, RESULTS, SHARED, FIRST, OWN = 2, 3, 4, 6, 8
-"""Places of the coefficients: the overhead of each lane, a member's file of results, a result, a
-tuple that is read and a member that runs for the first time (by lane); then of each unit a tuple
-that it takes, and its part of a call: some have code of their own."""
+"""Positions of the coefficients: the overhead of each lane, a member's file of results, a result, a
+tuple that is read (by lane) and a member that runs for the first time (by lane); then, for each
+unit, a tuple that it takes and its part of a call, since some units have code of their own."""
 
 RIDGE = 1e-3
-"""Ties between members that always ran together are broken evenly."""
+"""Ridge that splits costs evenly between members that always ran together."""
 
 ENOUGH = 8
-"""Steps beside others, and steps alone, that it takes to say how much calls slow each other."""
+"""Steps beside others, and as many alone, needed to estimate how much calls slow each other."""
 
 ROUNDS = 6
-"""How often costs are fitted for how slow the machine was, and the other way round."""
+"""How often costs and the pace of the machine are fitted, each to the other."""
 
 ALIKE_S = 10.0
-"""Two steps so far apart are as unlike as two of which one has e times the tuples."""
+"""Two steps this many seconds apart are as unlike as two of which one has e times the tuples."""
 
 NEAR_S = 5.0
-"""Seconds on either side of an instant that say how fast the machine was then."""
+"""Seconds on either side of an instant over which the pace of the machine is measured."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,14 @@ class CallCosts:
 
     Args:
         coefficients: in the order of `features`.
-        lanes: by unit, instant, logarithm of the tuples and lane of every step that it took.
-        crowding: how much longer a call takes for every other that is under way.
-        loop_s: what the loop takes from an event to the plan.
-        start_s: what of a call's time is not its worker's.
-        at_s, paces: when the machine was how many times slower than the model says: others use it
-            too, and code that is new is slow.
-        steps: how many were fitted, and `error`, the mean absolute error over the mean seconds.
+        lanes: by unit, the instants, the logarithms of the tuples and the lanes of its steps.
+        crowding: the share by which a call takes longer for every other call under way.
+        loop_s: seconds that the loop takes from an event to the plan.
+        start_s: seconds between start and end of a call that are not its worker's.
+        at_s, paces: instants, and how many times slower than the model the machine was then: other
+            programs use it, too, and new code is slow.
+        steps: number of fitted steps.
+        error: mean absolute error over the mean seconds of a step.
     """
 
     coefficients: Floats
@@ -60,17 +61,17 @@ class CallCosts:
     error: float
 
     def call(self, call: BoxCall, outs: Sequence[int], new: int, at_s: float) -> tuple[float, str]:
-        """Gives the seconds of a call that runs alone, and its lane: that of most members.
+        """Return the seconds of a call that runs alone, and its lane: that of most members.
 
-        A member takes the lane that it took when it last ran, or ran next, with about as many.
+        A member takes the lane of its recorded step that is most alike in time and tuples.
         """
-        taken = [self._lane(unit, call.tuples, at_s) for unit in call.units]
-        lane = int(2 * sum(taken) > len(taken))
+        lanes = [self._lane(unit, call.tuples, at_s) for unit in call.units]
+        lane = int(2 * sum(lanes) > len(lanes))
         places, values = features(call, outs, new, lane)
         return float(values @ self.coefficients[places]), LANES[lane]
 
     def pace(self, at_s: float) -> float:
-        """Gives how many times slower the machine was at an instant."""
+        """Return how many times slower than the model the machine was at an instant."""
         return float(np.interp(at_s, self.at_s, self.paces))
 
     def _lane(self, unit: int, tuples: int, at_s: float) -> int:
@@ -82,10 +83,10 @@ class CallCosts:
 
 
 def features(call: BoxCall, outs: Sequence[int], new: int, lane: int) -> tuple[Ints, Floats]:
-    """Gives what a call's time is made of: places of coefficients, and how often each counts."""
+    """Return the terms of a call's time: positions of coefficients, and how often each counts."""
     units = np.array(call.units, dtype=np.int64)
-    common, own = [lane, WRITES, RESULTS, FIRST + lane, SHARED + lane], OWN + 2 * units
-    places = np.concatenate([common, own, own + 1])
+    common, per_tuple = [lane, WRITES, RESULTS, FIRST + lane, SHARED + lane], OWN + 2 * units
+    places = np.concatenate([common, per_tuple, per_tuple + 1])
     values = np.ones(len(places))
     values[1:4] = np.count_nonzero(outs), sum(outs), new
     values[4 : 5 + len(units)] = call.tuples
@@ -93,27 +94,27 @@ def features(call: BoxCall, outs: Sequence[int], new: int, lane: int) -> tuple[I
 
 
 def fitted_costs(recording: Recording) -> CallCosts:
-    """Fits the model to the steps of a recorded run that went well.
+    """Fit the model to the steps of a recorded run that did not fail.
 
     Raises:
-        ConfigRefused: there are none.
+        ConfigRefused: there are no such steps.
     """
-    heard = [turn.event for turn in recording.turns]
-    steps = [e for e in heard if isinstance(e, StepFinished) and not e.failed and e.call.tuples]
+    events = [turn.event for turn in recording.turns]
+    steps = [e for e in events if isinstance(e, StepFinished) and not e.failed and e.call.tuples]
     if not steps:
-        expected = "of a run in which some call was finished"
+        expected = "of a run in which at least one call finished"
         raise ConfigRefused(
             path=str(recording.file), key="recording", value=None, expected=expected
         )
-    lanes = [LANES.index(each.lane) if each.lane in LANES else 0 for each in steps]
+    lanes = [LANES.index(step.lane) if step.lane in LANES else 0 for step in steps]
     rows, ran = [], set[int]()
-    for each, lane in zip(steps, lanes, strict=True):
-        new = len(set(each.call.units) - ran)
-        ran.update(each.call.units)
-        rows.append(features(each.call, each.tuples_out, new, lane))
+    for step, lane in zip(steps, lanes, strict=True):
+        new = len(set(step.call.units) - ran)
+        ran.update(step.call.units)
+        rows.append(features(step.call, step.tuples_out, new, lane))
     units = len(recording.last_network.paths)
-    seconds = np.array([each.seconds for each in steps])
-    ends_s = np.array([each.at_s for each in steps])
+    seconds = np.array([step.seconds for step in steps])
+    ends_s = np.array([step.at_s for step in steps])
     others = beside(ends_s - seconds, ends_s)
     can_tell = min(np.count_nonzero(others > 0.5), np.count_nonzero(others <= 0.5)) >= ENOUGH
     count, crowding, slowed = OWN + 2 * units, 0.0, np.ones(len(steps))
@@ -124,22 +125,22 @@ def fitted_costs(recording: Recording) -> CallCosts:
         if can_tell:
             crowding = _crowding(seconds, alone_s * paces, others)
         expected_s = alone_s * (1.0 + crowding * others)
-        at_s, found = _paces(ends_s - seconds, ends_s, expected_s)
-        paces = _means(at_s, found, ends_s - seconds, ends_s)
+        at_s, machine_paces = _paces(ends_s - seconds, ends_s, expected_s)
+        paces = _means(at_s, machine_paces, ends_s - seconds, ends_s)
         slowed = paces * (1.0 + crowding * others)
     error = np.abs(seconds - alone_s * slowed).mean() / seconds.mean()
     seen: list[list[tuple[float, float, int]]] = [[] for _ in range(units)]
-    for each, lane in zip(steps, lanes, strict=True):
-        for unit in each.call.units:
-            seen[unit].append((each.at_s - each.seconds, float(np.log(each.call.tuples)), lane))
+    for step, lane in zip(steps, lanes, strict=True):
+        for unit in step.call.units:
+            seen[unit].append((step.at_s - step.seconds, float(np.log(step.call.tuples)), lane))
     return CallCosts(
-        coefficients, tuple(np.array(each).T for each in seen), crowding, _loop_s(recording),
-        _start_s(recording), at_s, found, len(steps), float(error),
+        coefficients, tuple(np.array(samples).T for samples in seen), crowding,
+        _loop_s(recording), _start_s(recording), at_s, machine_paces, len(steps), float(error),
     )  # fmt: skip
 
 
 def beside(begin_s: Floats, end_s: Floats) -> Floats:
-    """Gives for each step how many others were under way beside it, in the mean.
+    """Return, for each step, the mean number of other steps under way beside it.
 
     >>> beside(np.array([0.0, 1.0]), np.array([2.0, 2.0])).tolist()
     [0.5, 1.0]
@@ -160,20 +161,20 @@ def _fit(
     rows: Sequence[tuple[Ints, Floats]], seconds: Floats, expected_s: Floats, count: int
 ) -> Floats:
     gram, target = np.zeros((count, count)), np.zeros(count)
-    # Long steps are less certain. By what is expected: by what was measured, lucky ones would count
-    # more, and everything would look cheaper than it is.
+    # Long steps are less certain, so they weigh less. The expected time decides: by the measured
+    # time, steps that happened to be quick would weigh more, and all costs would look too low.
     weights = 1.0 / np.maximum(expected_s, 0.01 * expected_s.mean() + 1e-9)
-    for (places, values), each_s, weight in zip(rows, seconds, weights, strict=True):
+    for (places, values), step_s, weight in zip(rows, seconds, weights, strict=True):
         gram[np.ix_(places, places)] += weight * np.outer(values, values)
-        target[places] += weight * each_s * values
+        target[places] += weight * step_s * values
     gram[np.diag_indices(count)] *= 1.0 + RIDGE
     return least_squares(gram, target)
 
 
 def _crowding(seconds: Floats, alone_s: Floats, others: Floats) -> float:
-    """Gives the slope of a line through what steps took over what was expected, by others beside.
+    """Return the slope of the ratio of measured to expected time over the number of others beside.
 
-    Relative to where the line begins: what a step takes alone.
+    It is relative to the ratio of a step alone, where the fitted line begins.
     """
     ratios, weights = np.clip(seconds / np.maximum(alone_s, 1e-9), 0.0, 5.0), np.sqrt(seconds)
     slope, alone = np.polyfit(others, ratios, 1, w=weights)
@@ -181,9 +182,9 @@ def _crowding(seconds: Floats, alone_s: Floats, others: Floats) -> float:
 
 
 def _paces(begin_s: Floats, end_s: Floats, expected_s: Floats) -> tuple[Floats, Floats]:
-    """Gives instants, a second apart, and how many times longer work took about then.
+    """Return instants, a second apart, and how many times longer work took around each.
 
-    A step does its work evenly from beginning to end.
+    A step is assumed to do its work evenly from beginning to end.
     """
     at_s = np.arange(begin_s.min(), end_s.max() + 1.0)
     busy_s, worked_s = np.zeros(len(at_s)), np.zeros(len(at_s))
@@ -195,31 +196,31 @@ def _paces(begin_s: Floats, end_s: Floats, expected_s: Floats) -> tuple[Floats, 
         shared_s = np.minimum(ended_s, near + NEAR_S) - np.maximum(begun_s, near - NEAR_S)
         busy_s[first:end] += shared_s
         worked_s[first:end] += shared_s * speed
-    known = worked_s > 0
-    return at_s[known], busy_s[known] / worked_s[known]
+    has_work = worked_s > 0
+    return at_s[has_work], busy_s[has_work] / worked_s[has_work]
 
 
 def _means(at_s: Floats, values: Floats, begin_s: Floats, end_s: Floats) -> Floats:
-    """Gives for each step the pace of its time, such that it does all its work."""
+    """Return the pace of each step: the harmonic mean over its time, so all its work is done."""
     places = np.linspace(begin_s, end_s, 9)
     speeds: Floats = (1.0 / np.interp(places, at_s, values)).mean(axis=0)
     return 1.0 / speeds
 
 
 def _loop_s(recording: Recording) -> float:
-    """Gives what the loop usually takes for an event, when it does not have to wait for it."""
-    found, free_at_s = [], 0.0
+    """Return the median seconds from an event to its plan, without waits for a busy loop."""
+    delays_s, free_at_s = [], 0.0
     for turn in recording.turns:
-        found.append(turn.planned_at_s - max(turn.event.at_s, free_at_s))
+        delays_s.append(turn.planned_at_s - max(turn.event.at_s, free_at_s))
         free_at_s = turn.calls[-1][1] if turn.calls else turn.planned_at_s
-    return max(0.0, float(np.median(found))) if found else 0.0
+    return max(0.0, float(np.median(delays_s))) if delays_s else 0.0
 
 
 def _start_s(recording: Recording) -> float:
     started = {call.number: at_s for turn in recording.turns for call, at_s in turn.calls}
-    found = [
+    delays_s = [
         turn.event.at_s - started[turn.event.call.number] - turn.event.seconds
         for turn in recording.turns
         if isinstance(turn.event, StepFinished)
     ]
-    return max(0.0, float(np.median(found))) if found else 0.0
+    return max(0.0, float(np.median(delays_s))) if delays_s else 0.0

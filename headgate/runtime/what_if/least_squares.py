@@ -1,4 +1,4 @@
-"""Least squares with coefficients of 0 or more."""
+"""Least squares with non-negative coefficients."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ SWEEPS, CLOSE = 2_000, 1e-9
 
 
 def least_squares(gram: Floats, target: Floats) -> Floats:
-    """Gives the x of 0 or more that minimises ‖A x − y‖², from AᵀA and Aᵀy.
+    """Return the x ≥ 0 that minimizes ‖A x − y‖², from AᵀA and Aᵀy.
 
-    One coordinate after the other is brought to its best value while the others stay; what would
-    go below 0 stops there. The sum of squares is convex, so this ends at the minimum.
+    Coordinate descent: one coordinate after the other is set to its best value while the others
+    stay, but not below 0. The sum of squares is convex, so this ends at the minimum.
 
     >>> a, y = np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([2.0, 1.0])
     >>> least_squares(a.T @ a, a.T @ y).round(6).tolist()
@@ -22,17 +22,17 @@ def least_squares(gram: Floats, target: Floats) -> Floats:
     scale = scale[used]
     unit = gram[np.ix_(used, used)] / np.outer(scale, scale)
     wanted = target[used] / scale
-    found, slope = np.zeros(len(used)), -wanted
+    scaled, slope = np.zeros(len(used)), -wanted
     for _ in range(SWEEPS):
         most = 0.0
-        for at in range(len(used)):
-            step = max(-found[at], -slope[at])
+        for index in range(len(used)):
+            step = max(-scaled[index], -slope[index])
             if step:
-                found[at] += step
-                slope += step * unit[at]
+                scaled[index] += step
+                slope += step * unit[index]
                 most = max(most, abs(step))
-        if most <= CLOSE * (1.0 + float(found.max(initial=0.0))):
+        if most <= CLOSE * (1.0 + float(scaled.max(initial=0.0))):
             break
     solution = np.zeros(len(target))
-    solution[used] = found / scale
+    solution[used] = scaled / scale
     return solution

@@ -1,4 +1,4 @@
-"""Replays: what a recorded run would have been under other policies."""
+"""Replays: simulations of a recorded run under other policies."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -34,19 +34,19 @@ from headgate.scheduler.statistics import Statistics
 from headgate.simulation.loop.replay import Made, ReplayEngine
 
 BAR = 0.25
-"""A simulated mean response that is further from the measured one is not to be trusted."""
+"""Largest relative error of a simulated mean response that is still trusted."""
 
 
 FURTHER = 1e9
-"""So many tuples more than were recorded a segment may be given, if the one before it is quicker
-than it was."""
+"""Tuples beyond the recorded ones for which results are extrapolated. A segment gets more tuples
+than it did in the recorded run if the segment before it is quicker."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How far the simulation of the run that was recorded is from what was measured.
+    """The error of simulating the recorded run itself, for one class.
 
-    `error` is (simulated − measured) / measured of the mean response of a class.
+    `error` is (simulated − measured) / measured of the mean response of the class.
     """
 
     name: str
@@ -59,18 +59,18 @@ class Calibration:
 
     @property
     def holds(self) -> bool:
-        """Whether the error is within the bar; a class without results says nothing."""
+        """Whether the error is within `BAR`; True for a class without results."""
         return isnan(self.error) or abs(self.error) <= BAR
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What was measured, and what policies would have made of the same arrivals.
+    """The measured report of a run, and simulated reports of policies on the same arrivals.
 
     Args:
-        measured: the recorded run itself.
-        reports: of simulations; the first is of the policy that ran.
-        same_decisions: whether the policy, told the same again, decides the same again.
+        measured: the report of the recorded run itself.
+        reports: the reports of simulations; the first is that of the policy that ran.
+        same_decisions: whether the policy, given the same events again, decides the same again.
     """
 
     measured: Report
@@ -81,16 +81,17 @@ class Replay:
 
     @property
     def holds(self) -> bool:
-        """Whether the simulation is within the bar in every class."""
-        return all(each.holds for each in self.calibration)
+        """Whether the error is within `BAR` in every class."""
+        return all(calibration.holds for calibration in self.calibration)
 
     def to_dict(self) -> dict[str, Any]:
-        """Gives plain data for JSON."""
+        """Return plain data for JSON."""
         return {
             "measured": self.measured.to_dict(),
             "reports": [report.to_dict() for report in self.reports],
             "calibration": {
-                each.name: None if isnan(each.error) else each.error for each in self.calibration
+                calibration.name: None if isnan(calibration.error) else calibration.error
+                for calibration in self.calibration
             },
             "holds": self.holds,
             "same_decisions": self.same_decisions,
@@ -107,51 +108,52 @@ def replay(
     policies: Sequence[str] = (),
     progress: Callable[[str], None] = lambda policy: None,
 ) -> Replay:
-    """Simulates what a recorded run would have been under other policies.
+    """Simulate a recorded run under other policies.
 
     Args:
-        path: a recording, or a state directory with one: its last run.
-        policies: as they are spelled on a command line; the one that ran is always first.
+        path: a recording, or a state directory with one; its last run is simulated.
+        policies: as written on a command line; the policy that ran is always simulated first.
+        progress: called with each policy before it is simulated.
 
     Raises:
         ConfigRefused: there is no recording, or a policy does not run on Spark.
     """
     recording = read_recording(path)
-    chosen = [Spelled(each) for each in policies]
-    for each in chosen:
-        refuse_off_spark(each.make())
+    chosen = [Spelled(text) for text in policies]
+    for policy in chosen:
+        refuse_off_spark(policy.make())
     measured, costs = measured_report(recording), fitted_costs(recording)
     progress(recording.settings.policy)
     reports = [simulated_report(recording, costs)]
-    for each in chosen:
-        if each.text != recording.settings.policy:
-            progress(each.text)
-            reports.append(simulated_report(recording, costs, each))
+    for policy in chosen:
+        if policy.text != recording.settings.policy:
+            progress(policy.text)
+            reports.append(simulated_report(recording, costs, policy))
     calibration = tuple(
         Calibration(was.name, was.response_s.mean, would_be.response_s.mean)
         for was, would_be in zip(measured.classes, reports[0].classes, strict=True)
     )
-    made = [[call for call, _ in turn.calls] for turn in recording.turns]
-    return Replay(measured, tuple(reports), calibration, costs, decisions(recording) == made)
+    calls = [[call for call, _ in turn.calls] for turn in recording.turns]
+    return Replay(measured, tuple(reports), calibration, costs, decisions(recording) == calls)
 
 
 def decisions(recording: Recording) -> list[list[BoxCall]]:
-    """Gives the calls that a new scheduler starts when it is told all that the recorded one was."""
+    """Return the calls that a new scheduler starts, turn by turn, on the recorded events."""
     scheduler = _scheduler(recording, Spelled(recording.settings.policy))
-    made = []
+    calls = []
     for turn in recording.turns:
         event = turn.event
         if isinstance(event, PolicyChanged):
             event = replace(event, policy=Spelled(event.policy).make())
         scheduler.hear(event)
-        made.append(scheduler.plan(turn.planned_at_s))
-    return made
+        calls.append(scheduler.plan(turn.planned_at_s))
+    return calls
 
 
 def measured_report(recording: Recording) -> Report:
-    """Gives the report of a recorded run, as it was measured."""
-    network, known = recording.network, recording.settings.known
-    table = unit_table(units_of(network), known)
+    """Return the report of a recorded run, as measured."""
+    network = recording.network
+    table = unit_table(units_of(network), recording.settings.known)
     statistics, metrics = Statistics(table), RunMetrics(network, table)
     for turn in recording.turns:
         event = turn.event
@@ -169,7 +171,7 @@ def measured_report(recording: Recording) -> Report:
 def simulated_report(
     recording: Recording, costs: CallCosts, policy: Spelled | None = None
 ) -> Report:
-    """Gives the report of a simulation; without a policy, of those that ran, when they ran."""
+    """Return the report of a simulation under a policy, or under those that ran, when they ran."""
     chosen = policy or Spelled(recording.settings.policy)
     happenings = list(_happenings(recording, changes_policy=policy is None))
     engine = ReplayEngine(
@@ -207,19 +209,19 @@ def _scheduler(recording: Recording, policy: Spelled) -> Scheduler:
 
 
 def _happenings(recording: Recording, *, changes_policy: bool) -> list[Event]:
-    """Gives what would have happened under any policy."""
-    kept = (TrainArrived, NetworkChanged, QueryStopped, UnitFailed)
+    """Return the events that would have happened under any policy."""
+    kinds = (TrainArrived, NetworkChanged, QueryStopped, UnitFailed)
     network = recording.last_network
     queues = {network.stream_number(path.into) for path in network.paths if path.into is not None}
-    found: list[Event] = []
+    events: list[Event] = []
     for turn in recording.turns:
         if isinstance(turn.event, TrainArrived) and turn.event.stream in queues:
-            continue  # when it comes depends on when the first segment runs
-        if isinstance(turn.event, kept):
-            found.append(turn.event)
+            continue  # when it arrives depends on when the first segment runs
+        if isinstance(turn.event, kinds):
+            events.append(turn.event)
         elif isinstance(turn.event, PolicyChanged) and changes_policy:
-            found.append(replace(turn.event, policy=Spelled(turn.event.policy).make()))
-    return found
+            events.append(replace(turn.event, policy=Spelled(turn.event.policy).make()))
+    return events
 
 
 def _first_trains(recording: Recording) -> list[int]:
@@ -231,24 +233,24 @@ def _first_trains(recording: Recording) -> list[int]:
 
 
 def _trains(recording: Recording) -> list[Floats]:
-    """Gives by stream the tuples of every train."""
-    found: list[list[int]] = [[] for _ in recording.last_network.streams]
+    """Return, by stream, the number of tuples of every train."""
+    tuples: list[list[int]] = [[] for _ in recording.last_network.streams]
     for turn in recording.turns:
         if isinstance(turn.event, TrainArrived):
-            found[turn.event.stream] += turn.event.tuples.tolist()
-    return [np.array(each, dtype=np.float64) for each in found]
+            tuples[turn.event.stream] += turn.event.tuples.tolist()
+    return [np.array(counts, dtype=np.float64) for counts in tuples]
 
 
 def _tuple_bytes(recording: Recording) -> dict[int, float]:
-    heard = [turn.event for turn in recording.turns if isinstance(turn.event, TrainArrived)]
-    return {event.stream: event.tuple_bytes for event in heard}
+    events = [turn.event for turn in recording.turns if isinstance(turn.event, TrainArrived)]
+    return {event.stream: event.tuple_bytes for event in events}
 
 
 def _outputs(recording: Recording) -> list[Made]:
-    """Gives by unit what it makes of the tuples of its stream.
+    """Return, by unit, how many results it makes of the tuples of its stream.
 
-    A train makes as many results as the recorded call that took it made of each of its tuples; one
-    that no call took, or that was not there, as many as the query made in all.
+    A tuple makes as many results as the recorded call that took its train made per tuple. If no
+    call took the train, or it was not recorded, it is as many as the query made per tuple in all.
     """
     network, trains, firsts = recording.last_network, _trains(recording), _first_trains(recording)
     streams = [network.stream_number(path.stream) for path in network.paths]
@@ -263,18 +265,18 @@ def _outputs(recording: Recording) -> list[Made]:
                 tuples_in[unit] += call.tuples
                 tuples_out[unit] += out
     usual = tuples_out / np.maximum(tuples_in, 1.0)
-    made = []
-    for unit, (stream, own) in enumerate(zip(streams, shares, strict=True)):
+    outputs = []
+    for unit, (stream, share) in enumerate(zip(streams, shares, strict=True)):
         tuples = np.concatenate([[0.0], trains[stream], [FURTHER]])
-        rates = np.append(np.where(np.isnan(own), usual[unit], own), usual[unit])
-        made.append(Made(np.cumsum(tuples), np.cumsum(np.append(0.0, rates * tuples[1:]))))
-    return made
+        rates = np.append(np.where(np.isnan(share), usual[unit], share), usual[unit])
+        outputs.append(Made(np.cumsum(tuples), np.cumsum(np.append(0.0, rates * tuples[1:]))))
+    return outputs
 
 
 def _ends_at_s(recording: Recording) -> float:
-    """Gives when a recorded run broke off; ∞ where everything that arrived was processed."""
+    """Return when a recorded run broke off; ∞ if everything that arrived was processed."""
     network, firsts = recording.last_network, _first_trains(recording)
-    ends = [first + len(each) for first, each in zip(firsts, _trains(recording), strict=True)]
+    ends = [first + len(trains) for first, trains in zip(firsts, _trains(recording), strict=True)]
     cursors = dict(enumerate(recording.settings.cursors))
     out: set[int] = set()
     for turn in recording.turns:
@@ -288,7 +290,7 @@ def _ends_at_s(recording: Recording) -> float:
                 done = set(event.call.units).difference(event.failed)
                 cursors.update(dict.fromkeys(done, event.call.end_train))
     streams = [network.stream_number(path.stream) for path in network.paths]
-    waits = any(at < ends[streams[unit]] for unit, at in cursors.items() if unit not in out)
+    waits = any(train < ends[streams[unit]] for unit, train in cursors.items() if unit not in out)
     return recording.turns[-1].event.at_s if waits and recording.turns else inf
 
 

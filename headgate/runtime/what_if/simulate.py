@@ -1,4 +1,4 @@
-"""Networks in virtual time."""
+"""Simulation of a network in virtual time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -29,7 +29,7 @@ from headgate.simulation.loop.worth import report_of
 from headgate.simulation.world.setting import Setting
 
 CLOCK_S = 1e-6
-"""What Spark's timestamps tell apart; a rate is not measured over less."""
+"""Resolution of Spark's timestamps; a rate is not measured over a shorter time."""
 
 
 def simulate(
@@ -54,25 +54,27 @@ def simulate(
     listeners: Sequence[Listener] = (),
     **options: Any,
 ) -> Report:
-    """Runs a network in virtual time and reports what every query and class had of it.
+    """Run a network in virtual time and report on every query and class.
 
     Args:
         arrivals: arrival times by stream, in seconds.
-        level: a decision for every query, or for every operator (Sharaf §3.3).
-        sharing: what shared operators run with and are worth (Sharaf §3.6).
-        overhead_s: seconds of every call, where statistics do not say.
-        train_tuples: tuples a call takes at the most; left out, as many as in the policy's paper.
-        trigger_s: by stream, how often its source is asked; without it a tuple is seen at once.
-        together: results leave at the end of a call, as from a Spark job.
-        switches: queries that come and go.
+        level: whether units are whole queries or single operators (Sharaf §3.3).
+        sharing: how shared operators are grouped and ranked (Sharaf §3.6).
+        overhead_s: seconds that every call costs once, if statistics do not say.
+        train_tuples: most tuples that a call takes; by default as many as in the policy's paper.
+        trigger_s: by stream, how often its source is polled; without it a tuple is seen at once.
+        together: whether results leave at the end of a call, as from a Spark job.
+        switches: queries that come and go, and when.
         shedder: drops tuples in overload.
         options: see `headgate.simulation.world.setting.Setting`.
 
-    Runs that fuse calls, ask sources now and then or have listeners go through the same loop as a
-    run on Spark; all others through the compiled kernel.
+    Runs that fuse calls, poll sources at intervals or have listeners go through the same loop as a
+    run on Spark; all others go through the compiled kernel.
     """
-    known = dict(statistics or {})
-    network = replace(network, paths=tuple(_as_known(path, known) for path in network.paths))
+    known_statistics = dict(statistics or {})
+    network = replace(
+        network, paths=tuple(_as_one_box(path, known_statistics) for path in network.paths)
+    )
     chosen = policy_named(policy) if isinstance(policy, str) else policy
     entry = policies().get(chosen.name)
     if entry is not None and level not in entry.levels:
@@ -81,31 +83,34 @@ def simulate(
     through_loop = bool(most_fused > 1 or trigger_s or together or listeners)
     refuse_inside(chosen, level=level, engine="spark" if through_loop else "simulation")
     if through_loop:
-        for key, given in {"switches": switches, "shedder": shedder, **options}.items():
-            if given:
-                expected = "left out where calls are fused or heard"
-                raise ConfigRefused(path="simulation", key=key, value=given, expected=expected)
+        for key, value in {"switches": switches, "shedder": shedder, **options}.items():
+            if value:
+                expected = "left out with most_fused, trigger_s, together or listeners"
+                raise ConfigRefused(path="simulation", key=key, value=value, expected=expected)
         if level != "query" or any(path.output is not None for path in network.paths):
-            expected = "query, of lines of boxes, where calls are fused or heard"
+            expected = (
+                "query, and every query a line of boxes, with most_fused, trigger_s, together or"
+                " listeners"
+            )
             raise ConfigRefused(path="simulation", key="level", value=level, expected=expected)
         Setting(workers=workers)  # refuses what the compiled kernel refuses
         units = units_of(network)
         check_figures(units)
-        table = unit_table(units, known, overhead_s)
+        table = unit_table(units, known_statistics, overhead_s)
         follow(table, feeds_of(units))
-        asked = chosen.tuples_a_step if train_tuples is None else train_tuples
+        tuples = chosen.tuples_a_step if train_tuples is None else train_tuples
         engine = SimulationEngine(
             network, table, arrivals, seed=seed, workers=workers, trigger_s=trigger_s,
             together=together, fates=fates, progress=progress,
         )  # fmt: skip
         scheduler = Scheduler(
-            network, table, chosen, workers=workers, train_tuples=asked, most_fused=most_fused
+            network, table, chosen, workers=workers, train_tuples=tuples, most_fused=most_fused
         )
         metrics = RunMetrics(network, table)
         run(scheduler, Observed(engine, [metrics.hear, *listeners]))
         return Report.of(chosen.name, metrics)
     simulation = simulation_of(
-        network, arrivals, chosen, level=level, sharing=sharing, statistics=known,
+        network, arrivals, chosen, level=level, sharing=sharing, statistics=known_statistics,
         overhead_s=overhead_s, seed=seed, workers=workers, train_tuples=train_tuples,
         fates=fates or {}, switches=switches, shedder=shedder, **options,
     )  # fmt: skip
@@ -127,34 +132,36 @@ def simulation_of(
     shedder: Shedder | None = None,
     **options: Any,
 ) -> Simulation:
-    """Gives a simulation before its first instant; see `simulate`."""
-    times = {name: np.asarray(each, dtype=np.float64) for name, each in arrivals.items()}
+    """Return a simulation before its first instant; see `simulate`."""
+    times = {name: np.asarray(times_s, dtype=np.float64) for name, times_s in arrivals.items()}
     rates = {
-        network.stream_number(name, where="arrivals"): len(each) / max(float(each[-1]), CLOCK_S)
-        for name, each in times.items()
-        if len(each) and each[-1] > 0
+        network.stream_number(name, where="arrivals"): (
+            len(times_s) / max(float(times_s[-1]), CLOCK_S)
+        )
+        for name, times_s in times.items()
+        if len(times_s) and times_s[-1] > 0
     }
     units = units_of(network, level, sharing=sharing, value=policy.value, rates_per_s=rates)
     table = unit_table(units, statistics, overhead_s)
     options.setdefault("foresight", policy.foresees)
     if train_tuples is not None:
         options["train_tuples"] = train_tuples
-    known = {each.name for each in fields(Setting)}
+    names = {field.name for field in fields(Setting)}
     for key in options:
-        if key not in known:
-            raise UnknownName(kind="option", name=key, known=known, where="simulation")
+        if key not in names:
+            raise UnknownName(kind="option", name=key, known=names, where="simulation")
     return Simulation(
         units, table, policy, times, Setting(**options), train_tuples=train_tuples,
         switches=switches, shedder=shedder,
     )  # fmt: skip
 
 
-def _as_known(path: Path, known: Mapping[str, QueryStatistics]) -> Path:
-    """Gives a path as one box of the figures that are known of it; as it is where none are.
+def _as_one_box(path: Path, statistics: Mapping[str, QueryStatistics]) -> Path:
+    """Return a path as one box with the statistics of its query, or unchanged if it has none.
 
-    Such a box passes a tuple or does not, so one that makes several of a tuple passes all.
+    Such a box passes a tuple or does not, so a query with a selectivity above 1 passes all tuples.
     """
-    figures = known.get(path.query.name)
+    figures = statistics.get(path.query.name)
     if figures is None:
         return path
     passes = min(1.0, figures.selectivity)

@@ -1,4 +1,4 @@
-"""Recorded arrivals in place of a stream's own."""
+"""Traces: recorded arrivals that replace those of a stream."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from headgate.workloads.recorded import recorded
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """A column of a Parquet file, for one stream.
+    """A column of arrival times in a Parquet file, for one stream.
 
     Args:
-        stream: which one; left out where there is only one.
-        column: the arrival times; left out where one stands out.
-        scale: what each time is multiplied by; left out, 1 for a pipeline, and for a testbed what
-            gives the rate of the stream that is replaced, so that the load stays as asked.
+        stream: the stream's name; optional if there is only one stream.
+        column: the column of arrival times; optional if only one column can be meant.
+        scale: factor of each time. The default for a pipeline is 1; for a testbed it is the factor
+            that gives the rate of the replaced arrivals, so that the load stays as requested.
     """
 
     file: str
@@ -30,7 +30,7 @@ class Trace:
 
     @classmethod
     def of(cls, text: str, column: str | None = None, scale: float | None = None) -> "Trace":
-        """Gives the trace that `FILE` or `STREAM=FILE` means.
+        """Parse a trace from `FILE` or `STREAM=FILE`.
 
         >>> Trace.of("packets=data/lan.parquet").stream
         'packets'
@@ -41,16 +41,16 @@ class Trace:
         return cls(file=text, column=column, scale=scale)
 
     def times_s(self, tuples: int | None = None) -> Floats:
-        """Gives the first arrivals, in seconds."""
+        """Return the arrival times in seconds: all, or the first `tuples` of them."""
         scale = 1.0 if self.scale is None else self.scale
         return recorded(self.file, self.column, scale=scale, tuples=tuples)
 
     def stream_in(self, network: Network) -> str:
-        """Gives the stream it is for.
+        """Return the name of the stream that the trace is for.
 
         Raises:
             UnknownName: there is no such stream.
-            ConfigRefused: it names none, and there are several.
+            ConfigRefused: the trace names no stream, and there are several.
         """
         names = [stream.name for stream in network.streams]
         if self.stream:
@@ -66,7 +66,7 @@ class Trace:
 def replaced(
     testbed: str, network: Network, arrivals: Mapping[str, Floats], traces: Sequence[Trace]
 ) -> dict[str, Floats]:
-    """Gives a testbed's arrivals with traces in place of some, at the rate that these had.
+    """Return a testbed's arrivals with some replaced by traces, at the rate of those replaced.
 
     Raises:
         ConfigRefused: the testbed's tuples all wait when the run begins.

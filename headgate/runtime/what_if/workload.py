@@ -1,4 +1,4 @@
-"""Workloads: all that a simulation runs besides the policy, from a pipeline file or a testbed."""
+"""Workloads: what a simulation needs besides the policy, from a pipeline file or a testbed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,13 +26,13 @@ DEFAULT_S = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """A network, its arrivals, and how they are run.
+    """A network, its arrivals, and the options of its simulation.
 
     Args:
         arrivals: by stream, ascending times in seconds.
         options: for `simulate`: seed, level, workers and the like.
-        note: what it is, in words.
-        pipeline: the file it was made from, if any.
+        note: a description in words.
+        pipeline: the pipeline that it comes from, if any.
     """
 
     name: str
@@ -48,21 +48,22 @@ class Workload:
 
     @property
     def as_on_spark(self) -> bool:
-        """Whether it runs as a pipeline on Spark does, with fused calls and nothing foreseen."""
+        """Whether it runs as a pipeline on Spark does: with fused calls, foreseeing nothing."""
         return bool(self.options.get("together"))
 
     @property
     def ends_at_s(self) -> float:
         """When the last tuple arrives."""
-        return max((float(each[-1]) for each in self.arrivals.values() if len(each)), default=0.0)
+        ends_s = (float(times_s[-1]) for times_s in self.arrivals.values() if len(times_s))
+        return max(ends_s, default=0.0)
 
     @property
     def usual_policy(self) -> str:
-        """The policy where nobody says which: the pipeline file's, else `hr`."""
+        """The default policy: that of the pipeline file, else `hr`."""
         return "hr" if self.pipeline is None else self.pipeline.policy.name
 
     def policy(self, spelled: Spelled) -> Policy:
-        """Gives a new policy; one that a pipeline file has parameters for gets those."""
+        """Return a new policy, with the pipeline file's parameters if it is the file's policy."""
         if self.pipeline is not None and spelled.bare:
             return policy_of(self.pipeline, spelled.text)
         return spelled.make()
@@ -72,21 +73,21 @@ class Workload:
         policy: str | Spelled = "hr",
         progress: Callable[[float], None] = lambda now_s: None,
     ) -> Report:
-        """Runs a policy and reports on it under the name that it was asked for by.
+        """Run a policy and report on it under the text by which it was requested.
 
         >>> workload("amos", plan=1, tuples=200).simulate("hr").policy
         'hr'
         """
         spelled = Spelled(policy) if isinstance(policy, str) else policy
-        made = self.policy(spelled)
+        new = self.policy(spelled)
         report = simulate(
-            self.network, self.arrivals, policy=made, progress=progress, **self.options
+            self.network, self.arrivals, policy=new, progress=progress, **self.options
         )
         return replace(report, policy=spelled.text)
 
 
 def workload(
-    of: str | File | Pipeline,
+    origin: str | File | Pipeline,
     *,
     seed: int = 0,
     seconds: float | None = None,
@@ -99,38 +100,39 @@ def workload(
     learns: bool = False,
     **options: Any,
 ) -> Workload:
-    """Gives the workload of a pipeline file, or of a testbed by its name.
+    """Return the workload of a pipeline file, or of a testbed by its name.
 
     Args:
-        seed: decides which tuples pass; of a testbed also its queries and arrivals.
-        seconds: how long tuples arrive; left out, 60 s of a pipeline and all of a testbed.
-        traces: recorded arrivals in place of the streams' own.
-        level, workers, train_tuples, overhead_s, sharing, learns: see `simulate`; left out, as the
-            file or the testbed has them.
-        options: of the testbed.
+        origin: the pipeline or its file, or the name of the testbed.
+        seed: decides which tuples pass and, for a testbed, also its queries and arrivals.
+        seconds: how long tuples arrive; by default 60 s of a pipeline and all of a testbed.
+        traces: recorded arrivals that replace those of streams.
+        level, workers, train_tuples, overhead_s, sharing, learns: see `simulate`; by default as in
+            the file or the testbed.
+        options: options of the testbed.
 
     Raises:
         UnknownName: there is no such testbed, option or stream.
-        ConfigRefused: a value cannot be.
-        StatisticsMissing: costs of a pipeline's queries are not known.
+        ConfigRefused: a value cannot be used.
+        StatisticsMissing: costs of a pipeline's queries are unknown.
 
     >>> workload("cqc", workload="B", tuples=100).note[:22]
     'workload B: 21 queries'
     """
-    asked = {
+    requested = {
         "level": level, "workers": workers, "train_tuples": train_tuples,
         "overhead_s": overhead_s, "sharing": sharing, "learns": learns or None,
     }  # fmt: skip
-    changes = {key: value for key, value in asked.items() if value is not None}
-    found = [each if isinstance(each, Trace) else Trace.of(each) for each in traces]
-    if isinstance(of, Pipeline) or _is_file(of):
-        pipeline = of if isinstance(of, Pipeline) else read_pipeline(of)
-        return _of_pipeline(pipeline, seed, seconds, found, changes, options)
-    return _of_testbed(str(of), seed, seconds, found, changes, options)
+    changes = {key: value for key, value in requested.items() if value is not None}
+    parsed = [trace if isinstance(trace, Trace) else Trace.of(trace) for trace in traces]
+    if isinstance(origin, Pipeline) or _is_file(origin):
+        pipeline = origin if isinstance(origin, Pipeline) else read_pipeline(origin)
+        return _of_pipeline(pipeline, seed, seconds, parsed, changes, options)
+    return _of_testbed(str(origin), seed, seconds, parsed, changes, options)
 
 
-def _is_file(of: str | File) -> bool:
-    return File(of).suffix in (".yaml", ".yml") or File(of).is_file()
+def _is_file(path: str | File) -> bool:
+    return File(path).suffix in (".yaml", ".yml") or File(path).is_file()
 
 
 def _of_pipeline(
@@ -141,17 +143,17 @@ def _of_pipeline(
     changes: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> Workload:
-    """Gives a pipeline as it would run on Spark, at the costs that are recorded or in the file."""
+    """Return a pipeline as it would run on Spark, with statistics of a run or of the file."""
     for key, value in options.items():
         expected = "left out: it is an option of a testbed"
         raise ConfigRefused(path="pipeline", key=key, value=value, expected=expected)
     for key in ("level", "sharing", "learns"):
         if changes.get(key, "query") != "query":
-            expected = "left out for a pipeline: its queries are known as one box each"
+            expected = "left out for a pipeline: each of its queries is simulated as one box"
             raise ConfigRefused(path="pipeline", key=key, value=changes[key], expected=expected)
     parts = simulated_parts(pipeline)
     times = {trace.stream_in(parts.network): trace.times_s() for trace in traces}
-    longest_s = max((float(each[-1]) for each in times.values()), default=DEFAULT_S)
+    longest_s = max((float(times_s[-1]) for times_s in times.values()), default=DEFAULT_S)
     for stream in parts.network.streams:
         if stream.name not in times and not stream.is_derived:
             bursts = pipeline.arrivals_of(stream.name)
@@ -161,21 +163,23 @@ def _of_pipeline(
     triggers = usual["trigger_s"]
     for stream in parts.network.streams:
         if stream.of:
-            # What queries make of it comes when they have run.
-            sources = [each for each in stream.of if each in times]
-            found = [times[each] for each in sources]
-            times[stream.name] = np.sort(np.concatenate([np.zeros(0), *found]))
-            triggers[stream.name] = min((triggers[each] for each in sources), default=0.0)
-    known = parts.statistics
+            # A stream that a query fills has no times here: its tuples come when the query runs.
+            sources = [name for name in stream.of if name in times]
+            source_times = [times[name] for name in sources]
+            times[stream.name] = np.sort(np.concatenate([np.zeros(0), *source_times]))
+            triggers[stream.name] = min((triggers[name] for name in sources), default=0.0)
+    statistics = parts.statistics
     if "overhead_s" in changes:
         every_s = changes["overhead_s"]
-        known = {name: replace(each, overhead_s=every_s) for name, each in known.items()}
+        statistics = {
+            name: replace(figures, overhead_s=every_s) for name, figures in statistics.items()
+        }
     run = {key: changes[key] for key in ("workers", "train_tuples") if key in changes}
     return Workload(
         name=pipeline.origins.get("streams", "pipeline"),
         network=parts.network,
         arrivals=_cut(times, seconds),
-        options={**usual, "statistics": known, "seed": seed, **run},
+        options={**usual, "statistics": statistics, "seed": seed, **run},
         note=f"{len(parts.network.paths)} queries as on Spark, calls fused",
         pipeline=pipeline,
     )
@@ -191,25 +195,26 @@ def _of_testbed(
 ) -> Workload:
     variant, rest = named_testbed(name, options)
     if traces and variant.takes_arrivals:
-        given = {**variant.options, **rest}
-        made = variant.make(**rest, seed=seed, arrivals=_given(name, traces, given))
+        all_options = {**variant.options, **rest}
+        times = _trace_times(name, traces, all_options)
+        testbed = variant.make(**rest, seed=seed, arrivals=times)
     else:
-        made = variant.make(**rest, seed=seed)
-    arrivals = made.arrivals
+        testbed = variant.make(**rest, seed=seed)
+    arrivals = testbed.arrivals
     if traces and not variant.takes_arrivals:
-        arrivals = replaced(name, made.network, arrivals, traces)
-    recorded = "; arrivals as recorded" if traces and "as given" not in made.note else ""
+        arrivals = replaced(name, testbed.network, arrivals, traces)
+    recorded = "; arrivals as recorded" if traces and "as given" not in testbed.note else ""
     return Workload(
-        name=made.name,
-        network=made.network,
+        name=testbed.name,
+        network=testbed.network,
         arrivals=_cut(arrivals, seconds),
-        options={"level": variant.level, "seed": seed, **_options(made), **changes},
-        note=f"{made.note}{recorded}",
+        options={"level": variant.level, "seed": seed, **_options(testbed), **changes},
+        note=f"{testbed.note}{recorded}",
     )
 
 
-def _given(testbed: str, traces: Sequence[Trace], options: Mapping[str, Any]) -> Any:
-    """Gives traces as testbeds take them: one for all queries, or by stream where there are some.
+def _trace_times(testbed: str, traces: Sequence[Trace], options: Mapping[str, Any]) -> Any:
+    """Return the times of traces as testbeds take them: one for all queries, or several by stream.
 
     No more tuples are read than the testbed has of a stream.
     """
@@ -226,18 +231,18 @@ def _given(testbed: str, traces: Sequence[Trace], options: Mapping[str, Any]) ->
 
 
 def _options(testbed: Testbed) -> dict[str, Any]:
-    """Gives what a testbed asks of `simulate`, as far as it asks for something."""
-    asked: dict[str, Any] = {}
+    """Return the options that a testbed sets for `simulate`."""
+    options: dict[str, Any] = {}
     if testbed.selectivities:
-        asked |= {"selectivities": testbed.selectivities, "interval_s": testbed.interval_s}
+        options |= {"selectivities": testbed.selectivities, "interval_s": testbed.interval_s}
     for key in ("tuple_costs", "preloaded", "sharing"):
         if value := getattr(testbed, key):
-            asked[key] = value
-    return asked
+            options[key] = value
+    return options
 
 
 def _cut(arrivals: Mapping[str, Floats], seconds: float | None) -> dict[str, Floats]:
-    """Gives the arrivals of the first seconds, or all."""
+    """Return the arrivals of the first seconds, or all."""
     if seconds is None:
         return dict(arrivals)
     return {

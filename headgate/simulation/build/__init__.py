@@ -1,4 +1,4 @@
-"""From units, arrivals and options to the arrays of a world.
+"""The builder of a world's arrays from units, arrivals and options.
 
 In: a network and its settings. Out: a world before its first instant, or a refusal.
 Never runs anything.

@@ -1,4 +1,4 @@
-"""From units, arrivals and settings to the arrays of a world."""
+"""The builder of a world's arrays from units, arrivals and settings."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -45,11 +45,11 @@ SAMPLES = 400
 def build(
     units: Units, table: UnitTable, arrivals: Mapping[str, Floats], setting: Setting
 ) -> World:
-    """Gives the world before its first instant.
+    """Return the world before its first instant.
 
     Raises:
         ConfigRefused: arrivals are out of order, a name in the setting is unknown, a box has no
-            cost, or windows close where the simulation cannot follow.
+            cost, or an aggregate is in a place that the simulation does not support.
     """
     network, links = units.network, Links()
     times = [arrivals.get(stream.name, np.zeros(0)) for stream in network.streams]
@@ -61,7 +61,7 @@ def build(
         fates=setting.fates, preloaded=setting.preloaded,
     )  # fmt: skip
     check_single_tuples(units, setting, times)
-    ends_s = max([float(each[-1]) for each in times if len(each)], default=0.0)
+    ends_s = max([float(times_s[-1]) for times_s in times if len(times_s)], default=0.0)
     floats: list[Floats] = []
     figures, courses = figures_of(units, links)
     stages, windows = stages_of(units, links, setting, floats)
@@ -75,7 +75,7 @@ def build(
     rows = int(results["row"].max()) + 1 if len(results) else 1
     sample_s = max(ends_s, _work_s(units, table, times) / setting.workers, 1e-9) / SAMPLES
     settings = _settings(setting, merges, sample_s)
-    # Together they are large enough for NumPy to ask for large pages: fewer look-ups of addresses.
+    # One array for both is large enough for NumPy to request large pages: fewer TLB misses.
     bins = np.zeros((2 * rows + 1, BINS), dtype=np.int32)
     waiting = sum(setting.preloaded.values())
     pool = np.zeros(1024 + 4 * len(units) + waiting, dtype=ENTRY)
@@ -123,22 +123,22 @@ def build(
 
 
 def grown(world: World) -> World:
-    """Gives the world with twice the room, everything in its place."""
+    """Return the world with twice the room in its pool, stack and list of responses."""
     pool = np.zeros(2 * len(world.pool), dtype=ENTRY)
     pool[: len(world.pool)] = world.pool
     first = len(world.pool)
-    # The new half goes in front of the free list; its last entry leads on to what was free before.
+    # The new half goes in front of the free list; its last entry points to the old free list.
     pool["next"][first:] = np.arange(first + 1, len(pool) + 1)
     pool["next"][-1] = world.clock["free"][0]
     world.clock["free"] = first
     stack = np.zeros(2 * len(world.stack), dtype=ENTRY)
-    kept = np.zeros(2 * len(world.kept))
-    kept[: len(world.kept)] = world.kept
-    return replace(world, pool=pool, stack=stack, kept=kept)
+    responses = np.zeros(2 * len(world.kept))
+    responses[: len(world.kept)] = world.kept
+    return replace(world, pool=pool, stack=stack, kept=responses)
 
 
 def preload(world: World, units: Units, setting: Setting) -> None:
-    """Puts the tuples that wait at the start into the queues of their boxes."""
+    """Add the tuples that wait at the start to the queues of their boxes."""
     by_name = {units.graph.nodes[shape.box].name: shape.number for shape in units.shapes}
     for name, count in setting.preloaded.items():
         if name not in by_name:
@@ -153,7 +153,7 @@ def preload(world: World, units: Units, setting: Setting) -> None:
 
 @compiled
 def wait(world: World, unit: int, number: int) -> None:
-    """Puts a tuple of instant 0 into a unit's queue."""
+    """Add a tuple of instant 0 to a unit's queue."""
     entry = new_entry(world)
     slot = world.pool[entry]
     slot.arrived_at_s = slot.ideal_at_s = slot.queued_at_s = 0.0
@@ -163,14 +163,14 @@ def wait(world: World, unit: int, number: int) -> None:
 
 
 def _work_s(units: Units, table: UnitTable, times: list[Floats]) -> float:
-    """Gives the expected work of all tuples: a run lasts as long, though all may come at once."""
+    """Return the expected work of all tuples: a run lasts as long even if all come at once."""
     costs_s = np.nan_to_num(table["cost_s"])
     streams = [(shape.number, stream) for shape in units.shapes for stream in shape.streams]
     return float(sum(costs_s[unit] * len(times[stream]) for unit, stream in streams))
 
 
 def _order(times: list[Floats]) -> tuple["np.typing.NDArray[np.int32]", Floats]:
-    streams = np.repeat(np.arange(len(times), dtype=np.int32), [len(each) for each in times])
+    streams = np.repeat(np.arange(len(times), dtype=np.int32), [len(times_s) for times_s in times])
     at_s = np.concatenate(times) if times else np.zeros(0)
     order = np.argsort(at_s, kind="stable")
     return streams[order], at_s[order]

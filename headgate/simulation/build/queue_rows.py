@@ -1,4 +1,4 @@
-"""The queues of units as rows of a world, before their first tuple."""
+"""The queues of units as rows of a world, before the first tuple."""
 
 from collections.abc import Sequence
 
@@ -18,30 +18,30 @@ def queues_of(
     stages: Records,
     courses: Sequence[tuple[int, int]],
 ) -> Records:
-    """Gives a row for every unit."""
+    """Return a row for every unit."""
     queues = np.zeros(len(units), dtype=QUEUE)
     queues["head"] = queues["tail"] = queues["pane_query"] = NONE
     queues["active"] = True
     queues["stream"] = table["stream"]
     queues["seen_s"] = -np.inf
-    at = 0
+    first = 0
     for shape in units.shapes:
         row, count = queues[shape.number], len(shape.stages)
-        own = stages[at : at + count]
-        row["first_stage"], row["stages"] = at, count
-        straight = all(own["parent"][1:] == np.arange(at, at + count - 1))
-        inside = own[:-1]
-        plain = np.all(own["kind"] != JOIN) and np.all(own["selectivity"] <= 1.0)
+        boxes = stages[first : first + count]
+        row["first_stage"], row["stages"] = first, count
+        straight = all(boxes["parent"][1:] == np.arange(first, first + count - 1))
+        inside = boxes[:-1]
+        plain = np.all(boxes["kind"] != JOIN) and np.all(boxes["selectivity"] <= 1.0)
         silent = np.all(inside["query_end"] == inside["query_first"])
         silent = silent and np.all(inside["fill_end"] == inside["fill_first"])
         row["line"] = straight and plain and silent and not np.any(inside["kind"] == AGGREGATE)
-        inputs = [(join, side) for join, side in zip(own["join"], own["side"], strict=True)]
+        inputs = [(join, side) for join, side in zip(boxes["join"], boxes["side"], strict=True)]
         row["meets_itself"] = any((join, 1 - side) in inputs for join, side in inputs if join >= 0)
-        row["luck"] = own["luck"][0]
+        row["luck"] = boxes["luck"][0]
         row["course_first"], row["course_end"] = courses[shape.number]
         _aggregate(units, shape.number, row, results)
         row["merge_first"], row["merge_end"] = _merge_inputs(units, links, shape.number)
-        at += count
+        first += count
     return queues
 
 
@@ -52,7 +52,10 @@ def _aggregate(units: Units, unit: int, row: np.void, results: Records) -> None:
 
 
 def _merge_inputs(units: Units, links: Links, unit: int) -> tuple[int, int]:
-    """Lists the other inputs of an ordered union, each with the units ahead of it; else nothing."""
+    """List the other inputs of an ordered union, each with its upstream units.
+
+    Return an empty range if the unit is not an input of an ordered union.
+    """
     shape = units.shapes[unit]
     node = units.graph.nodes[shape.box]
     if units.level != "operator" or node.operator.kind != "union" or node.sides < 2:
@@ -64,6 +67,6 @@ def _merge_inputs(units: Units, links: Links, unit: int) -> tuple[int, int]:
             left = list(other.fed_by)
             while left:
                 ahead.append(left.pop())
-                left += [each for each in units.shapes[ahead[-1]].fed_by if each not in ahead]
+                left += [feeder for feeder in units.shapes[ahead[-1]].fed_by if feeder not in ahead]
             numbers += [other.number, len(ahead), *ahead]
     return links.add(numbers)

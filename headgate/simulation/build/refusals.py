@@ -1,4 +1,4 @@
-"""What a simulation refuses before its first instant, and why."""
+"""Checks that refuse what cannot be simulated, before the first instant."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
@@ -11,11 +11,11 @@ from headgate.model.graph import Graph, Node
 from headgate.model.units import Units
 from headgate.simulation.world.setting import Setting
 
-KNOWN = "known: measure the query, or give its operators cost_s and selectivity"
+EXPECTED_FIGURE = "known: measure the query, or give its operators cost_s and selectivity"
 
 
 def check_figures(units: Units) -> None:
-    """Refuses boxes that nobody has measured: their tuples would take no time that is known."""
+    """Refuse boxes without a cost or a selectivity: the time of their tuples is unknown."""
     graph = units.graph
     for node in graph.nodes:
         if not any(graph.ways(node.number, side) for side in range(node.sides)):
@@ -24,19 +24,19 @@ def check_figures(units: Units) -> None:
         closes = operator.kind == "aggregate"
         for key in ("cost_s",) if closes else ("cost_s", "selectivity"):
             if getattr(operator, key) is None:
-                _refuse(_place(units, node), key, None, KNOWN)
+                _refuse(_place(units, node), key, None, EXPECTED_FIGURE)
 
 
 def check_aggregates(units: Units) -> None:
-    """Refuses windows that close where tardiness cannot be told by the clock alone."""
+    """Refuse aggregates in places where the clock alone does not determine their tardiness."""
     graph, paths = units.graph, units.network.paths
     for node in graph.nodes:
         reached = graph.ways(node.number)
         if node.operator.kind != "aggregate" or not reached:
             continue
         before = _upstream(graph, node.number)
-        forks = any(len(_readers(graph, each)) + len(each.queries) > 1 for each in [*before, node])
-        if forks or not node.queries or any(each.operator.kind == "join" for each in before):
+        forks = any(len(_readers(graph, box)) + len(box.queries) > 1 for box in [*before, node])
+        if forks or not node.queries or any(box.operator.kind == "join" for box in before):
             name = paths[reached[0].query].query.name
             expected = "the last box of a line, with no join, fork or other aggregate before it"
             _refuse(f"query '{name}'", "aggregate", None, expected)
@@ -50,7 +50,7 @@ def check_setting(
     fates: Mapping[str, Sequence[int]],
     preloaded: Mapping[str, int],
 ) -> None:
-    """Refuses names that nobody has, and values that cannot be."""
+    """Refuse unknown names and impossible values."""
     boxes = {node.name: node for node in units.graph.nodes}
     queries = {path.query.name for path in units.network.paths}
     _check_names("selectivities", selectivities, boxes, "the name of a box")
@@ -81,12 +81,12 @@ def check_setting(
             _refuse("simulation, preloaded", name, count, "0 or more tuples")
         for values in (*tuple_costs.values(), *fates.values()):
             if len(values) < count:
-                expected = f"at most {len(values)}, for which costs or fates are given"
+                expected = f"at most {len(values)}, the number of tuples with costs or fates"
                 _refuse("simulation, preloaded", name, count, expected)
 
 
 def check_arrivals(units: Units, arrivals: Mapping[str, Floats], times: list[Floats]) -> None:
-    """Refuses streams that nobody has, and instants that are not in order."""
+    """Refuse arrivals of unknown streams, and instants that are not in order."""
     for name in arrivals:
         units.network.stream_number(name, where="arrivals")
     for stream, times_s in zip(units.network.streams, times, strict=True):
@@ -98,11 +98,11 @@ def check_arrivals(units: Units, arrivals: Mapping[str, Floats], times: list[Flo
 
 
 def check_single_tuples(units: Units, setting: Setting, times: list[Floats]) -> None:
-    """Refuses costs or outcomes of single tuples that are fewer than the tuples."""
+    """Refuse costs or outcomes of single tuples if there are fewer of them than tuples."""
     network, most = units.network, max(map(len, times), default=0)
     plain = {path.query.name: path.stream for path in network.paths if path.output is None}
-    for key, given in (("fates", setting.fates), ("tuple_costs", setting.tuple_costs)):
-        for name, values in given.items():
+    for key, option in (("fates", setting.fates), ("tuple_costs", setting.tuple_costs)):
+        for name, values in option.items():
             stream = plain.get(name.split(".")[0])
             offered = most if stream is None else len(times[network.stream_number(stream)])
             if len(values) < offered:
@@ -111,26 +111,26 @@ def check_single_tuples(units: Units, setting: Setting, times: list[Floats]) -> 
 
 
 def _check_single(units: Units, key: str, name: str) -> None:
-    """Refuses what is said of single tuples where a box before has made new ones of them."""
+    """Refuse costs or outcomes of single tuples at a box that receives derived tuples."""
     graph = units.graph
     for node in graph.nodes:
-        own = {units.network.paths[query].query.name for query in node.queries}
-        if name != node.name and name not in own:
+        names = {units.network.paths[query].query.name for query in node.queries}
+        if name != node.name and name not in names:
             continue
-        for each in _upstream(graph, node.number):
-            if each.operator.kind == "join" or (each.operator.selectivity or 0.0) > 1.0:
-                expected = f"left out: box '{each.name}' makes new tuples of those of the stream"
+        for box in _upstream(graph, node.number):
+            if box.operator.kind == "join" or (box.operator.selectivity or 0.0) > 1.0:
+                expected = f"left out: box '{box.name}' turns the stream's tuples into new ones"
                 _refuse(f"simulation, {key}", name, None, expected)
 
 
 def _upstream(graph: Graph, box: int) -> list[Node]:
-    """Gives the boxes whose tuples come to a box."""
-    found: list[Node] = []
-    left = [each for side in graph.nodes[box].boxes for each in side]
+    """Return the boxes upstream of a box."""
+    nodes: list[Node] = []
+    left = [number for side in graph.nodes[box].boxes for number in side]
     while left:
-        found.append(graph.nodes[left.pop()])
-        left += [each for side in found[-1].boxes for each in side]
-    return found
+        nodes.append(graph.nodes[left.pop()])
+        left += [number for side in nodes[-1].boxes for number in side]
+    return nodes
 
 
 def _readers(graph: Graph, node: Node) -> list[tuple[int, int]]:
@@ -142,9 +142,9 @@ def _place(units: Units, node: Node) -> str:
     return f"box '{node.name}'" if node.number < named else f"query '{node.name.split('.')[0]}'"
 
 
-def _check_names(key: str, given: Mapping[str, Any], known: Any, expected: str) -> None:
-    for name in given:
-        if name not in known:
+def _check_names(key: str, option: Mapping[str, Any], names: Any, expected: str) -> None:
+    for name in option:
+        if name not in names:
             _refuse(f"simulation, {key}", "name", name, expected)
 
 

@@ -1,4 +1,4 @@
-"""The queries as rows of a world: what their results are measured by."""
+"""The queries as rows of a world: the measurements of their results."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ MOST_ROWS = 4096
 def results_of(
     units: Units, table: UnitTable, floats: list[Floats], ends_s: float
 ) -> tuple[Records, Floats]:
-    """Gives a row for every query, and room for how late each of their windows is."""
+    """Return a row for every query, and an array for the lateness of their windows."""
     network, graph = units.network, units.graph
     results = np.zeros(len(network.paths), dtype=RESULT)
     results["stale_until_s"] = results["since_s"] = -np.inf
@@ -46,10 +46,10 @@ def results_of(
 
 
 def _ideal_s(units: Units, overheads: Mapping[tuple[int, int], float], box: int) -> float:
-    """Gives T of what a box gives out, the overhead of the calls it takes included."""
+    """Return T of the output of a box, including the overhead of the calls that it needs."""
     node = units.graph.nodes[box]
     sides = []
     for side, boxes in enumerate(node.boxes):
-        below = max([_ideal_s(units, overheads, each) for each in boxes], default=0.0)
+        below = max([_ideal_s(units, overheads, upstream) for upstream in boxes], default=0.0)
         sides.append(below + node.cost_s + overheads.get((box, side), 0.0))
     return sum(sides) if node.operator.kind == "join" else max(sides)

@@ -24,7 +24,7 @@ def stages_of(
     setting: Setting,
     floats: list[Floats],
 ) -> tuple[Records, Records]:
-    """Gives a row for every box of every unit, and one for every join's window."""
+    """Return a row for every box of every unit, and a row for the window of every join."""
     graph, network = units.graph, units.network
     stages = np.zeros(sum(len(shape.stages) for shape in units.shapes), dtype=STAGE)
     joins = [node.number for node in graph.nodes if node.operator.kind == "join"]
@@ -35,49 +35,49 @@ def stages_of(
         windows["window_s"][number] = graph.nodes[box].operator.window_s
         windows["left_in_order"][number] = _in_order(units, box, 0)
         windows["right_in_order"][number] = _in_order(units, box, 1)
-    at = 0
+    position = 0
     place_of: dict[str, int] = {}
 
-    def kept(name: str, values: Floats) -> int:
+    def add_floats(name: str, values: Floats) -> int:
         if name not in place_of:
             place_of[name] = sum(map(len, floats))
             floats.append(np.asarray(values, dtype=np.float64))
         return place_of[name]
 
     for shape in units.shapes:
-        first = at
+        first = position
         query = network.paths[shape.query].query.name
         for stage in shape.stages:
-            node, row = graph.nodes[stage.box], stages[at]
+            node, row = graph.nodes[stage.box], stages[position]
             kind = node.operator.kind
             row["kind"] = {"join": JOIN, "aggregate": AGGREGATE}.get(kind, SELECT)
             row["box"], row["side"] = stage.box, stage.side
             row["parent"] = NONE if stage.parent < 0 else first + stage.parent
             row["cost_s"], row["luck"] = node.cost_s, node.luck
-            own = node.operator.selectivity
-            row["selectivity"] = 1.0 if own is None else own
+            selectivity = node.operator.selectivity
+            row["selectivity"] = 1.0 if selectivity is None else selectivity
             row["join"] = joins.index(stage.box) if kind == "join" else NONE
             row["drift"] = row["costs"] = row["fates"] = row["child"] = row["sibling"] = NONE
             for name in (node.name, query):
                 if name in setting.tuple_costs and (name == node.name or len(shape.stages) == 1):
-                    row["costs"] = kept(f"cost {name}", setting.tuple_costs[name])
-            if node.name.split(".")[0] in setting.fates:  # a box of the query's own
+                    row["costs"] = add_floats(f"cost {name}", setting.tuple_costs[name])
+            if node.name.split(".")[0] in setting.fates:  # a box of this query only
                 row["selectivity"] = 1.0
-            for told in (network.paths[number].query.name for number in stage.queries):
-                if told in setting.fates:
-                    fates = np.asarray(setting.fates[told], dtype=np.float64)
-                    row["selectivity"], row["fates"] = 1.0, kept(f"fate {told}", fates)
+            for reader in (network.paths[number].query.name for number in stage.queries):
+                if reader in setting.fates:
+                    fates = np.asarray(setting.fates[reader], dtype=np.float64)
+                    row["selectivity"], row["fates"] = 1.0, add_floats(f"fate {reader}", fates)
             row["query_first"], row["query_end"] = links.add(list(stage.queries))
             row["fill_first"], row["fill_end"] = links.add(list(stage.fills))
             if row["parent"] != NONE:
-                _append_child(stages, int(row["parent"]), at)
-            at += 1
+                _append_child(stages, int(row["parent"]), position)
+            position += 1
     stages["below"] = np.ceil(np.minimum(stages["selectivity"], 1.0) * DRAWS)
     return stages, windows
 
 
 def _in_order(units: Units, box: int, side: int) -> bool:
-    """Tells whether tuples reach a side of a box in the order of their arrival, in every run."""
+    """Return True if tuples always reach a side of a box in the order of their arrival."""
     node = units.graph.nodes[box]
     if not node.boxes[side]:
         return True
@@ -87,7 +87,7 @@ def _in_order(units: Units, box: int, side: int) -> bool:
     merged = before.operator.kind == "union" and units.level == "operator"
     if before.operator.kind == "join" or (before.sides > 1 and not merged):
         return False
-    return all(_in_order(units, before.number, each) for each in range(before.sides))
+    return all(_in_order(units, before.number, number) for number in range(before.sides))
 
 
 def _append_child(stages: Records, parent: int, child: int) -> None:
@@ -111,6 +111,6 @@ def drift_of(units: Units, stages: Records, setting: Setting) -> "np.typing.NDAr
     longest = max(len(setting.selectivities[name]) for name in names)
     table = np.zeros((len(names), longest))
     for number, name in enumerate(names):
-        own = np.asarray(setting.selectivities[name], dtype=np.float64)
-        table[number] = np.concatenate([own, np.full(longest - len(own), own[-1])])
+        values = np.asarray(setting.selectivities[name], dtype=np.float64)
+        table[number] = np.concatenate([values, np.full(longest - len(values), values[-1])])
     return table

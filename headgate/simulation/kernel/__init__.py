@@ -1,4 +1,4 @@
-"""What happens in a simulation, compiled: arrivals, box calls, joins, queues, results.
+"""The compiled mechanics of a simulation: arrivals, box calls, joins, queues, results.
 
 In: a world and an instant. Out: the same world, changed.
 Never decides which unit runs.

@@ -9,7 +9,7 @@ from headgate.simulation.world.pointer import World
 
 @compiled
 def admit(world: World) -> bool:
-    """Lets in every tuple that has arrived by now; gives False when the pool is too small."""
+    """Admit every tuple that has arrived by now. Return False if the pool is too small."""
     clock, settings = world.clock[0], world.settings[0]
     while clock.next_arrival < len(world.order):
         at_s = world.order_at_s[clock.next_arrival]
@@ -30,7 +30,7 @@ def admit(world: World) -> bool:
                 queue.shed += 1
                 clock.shed += 1
             if dropped or not queue.active:
-                if queue.cursor == number:  # a running call has taken all before it
+                if queue.cursor == number:  # a running call has taken all tuples before it
                     queue.cursor = number + 1
                 continue
             holders += 1

@@ -1,4 +1,4 @@
-"""Which bin of a tally counts a value, compiled: looked up, as logarithms took 4 % of a run."""
+"""The bin of a tally that counts a value, compiled. A table: logarithms took 4 % of a run."""
 
 from math import inf, log, nan, nextafter
 from typing import Any
@@ -11,16 +11,16 @@ from headgate.model.arrays import Floats, Ints
 
 A_BIN = float(1.0 / np.log(STEP))
 SHIFT = 46
-"""Values whose bits agree above are in one cell: 64 to a power of 2, so narrower than a bin."""
+"""Values whose bits above this agree share a cell: 64 per power of 2, so narrower than a bin."""
 
 
 def bin_by_logarithm(value: float) -> int:
-    """Gives the bin that counts a value: `bin_of` looks up what this computes."""
+    """Compute the bin that counts a value, as a reference for the table of `bin_of`."""
     return 0 if value <= SMALLEST else min(int(log(value / SMALLEST) * A_BIN), BINS - 1)
 
 
 def _edges() -> Floats:
-    """Gives the smallest value of every bin, and NaN, which no value reaches."""
+    """Return the smallest value of every bin, and then NaN, which no value reaches."""
     edges = np.full(BINS + 1, nan)
     edges[0] = 0.0
     for number in range(1, BINS):
@@ -34,7 +34,7 @@ def _edges() -> Floats:
 
 
 def _bins(edges: Floats) -> Ints:
-    """Gives the bin of every cell's smallest value."""
+    """Return the bin of every cell's smallest value."""
     first, last = edges[1:-1].view(np.int64)[[0, -1]] >> SHIFT
     smallest = (np.arange(first, last + 1) << SHIFT).view(np.float64)
     return np.searchsorted(edges, smallest, side="right") - 1
@@ -47,7 +47,7 @@ FIRST_CELL = int(EDGES[1:2].view(np.int64)[0] >> SHIFT)
 
 @inlined
 def bin_of(value: float) -> int:
-    """Gives the bin of a tally that counts a value of 0 or more."""
+    """Return the bin of a tally that counts a value of 0 or more."""
     bits: Any = np.float64(value).view(np.int64)
     place = BIN_OF_CELL[max(0, min((bits >> SHIFT) - FIRST_CELL, len(BIN_OF_CELL) - 1))]
     return from_zero(place) + (value >= EDGES[from_zero(place) + 1])

@@ -1,12 +1,12 @@
-"""A box call in virtual time, compiled: what becomes of its tuples, and how long it takes."""
+"""A box call in virtual time, compiled: what happens to its tuples, and how long it takes."""
 
 import numpy as np
 
 from headgate.compiled import compiled
 from headgate.simulation.kernel.fates import copies_of, cost_of
 from headgate.simulation.kernel.joins import match, push
-from headgate.simulation.kernel.learn import learn, tell
-from headgate.simulation.kernel.memory import release_entry, release_taken, store
+from headgate.simulation.kernel.learn import learn, update_units
+from headgate.simulation.kernel.memory import release_call, release_entry, store
 from headgate.simulation.kernel.outputs import finish_in_pane, output
 from headgate.simulation.kernel.queues import append, new_entry, refresh, step_over
 from headgate.simulation.world.pointer import World
@@ -16,9 +16,10 @@ from headgate.workloads.luck import mixed
 
 @compiled
 def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: float) -> None:
-    """Gives a call to a worker: its tuples leave the queue one by one, results when they are made.
+    """Start a call on a worker: run its tuples one by one and count their results.
 
-    What it makes for other queues is delivered when the call ends.
+    A result counts at the instant when it is computed. What the call puts into other queues is
+    delivered when the call ends.
     """
     clock, settings = world.clock[0], world.settings[0]
     queue, row, worker = world.queues[unit], world.table[unit], world.workers[worker_number]
@@ -70,9 +71,9 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
         if entry == NONE:
             queue.tail = NONE
     if clock.figures > figures_before:
-        tell(world, unit)
+        update_units(world, unit)
     seconds = before_s + spent_s
-    held_s = tuples * (begun_s + seconds) - queued_sum_s  # they are pending until the call ends
+    held_s = tuples * (begun_s + seconds) - queued_sum_s  # tuples are pending until the call ends
     queue.pending_area += held_s
     clock.bytes_area += held_s * row.bytes_in
     queue.cursor = place
@@ -92,7 +93,7 @@ def _run_line(
     world: World, worker: int, unit: int, arrived_at_s: float, ideal_at_s: float, number: int,
     mass: float, begun_s: float, before_s: float, spent_s: float,
 ) -> float:  # fmt: skip
-    """Runs a tuple through a plain line of boxes; gives the seconds spent in the call so far."""
+    """Run a tuple through a plain line of boxes. Return the seconds of the call so far."""
     queue, settings, clock = world.queues[unit], world.settings[0], world.clock[0]
     last = queue.first_stage + queue.stages - 1
     for position in range(queue.first_stage, last + 1):
@@ -127,7 +128,7 @@ def _emit(
     world: World, worker_number: int, position: int, arrived_at_s: float, ideal_at_s: float,
     number: int, mass: float, left_at_s: float,
 ) -> None:  # fmt: skip
-    """Hands what came out of a stage to queries, and to the queues of other units."""
+    """Pass an output tuple of a stage to queries, and to the queues of other units."""
     stage, worker = world.stages[position], world.workers[worker_number]
     for link in range(stage.query_first, stage.query_end):
         output(world, world.links[link], arrived_at_s, ideal_at_s, left_at_s, mass)
@@ -153,10 +154,10 @@ def _run_tree(
     world: World, worker: int, unit: int, arrived_at_s: float, ideal_at_s: float, number: int,
     mass: float, owner: int, source: int, begun_s: float, before_s: float, spent_s: float,
 ) -> float:  # fmt: skip
-    """Runs a tuple and all that comes of it through a tree of boxes, depth first.
+    """Run a tuple and everything derived from it through a tree of boxes, depth first.
 
-    The tuple itself is held by `owner`; the first box may keep it in a window, the others keep what
-    they are given.
+    `owner` holds the tuple itself. The first box may store that tuple in a join window; the other
+    boxes store new tuples. Return the seconds of the call so far.
     """
     queue, settings, clock, stack = (
         world.queues[unit], world.settings[0], world.clock[0], world.stack,
@@ -201,25 +202,25 @@ def _run_tree(
             if copies == 0 and queue.pane_query >= 0:
                 finish_in_pane(world, queue.pane_query, arrived_at_s, left_at_s)
             for copy in range(copies):
-                own = number if copy == 0 else mixed(number, copy)
-                push(world, top, position, arrived_at_s, reached_at_s + cost_s, own, mass)
+                copy_number = number if copy == 0 else mixed(number, copy)
+                push(world, top, position, arrived_at_s, reached_at_s + cost_s, copy_number, mass)
                 top += 1
-        # What came out stands on the stack, in order; each is handed on, and goes on to the
-        # children in place of the entry, the last first, so that the first is on top.
-        made = top - bottom
+        # The outputs are on the stack, in order. Each is passed on, and then replaced by its
+        # entries for the children, the last first, so that the first is on top.
+        outputs = top - bottom
         for place in range(bottom, top):
             out = stack[place]
             _emit(
                 world, worker, position, out.arrived_at_s, out.ideal_at_s, out.number, out.mass,
                 left_at_s,
             )  # fmt: skip
-        top = _descend(world, position, bottom, made)
+        top = _descend(world, position, bottom, outputs)
     return spent_s
 
 
 @compiled
-def _descend(world: World, position: int, bottom: int, made: int) -> int:
-    """Replaces what a stage made by its entries at the children; gives the top of the stack."""
+def _descend(world: World, position: int, bottom: int, outputs: int) -> int:
+    """Replace the outputs of a stage by entries for its children. Return the top of the stack."""
     stack = world.stack
     children, child = 0, world.stages[position].child
     while child != NONE:
@@ -227,14 +228,14 @@ def _descend(world: World, position: int, bottom: int, made: int) -> int:
         child = world.stages[child].sibling
     if children == 0:
         return bottom
-    # Spread from the end, so that nothing is overwritten before it is read: item k of the stage
-    # becomes entries of the mirrored block (made − 1 − k), its first child on top.
-    spare = bottom + made * children
-    for k in range(made):
+    # The outputs are first copied behind their blocks, so that nothing is overwritten before it is
+    # read: output k becomes the mirrored block (outputs − 1 − k), its first child on top.
+    spare = bottom + outputs * children
+    for k in range(outputs):
         out = stack[bottom + k]
         push(world, spare + k, 0, out.arrived_at_s, out.ideal_at_s, out.number, out.mass)
-    for k in range(made):
-        block = bottom + (made - 1 - k) * children
+    for k in range(outputs):
+        block = bottom + (outputs - 1 - k) * children
         child, offset = world.stages[position].child, children - 1
         while child != NONE:
             out = stack[spare + k]
@@ -248,7 +249,7 @@ def _descend(world: World, position: int, bottom: int, made: int) -> int:
 
 @compiled
 def deliver(world: World, worker_number: int) -> None:
-    """Ends a call: its tuples are gone from the queue, what it made is in the queues of others."""
+    """End a call: remove its tuples from the queue and deliver its output to other queues."""
     clock, worker = world.clock[0], world.workers[worker_number]
     unit, tuples = worker.unit, worker.tuples
     queue, row = world.queues[unit], world.table[unit]
@@ -258,7 +259,7 @@ def deliver(world: World, worker_number: int) -> None:
     queue.arrived_sum_s -= worker.arrived_sum_s
     clock.pending -= tuples
     clock.bytes -= tuples * row.bytes_in
-    release_taken(world, worker_number)
+    release_call(world, worker_number)
     store(world, worker.stored)
     world.class_pending[row.query_class] -= tuples
     if world.settings[0].foresight:

@@ -1,4 +1,4 @@
-"""What becomes of a tuple at a box, compiled: its cost, and how many come out."""
+"""The outcome of a tuple at a box, compiled: its cost, and how many tuples come out."""
 
 from headgate.compiled import compiled
 from headgate.simulation.world.pointer import World
@@ -7,14 +7,14 @@ from headgate.workloads.luck import chance
 
 @compiled
 def cost_of(world: World, position: int, number: int) -> float:
-    """Gives c of a stage for one tuple."""
+    """Return c, the cost of a stage, for one tuple."""
     stage = world.stages[position]
     return world.floats[stage.costs + number] if stage.costs >= 0 else stage.cost_s
 
 
 @compiled
 def copies_of(world: World, position: int, number: int, arrived_at_s: float) -> int:
-    """Tells how many tuples a stage makes of one: mostly none or one, by luck."""
+    """Return how many tuples a stage makes from one: usually 0 or 1, at random."""
     stage, settings = world.stages[position], world.settings[0]
     if stage.fates >= 0:
         return int(world.floats[stage.fates + number])
@@ -30,7 +30,7 @@ def copies_of(world: World, position: int, number: int, arrived_at_s: float) -> 
 
 @compiled
 def foresee(world: World, unit: int, number: int, arrived_at_s: float) -> tuple[float, float]:
-    """Gives the seconds and the results that a tuple will cost and bring in one call of a unit."""
+    """Return the seconds that a tuple will take in one call of a unit, and its results."""
     queue = world.queues[unit]
     seconds, tuples = 0.0, 1
     for position in range(queue.first_stage, queue.first_stage + queue.stages):

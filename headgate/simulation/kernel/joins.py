@@ -25,11 +25,11 @@ def match(
     world: World, position: int, top: int, arrived_at_s: float, reached_at_s: float, number: int,
     cost_s: float, owner: int, source: int,
 ) -> int:  # fmt: skip
-    """Inserts a tuple on its side of a window join and puts its matches on the stack.
+    """Insert a tuple on its side of a window join, push its matches, and return the stack's top.
 
-    Symmetric hash join (Sharaf §2.2.1): pairs at most V apart, both ends included. Tuples of the
-    other side that are older than that are pruned, if this side goes on in order. What comes from
-    another join does not, since a composite arrives with the later of its two.
+    Symmetric hash join (Sharaf §2.2.1): pairs at most V apart, both ends included. Older tuples of
+    the other side are pruned if this side receives its tuples in order of arrival. The output of
+    another join is not in order, since a composite has the later arrival of its two tuples.
     """
     stage, seed = world.stages[position], world.settings[0].seed
     window, pool = world.windows[stage.join], world.pool
@@ -71,32 +71,32 @@ def match(
         if other == NONE:
             window.left_tail = NONE
     while other != NONE:
-        found = pool[other]
-        if other_in_order and found.arrived_at_s > arrived_at_s + window.window_s:
+        partner = pool[other]
+        if other_in_order and partner.arrived_at_s > arrived_at_s + window.window_s:
             break
-        pair = mixed(number, found.number) if left else mixed(found.number, number)
-        near = found.arrived_at_s <= arrived_at_s + window.window_s
-        near = near and found.arrived_at_s >= arrived_at_s - window.window_s
+        pair = mixed(number, partner.number) if left else mixed(partner.number, number)
+        near = partner.arrived_at_s <= arrived_at_s + window.window_s
+        near = near and partner.arrived_at_s >= arrived_at_s - window.window_s
         if near and chance(seed, pair, stage.luck) < stage.selectivity:
-            if found.arrived_at_s <= arrived_at_s:
-                ready_s = max(found.ideal_at_s + cost_s, arrived_at_s)
+            if partner.arrived_at_s <= arrived_at_s:
+                ready_s = max(partner.ideal_at_s + cost_s, arrived_at_s)
                 ideal_at_s = ready_s + (reached_at_s - arrived_at_s) + cost_s
             else:
-                ready_s = max(reached_at_s + cost_s, found.arrived_at_s)
-                ideal_at_s = ready_s + (found.ideal_at_s - found.arrived_at_s) + cost_s
-            together_s = max(arrived_at_s, found.arrived_at_s)
+                ready_s = max(reached_at_s + cost_s, partner.arrived_at_s)
+                ideal_at_s = ready_s + (partner.ideal_at_s - partner.arrived_at_s) + cost_s
+            together_s = max(arrived_at_s, partner.arrived_at_s)
             push(world, top, position, together_s, ideal_at_s, pair, 1.0)
             top += 1
-        other = found.next
+        other = partner.next
     return top
 
 
 @compiled
 def forget(world: World) -> None:
-    """Prunes windows by the oldest tuple that is anywhere: no composite arrives before it."""
+    """Prune windows by the oldest tuple in the world: no composite can arrive before it."""
     clock, pool = world.clock[0], world.pool
     oldest_s = clock.now_s
-    if clock.next_arrival < len(world.order):  # busy workers have not let in all that has arrived
+    if clock.next_arrival < len(world.order):  # while workers are busy, arrivals are not admitted
         oldest_s = min(oldest_s, world.order_at_s[clock.next_arrival])
     for unit in range(len(world.queues)):
         queue = world.queues[unit]
@@ -133,7 +133,7 @@ def forget(world: World) -> None:
 
 @compiled
 def _oldest(world: World, entry: int) -> float:
-    """Gives the earliest arrival in a list of entries."""
+    """Return the earliest arrival in a list of entries."""
     oldest_s = np.inf
     while entry != NONE:
         oldest_s = min(oldest_s, world.pool[entry].arrived_at_s)

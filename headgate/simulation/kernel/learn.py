@@ -1,4 +1,4 @@
-"""Selectivities and costs measured while a simulation runs, compiled (Sharaf §3.3.3)."""
+"""Selectivities and costs measured during a simulation, compiled (Sharaf §3.3.3)."""
 
 import numpy as np
 
@@ -10,15 +10,15 @@ from headgate.simulation.world.world import JOIN, NONE
 
 @compiled
 def learn(world: World, position: int, tuples_out: float, cost_s: float) -> None:
-    """Counts one input tuple of a stage; at the end of a window its figures are measured anew.
+    """Count one input tuple of a stage, and update its estimates at the end of a window.
 
-    S_new = (1 − α) S_old + α N_out / N_in, with one tuple more in each so that a box that let
-    nothing pass is still tried again; c̄ moves by α to the mean of the window. A stage of which all
-    is known for sure is not measured.
+    S_new = (1 − α) S_old + α N_out / N_in, with one more tuple that passes and one that does not,
+    so that a box that let nothing pass is still tried again. c̄ moves by α toward the mean of the
+    window. A stage whose outcome and cost are certain is not measured.
     """
     settings, figure, stage = world.settings[0], world.figures[position], world.stages[position]
-    told = stage.kind != JOIN and stage.drift < 0 and stage.fates < 0 and stage.costs < 0
-    if told and stage.selectivity == 1.0 and figure.selectivity == 1.0:
+    fixed = stage.kind != JOIN and stage.drift < 0 and stage.fates < 0 and stage.costs < 0
+    if fixed and stage.selectivity == 1.0 and figure.selectivity == 1.0:
         return
     figure.tuples_in += 1
     figure.tuples_out += tuples_out
@@ -34,8 +34,8 @@ def learn(world: World, position: int, tuples_out: float, cost_s: float) -> None
 
 
 @compiled
-def tell(world: World, unit: int) -> None:
-    """Brings every unit up to date whose course passes a stage that a call has measured anew."""
+def update_units(world: World, unit: int) -> None:
+    """Update all units whose course contains a stage that this unit's call has measured."""
     queue = world.queues[unit]
     for position in range(queue.first_stage, queue.first_stage + queue.stages):
         figure = world.figures[position]
@@ -55,7 +55,7 @@ def tell(world: World, unit: int) -> None:
 
 @compiled
 def follow(world: World, unit: int) -> None:
-    """Computes S, C̄ and T of a unit's course anew, and s and c̄ of what one call runs."""
+    """Recompute S, C̄ and T of a unit's course, and s and c̄ of the boxes that one call runs."""
     queue, row = world.queues[unit], world.table[unit]
     reach = np.empty(max(queue.course_end - queue.course_first, queue.stages))
     selectivity, cost_s, weighted, ways, node = 0.0, 0.0, 0.0, 0, 0
@@ -85,6 +85,6 @@ def follow(world: World, unit: int) -> None:
         reach[place] = coming * figure.selectivity
         if stage.query_end > stage.query_first or stage.fill_end > stage.fill_first:
             row.box_selectivity += reach[place]
-    taken = min(max(row.pending, 1), world.settings[0].train_tuples)
-    row.cost_s = row.overhead_s / taken + cost_s
+    tuples = min(max(row.pending, 1), world.settings[0].train_tuples)
+    row.cost_s = row.overhead_s / tuples + cost_s
     touch(world, unit)

@@ -1,7 +1,7 @@
-"""Who still holds a tuple, compiled: the last one frees its memory (BZ §2).
+"""The holders of each tuple in memory, compiled: the last holder frees the tuple (BZ §2).
 
-A tuple is in memory while a queue, a call that works on it, or the window of a join holds it. What
-several of them hold counts once.
+A tuple is in memory while a queue, a running call, or the window of a join holds it. A tuple with
+several holders counts once.
 """
 
 from headgate.compiled import compiled
@@ -12,7 +12,7 @@ from headgate.simulation.world.world import NONE
 
 @compiled
 def store(world: World, tuples: int) -> None:
-    """Counts tuples that are new in memory."""
+    """Count tuples that are new in memory."""
     clock = world.clock[0]
     clock.shared += tuples
     clock.shared_max = max(clock.shared_max, clock.shared)
@@ -20,7 +20,7 @@ def store(world: World, tuples: int) -> None:
 
 @compiled
 def hold(world: World, entry: int, owner: int, stream: int) -> None:
-    """Makes an entry one more holder of a tuple; of a new one where it has no owner."""
+    """Make an entry a holder of the owner's tuple, or of a new tuple if there is no owner."""
     slot = world.pool[entry]
     slot.owner, slot.target, slot.holders = owner, stream, 0
     if owner <= -2:
@@ -33,7 +33,7 @@ def hold(world: World, entry: int, owner: int, stream: int) -> None:
 
 @compiled
 def release_source(world: World, stream: int, number: int) -> None:
-    """Counts one holder of a source tuple less."""
+    """Remove one holder of a source tuple."""
     place = world.streams[stream].first + number
     world.holders[place] -= 1
     if world.holders[place] == 0:
@@ -42,7 +42,7 @@ def release_source(world: World, stream: int, number: int) -> None:
 
 @compiled
 def release_entry(world: World, entry: int) -> None:
-    """Counts one holder less of the tuple that an entry stands for, and frees the entry."""
+    """Remove an entry as a holder of its tuple, and free the entry."""
     slot = world.pool[entry]
     owner = slot.owner
     if owner <= -2:
@@ -58,8 +58,8 @@ def release_entry(world: World, entry: int) -> None:
 
 
 @compiled
-def release_taken(world: World, worker_number: int) -> None:
-    """Lets go of the tuples of a call that has ended."""
+def release_call(world: World, worker_number: int) -> None:
+    """Release the tuples of a call that has ended."""
     worker = world.workers[worker_number]
     stream, place = world.queues[worker.unit].stream, worker.taken
     for _ in range(worker.tuples):

@@ -1,4 +1,4 @@
-"""What leaves in virtual time, compiled: response, slowdown, utility, staleness, tardiness."""
+"""Results in virtual time, compiled: response, slowdown, utility, staleness, tardiness."""
 
 from headgate.compiled import borrowing, compiled, from_zero
 from headgate.simulation.kernel.bins import bin_of
@@ -7,7 +7,7 @@ from headgate.simulation.world.pointer import World
 
 @borrowing
 def utility(world: World, first: int, end: int, latency_s: float) -> float:
-    """Gives what a QoS graph says of a latency; the points lie at first, ..., end − 1 in pairs."""
+    """Return the utility of a latency by a QoS graph, with (x, y) pairs at first, ..., end − 1."""
     points = world.floats
     if latency_s <= points[first]:
         return points[first + 1]
@@ -22,12 +22,12 @@ def utility(world: World, first: int, end: int, latency_s: float) -> float:
 def output(
     world: World, query: int, arrived_at_s: float, ideal_at_s: float, left_at_s: float, mass: float
 ) -> None:
-    """Counts a result.
+    """Count a result of a query.
 
-    Slowdown is 1 + (D_actual − D_ideal) / T, which is R / T where a tuple comes from one stream
+    Slowdown is 1 + (D_actual − D_ideal) / T, which is R / T if the tuple comes from one stream
     (Sharaf §3.4.1). An output stream is stale from the arrival of a tuple that will be output until
-    it is (§4.1). A query that shares its boxes with others has no part in what arrived before it
-    came or after it has gone.
+    its output (§4.1). A query that shares its boxes with others does not count tuples that arrived
+    before the query came or after it went.
     """
     result, clock, settings = world.results[from_zero(query)], world.clock[0], world.settings[0]
     if arrived_at_s <= result.since_s:
@@ -44,7 +44,7 @@ def output(
     result.slowdown_max = max(result.slowdown_max, slowdown)
     row, place = from_zero(result.row), bin_of(response_s)
     world.response_bins[row, place] += 1
-    world.response_bins[-1, place] += 1  # of all queries, for those who ask now and then
+    world.response_bins[-1, place] += 1  # of all queries, for `Worth.measured`
     world.slowdown_bins[row, bin_of(slowdown)] += 1
     begun_s = max(arrived_at_s, result.stale_until_s)
     if left_at_s > begun_s:
@@ -70,11 +70,11 @@ def output(
 
 @compiled
 def finish_in_pane(world: World, query: int, arrived_at_s: float, done_at_s: float) -> None:
-    """Ends a tuple's way into its windows; each that was due before is late by it.
+    """Update the lateness of a tuple's windows, once the tuple is in its pane or dropped.
 
-    The result of a window is given out at the end of its slide, or when the last of its tuples is
-    done (Sharaf §3.5): those that arrived within RANGE before. Windows that are done in time are
-    counted at the end of the run.
+    The result of a window is output at the end of its slide, or when the last of its tuples is
+    done (Sharaf §3.5). Its tuples are those that arrived within RANGE before the end. Windows that
+    are done in time are counted at the end of the run.
     """
     result = world.results[query]
     number = int(arrived_at_s / result.slide_s)

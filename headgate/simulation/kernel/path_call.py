@@ -1,4 +1,4 @@
-"""What one box call does to its tuples, compiled: who passes, when each leaves."""
+"""One box call over a path, compiled: which tuples pass, and when each of them leaves."""
 
 import numpy as np
 
@@ -19,11 +19,12 @@ def run_train(
     departs_s: Floats,
     passed: Ints,
 ) -> tuple[int, float]:
-    """Runs tuples first, ..., end − 1 through a path; gives how many pass, and the time.
+    """Run tuples first, ..., end − 1 through a path. Return how many pass, and the seconds spent.
 
-    `departs_s` and `passed` are filled with when and which. A tuple pays for every operator that it
-    reaches. `fates` fixes the outcome of a tuple (1 passes, 0 is dropped by the last operator),
-    where it is not empty; otherwise luck decides by (seed, tuple, operator).
+    The numbers of the tuples that pass are written to `passed`, their departures to `departs_s`.
+    A tuple pays for every operator that it reaches. If `fates` is not empty, it fixes the outcome
+    of every tuple: 1 passes, 0 is dropped by the last operator. Otherwise the outcome is random,
+    by (seed, tuple, operator).
     """
     spent_s, count = 0.0, 0
     for number in range(first, end):

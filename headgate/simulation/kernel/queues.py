@@ -1,4 +1,4 @@
-"""Queues in virtual time, compiled: who waits where, and what the unit table says of it."""
+"""Queues in virtual time, compiled: the tuples that wait, and their figures in the unit table."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ SHED_LUCK = 2**50
 
 @compiled
 def touch(world: World, unit: int) -> None:
-    """Notes that a unit's row has changed since the last decision."""
+    """Mark a unit's row as changed since the last decision."""
     queue, clock = world.queues[unit], world.clock[0]
     if not queue.touched:
         queue.touched = True
@@ -22,10 +22,10 @@ def touch(world: World, unit: int) -> None:
 
 @compiled
 def refresh(world: World, unit: int) -> None:
-    """Brings a unit's row up to date with its queue."""
+    """Update a unit's row from its queue."""
     queue, row, settings = world.queues[unit], world.table[unit], world.settings[0]
     if queue.running:
-        row.ready = False  # the rest is brought up to date when its call ends
+        row.ready = False  # the rest is updated when its call ends
     elif row.pending > 0:
         if queue.stream >= 0:
             head_s = world.arrivals[world.streams[queue.stream].first + queue.cursor]
@@ -39,8 +39,8 @@ def refresh(world: World, unit: int) -> None:
             row.due = row.pending
         row.head_arrived_at_s = head_s
         row.mean_arrived_at_s = queue.arrived_sum_s / row.pending
-        taken = min(row.pending, settings.train_tuples)
-        row.cost_s = row.overhead_s / taken + row.tuple_cost_s
+        tuples = min(row.pending, settings.train_tuples)
+        row.cost_s = row.overhead_s / tuples + row.tuple_cost_s
         row.ready = queue.active
     else:
         queue.arrived_sum_s = 0.0
@@ -56,14 +56,14 @@ def refresh(world: World, unit: int) -> None:
 
 @compiled
 def refresh_all(world: World) -> None:
-    """Brings every row up to date, and has every unit looked at before the next decision."""
+    """Update every row, and mark every unit as changed."""
     for unit in range(len(world.table)):
         refresh(world, unit)
 
 
 @compiled
 def _due(world: World, unit: int, deadline_s: float) -> int:
-    """Counts the pending tuples that arrived before a deadline."""
+    """Count the pending tuples that arrived before a deadline."""
     queue, row = world.queues[unit], world.table[unit]
     count = 0
     if queue.stream >= 0:
@@ -83,13 +83,15 @@ def _due(world: World, unit: int, deadline_s: float) -> int:
 
 @compiled
 def sheds(world: World, unit: int, number: int, at_s: float) -> bool:
-    """Tells whether the shedder drops a source tuple on its way into a queue.
+    """Return True if the shedder drops a source tuple on its way into a queue.
 
-    By value it drops what the first box is the least likely to let pass; else by luck alone.
+    Shedding by value drops the tuples that the first box is least likely to pass. Otherwise the
+    choice is random.
     """
     settings, queue = world.settings[0], world.queues[unit]
     epoch = int(at_s / settings.shed_s)
-    # A tuple of the instant of a look may have been let in before it: it is the last epoch's.
+    # A tuple that arrives at the start of an epoch may have been admitted before the shedder set
+    # the new rate, so it belongs to the previous epoch.
     if at_s <= epoch * settings.shed_s:
         epoch -= 1
     elif at_s > (epoch + 1) * settings.shed_s:
@@ -104,7 +106,7 @@ def sheds(world: World, unit: int, number: int, at_s: float) -> bool:
 
 @compiled
 def step_over(world: World, unit: int, place: int) -> int:
-    """Gives the first tuple of a cursor's stream, from a place on, that was not shed."""
+    """Return the first tuple at or after a place in a cursor's stream that was not shed."""
     queue = world.queues[unit]
     stream = world.streams[queue.stream]
     if world.settings[0].shed_s > 0.0:
@@ -135,7 +137,7 @@ def free_entry(world: World, entry: int) -> None:
 
 @compiled
 def append(world: World, unit: int, entry: int) -> None:
-    """Puts an entry at the end of a unit's queue."""
+    """Append an entry to a unit's queue."""
     queue = world.queues[unit]
     if queue.tail == NONE:
         queue.head = entry
@@ -149,7 +151,7 @@ def append(world: World, unit: int, entry: int) -> None:
 
 @compiled
 def join_queue(world: World, unit: int, arrived_at_s: float, mass: float) -> None:
-    """Counts a tuple into a unit's queue."""
+    """Count a tuple that joins a unit's queue."""
     queue, row, clock = world.queues[unit], world.table[unit], world.clock[0]
     row.pending += 1
     row.amount += mass
@@ -166,11 +168,11 @@ def join_queue(world: World, unit: int, arrived_at_s: float, mass: float) -> Non
 
 @compiled
 def may_pass(world: World, unit: int, arrived_at_s: float) -> bool:
-    """Tells whether a tuple of an input of an ordered union may go on (BZ §4.1).
+    """Return True if a tuple of an input of an ordered union may pass (BZ §4.1).
 
-    It may when no other input can still bring an older one. What an empty input can still bring is
-    asked for on demand: the oldest tuple on its way, or else the present instant. With idle waiting
-    it is the last that came.
+    It may pass if no other input can still deliver an older tuple. The bound of an empty input is
+    computed on demand: the oldest tuple on its way there, or else the present instant. With idle
+    waiting the bound is the last tuple that came.
     """
     queue = world.queues[unit]
     place = queue.merge_first
@@ -194,7 +196,7 @@ def may_pass(world: World, unit: int, arrived_at_s: float) -> bool:
 
 @compiled
 def open_merges(world: World) -> None:
-    """Says which inputs of ordered unions may go on."""
+    """Update which inputs of ordered unions are ready."""
     settings = world.settings[0]
     for link in range(settings.merge_first, settings.merge_end):
         unit = world.links[link]

@@ -1,4 +1,4 @@
-"""What is pending, noted once in every interval of a run, compiled."""
+"""Samples of the pending tuples, one per interval of a run, compiled."""
 
 from headgate.compiled import borrowing
 from headgate.simulation.world.pointer import World
@@ -6,9 +6,9 @@ from headgate.simulation.world.pointer import World
 
 @borrowing
 def note(world: World) -> float:
-    """Notes what is pending, where nobody has done so in the present interval.
+    """Record the pending tuples and bytes, once per interval.
 
-    Gives an instant until which there is nothing more to note, a hair before the interval's end.
+    Return an instant before which there is nothing more to record: just before the interval's end.
     """
     clock = world.clock[0]
     number = int(clock.now_s / world.settings[0].sample_s)
@@ -16,6 +16,6 @@ def note(world: World) -> float:
         sample = world.samples[number]
         sample.seen = True
         sample.pending, sample.bytes = clock.pending, clock.bytes
-        for each in range(len(world.class_pending)):
-            world.class_samples[number, each] = world.class_pending[each]
+        for class_number in range(len(world.class_pending)):
+            world.class_samples[number, class_number] = world.class_pending[class_number]
     return (number + 1) * (1.0 - 1e-9) * world.settings[0].sample_s

@@ -1,4 +1,4 @@
-"""How many tuples a call takes, and what it can make of them at the most, compiled."""
+"""How many tuples a call takes, and the room that its output may need, compiled."""
 
 import numpy as np
 
@@ -8,14 +8,14 @@ from headgate.simulation.world.pointer import World
 from headgate.simulation.world.world import JOIN, NONE
 
 BELOW, ABOVE = 1.0 - 1e-12, 1.0 + 1e-12
-"""So that 0.3 s are three times 0.1 s, and 0.55 of 100 tuples are 55, in floats too."""
+"""Corrections for rounding: 0.3 s must be three times 0.1 s, and 0.55 of 100 tuples must be 55."""
 
 
 @compiled
-def take(world: World, unit: int, asked: int) -> int:
-    """Gives how many tuples a call takes: as asked, within a train's limits (Aurora §4.2)."""
+def take(world: World, unit: int, step_tuples: int) -> int:
+    """Return how many tuples a call takes: those of the step, within limits (Aurora §4.2)."""
     settings, row, queue = world.settings[0], world.table[unit], world.queues[unit]
-    tuples = min(min(asked, settings.train_tuples), row.pending)
+    tuples = min(min(step_tuples, settings.train_tuples), row.pending)
     if settings.train_fraction < 1.0:
         tuples = min(tuples, int(np.ceil(settings.train_fraction * row.pending * BELOW)))
     if settings.train_cost_s < np.inf:
@@ -38,17 +38,16 @@ def take(world: World, unit: int, asked: int) -> int:
 
 
 @compiled
-def most_made(world: World, unit: int, tuples: int) -> tuple[int, int, int]:
-    """Gives how many entries and results a call can make at the most, and what one tuple of it can
-    have on the stack."""
+def room_needed(world: World, unit: int, tuples: int) -> tuple[int, int, int]:
+    """Return upper bounds: entries of a call, its results, and stack entries of one tuple."""
     queue = world.queues[unit]
     first, end = queue.first_stage, queue.first_stage + queue.stages
     if queue.line:
         stage = world.stages[end - 1]
         entries = tuples * (stage.fill_end - stage.fill_first)
         return entries, tuples * (stage.query_end - stage.query_first), 0
-    # What a call puts into one side of a join, its later tuples meet on the other. Each round
-    # settles at least one join, those further up first.
+    # If one call runs both sides of a join, its later tuples match its earlier ones. Each round
+    # settles at least one join, the upstream joins first.
     for _ in range(queue.stages if queue.meets_itself else 1):
         for position in range(first, end):
             stage = world.stages[position]

@@ -1,5 +1,5 @@
-"""Simulations as a whole: the compiled loop, the engine for Python's loop, replays, reports.
+"""Whole simulations: the compiled loop, the engine for the Python loop, replays, reports.
 
-In: a world and a policy. Out: a report of what every query and class got.
+In: a world and a policy. Out: a report with the figures of every query and class.
 Never reads a clock.
 """

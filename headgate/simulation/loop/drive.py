@@ -1,4 +1,4 @@
-"""The loop in virtual time, compiled: arrivals and ends of calls, decisions, calls."""
+"""The loop in virtual time, compiled: arrivals, ends of calls, decisions, new calls."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from headgate.simulation.kernel.execute import deliver, start
 from headgate.simulation.kernel.joins import forget
 from headgate.simulation.kernel.queues import open_merges
 from headgate.simulation.kernel.samples import note
-from headgate.simulation.kernel.train_size import most_made, take
+from headgate.simulation.kernel.train_size import room_needed, take
 from headgate.simulation.loop import plain
 from headgate.simulation.world.pointer import World
 from headgate.simulation.world.world import DECIDE, DONE, GROW, MORE, NONE, UNTIL
@@ -29,7 +29,10 @@ def free_worker(world: World) -> int:
 
 @compiled
 def catch_up(world: World) -> bool:
-    """Takes in all that has happened by now: arrivals first, then calls in the order they end."""
+    """Process all that has happened by now: arrivals first, then calls in the order they end.
+
+    Return False if the pool is too small for the arrivals.
+    """
     clock = world.clock[0]
     clock.pending_area += clock.pending * (clock.now_s - clock.met_at_s)
     clock.shared_area += clock.shared * (clock.now_s - clock.met_at_s)
@@ -59,18 +62,18 @@ def catch_up(world: World) -> bool:
 
 @compiled
 def advance(world: World, until_s: float) -> int:
-    """Moves time to the next thing that happens, at most until an instant."""
+    """Move time to the next arrival or end of a call, at most until an instant."""
     clock = world.clock[0]
     next_s, free = np.inf, False
     for number in range(len(world.workers)):
         next_s = min(next_s, world.workers[number].ends_at_s)
         free = free or world.workers[number].unit == NONE
-    # While every worker is busy no decision can fall: arrivals wait for the next end of a call.
+    # While every worker is busy, no decision is possible: arrivals wait for the next end of a call.
     if free and clock.next_arrival < len(world.order):
         next_s = min(next_s, world.order_at_s[clock.next_arrival])
     if next_s == np.inf:
-        return DONE  # nothing can move any more, whatever somebody has planned for later
-    if next_s >= until_s:  # what is due at that instant comes before its decisions
+        return DONE  # nothing can happen any more, even if the caller has later plans
+    if next_s >= until_s:  # the caller acts at that instant before any decision
         clock.now_s = max(clock.now_s, until_s)
         return UNTIL
     clock.now_s = max(clock.now_s, next_s)
@@ -79,20 +82,20 @@ def advance(world: World, until_s: float) -> int:
 
 @compiled
 def has_room(world: World, unit: int, tuples: int) -> bool:
-    """Tells whether the pool, the stack and the list of responses can take what a call makes."""
+    """Return True if the pool, the stack and the list of responses have room for a call."""
     clock = world.clock[0]
-    entries, results, stacked = most_made(world, unit, tuples)
+    entries, results, stacked = room_needed(world, unit, tuples)
     room = clock.entries + entries <= len(world.pool) and stacked + 8 <= len(world.stack)
     return room and (not world.settings[0].keep or 3 * (clock.kept + results) <= len(world.kept))
 
 
 @compiled
-def begin(world: World, unit: int, asked: int, decided_s: float) -> bool:
-    """Starts a call on a free worker; gives False, with nothing changed, where there is no room."""
+def begin(world: World, unit: int, step_tuples: int, decided_s: float) -> bool:
+    """Start a call on a free worker. If there is no room, note the unit and return False."""
     clock = world.clock[0]
-    tuples = take(world, unit, asked)
+    tuples = take(world, unit, step_tuples)
     if not has_room(world, unit, tuples):
-        clock.chosen, clock.chosen_tuples, clock.chosen_s = unit, asked, decided_s
+        clock.chosen, clock.chosen_tuples, clock.chosen_s = unit, step_tuples, decided_s
         return False
     clock.chosen = NONE
     start(world, free_worker(world), unit, tuples, decided_s)
@@ -102,15 +105,15 @@ def begin(world: World, unit: int, asked: int, decided_s: float) -> bool:
 def run(
     world: World, memory: Any, changed: Any, pick: Any, until_s: float, most_decisions: int
 ) -> int:
-    """Runs with a policy in compiled form; gives why it stopped."""
+    """Run with a policy in compiled form, and return why the loop stopped."""
     loop = plain.run if world.settings["plain"][0] else _run
     return int(loop(world, memory, changed, pick, until_s, most_decisions))
 
 
 def compile_parts(memory: Any, changed: Any, pick: Any, table: UnitTable) -> None:
-    """Compiles a policy's functions by themselves, before the loop does.
+    """Compile a policy's functions separately, before the loop does.
 
-    The plain loop makes no arrays, and what is compiled on its behalf inherits that it must not.
+    The plain loop may not allocate arrays, and a function compiled as part of it may not either.
     """
     kinds = changed.typeof_pyval(memory), changed.typeof_pyval(table)
     changed.compile((*kinds, types.int64, types.float64))
@@ -121,7 +124,7 @@ def compile_parts(memory: Any, changed: Any, pick: Any, table: UnitTable) -> Non
 def _run(
     world: World, memory: Any, changed: Any, pick: Any, until_s: float, most_decisions: int
 ) -> int:
-    """Runs any world. Compiled for each kind of memory; the rest is kept."""
+    """Run any world. This function is compiled per type of `memory`; those it calls are cached."""
     clock, settings = world.clock[0], world.settings[0]
     decisions = 0
     while True:
@@ -158,7 +161,7 @@ def _run(
 
 @compiled
 def run_to_decision(world: World, until_s: float) -> int:
-    """Runs until a worker is free and somebody is ready: Python then decides."""
+    """Run until a worker is free and a unit is ready, so that Python can decide."""
     clock = world.clock[0]
     while True:
         if clock.chosen != NONE and not begin(

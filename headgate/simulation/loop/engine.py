@@ -1,4 +1,4 @@
-"""The engine in virtual time: a heap of what ends when, and arrivals behind one cursor a stream."""
+"""The engine in virtual time: a heap of the calls by their ends, and one cursor per stream."""
 
 import heapq
 from collections import deque
@@ -20,17 +20,17 @@ NO_FATES = np.zeros(0, dtype=np.int8)
 
 
 class SimulationEngine:
-    """Answers calls by arithmetic.
+    """An engine that computes the outcome of calls instead of running them.
 
-    A tuple is a train of its own, so that any number of tuples can be taken. A call costs its
-    overhead once and every member's tuples at their cost; members of a fused call run one after
-    the other inside it. What a producer makes arrives in its stream, and in timelines of that, when
-    the call ends, and counts from the arrival of the tuple that it was made of.
+    Every tuple is a train of its own, so that a call can take any number of tuples. A call pays its
+    overhead once and the cost of every member's tuples; the members of a fused call run one after
+    the other inside it. The output of a producer arrives in its stream, and in timelines of that
+    stream, when the call ends. Its response counts from the arrival of the original tuple.
 
     Args:
         arrivals: arrival times by stream, ascending, in seconds.
-        trigger_s: by stream, how often its source is asked; a tuple is seen at the next multiple,
-            and its response counts from its arrival all the same. Without it, it is seen at once.
+        trigger_s: by stream, how often its source is polled. A tuple is seen at the next multiple,
+            but its response still counts from its arrival. Without an entry it is seen at once.
         together: results leave when the whole call is done, as they do from a Spark job; else each
             leaves when it is computed.
         fates: for a worked example, the outcome of every tuple by query name.
@@ -61,13 +61,13 @@ class SimulationEngine:
                     expected="in ascending order of time",
                 )
         self._seen = [
-            np.ceil(times_s / each_s) * each_s if each_s else times_s
+            np.ceil(times_s / period_s) * period_s if period_s else times_s
             for stream, times_s in zip(network.streams, self._arrivals, strict=True)
-            for each_s in [(trigger_s or {}).get(stream.name, 0.0)]
+            for period_s in [(trigger_s or {}).get(stream.name, 0.0)]
         ]
         for name in arrivals:
             network.stream_number(name, where="arrivals")
-        self._told = [0] * len(self._arrivals)
+        self._announced = [0] * len(self._arrivals)
         self._boxes = [_box(number, network, table) for number in range(len(network.paths))]
         fates = fates or {}
         self._fates = [
@@ -76,20 +76,20 @@ class SimulationEngine:
             else NO_FATES
             for path in network.paths
         ]
-        for path, own in zip(network.paths, self._fates, strict=True):
+        for path, outcomes in zip(network.paths, self._fates, strict=True):
             offered = len(self._arrivals[network.stream_number(path.stream)])
-            if len(own) and len(own) < offered:
+            if len(outcomes) and len(outcomes) < offered:
                 raise ConfigRefused(
                     path=f"query '{path.query.name}'",
                     key="fates",
-                    value=len(own),
+                    value=len(outcomes),
                     expected=f"one for each of the {offered} tuples",
                 )
         self._fills = [
             [
                 number
-                for number, each in enumerate(network.streams)
-                if path.into in (each.name, *each.of)
+                for number, stream in enumerate(network.streams)
+                if path.into in (stream.name, *stream.of)
             ]
             for path in network.paths
         ]
@@ -103,7 +103,7 @@ class SimulationEngine:
     def start(self, call: BoxCall) -> None:
         times_s = self._arrivals[call.stream]
         begun_s, outs, responses = self._now_s, [], []
-        made: list[tuple[int, Floats]] = []
+        derived: list[tuple[int, Floats]] = []
         spent_s = float(self._table["overhead_s"][list(call.units)].max())
         departures = []
         for unit in call.units:
@@ -113,7 +113,7 @@ class SimulationEngine:
                 self._fates[unit], departs_s, passed,
             )  # fmt: skip
             arrived_s = times_s[passed[:count]]
-            made += [(stream, arrived_s) for stream in self._fills[unit] if count]
+            derived += [(stream, arrived_s) for stream in self._fills[unit] if count]
             left_s = departs_s[:count] + spent_s
             nothing = left_s[:0]
             departures.append((nothing, nothing) if self._fills[unit] else (left_s, arrived_s))
@@ -124,13 +124,13 @@ class SimulationEngine:
             responses.append(begun_s + left_s - arrived_s)
         end_s = begun_s + spent_s
         finished = StepFinished(end_s, call, spent_s, tuple(outs), tuple(responses))
-        heapq.heappush(self._ends, (end_s, call.number, finished, made))
+        heapq.heappush(self._ends, (end_s, call.number, finished, derived))
 
     def next_event(self, wake_at_s: float) -> Event | None:
-        """Advances to the next arrival, end of a call or alarm.
+        """Advance to the next arrival, end of a call or alarm, and return it as an event.
 
-        While every worker is busy no decision can fall, so arrivals up to the next end come as one
-        event: half the run time at high load, and the same decisions.
+        While every worker is busy, no decision is possible, so all arrivals until the next end of a
+        call are one event. This halves the run time at high load, and the decisions are the same.
         """
         if self._next:
             return self._next.popleft()
@@ -148,14 +148,14 @@ class SimulationEngine:
             return replace(event, more_follow=next_s <= event.at_s)
         self._now_s = ends_at_s
         self._progress(ends_at_s)
-        _, _, finished, made = heapq.heappop(self._ends)
+        _, _, finished, derived = heapq.heappop(self._ends)
         more_follow = bool(self._ends) and self._ends[0][0] <= ends_at_s
-        self._next += [self._made(*each) for each in made]
+        self._next += [self._derived_train(*train) for train in derived]
         self._next.append(replace(finished, more_follow=more_follow))
         return self._next.popleft()
 
-    def _made(self, stream: int, arrived_s: Floats) -> TrainArrived:
-        """Return the arrival of what a producer has made, with what follows it at this instant."""
+    def _derived_train(self, stream: int, arrived_s: Floats) -> TrainArrived:
+        """Add the output of a producer to its stream, and return its arrival as an event."""
         self._arrivals[stream] = np.append(self._arrivals[stream], arrived_s)
         ones = np.ones(len(arrived_s), dtype=np.int64)
         return TrainArrived(self._now_s, stream, ones, arrived_s, arrived_s, more_follow=True)
@@ -163,25 +163,28 @@ class SimulationEngine:
     def _next_arrival(self) -> tuple[int, float]:
         stream, at_s = -1, np.inf
         for number, seen_s in enumerate(self._seen):
-            told = self._told[number]
-            if told < len(seen_s) and seen_s[told] < at_s:
-                stream, at_s = number, float(seen_s[told])
+            first = self._announced[number]
+            if first < len(seen_s) and seen_s[first] < at_s:
+                stream, at_s = number, float(seen_s[first])
         return stream, at_s
 
     def _arrive(self, stream: int, until_s: float) -> TrainArrived:
-        seen_s, told = self._seen[stream], self._told[stream]
+        seen_s, first = self._seen[stream], self._announced[stream]
         end = int(np.searchsorted(seen_s, until_s, side="right"))
-        self._told[stream] = end
-        arrived_s = self._arrivals[stream][told:end]
+        self._announced[stream] = end
+        arrived_s = self._arrivals[stream][first:end]
         self._now_s = max(self._now_s, float(seen_s[end - 1]))
-        ones = np.ones(end - told, dtype=np.int64)
+        ones = np.ones(end - first, dtype=np.int64)
         return TrainArrived(self._now_s, stream, ones, arrived_s, arrived_s)
 
 
 def _box(
     number: int, network: Network, table: UnitTable
 ) -> tuple[Floats, Floats, "np.typing.NDArray[np.int64]"]:
-    """Gives a path's costs, selectivities and operators; whole from the table where not apart."""
+    """Return a path's costs, selectivities and operators.
+
+    A path with an unmeasured operator counts as one operator, with the figures of its table row.
+    """
     operators = network.paths[number].operators
     if any(operator.cost_s is None or operator.selectivity is None for operator in operators):
         costs_s = [float(table["box_cost_s"][number])]

@@ -1,8 +1,8 @@
-"""Plain worlds, compiled: one worker that runs lines of selections, read straight from streams.
+"""The loop for plain worlds, compiled: one worker runs lines of selections that read streams.
 
-What such a world does is a small part of what a world can do, and the testbeds of queries over one
-stream are of that kind. Here that part stands alone, in one compiled function; a property test
-holds it to the general way, to the bit.
+The testbeds of queries over one stream are plain, and a plain world needs only a small part of the
+general loop. Here that part is one compiled function; a property test checks that its results equal
+those of the general loop to the bit.
 """
 
 from typing import Any
@@ -17,20 +17,20 @@ from headgate.simulation.world.world import DONE, GROW, MORE, NONE, SELECT, UNTI
 from headgate.workloads.luck import draw
 
 MOST_LEAVING = 64
-"""Results that wait on the stack until they are counted; plain lines do not use it otherwise."""
+"""Results that wait on the stack to be counted; plain lines do not use the stack otherwise."""
 
 
 def is_plain(world: World) -> bool:
-    """Tells whether a world can be run the plain way."""
+    """Return True if the plain loop can run a world."""
     settings, queues, stages = world.settings[0], world.queues, world.stages
     more = any(settings[key] for key in ("fluid", "foresight", "learns", "shed_s"))
     more = more or settings["merge_end"] > settings["merge_first"]
     limits = ("train_cost_s", "train_bytes", "train_spread_s")
     limited = settings["train_fraction"] < 1.0 or any(settings[key] < np.inf for key in limits)
     lines = queues["line"] & (queues["stream"] >= 0) & (queues["pane_query"] == NONE)
-    told = [stages[key] != NONE for key in ("drift", "costs", "fates")]
+    special = [stages[key] != NONE for key in ("drift", "costs", "fates")]
     boxes = (stages["kind"] == SELECT) & (stages["fill_first"] == stages["fill_end"])
-    simple = bool(lines.all() and boxes.all() and not np.any(told))
+    simple = bool(lines.all() and boxes.all() and not np.any(special))
     return simple and not more and not limited and len(world.workers) == 1
 
 
@@ -38,12 +38,12 @@ def is_plain(world: World) -> bool:
 def run(
     world: World, memory: Any, changed: Any, pick: Any, until_s: float, most_decisions: int
 ) -> int:
-    """Runs a plain world as `drive.run` runs any."""
+    """Run a plain world, with the same results as `drive.run`."""
     clock, settings, worker = world.clock[0], world.settings[0], world.workers[0]
     table, queues, touched = world.table, world.queues, world.changed
     decisions, noted_until_s = 0, -np.inf
     next_at_s = _next_arrival_s(world)
-    unit, asked, decided_s = clock.chosen, clock.chosen_tuples, clock.chosen_s
+    unit, step_tuples, decided_s = clock.chosen, clock.chosen_tuples, clock.chosen_s
     while True:
         now_s = clock.now_s
         if unit < 0:
@@ -63,20 +63,20 @@ def run(
             if worker.unit < 0:
                 alone = ended >= 0 and not queues[ended].touched
                 for place in range(clock.changed):
-                    each = from_zero(touched[place])
-                    queues[each].touched = False
-                    changed(memory, table, each, now_s)
+                    other = from_zero(touched[place])
+                    queues[other].touched = False
+                    changed(memory, table, other, now_s)
                 clock.changed = 0
                 if alone:
                     changed(memory, table, ended, now_s)
-                unit, asked, examined = pick(memory, table, now_s)
+                unit, step_tuples, examined = pick(memory, table, now_s)
                 if unit >= 0:
                     clock.decisions += 1
                     clock.examined += examined
                     decided_s = settings.decision_s + examined * settings.examine_s
         if unit >= 0:
-            if not _begin(world, unit, asked, decided_s):
-                clock.chosen, clock.chosen_tuples, clock.chosen_s = unit, asked, decided_s
+            if not _begin(world, unit, step_tuples, decided_s):
+                clock.chosen, clock.chosen_tuples, clock.chosen_s = unit, step_tuples, decided_s
                 why = GROW
                 break
             changed(memory, table, unit, now_s)
@@ -105,11 +105,11 @@ def _next_arrival_s(world: World) -> float:
 
 
 @inlined
-def _begin(world: World, unit: int, asked: int, decided_s: float) -> bool:
-    """Starts a call; gives False, with nothing changed, where responses find no room."""
+def _begin(world: World, unit: int, step_tuples: int, decided_s: float) -> bool:
+    """Start a call. If there is no room for its responses, change nothing and return False."""
     clock, settings, worker = world.clock[0], world.settings[0], world.workers[0]
     queue, row, stages = world.queues[unit], world.table[unit], world.stages
-    tuples = max(min(min(asked, settings.train_tuples), row.pending), 1)
+    tuples = max(min(min(step_tuples, settings.train_tuples), row.pending), 1)
     first = from_zero(queue.first_stage)
     end = first + from_zero(queue.stages)
     if settings.keep:
@@ -173,20 +173,20 @@ def _begin(world: World, unit: int, asked: int, decided_s: float) -> bool:
 
 @borrowing
 def _count_results(world: World) -> None:
-    """Counts the results on the stack.
+    """Count the results on the stack.
 
-    One after the other, they wait for memory together: the bins of hundreds of queries are in no
-    cache.
+    The bins of hundreds of queries are in no cache. When results are counted in a row, their waits
+    for memory overlap.
     """
     for place in range(world.clock[0].leaving):
-        each = world.stack[place]
-        output(world, each.target, each.arrived_at_s, each.ideal_at_s, each.queued_at_s, 1.0)
+        item = world.stack[place]
+        output(world, item.target, item.arrived_at_s, item.ideal_at_s, item.queued_at_s, 1.0)
     world.clock[0].leaving = 0
 
 
 @borrowing
 def _admit(world: World) -> None:
-    """Lets in every tuple that has arrived by now."""
+    """Admit every tuple that has arrived by now."""
     clock, train_tuples = world.clock[0], world.settings[0].train_tuples
     table, queues, links, changed = world.table, world.queues, world.links, world.changed
     classes = world.class_pending
@@ -202,7 +202,7 @@ def _admit(world: World) -> None:
             unit = from_zero(links[link])
             queue, row = queues[unit], table[unit]
             if not queue.active:
-                if queue.cursor == number:  # a running call has taken all before it
+                if queue.cursor == number:  # a running call has taken all tuples before it
                     queue.cursor = number + 1
                 continue
             holders += 1
@@ -239,7 +239,7 @@ def _admit(world: World) -> None:
 
 @inlined
 def _deliver(world: World) -> None:
-    """Ends the call: its tuples are gone from the queue."""
+    """End the call and remove its tuples from the queue."""
     clock, worker = world.clock[0], world.workers[0]
     unit, tuples = from_zero(worker.unit), worker.tuples
     queue, row = world.queues[unit], world.table[unit]
@@ -267,5 +267,5 @@ def _deliver(world: World) -> None:
         queue.arrived_sum_s = 0.0
         row.head_arrived_at_s = row.mean_arrived_at_s = row.deadline_at_s = np.inf
     if row.overhead_s > 0.0:
-        taken = max(1, min(count, world.settings[0].train_tuples))
-        row.cost_s = row.overhead_s / taken + row.tuple_cost_s
+        train_tuples = max(1, min(count, world.settings[0].train_tuples))
+        row.cost_s = row.overhead_s / train_tuples + row.tuple_cost_s

@@ -1,4 +1,4 @@
-"""The engine of a replay: recorded trains at their instants, calls at fitted costs."""
+"""The engine of a replay: recorded trains at their recorded instants, calls at fitted costs."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -14,54 +14,54 @@ from headgate.model.network import Network
 from headgate.model.plan import BoxCall
 
 SAME_PACE_S = 0.25
-"""The machine is taken to be as fast for so long as at the beginning of it."""
+"""The longest time for which the pace of the machine is taken to be constant."""
 
 
 class Costs(Protocol):
-    """What a replay asks of a cost model."""
+    """The cost model that a replay needs."""
 
     @property
     def loop_s(self) -> float:
-        """What the loop takes from an event to the plan."""
+        """Return the seconds that the scheduler loop takes from an event to the plan."""
 
     @property
     def start_s(self) -> float:
-        """What of a call's time is not its worker's."""
+        """Return the seconds of a call that are not spent in its worker."""
 
     @property
     def crowding(self) -> float:
-        """How much longer a call takes for every other that is under way."""
+        """Return the fraction by which every other running call slows a call down."""
 
     def call(self, call: BoxCall, outs: Sequence[int], new: int, at_s: float) -> tuple[float, str]:
-        """Gives the seconds of a call that begins at an instant and runs alone, and its lane.
+        """Return the seconds of a call that starts at an instant and runs alone, and its lane.
 
         Args:
             new: how many of its units run for the first time.
         """
 
     def pace(self, at_s: float) -> float:
-        """Gives how many times slower the machine was at an instant."""
+        """Return how many times slower the machine was at an instant."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """How many results a unit makes of the first so many tuples of its stream.
+    """The cumulative number of results of a unit, by the number of tuples of its stream.
 
-    Between two that are known it makes them evenly.
+    Between two recorded points the results are taken to be spread evenly.
     """
 
     tuples: Floats
     results: Floats
 
     def between(self, bounds: Floats) -> Ints:
-        """Gives the results of the tuples from each bound to the next."""
+        """Return how many results the tuples from each bound to the next have."""
         counts: Ints = np.diff(np.rint(np.interp(bounds, self.tuples, self.results))).astype(int)
         return counts
 
 
 @dataclass
 class _Trains:
-    """The trains of a stream: when tuples arrived, and how many there are up to each."""
+    """The trains of a stream: when their tuples arrived, and the tuple count up to each train."""
 
     heads_s: list[float] = field(default_factory=list)
     means_s: list[float] = field(default_factory=list)
@@ -83,17 +83,17 @@ class _UnderWay:
 
 
 class ReplayEngine:
-    """Tells of recorded events at their instants and answers calls by a cost model.
+    """An engine that replays recorded events at their instants and times calls by a cost model.
 
-    Calls that are under way together slow each other. The loop is a server of its own: it hears
-    one event after the other, and meanwhile calls and arrivals go on.
+    Calls that run at the same time slow each other down. The scheduler loop takes time too: it
+    handles one event after the other, and meanwhile calls and arrivals go on.
 
     Args:
-        happenings: what does not depend on the policy: arrivals, queries that come and go. What
-            goes from one segment of a query to the next arrives when the first has made it.
-        outputs: by unit, what it makes of the tuples of its stream.
-        ends_at_s: when the run is over, whatever waits.
-        tuple_bytes: by stream, of what goes from one segment to the next.
+        happenings: the events that do not depend on the policy: arrivals, queries that come and go.
+            What one segment of a query passes to the next arrives when the first has computed it.
+        outputs: by unit, its results over the tuples of its stream.
+        ends_at_s: when the run is over, even if tuples still wait.
+        tuple_bytes: by stream, the size of a tuple that one segment passes to the next.
     """
 
     def __init__(
@@ -111,9 +111,9 @@ class ReplayEngine:
         self._outputs, self._firsts = outputs, first_trains
         self._left = deque(happenings)
         self._trains = [_Trains() for _ in network.streams]
-        for each in happenings:
-            if isinstance(each, TrainArrived):
-                self._trains[each.stream].take(each)
+        for event in happenings:
+            if isinstance(event, TrainArrived):
+                self._trains[event.stream].take(event)
         self._fills = {
             unit: network.stream_number(path.into)
             for unit, path in enumerate(network.paths)
@@ -133,7 +133,7 @@ class ReplayEngine:
         trains = slice(call.first_train - first, call.end_train - first + 1)
         bounds = np.array(self._trains[call.stream].upto[trains])
         counts = tuple(self._outputs[unit].between(bounds) for unit in call.units)
-        outs = [int(each.sum()) for each in counts]
+        outs = [int(unit_counts.sum()) for unit_counts in counts]
         new = len(set(call.units) - self._ran)
         self._ran.update(call.units)
         seconds, lane = self._costs.call(call, outs, new, self._now_s)
@@ -141,7 +141,7 @@ class ReplayEngine:
         self._under_way.append(_UnderWay(call, self._now_s, left_s, lane, counts))
 
     def next_event(self, wake_at_s: float) -> Event | None:
-        """Advances to the next arrival, end of a call or alarm."""
+        """Advance to the next arrival, end of a call or alarm, and return it as an event."""
         if not (self._left or self._under_way or self._done):
             return None
         self._advance(min(wake_at_s, self._left[0].at_s if self._left else inf), until_done=True)
@@ -156,12 +156,15 @@ class ReplayEngine:
         elif ended_at_s <= arrives_at_s:
             event = self._done.popleft()
         else:
-            event = self._in_our_numbers(self._left.popleft())
+            event = self._with_our_cursors(self._left.popleft())
         self._now_s = max(self._now_s, event.at_s) + self._costs.loop_s
         return event
 
-    def _in_our_numbers(self, event: Event) -> Event:
-        """Has a query that comes again, and is cut, begin where its queue ends here."""
+    def _with_our_cursors(self, event: Event) -> Event:
+        """Replace recorded cursors between segments by the ends of the queues in this replay.
+
+        A query that is cut into segments and comes again then starts at the end of its queue.
+        """
         if not isinstance(event, NetworkChanged):
             return event
         cursors = dict(event.cursors)
@@ -172,18 +175,18 @@ class ReplayEngine:
         return replace(event, cursors=cursors)
 
     def _advance(self, to_s: float, *, until_done: bool = False) -> None:
-        """Lets calls work up to an instant, or until one of them is done."""
+        """Advance the running calls up to an instant, or until one of them is done."""
         while self._under_way and not (until_done and self._done):
             slowed = 1.0 + self._costs.crowding * (len(self._under_way) - 1)
             slowed *= self._costs.pace(self._clock_s)
-            first = min(self._under_way, key=lambda each: each.left_s)
+            first = min(self._under_way, key=lambda candidate: candidate.left_s)
             needs_s = first.left_s * slowed
             passes_s = min(needs_s, to_s - self._clock_s, SAME_PACE_S)
             if passes_s < 0:
                 return
             over = needs_s <= passes_s
-            for each in self._under_way:
-                each.left_s -= passes_s / slowed
+            for running in self._under_way:
+                running.left_s -= passes_s / slowed
             self._clock_s += passes_s
             if over:
                 self._under_way.remove(first)
@@ -193,22 +196,22 @@ class ReplayEngine:
         if not self._under_way and to_s < inf and not (until_done and self._done):
             self._clock_s = max(self._clock_s, to_s)
 
-    def _finished(self, each: _UnderWay) -> StepFinished:
-        took_s = self._clock_s - each.begun_s - self._costs.start_s
-        outs = tuple(int(counts.sum()) for counts in each.counts)
+    def _finished(self, running: _UnderWay) -> StepFinished:
+        took_s = self._clock_s - running.begun_s - self._costs.start_s
+        outs = tuple(int(counts.sum()) for counts in running.counts)
         responses = tuple(
             np.zeros(0) if unit in self._fills
-            else self._clock_s - self._arrivals_s(each.call, unit, counts)
-            for unit, counts in zip(each.call.units, each.counts, strict=True)
+            else self._clock_s - self._arrivals_s(running.call, unit, counts)
+            for unit, counts in zip(running.call.units, running.counts, strict=True)
         )  # fmt: skip
-        return StepFinished(self._clock_s, each.call, took_s, outs, responses, lane=each.lane)
+        return StepFinished(self._clock_s, running.call, took_s, outs, responses, lane=running.lane)
 
-    def _passed_on(self, each: _UnderWay) -> list[TrainArrived]:
-        """Gives what first segments have made for the next; a tuple arrived when its first did."""
-        found = []
-        for unit, counts in zip(each.call.units, each.counts, strict=True):
+    def _passed_on(self, running: _UnderWay) -> list[TrainArrived]:
+        """Return the trains that a call's segments pass to the next, with the original arrivals."""
+        events = []
+        for unit, counts in zip(running.call.units, running.counts, strict=True):
             if unit in self._fills and counts.sum():
-                arrivals_s = self._arrivals_s(each.call, unit, counts)
+                arrivals_s = self._arrivals_s(running.call, unit, counts)
                 heads_s, means_s = arrivals_s.min(keepdims=True), arrivals_s.mean(keepdims=True)
                 tuples = counts.sum(keepdims=True)
                 event = TrainArrived(
@@ -216,15 +219,15 @@ class ReplayEngine:
                     tuple_bytes=self._tuple_bytes.get(self._fills[unit], 0.0),
                 )  # fmt: skip
                 self._trains[event.stream].take(event)
-                found.append(event)
-        return found
+                events.append(event)
+        return events
 
     def _arrivals_s(self, call: BoxCall, unit: int, counts: Ints) -> Floats:
-        """Gives when the tuples behind results arrived: evenly from the head of their train on."""
+        """Return when the tuples of the results arrived: spread evenly from their train's head."""
         first = self._firsts[call.stream]
         trains = slice(call.first_train - first, call.end_train - first)
-        known = self._trains[call.stream]
-        heads_s, means_s = np.array(known.heads_s[trains]), np.array(known.means_s[trains])
+        stream = self._trains[call.stream]
+        heads_s, means_s = np.array(stream.heads_s[trains]), np.array(stream.means_s[trains])
         if self._network.paths[unit].runs_whole:
             return np.full(int(counts.sum()), float(means_s.mean()))
         places = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

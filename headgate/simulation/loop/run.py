@@ -1,4 +1,4 @@
-"""A run in virtual time: the compiled loop, or Python's plans where a policy is not compiled."""
+"""A run in virtual time: by the compiled loop, or by Python plans if a policy is not compiled."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -40,16 +40,16 @@ class Switch:
 
 
 class Simulation:
-    """A world, the policy that decides in it, and what happens to it from outside.
+    """A world, the policy that decides in it, and the events that come from outside.
 
     Args:
-        train_tuples: as the run asks for; None leaves it to the policy in charge.
-        switches: queries that come and go. One that comes is absent until then.
+        train_tuples: the most tuples of a call; None leaves this to the policy in charge.
+        switches: queries that come and go. A query that comes is absent until then.
         shedder: drops tuples in overload, from queries that allow it.
     """
 
     decisions_a_report = 500_000
-    """Decisions between two reports of progress; with 1, every decision can be looked at."""
+    """Decisions between two reports of progress; with 1, every decision can be observed."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Simulation:
         self.units, self.policy, self.setting = units, policy, setting
         self._train_tuples = train_tuples
         self.world: World = build(units, table, arrivals, setting)
-        self._switches = sorted(switches, key=lambda each: each.at_s)
+        self._switches = sorted(switches, key=lambda switch: switch.at_s)
         self._shedder = shedder
         self._shed_at_s = inf
         self._worth = Worth(self.world)
@@ -92,25 +92,25 @@ class Simulation:
         return float(self.world.clock["now_s"][0])
 
     def run(self, progress: Callable[[float], None] = lambda now_s: None) -> None:
-        """Runs until every tuple has left, or nothing can move any more."""
+        """Run until every tuple has left, or nothing can happen any more."""
         self.run_until(inf, progress)
 
     def run_until(
         self, at_s: float, progress: Callable[[float], None] = lambda now_s: None
     ) -> None:
-        """Runs until an instant: what arrives or ends then has, what begins then has yet to.
+        """Run until an instant: arrivals and ends at that instant happen, but no call starts then.
 
-        The results of a call that runs are counted already, as leaving when they will.
+        The results of a running call are already counted, with their future departures.
         """
         while True:
-            until_s = min(self._meet(), at_s)
+            until_s = min(self._apply_due(), at_s)
             why = self._go_on(until_s)
             progress(self.now_s)
             if why == GROW:
                 self._grow()
             elif why == DONE or (why == UNTIL and until_s >= at_s):
                 break
-        while not drive.catch_up(self.world):  # busy workers have not let arrivals in
+        while not drive.catch_up(self.world):  # while workers are busy, arrivals are not admitted
             self._grow()
         self._finish_calls()
 
@@ -118,11 +118,11 @@ class Simulation:
         self.world = grown(self.world)
         self._worth.world = self.world
 
-    def _meet(self) -> float:
-        """Does what is due at this instant; gives the next one at which something is."""
+    def _apply_due(self) -> float:
+        """Apply the switches, shedding and alarms that are due, and return when the next one is."""
         now_s = self.now_s
-        # While all workers are busy arrivals are not looked at: now they are, so that a query that
-        # comes does not get them. Where there is no room for them, the loop asks for it at once.
+        # While all workers are busy, arrivals are not admitted. They are admitted here first, so
+        # that a query that comes does not get them. If there is no room, the loop asks for it next.
         if self._next_s() <= now_s and not drive.catch_up(self.world):
             return now_s
         while self._switches and self._switches[0].at_s <= now_s:
@@ -144,8 +144,8 @@ class Simulation:
         inner = self.policy.in_charge(self.now_s)
         if inner is not self._in_charge:
             self._in_charge = inner
-            asked = inner.tuples_a_step if self._train_tuples is None else self._train_tuples
-            self.world.settings["train_tuples"] = min(asked, ALL)
+            tuples = inner.tuples_a_step if self._train_tuples is None else self._train_tuples
+            self.world.settings["train_tuples"] = min(tuples, ALL)
             refresh_all(self.world)
         selection = self._selection(inner)
         if selection is None:
@@ -161,10 +161,10 @@ class Simulation:
                 inner.tuples_a_step > 1 if self._train_tuples is None else batches
             )
             learns = self.setting.learns or moves
-            found = inner.selection(self.units, table, learns=learns)
-            if found is not None:
-                drive.compile_parts(found.memory, found.changed, found.pick, table)
-            self._selections[id(inner)] = found
+            selection = inner.selection(self.units, table, learns=learns)
+            if selection is not None:
+                drive.compile_parts(selection.memory, selection.changed, selection.pick, table)
+            self._selections[id(inner)] = selection
         return self._selections[id(inner)]
 
     def _plan_until(self, policy: Policy, until_s: float) -> int:
@@ -192,7 +192,7 @@ class Simulation:
                 self.world, step.unit, step.tuples, -1.0 if step.continues else decided_s
             )
             if not begun:
-                clock["chosen"] = NONE  # asked again when there is room: nothing has changed
+                clock["chosen"] = NONE  # the policy plans again when there is room
                 return GROW
             clock["decisions"] += not step.continues
             tuples = int(world.workers["tuples"][worker])
@@ -202,10 +202,10 @@ class Simulation:
         return MORE
 
     def _finish_calls(self) -> None:
-        """Tells the policy of calls that have ended since it was asked last, as they ended."""
+        """Report the calls that have ended since the last plan to the policy, in order of end."""
         rows = self.world.workers
         ended = [worker for worker in self._running if rows["unit"][worker] == NONE]
-        for worker in sorted(ended, key=lambda each: float(rows["ended_at_s"][each])):
+        for worker in sorted(ended, key=lambda number: float(rows["ended_at_s"][number])):
             call, begun_s = self._running.pop(worker)
             ended_s, out = float(rows["ended_at_s"][worker]), int(rows["known_outputs"][worker])
             event = StepFinished(ended_s, call, ended_s - begun_s, (out,), (NOTHING,))
@@ -228,7 +228,7 @@ class Simulation:
         self._activate()
 
     def _activate(self) -> None:
-        """Sets which units take part: those of which at least one query is present."""
+        """Activate the units that have at least one present query, and deactivate the others."""
         paths = self.units.network.paths
         for shape in self.units.shapes:
             names = {paths[query].query.name for query in shape.queries}
@@ -262,7 +262,7 @@ class Simulation:
 
 
 class Foreseen:
-    """What will become of the tuples that wait."""
+    """The future costs and outputs of waiting tuples, for policies with foresight."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -270,12 +270,12 @@ class Foreseen:
     def waiting(self, unit: int) -> tuple[Floats, Floats]:
         count = int(self._world.table["pending"][unit])
         seconds, outputs = np.empty(count), np.empty(count)
-        _look(self._world, unit, seconds, outputs)
+        _foresee_queue(self._world, unit, seconds, outputs)
         return seconds, outputs
 
 
 @compiled
-def _look(world: World, unit: int, seconds: Floats, outputs: Floats) -> None:
+def _foresee_queue(world: World, unit: int, seconds: Floats, outputs: Floats) -> None:
     queue = world.queues[unit]
     entry, place = queue.head, queue.cursor
     for number in range(len(seconds)):
@@ -291,14 +291,14 @@ def _look(world: World, unit: int, seconds: Floats, outputs: Floats) -> None:
 
 @compiled
 def clear(world: World, unit: int) -> None:
-    """Empties the queue of a unit whose queries are gone; a call that runs is let run out."""
+    """Empty the queue of a unit whose queries are gone. A running call is not interrupted."""
     queue, row, clock = world.queues[unit], world.table[unit], world.clock[0]
-    running, mass, arrived_sum_s, known_s, known = 0, 0.0, 0.0, 0.0, 0.0
+    running, mass, arrived_sum_s, known_s, known_outputs = 0, 0.0, 0.0, 0.0, 0.0
     for number in range(len(world.workers)):
         worker = world.workers[number]
         if worker.unit == unit:
             running, mass, arrived_sum_s = worker.tuples, worker.mass, worker.arrived_sum_s
-            known_s, known = worker.known_s, worker.known_outputs
+            known_s, known_outputs = worker.known_s, worker.known_outputs
     gone, held_s = row.pending - running, 0.0
     if queue.stream >= 0:
         stream, place = world.streams[queue.stream], queue.cursor
@@ -321,4 +321,4 @@ def clear(world: World, unit: int) -> None:
     row.pending, row.due = running, min(row.due, running)
     row.amount, queue.arrived_sum_s = mass, arrived_sum_s
     if world.settings[0].foresight:
-        row.pending_s, row.pending_outputs = known_s, known
+        row.pending_s, row.pending_outputs = known_s, known_outputs

@@ -1,4 +1,4 @@
-"""What a world was worth: the report of a whole run, and what was measured since the last time."""
+"""The results of a run: the report of a whole run, and measurements of its latest interval."""
 
 from collections.abc import Sequence
 from math import nan
@@ -19,8 +19,8 @@ SUMMED = (
     "outputs", "response_sum", "response_squares", "slowdown_sum", "slowdown_squares", "qos_sum",
     "judged", "stale_s", "tardy_sum", "response_max", "slowdown_max", "p95_bin",
 )  # fmt: skip
-"""What `_add_up` finds, in this order: sums over all queries, the two largest values since the last
-time, and the bin of the response that 95 % of those since then did not exceed."""
+"""The values that `_add_up` computes, in this order: sums over all queries, the two largest values
+of the interval, and the bin of the response that 95 % of the interval's responses do not exceed."""
 
 BEFORE = np.dtype(
     [("outputs", np.int64), ("response_max", np.float64), ("slowdown_max", np.float64)]
@@ -28,7 +28,7 @@ BEFORE = np.dtype(
 
 
 class Worth:
-    """Reads what the kernel has counted. AMoS asks often, so it is added up in compiled form."""
+    """Measurements from the kernel's counts. AMoS asks often, so compiled code adds them up."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -40,7 +40,7 @@ class Worth:
         self._area_before = self._at_s = 0.0
 
     def measured(self, now_s: float) -> Measured:
-        """Gives what happened since the last time, by the names of a performance specification."""
+        """Return the figures since the last time, by the names of a performance specification."""
         clock, slides_s = self.world.clock[0], self._slides_s
         seconds = now_s - self._at_s
         sums = self._add_up()
@@ -72,17 +72,17 @@ class Worth:
         return Measured(now_s, seconds, values)
 
     def _add_up(self) -> dict[str, float]:
-        found = np.zeros(len(SUMMED))
-        _add_up(self.world, self._before, self._bins_before, found)
-        return dict(zip(SUMMED, found.tolist(), strict=True))
+        sums = np.zeros(len(SUMMED))
+        _add_up(self.world, self._before, self._bins_before, sums)
+        return dict(zip(SUMMED, sums.tolist(), strict=True))
 
 
 @compiled
-def _add_up(world: World, before: Records, bins_before: Ints, found: Floats) -> None:
-    """Fills in `SUMMED`, and what the next time compares with.
+def _add_up(world: World, before: Records, bins_before: Ints, sums: Floats) -> None:
+    """Fill `sums` with the values of `SUMMED`, and remember the counts for the next interval.
 
-    The largest value is that of the queries whose results have grown since the last time. Where
-    none of them has reached a new largest, it is the mean of theirs; NaN where nothing was output.
+    A maximum is taken over the queries that had output in the interval and reached a new maximum.
+    If none of them reached one, it is the mean of their maxima; NaN if there was no output.
     """
     grown, response_max, slowdown_max = 0, 0.0, 0.0
     outputs, passed, p95_bin = 0, 0, -1
@@ -97,7 +97,7 @@ def _add_up(world: World, before: Records, bins_before: Ints, found: Floats) -> 
                 row.stale_s, row.tardy_sum,
             )
         ):  # fmt: skip
-            found[place] += value
+            sums[place] += value
         if row.outputs > old.outputs:
             outputs += row.outputs - old.outputs
             grown += 1
@@ -121,24 +121,24 @@ def _add_up(world: World, before: Records, bins_before: Ints, found: Floats) -> 
         bins_before[number] = bins[number]
         if p95_bin < 0 and passed >= 0.95 * outputs:
             p95_bin = number
-    place = len(found) - 3
-    found[place], found[place + 1], found[place + 2] = response_max, slowdown_max, float(p95_bin)
+    place = len(sums) - 3
+    sums[place], sums[place + 1], sums[place + 2] = response_max, slowdown_max, float(p95_bin)
 
 
 def report_of(policy: str, world: World, units: Units) -> Report:
-    """Gives the report of a run that is over."""
+    """Return the report of a finished run."""
     network, clock = units.network, world.clock[0]
     began_s = float(world.order_at_s[0]) if len(world.order_at_s) else 0.0
     now_s = float(clock["now_s"])
     seconds = max(now_s - began_s, 0.0)
     lines = _Lines(world, units, seconds, now_s)
     count = len(network.paths)
-    queries = [lines.of(path.query.name, [number]) for number, path in enumerate(network.paths)]
+    queries = [lines.line(path.query.name, [number]) for number, path in enumerate(network.paths)]
     classes = []
-    for number, each in enumerate(network.classes):
+    for number, query_class in enumerate(network.classes):
         members = np.flatnonzero(world.results["query_class"] == number).tolist()
-        classes.append(lines.of(each.name, members))
-    total = lines.of("all", range(count), pending_max=int(clock["pending_max"]), whole=True)
+        classes.append(lines.line(query_class.name, members))
+    total = lines.line("all", range(count), pending_max=int(clock["pending_max"]), whole=True)
     span_s = seconds or nan
     return Report(
         policy=policy,
@@ -170,10 +170,10 @@ class _Lines:
         for shape in units.shapes:
             self._units_of[shape.query].append(shape.number)
 
-    def of(
+    def line(
         self, name: str, queries: Sequence[int], pending_max: int | None = None, whole: bool = False
     ) -> Line:
-        """Gives the line of some queries. What a shared unit did counts for its first query."""
+        """Return the report line of some queries. A shared unit counts for its first query."""
         world, chosen = self._world, list(queries)
         rows = world.results[chosen]
         units = [unit for query in chosen for unit in self._units_of[query]]
@@ -221,7 +221,7 @@ def _samples(world: World) -> tuple[tuple[float, ...], ...]:
         if row["seen"] or row["outputs"]:
             count = int(row["outputs"])
             means = [float(row[key]) / count if count else nan for key in _SUMS]
-            # Nobody looked at the queues while one long call lasted; they were not empty for that.
+            # Queues are not sampled during one long call: NaN, since they may not have been empty.
             queued = [float(row[key]) if row["seen"] else nan for key in ("pending", "bytes")]
             rows.append((number * sample_s, *queued, count, *means))
     return tuple(rows)
@@ -233,4 +233,6 @@ _SUMS = ("response_sum", "slowdown_sum", "qos_sum")
 def _class_samples(world: World) -> tuple[tuple[float, ...], ...]:
     sample_s = float(world.settings["sample_s"][0])
     seen = np.flatnonzero(world.samples["seen"])
-    return tuple((float(at * sample_s), *world.class_samples[at].tolist()) for at in seen)
+    return tuple(
+        (float(interval * sample_s), *world.class_samples[interval].tolist()) for interval in seen
+    )

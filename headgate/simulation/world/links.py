@@ -1,10 +1,10 @@
-"""Lists of numbers that the rows of a world point into."""
+"""The lists of numbers that the rows of a world refer to."""
 
 from collections.abc import Sequence
 
 
 class Links:
-    """Lists of numbers, one behind the other in one array."""
+    """Lists of numbers, stored one after the other in one array."""
 
     def __init__(self) -> None:
         self.numbers: list[int] = []

@@ -1,8 +1,8 @@
-"""A world inside compiled code: one pointer.
+"""The Numba type of a world: inside compiled code, a world is one pointer.
 
 Numba passes a tuple of thirty arrays as two hundred arguments to every function that is not
-inlined; measured, that was nine tenths of a simulation's time. Here a function gets one pointer, to
-a list of addresses and lengths, and `world.queues` is read from there.
+inlined; that was measured to take nine tenths of a simulation's time. Here a function gets one
+pointer, to a list of addresses and lengths, and `world.queues` is read from there.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from numba.np import arrayobj
 
 from headgate.simulation.world.world import FIELDS, WORDS, World
 
-# Numba's tools for new types have no types that fit, or none at all.
+# Numba's tools for new types have type hints that do not fit, or none at all.
 unbox: Any = extending.unbox
 native: Any = extending.NativeValue
 tools: Any = cgutils
@@ -58,7 +58,7 @@ def _unbox(typ: Any, value: Any, context: Any) -> Any:
 
 
 @infer_getattr
-class _Attributes(Attributes):  # type: ignore[misc]  # it has no type
+class _Attributes(Attributes):  # type: ignore[misc]  # the base class is untyped
     key = WorldType
 
     def generic_resolve(self, world: Any, name: str) -> Any:
@@ -67,27 +67,27 @@ class _Attributes(Attributes):  # type: ignore[misc]  # it has no type
 
 @lower_getattr(WorldType)
 def _view(context: Any, builder: Any, world: Any, pointer: Any, name: str) -> Any:
-    """Gives an array of a world, whose address and lengths stand in its list."""
-    of = ARRAYS[name]
+    """Return an array of a world, from its address and lengths in the world's list."""
+    array_type = ARRAYS[name]
     words = builder.bitcast(pointer, tools.intp_t.as_pointer())
 
     def word(number: int) -> Any:
         place = tools.intp_t(PLACES[name] + number)
         loaded = builder.load(builder.gep(words, [place]))
-        # The list stays as it is while compiled code runs, so that it need not be read again after
+        # The list does not change while compiled code runs, so it need not be read again after
         # every write to an array.
         loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
         return loaded
 
-    array = context.make_array(of)(context, builder)
-    lengths = [word(1 + dimension) for dimension in range(of.ndim)]
-    item_bytes = tools.intp_t(context.get_abi_sizeof(context.get_data_type(of.dtype)))
+    array = context.make_array(array_type)(context, builder)
+    lengths = [word(1 + dimension) for dimension in range(array_type.ndim)]
+    item_bytes = tools.intp_t(context.get_abi_sizeof(context.get_data_type(array_type.dtype)))
     strides = [item_bytes]
     for length in lengths[:0:-1]:
         strides.insert(0, builder.mul(strides[0], length))
     populate_array(
         array,
-        data=builder.inttoptr(word(0), context.get_data_type(of.dtype).as_pointer()),
+        data=builder.inttoptr(word(0), context.get_data_type(array_type.dtype).as_pointer()),
         shape=lengths,
         strides=strides,
         itemsize=item_bytes,

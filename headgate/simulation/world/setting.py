@@ -1,4 +1,4 @@
-"""How a world behaves: the options of a simulation."""
+"""The options of a simulation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,25 +11,25 @@ from headgate.model.plan import ALL
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """How a world behaves.
+    """The options of a simulation.
 
     Args:
-        train_tuples, train_fraction, train_cost_s, train_bytes, train_spread_s: what a call takes
-            at the most: tuples, part of its queue, expected seconds, bytes, or seconds between the
+        train_tuples, train_fraction, train_cost_s, train_bytes, train_spread_s: the limits of a
+            train: tuples, fraction of the queue, expected seconds, bytes, and seconds between the
             arrivals of its first and last tuple (Aurora §4.2).
-        storage_s: seconds of every access to the storage manager, one a call, one a superbox.
-        decision_s, examine_s: seconds of a decision, and of every priority computed for it.
-        switch_s: seconds for each box there is, paid when a call is of another box than the last:
-            with round robin over boxes, what a thread a box costs (Aurora §3).
-        fluid: a tuple is never dropped but becomes lighter: s of it goes on, at s of the cost.
-        learns: selectivities are measured while it runs; else those of the network are true.
-        smoothing, window_tuples: α and the window of that (Sharaf §3.8.5).
+        storage_s: seconds for an access to the storage manager; one per call, or per superbox.
+        decision_s, examine_s: seconds for a decision, and for every priority computed for it.
+        switch_s: seconds per box of the network, paid when a call runs another box than the last
+            call; with round robin over boxes this is the cost of one thread per box (Aurora §3).
+        fluid: a tuple is never dropped; a fraction s of it goes on, at a fraction s of the cost.
+        learns: selectivities are measured during the run; else those of the network are used.
+        smoothing, window_tuples: α and the window of that measurement (Sharaf §3.8.5).
         tuple_costs: by box or query name, the cost of each tuple of the stream in seconds.
         fates: by query name, 1 for each tuple that passes and 0 for the others.
         selectivities: by box name, the selectivity in each interval of `interval_s`.
         preloaded: by box name, how many tuples wait there at the start.
         idle_waiting: ordered unions wait for the next tuple of an empty input (BZ §4.1).
-        keep: every response time is kept.
+        keep: record every response time.
     """
 
     seed: int = 0

@@ -1,6 +1,6 @@
-"""The world in virtual time, as arrays: what the compiled kernel reads and writes.
+"""The state of a simulation as arrays, which the compiled kernel reads and writes.
 
-One record array a kind of thing; whoever holds the arrays can look at them with NumPy.
+There is one record array per kind of object. All of them can be inspected with NumPy.
 """
 
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ Counts = NDArray[np.int32]
 NONE = -1
 
 DONE, UNTIL, GROW, MORE, DECIDE = range(5)
-"""Why the loop returned: nothing is left; the instant has come; an array is too small; it has run
-for a while; a decision is due that Python makes."""
+"""Why the loop returned: nothing is left to run; the instant is reached; an array is too small; the
+maximum number of decisions was made; a decision is due that Python makes."""
 
 SELECT, JOIN, AGGREGATE = 0, 1, 2
-"""What a stage does: lets a tuple pass or not, matches it, or takes it into a pane."""
+"""What a stage does with a tuple: filters it, matches it, or adds it to a pane."""
 
 SETTINGS = np.dtype(
     [
@@ -31,23 +31,23 @@ SETTINGS = np.dtype(
         ("train_cost_s", np.float64),
         ("train_bytes", np.float64),
         ("train_spread_s", np.float64),
-        ("storage_s", np.float64),  # of one access to the storage manager, paid by every call
-        ("decision_s", np.float64),  # of one decision, and of each priority computed for it
-        ("examine_s", np.float64),
+        ("storage_s", np.float64),  # per access to the storage manager; every call pays it
+        ("decision_s", np.float64),  # per decision
+        ("examine_s", np.float64),  # per priority computed for a decision
         ("switch_s", np.float64),
         ("fluid", np.bool_),
         ("foresight", np.bool_),
         ("learns", np.bool_),
         ("smoothing", np.float64),
         ("window_tuples", np.int64),
-        ("drift_s", np.float64),  # how long an interval of the drifting selectivities lasts
-        ("shed_s", np.float64),  # how long an epoch of the shedder lasts
+        ("drift_s", np.float64),  # interval length of the drifting selectivities
+        ("shed_s", np.float64),  # epoch length of the shedder
         ("idle_waiting", np.bool_),
         ("sample_s", np.float64),
-        ("keep", np.bool_),  # every response
+        ("keep", np.bool_),  # record every response
         ("merge_first", np.int64),  # the units of ordered unions, in `links`
         ("merge_end", np.int64),
-        ("plain", np.bool_),  # see `plain`
+        ("plain", np.bool_),  # see `loop/plain.py`
     ],
     align=True,
 )
@@ -58,8 +58,8 @@ CLOCK = np.dtype(
         ("next_arrival", np.int64),
         ("free", np.int64),  # first free entry of the pool
         ("entries", np.int64),  # entries in use
-        ("forget_at", np.int64),  # so many in use, windows are looked through; 0 where needless
-        ("changed", np.int64),  # units in `changed`
+        ("forget_at", np.int64),  # entries in use at which join windows are pruned; 0 for never
+        ("changed", np.int64),  # how many units are in `changed`
         ("calls", np.int64),
         ("box_calls", np.int64),
         ("decisions", np.int64),
@@ -77,50 +77,50 @@ CLOCK = np.dtype(
         ("bytes", np.float64),
         ("bytes_max", np.float64),
         ("bytes_area", np.float64),  # bytes × seconds, of tuples that have left their queue
-        ("shared", np.int64),  # tuples in memory, one that several hold counted once
+        ("shared", np.int64),  # tuples in memory; a tuple with several holders counts once
         ("shared_max", np.int64),
         ("shared_area", np.float64),  # tuples × seconds until `met_at_s`
         ("shed", np.int64),
         ("figures", np.int64),
         ("last", np.int64),  # the unit of the last call
-        ("leaving", np.int64),  # results on the stack that are not counted yet; see `plain`
-        ("chosen", np.int64),  # a unit that was picked when there was no room to run it
+        ("leaving", np.int64),  # results on the stack, not counted yet; see `loop/plain.py`
+        ("chosen", np.int64),  # a unit that was picked, but the arrays were too small
         ("chosen_tuples", np.int64),
         ("chosen_s", np.float64),
     ],
     align=True,
 )
 
-QUEUE = np.dtype(  # what every call changes stands together, in the first cache line
+QUEUE = np.dtype(  # the fields that every call changes share the first cache line
     [
-        ("source", np.int32),  # where the arrivals of its stream begin
+        ("source", np.int32),  # index of the first arrival of its stream
         ("first_stage", np.int32),
         ("stages", np.int32),
         ("active", np.bool_),
         ("running", np.bool_),
         ("touched", np.bool_),
-        ("line", np.bool_),  # a plain line of selections: the fast way
+        ("line", np.bool_),  # a plain line of selections, which takes a fast path
         ("cursor", np.int64),
         ("arrived_sum_s", np.float64),
         ("tuples_in", np.int64),
         ("busy_s", np.float64),
         ("pending_max", np.int64),
         ("pending_area", np.float64),
-        ("stream", np.int64),  # the one stream it reads through a cursor, or NONE
-        ("head", np.int64),  # else, a list of entries
+        ("stream", np.int64),  # the one stream that it reads through a cursor, or NONE
+        ("head", np.int64),  # without a stream: the list of its entries
         ("tail", np.int64),
-        ("meets_itself", np.bool_),  # both inputs of a join lie in one call
-        ("stale", np.bool_),  # a stage of its course has been measured anew
+        ("meets_itself", np.bool_),  # one call runs both inputs of a join
+        ("stale", np.bool_),  # a stage of its course has new measurements
         ("shed_value", np.bool_),
         ("pane_query", np.int64),  # the query whose panes its tuples belong to, or NONE
         ("slide_s", np.float64),
-        ("course_first", np.int64),  # its way to the outputs in `links`, for what is learned
+        ("course_first", np.int64),  # its way to the outputs, in `links`, for learning
         ("course_end", np.int64),
-        ("luck", np.int64),  # of its first box, for drops by value
+        ("luck", np.int64),  # random-number key of its first box, to shed by value
         ("shed", np.int64),
         ("merge_first", np.int64),  # the other inputs of an ordered union, in `links`
         ("merge_end", np.int64),
-        ("seen_s", np.float64),  # the latest arrival that came through this queue
+        ("seen_s", np.float64),  # the latest arrival that passed this queue
     ],
     align=True,
 )
@@ -129,8 +129,8 @@ STAGE = np.dtype(
     [
         ("cost_s", np.float64),
         ("selectivity", np.float64),
-        ("below", np.uint64),  # a tuple passes whose draw lies below; see `luck`
-        ("luck", np.int64),
+        ("below", np.uint64),  # a tuple passes if its draw is below this
+        ("luck", np.int64),  # random-number key of its box
         ("query_first", np.int32),
         ("query_end", np.int32),
         ("fill_first", np.int32),
@@ -139,27 +139,27 @@ STAGE = np.dtype(
         ("box", np.int64),
         ("side", np.int64),
         ("parent", np.int64),
-        ("child", np.int64),  # first of its children and next of its siblings, or NONE
+        ("child", np.int64),  # its first child and its next sibling, or NONE
         ("sibling", np.int64),
         ("drift", np.int64),
-        ("costs", np.int64),  # where the costs of single tuples begin, or NONE
-        ("fates", np.int64),  # where their outcomes begin, or NONE
+        ("costs", np.int64),  # index of the costs of single tuples in `floats`, or NONE
+        ("fates", np.int64),  # index of their outcomes in `floats`, or NONE
         ("join", np.int64),
-        ("most_in", np.float64),  # tuples that come and go at the most, for one of the unit
+        ("most_in", np.float64),  # upper bounds on input and output, per tuple of the unit
         ("most_out", np.float64),
     ],
     align=True,
 )
 
-FIGURE = np.dtype(  # of a stage, as it is believed to be
+FIGURE = np.dtype(  # the estimates of a stage, as the policy sees them
     [
         ("cost_s", np.float64),
         ("selectivity", np.float64),
         ("tuples_in", np.int64),
         ("tuples_out", np.float64),
-        ("more_s", np.float64),  # what its tuples cost beyond `cost_s`
-        ("fresh", np.bool_),  # measured anew in the present call
-        ("unit_first", np.int64),  # the units whose course passes here
+        ("more_s", np.float64),  # cost of its tuples beyond `cost_s`
+        ("fresh", np.bool_),  # updated in the present call
+        ("unit_first", np.int64),  # the units whose course contains it
         ("unit_end", np.int64),
     ],
     align=True,
@@ -169,12 +169,12 @@ ENTRY = np.dtype(
     [
         ("next", np.int64),
         ("arrived_at_s", np.float64),
-        ("ideal_at_s", np.float64),  # when it would be here with nobody else about
+        ("ideal_at_s", np.float64),  # when it would be here if nothing else ran
         ("queued_at_s", np.float64),
-        ("number", np.int64),  # what its luck hangs on
+        ("number", np.int64),  # decides its random draws
         ("mass", np.float64),
         ("target", np.int64),
-        ("owner", np.int64),  # the entry that counts who still holds this tuple, or −2 − number
+        ("owner", np.int64),  # the entry that counts the holders, or −2 − number
         ("holders", np.int64),
     ],
     align=True,
@@ -189,7 +189,7 @@ WINDOW = np.dtype(
         ("right_head", np.int64),
         ("right_tail", np.int64),
         ("right", np.int64),
-        ("left_in_order", np.bool_),  # whether tuples come in the order of their arrival
+        ("left_in_order", np.bool_),  # tuples come in the order of their arrival
         ("right_in_order", np.bool_),
     ],
     align=True,
@@ -197,7 +197,7 @@ WINDOW = np.dtype(
 
 STREAM = np.dtype(
     [
-        ("first", np.int64),  # its arrivals begin here
+        ("first", np.int64),  # index of its first arrival
         ("arrived", np.int64),
         ("reader_first", np.int64),
         ("reader_end", np.int64),
@@ -208,8 +208,8 @@ STREAM = np.dtype(
 RESULT = np.dtype(
     [
         ("ideal_s", np.float64),
-        ("since_s", np.float64),  # it takes tuples that arrived later; ∞ while it is absent
-        ("row", np.int32),  # of the histograms
+        ("since_s", np.float64),  # counts tuples that arrived later; ∞ while the query is absent
+        ("row", np.int32),  # in the histograms
         ("query_class", np.int32),
         ("outputs", np.int64),
         ("mass", np.float64),
@@ -230,7 +230,7 @@ RESULT = np.dtype(
         ("late", np.int64),
         ("slide_s", np.float64),
         ("range_s", np.float64),
-        ("pane_first", np.int64),  # its windows in `late_s`
+        ("pane_first", np.int64),  # its windows, in `late_s`
         ("pane_end", np.int64),
     ],
     align=True,
@@ -242,12 +242,12 @@ WORKER = np.dtype(
         ("ends_at_s", np.float64),
         ("ended_at_s", np.float64),
         ("call", np.int64),
-        ("head", np.int64),  # what the call has made, delivered at its end
+        ("head", np.int64),  # the output of the call, delivered at its end
         ("tail", np.int64),
         ("tuples", np.int64),
         ("arrived_sum_s", np.float64),
         ("mass", np.float64),
-        ("taken", np.int64),  # first of its tuples: an entry, or a place in the stream
+        ("taken", np.int64),  # its first tuple: an entry, or an index in the stream
         ("stored", np.int64),  # new tuples in the windows of joins
         ("known_s", np.float64),
         ("known_outputs", np.float64),
@@ -289,27 +289,27 @@ FIELDS = {
     "arrivals": (np.float64, 1),
     "order": (np.int32, 1),  # streams in the order of all arrivals
     "order_at_s": (np.float64, 1),
-    "holders": (np.int32, 1),  # how many still hold a source tuple
-    "late_s": (np.float64, 1),  # how late each window is, by what is known of its tuples
+    "holders": (np.int32, 1),  # how many holders a source tuple still has
+    "late_s": (np.float64, 1),  # how late each window is, by its tuples so far
     "floats": (np.float64, 1),  # costs and fates of single tuples, QoS points
     "drift": (np.float64, 2),
     "shed": (np.float64, 2),
     "response_bins": (np.int32, 2),
     "slowdown_bins": (np.int32, 2),
-    "kept": (np.float64, 1),  # (query, arrived, departed) of every output, if asked for
+    "kept": (np.float64, 1),  # (query, arrived, departed) of every output, with `keep`
     "stack": (ENTRY, 1),
 }
-"""Every array of a world, its items and its dimensions."""
+"""Every array of a world, with its item type and its number of dimensions."""
 
 WORDS = 3
-"""Words a field has at `World.address`: where it is, and its length in one or two dimensions."""
+"""Words per array at `World.address`: its address, and its length in one or two dimensions."""
 
 
 @dataclass
 class World:
-    """Everything the kernel knows; its functions see the same names.
+    """The whole state of a simulation. Compiled functions use the same attribute names.
 
-    Its arrays stay in their places: one that must grow makes a new world (`dataclasses.replace`).
+    The arrays never move. To grow an array, make a new world with `dataclasses.replace`.
     """
 
     settings: Records
@@ -345,11 +345,11 @@ class World:
         self._words = np.zeros(WORDS * len(FIELDS), dtype=np.int64)
         for number, name in enumerate(FIELDS):
             array = getattr(self, name)
-            at = WORDS * number
-            self._words[at] = array.ctypes.data
-            self._words[at + 1 : at + 1 + array.ndim] = array.shape
+            place = WORDS * number
+            self._words[place] = array.ctypes.data
+            self._words[place + 1 : place + 1 + array.ndim] = array.shape
 
     @property
     def address(self) -> int:
-        """Where compiled code finds the addresses and lengths of the arrays."""
+        """Return the address of the list of array addresses and lengths, for compiled code."""
         return int(self._words.ctypes.data)

@@ -1,5 +1,5 @@
 """The Spark engine: runs the calls that the scheduler starts, and reports what happened.
 
-In: calls, queries and streams that come and go. Out: events, and everything that the other
-folders of `spark` do. Never decides which query runs next.
+In: calls, and queries and streams that are added and dropped. Out: events, and everything that the
+other folders of `spark` do. Never decides which query runs next.
 """

@@ -1,4 +1,4 @@
-"""Calls under way: workers run them, those that fail are tried again, all are told of."""
+"""Calls under way: workers run them, failed ones are retried, and events report how they went."""
 
 import logging
 import sqlite3
@@ -38,7 +38,8 @@ NOTHING: Floats = np.zeros(0)
 
 ATTEMPTS = 3
 PAUSE_S = 0.5
-"""A query that fails is tried again after this, then after twice this, then has failed."""
+"""A query whose call fails is retried after PAUSE_S, then after twice as long. After ATTEMPTS
+failures in a row the query has failed."""
 
 
 class CallGone(ClockTicked):
@@ -46,7 +47,7 @@ class CallGone(ClockTicked):
 
 
 class Queries(Protocol):
-    """What calls ask about queries by the number of their units."""
+    """The queries that calls run, looked up by the number of a unit."""
 
     def path_of(self, unit: int) -> Path: ...
 
@@ -54,11 +55,11 @@ class Queries(Protocol):
 
 
 class Calls:
-    """Runs calls and tells how they went.
+    """Runs calls and reports how they went.
 
     Args:
         tell: takes the events, from any thread.
-        call_timeout_s: how long a call may take; its query has failed then.
+        call_timeout_s: how long a call may take; after that its query has failed.
     """
 
     def __init__(
@@ -79,30 +80,30 @@ class Calls:
         self._sessions = threading.local()
         self._under_way: dict[int, BoxCall] = {}
         self.attempts: dict[int, int] = {}
-        """How often units have failed that will be tried again."""
+        """By unit that will be retried, how often it has failed."""
         self.running = 0
         self.stopping = self.draining = False
 
     def start(self, call: BoxCall) -> None:
         if self.stopping:
-            return  # what is under way is finished, nothing new begins
+            return  # calls under way are finished, new ones do not begin
         self.running += 1
         self._under_way[call.number] = call
         self._submit(Task(call, left=[call.units]))
 
-    def heard(self, event: Event | None) -> None:
-        """Counts calls that the scheduler hears of as no longer under way."""
+    def note(self, event: Event | None) -> None:
+        """Remove a call from those under way when the scheduler is about to receive its end."""
         if isinstance(event, StepFinished | CallGone):
             self.running -= 1
         if isinstance(event, StepFinished):
             del self._under_way[event.call.number]
 
     def runs_any(self, units: set[int]) -> bool:
-        """Tells whether a call of one of these units is under way."""
+        """Return True if a call of one of these units is under way."""
         return any(units & set(call.units) for call in self._under_way.values())
 
     def look_after(self) -> None:
-        """Cancels the jobs of a call that takes too long; abandons one that goes on even so."""
+        """Cancel the jobs of a call that takes too long; abandon it if it does not end even so."""
         for turn in self._workers.running():
             took_s = time.monotonic() - turn.since_s
             if took_s > self._call_timeout_s and not turn.cancelled:
@@ -113,7 +114,7 @@ class Calls:
                 self._settle(turn, [CallTimedOut(limit_s=self._call_timeout_s)] * len(turn.units))
 
     def close(self, patience_s: float) -> None:
-        """Waits for calls under way; interrupts those that take longer."""
+        """Wait for the calls under way; interrupt those that take longer than `patience_s`."""
         context = self._session.sparkContext
         alarm = threading.Timer(patience_s, context.cancelJobsWithTag, (self._tag,))
         alarm.start()
@@ -124,7 +125,7 @@ class Calls:
         self._workers.submit(Turn(task, task.left.pop(0), self._call_timeout_s))
 
     def _run(self, turn: Turn) -> None:
-        """A worker's turn: evaluates and commits, tells how it went."""
+        """Run a turn on a worker's thread: evaluate, commit, and report how it went."""
         began_s, call = time.perf_counter(), turn.task.call
         paths = tuple(self._queries.path_of(unit) for unit in turn.units)
         chosen = dict(call.orders)
@@ -140,7 +141,7 @@ class Calls:
         except Exception as error:  # nothing was committed
             outputs = [CallTimedOut(limit_s=turn.limit_s) if turn.cancelled else error] * len(paths)
         if not turn.end():
-            return  # abandoned, and settled
+            return  # abandoned, and settled already
         turn.task.lane = lane or turn.task.lane
         turn.task.seconds += time.perf_counter() - began_s
         turn.task.committed_at_s = self._now_s()
@@ -149,9 +150,9 @@ class Calls:
         self._settle(turn, outputs)
 
     def _settle(self, turn: Turn, outputs: Sequence[Output | Exception]) -> None:
-        """Takes in what a turn made; lets units that together took too long run each alone."""
+        """Record the outcomes of a turn. Units that together took too long then run each alone."""
         task = turn.task
-        if len(outputs) > 1 and all(isinstance(each, CallTimedOut) for each in outputs):
+        if len(outputs) > 1 and all(isinstance(output, CallTimedOut) for output in outputs):
             task.left += [(unit,) for unit in turn.units]
         else:
             task.outcomes.update(zip(turn.units, outputs, strict=True))
@@ -169,7 +170,7 @@ class Calls:
             for unit, output in zip(call.units, outputs, strict=True)
             if isinstance(output, Exception)
         ]
-        if failed and self.stopping:  # interrupted, perhaps: the next start runs it
+        if failed and self.stopping:  # perhaps interrupted: the next start runs it again
             self._tell(CallGone(self._now_s()))
             return
         for unit, output in failed:
@@ -182,7 +183,7 @@ class Calls:
         outs = tuple(
             output.table.num_rows if isinstance(output, Output) else 0 for output in outputs
         )
-        instants = tuple(each.instants if isinstance(each, Output) else 0 for each in outputs)
+        instants = tuple(output.instants if isinstance(output, Output) else 0 for output in outputs)
         self._tell(
             StepFinished(
                 self._now_s(), call, task.seconds, outs, responses,
@@ -194,7 +195,7 @@ class Calls:
             self.attempts.pop(unit, None)
 
     def _fail(self, call: BoxCall, unit: int, error: Exception) -> None:
-        """Has a unit tried again later or, after the last attempt, no more."""
+        """Retry a unit later or, after the last attempt, report that its query has failed."""
         path = self._queries.path_of(unit)
         attempts = self.attempts[unit] = self.attempts.get(unit, 0) + 1
         failure = StepFailed(
@@ -205,25 +206,25 @@ class Calls:
             cause=cause_of(error),
             **({"fix": error.fix} if isinstance(error, SinkBehind | SinkUnwritable) else {}),
         )
-        # A journal or log that cannot be written, on a full disk say, is nobody's own failure.
-        of_journal = isinstance(error, sqlite3.OperationalError | LogUnwritable)
-        waits = (of_journal or isinstance(error, ResultsHidden)) and not self.draining
+        # A journal or log that cannot be written, as on a full disk, is not the query's failure.
+        state_unwritable = isinstance(error, sqlite3.OperationalError | LogUnwritable)
+        waits = (state_unwritable or isinstance(error, ResultsHidden)) and not self.draining
         waits |= isinstance(error, LogFull)
         if waits or (attempts < ATTEMPTS and not isinstance(error, CallTimedOut)):
-            level = logging.WARNING if of_journal and attempts == 1 else logging.INFO
+            level = logging.WARNING if state_unwritable and attempts == 1 else logging.INFO
             log.log(level, "%s", failure)
             until_s = self._now_s() + PAUSE_S * 2 ** min(attempts - 1, ATTEMPTS)
             self._tell(UnitDelayed(self._now_s(), unit, until_s, failure))
         else:
             del self.attempts[unit]
             log.warning("%s", failure)
-            for each in self._queries.segments_of(unit):
-                self._tell(UnitFailed(self._now_s(), each, call, failure))
+            for segment in self._queries.segments_of(unit):
+                self._tell(UnitFailed(self._now_s(), segment, call, failure))
 
     def _worker_session(self, tag: str) -> SparkSession:
-        if not hasattr(self._sessions, "own"):
-            self._sessions.own = own_session(self._session)
-            for each in (self._tag, tag):
-                self._session.sparkContext.addJobTag(each)
-        session: SparkSession = self._sessions.own
+        if not hasattr(self._sessions, "session"):
+            self._sessions.session = own_session(self._session)
+            for job_tag in (self._tag, tag):
+                self._session.sparkContext.addJobTag(job_tag)
+        session: SparkSession = self._sessions.session
         return session

@@ -1,4 +1,4 @@
-"""Streams and queries come and go while an engine runs."""
+"""Changes while an engine runs: streams and queries that are added and dropped."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -23,11 +23,11 @@ from headgate.spark.sources.ingest import Intake
 
 
 class Changes:
-    """Brings what comes and goes to everybody: store, journal, executor and, last, the scheduler.
+    """Applies changes to the store, the journal, the executor and, last, the scheduler.
 
     Args:
-        sink_of: makes the sink of a query's last path.
-        arrival_of: gives the event of trains of a stream, by its number.
+        sink_of: creates the sink of a query's last path.
+        arrival_of: returns the event for trains of a stream, by its number.
         arrived: takes trains of a stream, by its number.
         passed_on: takes trains of a timeline, by its name.
         tell: takes events for the scheduler, from any thread.
@@ -59,26 +59,27 @@ class Changes:
         self._arrival_of, self._arrived, self._passed_on = arrival_of, arrived, passed_on
         self._tell, self._now_s = tell, now_s
         self.forgetting, self._coming = threading.Lock(), 0
-        """Queries that have a place in the log of which the scheduler has not heard yet."""
-        self._heard: Event | None = None
+        """A lock against dropping trains, and how many queries have a cursor in the log that the
+        scheduler does not know of yet."""
+        self._last_event: Event | None = None
         self.unplanned: set[int] = set()
-        """Units that were stopped, and of which the scheduler has heard."""
+        """Units that were stopped; the scheduler knows this and plans them no more."""
         self._dropping: dict[int, threading.Event] = {}
 
     @property
     def query_is_coming(self) -> bool:
-        """Whether one begins with the oldest train and the scheduler does not know it yet."""
+        """Whether a query begins with the oldest train and the scheduler does not know it yet."""
         return self._coming > 0
 
     def add_stream(self, network: Network, number: int, schema: StructType) -> None:
-        """Takes in a stream of a network: one more, or one that was dropped and comes back."""
+        """Add a stream of a network: a new one, or one that was dropped and comes back."""
         stream = network.streams[number]
         self._journal.remember_stream(stream.name, schema.simpleString())
         store = self._store
         store.schemas[stream.name] = schema
         new = not self.has_stream(number)
         stream_log = store.logs.get(stream.name) or store.log_of(stream)
-        begin = self._intake.opened(number, stream, stream_log)
+        begin = self._intake.prepare(number, stream, stream_log)
         store.logs[stream.name] = stream_log
         trains = self._journal.trains(stream.name) if new else []
         first = trains[0].number if trains else stream_log.next_number
@@ -88,11 +89,11 @@ class Changes:
         begin()
 
     def has_stream(self, number: int) -> bool:
-        """Tells whether a stream has a number here, even one whose source could not begin."""
+        """Return True if a stream has this number, even if its source could not begin."""
         return number < len(self._members.streams)
 
     def drop_stream(self, name: str) -> None:
-        """Asks a stream's source no more; its log stays, as long as retention says."""
+        """Stop polling a stream's source; its log stays for as long as retention keeps it."""
         self._intake.drop(name)
 
     def add_query(
@@ -102,14 +103,16 @@ class Changes:
         budget_s: float,
         schemas: Mapping[str, StructType],
     ) -> None:
-        """Takes in a query, the units of a network that has it; measures it alone first.
+        """Add a query and time it alone first.
 
         Args:
-            schemas: what tuples of derived streams look like.
+            network: the network with the query.
+            units: the query's units in it.
+            schemas: those of derived streams.
         """
         paths = [network.paths[unit] for unit in units]
         self.refuse_old_results(paths[-1:])
-        # In their order: a timeline comes after the streams that it is of.
+        # In the order of the network: a timeline comes after the streams that it merges.
         opened = [
             number
             for number, stream in enumerate(network.streams)
@@ -125,17 +128,17 @@ class Changes:
                 self._store.open(stream, partial(self._passed_on, stream.name))
             sink = self._sink_of(paths[-1])
             self._sinks[paths[-1].query.name] = sink
-            known: dict[str, QueryStatistics] = {}
+            statistics: dict[str, QueryStatistics] = {}
             for path in paths if budget_s else ():
-                known |= self._rehearsal.of_one(path, budget_s / len(paths))
+                statistics |= self._rehearsal.of_one(path, budget_s / len(paths))
             with self.forgetting:
-                named = zip(units, paths, strict=True)
                 cursors = {
-                    unit: resumed(path, network, self._journal, self._store) for unit, path in named
+                    unit: resumed(path, network, self._journal, self._store)
+                    for unit, path in zip(units, paths, strict=True)
                 }
                 self._coming += 1
         except BaseException:
-            # The scheduler has not heard of it: the next that comes gets the same numbers.
+            # The scheduler does not know the query: the next one gets the same numbers.
             for number in opened:
                 self._store.close(network.streams[number].name)
             raise
@@ -147,23 +150,24 @@ class Changes:
             for number, name in names.items()
             if not self.has_stream(number)
         }
-        # Before the scheduler knows who fills them, and more come.
-        kept = {number: self._journal.trains(name) for number, name in names.items()}
-        self._change(network, cursors, new, known)
+        # Read before the scheduler knows the query that fills these streams: then more trains come.
+        trains_by_stream = {number: self._journal.trains(name) for number, name in names.items()}
+        self._change(network, cursors, new, statistics)
         for number, name in names.items():
             if name in self._store.timelines:
                 self._store.timelines[name].speak()
-            elif kept[number]:
-                self._arrived(number, *kept[number])
+            elif trains_by_stream[number]:
+                self._arrived(number, *trains_by_stream[number])
         self._derived.catch_up()
 
     def reclassify(self, network: Network) -> None:
-        """Take in that producers have other readers, and so perhaps another class."""
+        """Switch to a network in which producers have other readers, so perhaps another class."""
         self._change(network, {}, {}, {})
 
     def refuse_old_results(self, paths: Sequence[Path]) -> None:
-        """Refuses queries whose results would mix with those of one that was dropped, or is away
-        and had another text.
+        """Refuse queries whose results would mix with older results of the same name.
+
+        Those are results of a query that was dropped, or that had another text when it last ran.
         """
         refuse_old_results(self._journal, paths)
         cursors = Cursors(self._journal)
@@ -171,30 +175,30 @@ class Changes:
             cursors.refuse_other_text(path.query.name, path.query.sql)
 
     def drop_query(self, unit: int) -> threading.Event:
-        """Forgets a query once its last call has ended; gives what tells when that is."""
+        """Forget a query once its last call has ended; return an event that is set then."""
         gone = threading.Event()
         self._dropping[unit] = gone
         self.stop_query(unit)
         return gone
 
     def stop_query(self, unit: int) -> None:
-        """Has a query run no more; the next start resumes it."""
-        for each in self._members.segments_of(unit) if unit >= 0 else ():
-            self._tell(QueryStopped(self._now_s(), each))
+        """Stop a query; the next start resumes it."""
+        for segment in self._members.segments_of(unit) if unit >= 0 else ():
+            self._tell(QueryStopped(self._now_s(), segment))
 
-    def heard(self, event: Event | None) -> None:
-        """Hears what the scheduler is told next: what it was told before, it has planned with."""
-        if isinstance(self._heard, NetworkChanged) and self._heard.cursors:
+    def note(self, event: Event | None) -> None:
+        """Take the event that the scheduler receives next; it has planned with the last one."""
+        if isinstance(self._last_event, NetworkChanged) and self._last_event.cursors:
             with self.forgetting:
                 self._coming -= 1
-        self._heard = event
+        self._last_event = event
         if isinstance(event, QueryStopped):
             self.unplanned.add(event.unit)
         if isinstance(event, NetworkChanged):
-            self.unplanned -= set(event.cursors)  # who had the number was perhaps stopped twice
+            self.unplanned -= set(event.cursors)  # the last owner was perhaps stopped twice
 
     def settle_drops(self) -> None:
-        """Forgets dropped queries that the scheduler has heard of and no call runs."""
+        """Forget dropped queries that the scheduler plans no more and that no call runs."""
         for unit in self.unplanned & self._dropping.keys():
             segments = set(self._members.segments_of(unit))
             if not self._calls.runs_any(segments):
@@ -210,13 +214,13 @@ class Changes:
         if path.stateful is not None:
             self._store.timelines[path.stream].forget(name)
         self._members.dropped |= segments
-        for each in segments:
-            if (stream := self._members.path_of(each).into) is not None:
+        for segment in segments:
+            if (stream := self._members.path_of(segment).into) is not None:
                 with self.forgetting:
                     self._store.remove(stream)
                 self._derived.forget(stream)
-        for each in segments:
-            self._calls.attempts.pop(each, None)
+        for segment in segments:
+            self._calls.attempts.pop(segment, None)
         self.unplanned.discard(unit)
         self._dropping.pop(unit).set()
 
@@ -225,7 +229,7 @@ class Changes:
         network: Network,
         cursors: Mapping[int, int],
         first_trains: Mapping[int, int],
-        known: Mapping[str, QueryStatistics],
+        statistics: Mapping[str, QueryStatistics],
     ) -> None:
         members = self._members
         for path in members.replaced(network, cursors):
@@ -238,21 +242,25 @@ class Changes:
         groups = tuple(self._executor.group_numbers(members.paths))
         self._tell(
             NetworkChanged(
-                self._now_s(), network, cursors, first_trains, known, groups,
-                self._kept_from(cursors),
+                self._now_s(), network, cursors, first_trains, statistics, groups,
+                self._arrivals_from(cursors),
             )
         )  # fmt: skip
 
-    def _kept_from(self, cursors: Mapping[int, int]) -> dict[int, TrainArrived]:
-        """Gives, by stream, the trains in the log from where the first of some units begins."""
+    def _arrivals_from(self, cursors: Mapping[int, int]) -> dict[int, TrainArrived]:
+        """Return, by stream number, its trains in the log from the first cursor over it on."""
         network = self._members.network
         begins: dict[str, int] = {}
-        for unit, train in cursors.items():
+        for unit, cursor in cursors.items():
             stream = network.paths[unit].stream
-            begins[stream] = min(train, begins.get(stream, train))
-        kept = {
-            stream: [each for each in self._journal.trains(stream) if each.number >= first]
+            begins[stream] = min(cursor, begins.get(stream, cursor))
+        trains_by_stream = {
+            stream: [train for train in self._journal.trains(stream) if train.number >= first]
             for stream, first in begins.items()
         }
-        numbers = {stream: network.stream_number(stream) for stream in kept}
-        return {numbers[s]: self._arrival_of(numbers[s], kept[s]) for s in kept if kept[s]}
+        numbers = {stream: network.stream_number(stream) for stream in trains_by_stream}
+        return {
+            numbers[stream]: self._arrival_of(numbers[stream], trains)
+            for stream, trains in trains_by_stream.items()
+            if trains
+        }

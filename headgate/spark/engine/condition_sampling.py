@@ -1,4 +1,4 @@
-"""Samples of queries that run: their conditions, evaluated one by one over a few tuples (E17)."""
+"""Condition samples: the conditions of a running query, each evaluated over a few tuples (E17)."""
 
 import logging
 import threading
@@ -18,11 +18,11 @@ from headgate.spark.jvm.query.plans import Parts
 log = logging.getLogger("headgate.spark")
 
 MOST_ROWS = 256
-"""Tuples that a sample has at the most."""
+"""The most tuples that a sample has."""
 
 FIRST_SAMPLE, SAMPLE_EVERY, PAUSE_S = 256, 100_000, 1.0
-"""A query is sampled after so many tuples, then at twice as many and so on, at last whenever so
-many have passed; all queries together at most once in so many seconds."""
+"""A query is sampled after FIRST_SAMPLE tuples, then at twice as many and so on, later after every
+SAMPLE_EVERY tuples. All queries together are sampled at most once every PAUSE_S seconds."""
 
 
 class TooFewRows(Exception):
@@ -57,7 +57,7 @@ class ConditionSampler:
         """Return a sample of a query if one is due.
 
         Args:
-            tuples: how many the query has processed since it was last asked for.
+            tuples: how many tuples the query has processed since the last call.
             rows: returns some of them.
         """
         name = path.query.name
@@ -68,7 +68,7 @@ class ConditionSampler:
             self._due[name] = seen + min(seen, SAMPLE_EVERY)
             try:
                 return self._evaluate(unit, path, rows().slice(0, MOST_ROWS))
-            except Exception as error:  # no query may fail for the sake of a sample
+            except Exception as error:  # no query may fail because of its sample
                 log.debug("conditions of query '%s' are not measured: %s", name, error)
                 self._due[name] = seen + SAMPLE_EVERY
                 return None
@@ -82,15 +82,15 @@ class ConditionSampler:
                 by_query.pop(query, None)
 
     def _evaluate(self, unit: int, path: Path, rows: pa.Table) -> ConditionSample:
-        """Evaluate every condition alone, and one that is always true: what any of them costs.
+        """Evaluate every condition alone, and one that is always true, whose cost is subtracted.
 
-        A condition that may fail sees the rows that it would see as it is written.
+        A condition that may fail sees only the rows that it would see in the written order.
         """
         name = path.query.name
         if name not in self._code:
             parts = self._parts_of(path)
-            places = [None, *range(len(path.conditions))]
-            self._code[name] = [self._driver.prepare(parts.condition(at)) for at in places]
+            indexes = [None, *range(len(path.conditions))]
+            self._code[name] = [self._driver.prepare(parts.condition(index)) for index in indexes]
         stream = path.stream
         empty_s = _timed(self._code[name][0], stream, rows)[1] / rows.num_rows
         tuples, passed, seconds = [], [], []
@@ -104,13 +104,13 @@ class ConditionSampler:
             passed.append(int(holds.sum()))
             seconds.append(max(taken_s - empty_s * sampled.num_rows, 0.0))
             if guarded:
-                kept = holds if sampled is reached else _timed(code, stream, reached)[0]
-                reached = reached.filter(pa.array(kept))
+                passing = holds if sampled is reached else _timed(code, stream, reached)[0]
+                reached = reached.filter(pa.array(passing))
         return ConditionSample(unit, tuple(tuples), tuple(passed), tuple(seconds))
 
 
 def _timed(code: PlanRunner, stream: str, rows: pa.Table) -> tuple[NDArray[np.bool_], float]:
-    """Return the rows that a condition holds for, and the seconds that this takes at best."""
+    """Return which rows a condition holds for, and the seconds of the fastest of three runs."""
     times_s = []
     for _ in range(3):
         began_s = time.perf_counter()

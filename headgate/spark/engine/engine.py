@@ -1,4 +1,4 @@
-"""The Spark engine: ingest feeds the log, a few workers run calls as jobs, events come back."""
+"""The Spark engine: ingest fills the log, a few workers run calls, events report the outcome."""
 
 import logging
 import queue
@@ -51,21 +51,22 @@ from headgate.spark.sources.ingest import Intake
 
 log = logging.getLogger("headgate.spark")
 
-NO_MORE = Limits()
+DEFAULT_LIMITS = Limits()
 
 QUIET_S = 5.0
-"""After so long without an event the clock is told of: trains get too old also while none comes."""
+"""After so long without an event the scheduler gets a tick of the clock: trains grow too old even
+while nothing arrives."""
 
 STOP_S, LEAST_S = 8.5, 0.5
-"""What a stop takes at the most, but for Spark's own: so that it is over in ten seconds. Results on
-their way have so long to arrive in any case."""
+"""Time budget for a clean stop, excluding Spark's own shutdown, so that the whole stop takes at
+most ten seconds; and the time that ingest and results on their way get in any case."""
 
 WAYS = {
-    "windows": "all windows that have closed at once",
-    "each": "one window that has closed after the other",
-    "pairs": "tuples that are new, with those in their windows",
-    "sessions": "sessions that have ended, from the beginning of the oldest that was open",
-    "union": "tuples in the order of their time, once no earlier one can come",
+    "windows": "all closed windows at once",
+    "each": "closed windows, one after the other",
+    "pairs": "new tuples, with those in their windows",
+    "sessions": "sessions that have ended, from the start of the oldest that was open",
+    "union": "tuples in the order of event time, once no earlier one can come",
 }
 """How queries with windows are computed, for `explain`."""
 
@@ -74,14 +75,14 @@ class SparkEngine:
     """Owns the real clock, the workers, the log and the journal of one application.
 
     Args:
-        schemas: what Spark says each stream's tuples look like.
+        schemas: the schema of each stream, as Spark reports it.
         state: the directory of log, journal and checkpoints.
-        rows: for streams of format `python`, what gives their tuples.
-        deliver: for queries with sinks of format `callback`, what takes their results.
+        rows: for streams of format `python`, the function that returns their tuples.
+        deliver: for queries with sinks of format `callback`, the function that takes their results.
         lane: the lane that queries are rehearsed on.
         share: between which queries equal parts run once.
-        limits: what may be used of memory and of disk.
-        call_timeout_s: how long a call may take; its query has failed then.
+        limits: how much memory and disk may be used.
+        call_timeout_s: how long a call may take; after that its query has failed.
         patience_s: how long a stop waits for calls under way before it interrupts them.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
@@ -99,7 +100,7 @@ class SparkEngine:
         retention_s: float = 3600.0,
         lane: Lane = "driver",
         share: Share = "class",
-        limits: Limits = NO_MORE,
+        limits: Limits = DEFAULT_LIMITS,
         call_timeout_s: float = 300.0,
         patience_s: float = 5.0,
         reached: Callable[[str], None] = lambda point: None,
@@ -115,7 +116,7 @@ class SparkEngine:
         self.budget = Budget(
             limits,
             cached=lambda: self._store.cached_bytes,
-            kept=lambda: self._windows_bytes(),
+            windowed=lambda: self._windows_bytes(),
             logged=lambda: self._store.disk_bytes + self._waiting_bytes(),
         )
         self._store = store = Store(
@@ -133,8 +134,8 @@ class SparkEngine:
                 store.open(stream, partial(self._passed_on, stream.name))
             for path in network.paths:
                 store.keep_for(path)
-            self._own = own_session(session)
-            self._deliver = {} if deliver is None else deliver  # it may grow while we run
+            self._own_session = own_session(session)
+            self._deliver = {} if deliver is None else deliver  # it may grow during the run
             ends = [path for path in network.paths if path.first_of is None]
             refuse_old_results(self._journal, ends)
             self.sinks |= {path.query.name: self._sink_of(path) for path in ends}
@@ -145,13 +146,13 @@ class SparkEngine:
             self._journal.close()
             raise
         self._executor = Executor(
-            self._own, self._journal, store.logs, self.sinks, reached,
+            self._own_session, self._journal, store.logs, self.sinks, reached,
             driver_lane(own_session(session), state), self.budget, store.timelines,
             self._derived, share=share,
         )  # fmt: skip
         self._windows_bytes = lambda: self._executor.windowed.memory_bytes
         self.rehearsal = Rehearsal(
-            self._own, self._executor, state / "rehearsal", call_timeout_s, lane
+            self._own_session, self._executor, state / "rehearsal", call_timeout_s, lane
         )
         self._executor.arrange(network.paths, self.rehearsal.is_costly)
         self._intake = Intake(
@@ -179,8 +180,8 @@ class SparkEngine:
         self.failures: list[HeadgateError] = []
 
     def _waiting_bytes(self) -> int:
-        """What results that wait for their sinks take on disk."""
-        return sum(each.waiting_bytes for each in list(self.sinks.values()))
+        """Return the bytes on disk of results that wait for their sinks."""
+        return sum(sink.waiting_bytes for sink in list(self.sinks.values()))
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -189,7 +190,7 @@ class SparkEngine:
 
     @property
     def first_trains(self) -> list[int]:
-        """Where each stream's kept log begins."""
+        """The number of the oldest train in each stream's log."""
         return [self._store.first_train(stream.name) for stream in self.members.streams]
 
     def rehearse(
@@ -198,11 +199,11 @@ class SparkEngine:
         budget_s: float,
         progress: Callable[[int, int], None],
     ) -> dict[str, QueryStatistics]:
-        """Measures what earlier runs have not, and warms up; gives what is known of all queries."""
+        """Time queries that have no record yet, and warm up; return the statistics of all."""
         return self.rehearsal.of_all(self.members.paths, recorded, budget_s, progress)
 
     def begin(self) -> None:
-        """Tells of the trains that are there already, then starts ingest."""
+        """Report the trains that are in the log already, then start ingest."""
         for sink in list(self.sinks.values()):
             sink.resume()
         for number, stream in enumerate(self.members.streams):
@@ -215,7 +216,7 @@ class SparkEngine:
         self._intake.begin(self.members.streams, self._store.logs)
 
     def way_of(self, unit: int) -> tuple[list[str], str, str]:
-        """Return the queries that share a query's code, how they do, and the SQL of all."""
+        """Return the queries that share a query's code, how they share it, and the SQL of all."""
         path = self.members.paths[unit]
         if path.runs_whole:
             members, shape = self._executor.shared_whole(path, self.members.alive)
@@ -238,18 +239,18 @@ class SparkEngine:
         return "job: the plan cannot run in the driver" if prepared.needs_job else planned
 
     def change_policy(self, policy: Any) -> None:
-        """Lets another policy decide from now on."""
+        """Switch to another policy."""
         self._events.put(PolicyChanged(self.now_s(), policy))
 
     def _sink_of(self, path: Path) -> FileSink:
         taker = self._deliver.get(path.query.name)
         return sink_of(
-            path, self._own, self._state, taker, self._reached,
+            path, self._own_session, self._state, taker, self._reached,
             lambda: self._waiting_bytes() <= self.budget.limits.outbox_bytes,
         )  # fmt: skip
 
-    def _keep_no_sessions(self, path: Path) -> None:
-        """Has the log not wait for a query that runs no more."""
+    def _release_sessions(self, path: Path) -> None:
+        """Stop keeping trains for open sessions of a query that runs no more."""
         if path.stateful is not None:
             self._store.timelines[path.stream].open_sessions.forget(path.query.name)
 
@@ -260,7 +261,7 @@ class SparkEngine:
         self._calls.start(call)
 
     def next_event(self, wake_at_s: float) -> Event | None:
-        """Waits on the queue; what passes outside this method is the loop's own time."""
+        """Wait for the next event. The time between two calls of this method is the loop's own."""
         if self._returned_at_s is not None:
             self.loop_s += time.perf_counter() - self._returned_at_s
         try:
@@ -268,23 +269,24 @@ class SparkEngine:
         except sqlite3.Error as error:
             self._warn_of_journal(error)
         event = self._wait(wake_at_s)
-        self._calls.heard(event)
-        self.changes.heard(event)
+        self._calls.note(event)
+        self.changes.note(event)
         if isinstance(event, QueryStopped | UnitFailed):
-            self._keep_no_sessions(self.members.paths[event.unit])
+            self._release_sessions(self.members.paths[event.unit])
         self._returned_at_s = time.perf_counter()
         return event
 
     def drain(self) -> None:
-        """Stops ingest; the run ends when everything that has arrived is processed."""
+        """Stop ingest; the run ends when everything that has arrived is processed."""
         self._intake.stop()
         self._calls.draining = True
         self._events.put(ClockTicked(self.now_s()))
 
     def stop(self) -> None:
-        """Ends the run when the calls under way have; the rest waits in the log for the next start.
+        """End the run once the calls under way have ended.
 
-        Calls that take longer than the engine's patience are interrupted, and so not committed.
+        Tuples that are not processed wait in the log for the next start. Calls that take longer
+        than the engine's patience are interrupted, and so not committed.
         """
         self._calls.stopping = True
         self._give_up_at_s = time.monotonic() + self._patience_s
@@ -292,24 +294,24 @@ class SparkEngine:
         self._events.put(ClockTicked(self.now_s()))
 
     def totals(self) -> dict[str, tuple[int, int]]:
-        """Gives the tuples that every query has consumed and produced, over all runs."""
+        """Return how many tuples each query has consumed and produced, over all runs."""
         return self._cursors.counts() if self._totals is None else self._totals
 
     def accounts(self) -> dict[str, Account]:
-        """Gives what has become of every tuple, by query, over all runs."""
+        """Return, by query, what has become of its tuples, over all runs."""
         return self._cursors.accounts() if self._accounts is None else self._accounts
 
     def dead_letters(self) -> dict[str, int]:
-        """Gives how many dead letters each stream has that has any, over all runs."""
+        """Return the number of dead letters of each stream that has any, over all runs."""
         return self._journal.letters() if self._letters is None else self._letters
 
     def shed(self, events: Sequence[TuplesShed]) -> list[TuplesShed]:
-        """Makes it certain that queries pass over trains, and tells of it; gives which do."""
-        certain: list[TuplesShed] = []
+        """Journal that queries skip trains in overload; return the events that are journaled."""
+        journaled: list[TuplesShed] = []
         for event in events:
             path, tuples = self.members.paths[event.unit], event.tuples
             name, timeline = path.query.name, self._store.timelines.get(path.stream)
-            if timeline is not None:  # the scheduler counts beats of the clock, too
+            if timeline is not None:  # the scheduler counts clock beats as tuples, too
                 tuples = timeline.tuples(event.first_train, event.end_train)
             try:
                 self._cursors.shed(name, event.first_train, event.end_train, tuples)
@@ -317,16 +319,16 @@ class SparkEngine:
                 self._warn_of_journal(error)
                 break
             log.warning("query '%s': %s tuples are shed in overload", name, tuples)
-            certain.append(event)
-        return certain
+            journaled.append(event)
+        return journaled
 
     def forget(self, stream: int, passed: int) -> None:
-        """Drops trains that every consumer has passed and retention no longer asks for.
+        """Drop trains that every consumer has passed and that retention no longer keeps.
 
-        When the log fills up, what is passed goes at once.
+        When the log fills up, trains that are passed are dropped whatever their age.
         """
         name = self.members.streams[stream].name
-        # At once: a train may say that it is from the future, where clocks were set back.
+        # inf, not now_s: a train may seem to be from the future if clocks were set back.
         fills_up = self.budget.log >= SLOW_DOWN
         before_s = inf if fills_up else self.now_s() - self._retention_s
         alive = self.members.alive
@@ -334,20 +336,20 @@ class SparkEngine:
         first_of = next((path.first_of for path in alive if path.into == name), None)
         with self.changes.forgetting:
             if self.changes.query_is_coming:
-                return  # it begins with the oldest train, which `passed` knows nothing of
+                return  # it begins with the oldest train, and `passed` does not count it
             try:
                 self._store.drop(name, passed, before_s, first_of, hidden)
             except (sqlite3.Error, OSError) as error:
                 self._warn_of_journal(error)
 
     def _warn_of_journal(self, error: Exception) -> None:
-        """Tells that a disk is full, say, once in a while; the loop tries again and goes on."""
+        """Warn of a full disk, for example, once a minute at most; the loop goes on."""
         if time.monotonic() >= self._warn_at_s:
             self._warn_at_s = time.monotonic() + 60.0
             log.warning("the state directory cannot be written, and is tried again: %s", error)
 
     def close(self) -> None:
-        """Ends ingest, lets calls under way finish, closes the journal."""
+        """End ingest, let calls under way finish, and close the journal."""
         if self._totals is not None:
             return
         end_at_s = self._end_at_s or time.monotonic() + STOP_S
@@ -367,8 +369,8 @@ class SparkEngine:
         since_s = time.monotonic()
         while True:
             idle = not self._calls.running and self._events.empty()
-            tried_again = set(self._calls.attempts) - self.changes.unplanned
-            if idle and (self._calls.stopping or (self._calls.draining and not tried_again)):
+            retried = set(self._calls.attempts) - self.changes.unplanned
+            if idle and (self._calls.stopping or (self._calls.draining and not retried)):
                 return None
             if self._calls.stopping and time.monotonic() > self._give_up_at_s:
                 return None
@@ -394,7 +396,7 @@ class SparkEngine:
                     return ClockTicked(self.now_s())
 
     def _look_after_sources(self) -> None:
-        """Notices a source that died; the run ends once the last has and all is processed."""
+        """Record sources that died. Once all have, the run ends when everything is processed."""
         for failure in self._intake.failures():
             self.failures.append(failure)
             log.warning("%s", failure)
@@ -410,15 +412,15 @@ class SparkEngine:
     def _arrival_of(self, stream: int, trains: Sequence[Train]) -> TrainArrived:
         name = self.members.streams[stream].name
         timeline = self._store.timelines.get(name)
-        read = (name,) if timeline is None else timeline.streams
+        sources = (name,) if timeline is None else timeline.streams
         return TrainArrived(
             self.now_s(),
             stream,
-            # A beat of the clock has no tuple, but is to be heard.
+            # A clock beat has no tuple, but the scheduler has to see it.
             np.array([max(1, train.tuples) for train in trains]),
             np.array([train.head_arrived_at_s for train in trains]),
             np.array([train.mean_arrived_at_s for train in trains]),
-            tuple_bytes=max(self._executor.source(each).tuple_bytes for each in read),
+            tuple_bytes=max(self._executor.source(source).tuple_bytes for source in sources),
         )
 
     def _passed_on(self, stream: str, *trains: Train) -> None:

@@ -1,4 +1,4 @@
-"""Evaluates a box call, in the driver or as a Spark job, and commits what every member made."""
+"""The executor: evaluates box calls in the driver or as Spark jobs, and commits the results."""
 
 import logging
 import threading
@@ -38,11 +38,11 @@ log = logging.getLogger("headgate.spark")
 
 
 class Executor:
-    """Evaluates and commits; safe to use from several workers, each with its own session.
+    """Evaluates and commits calls; safe to use from several workers, each with its own session.
 
-    Which queries share their code, `arrangement` says. A call may want some of them only: the code
-    then runs for all and the rest is passed over, which is cheaper than other code for every choice
-    of members.
+    `arrange` decides which queries share their code. A call may need only some of these queries.
+    The shared code then runs for all of them and the other results are ignored: that is cheaper
+    than separate code for every choice of members.
 
     Args:
         share: between which queries equal parts run once.
@@ -72,12 +72,12 @@ class Executor:
         self._shared: dict[str, Prepared] = {}
         self._alone: dict[str, Prepared] = {}
         self._lock, self._arranging = threading.Lock(), threading.Lock()
-        self._taken_apart: dict[str, tuple[Path, Parts]] = {}
+        self._parts_by_query: dict[str, tuple[Path, Parts]] = {}
         self._orders: dict[str, tuple[int, ...]] = {}
         self._sampler = ConditionSampler(driver, self._parts)
 
     def arrange(self, paths: Iterable[Path], costly: Callable[[Path], bool]) -> None:
-        """Says anew which queries share their code."""
+        """Decide again which queries share their code."""
         with self._arranging:
             self._arranged, self._costly = list(paths), costly
             self._rearrange()
@@ -87,71 +87,77 @@ class Executor:
         members = [Member(path, self._ordered(path)) for path in paths if not path.runs_whole]
         shared: dict[str, Prepared] = {}
         for part in parts_of(members, self._costly, self._share):
-            same = self._shared.get(part.names[0])
-            if same is None or same.part != part:
-                same = self._prepare(part)
-            shared.update(dict.fromkeys(part.names, same))
+            prepared = self._shared.get(part.names[0])
+            if prepared is None or prepared.part != part:
+                prepared = self._prepare(part)
+            shared.update(dict.fromkeys(part.names, prepared))
         with self._lock:
             self._shared = shared
 
     def group_numbers(self, paths: Sequence[Path]) -> list[int]:
-        """Gives a number for each path, the same for those that share their code or answer."""
+        """Return a number for each path, equal for paths that share their code or their answer."""
         numbers: dict[object, int] = {}
         twins = self.twins(paths)
         with self._lock:
             shared = [self._shared.get(path.query.name) for path in paths]
         return [
-            numbers.setdefault(id(each) if each else self._kin(path, twins), len(numbers))
-            for path, each in zip(paths, shared, strict=True)
+            numbers.setdefault(
+                id(prepared) if prepared else self._group_key(path, twins), len(numbers)
+            )
+            for path, prepared in zip(paths, shared, strict=True)
         ]
 
-    def _kin(self, path: Path, twins: Mapping[str, str]) -> object:
-        """Gives what queries have in common that are better off in one call: an answer, a join, or
-        what they aggregate, over windows of whatever size.
+    def _group_key(self, path: Path, twins: Mapping[str, str]) -> object:
+        """Return a key that is equal for queries that had better run in one call.
+
+        Such queries have an answer, a join, or an aggregate in common. The windows of the aggregate
+        may have different sizes.
         """
-        how = path.stateful
-        if how is not None and how.mode == "pairs":
-            return shared_by(path, self._share), path.stream, how.inputs, how.join
-        if how is not None and how.mode == "windows":
-            return shared_by(path, self._share), path.stream, how.key
+        stateful = path.stateful
+        if stateful is not None and stateful.mode == "pairs":
+            return shared_by(path, self._share), path.stream, stateful.inputs, stateful.join
+        if stateful is not None and stateful.mode == "windows":
+            return shared_by(path, self._share), path.stream, stateful.key
         return twins.get(path.query.name, path.query.name)
 
     def twins(self, paths: Iterable[Path]) -> dict[str, str]:
-        """Gives, of queries that run whole, the one whose answer serves a query: equal ones share.
+        """Return, for each query that runs whole, the query whose answer it uses.
 
-        Others are in groups, which compute once what is equal.
+        Equal queries use the answer of the first of them. Queries that do not run whole are in
+        groups, which compute equal parts once.
         """
         first: dict[object, str] = {}
-        found = {}
+        twin_by_query = {}
         for path in paths:
             if path.runs_whole:
                 shared = shared_by(path, self._share)
                 windows = path.stateful.windows if path.stateful is not None else ()
                 names, text = path.columns, self._whole_text(path)
                 key = shared, path.stream, path.key, windows, path.query.apply, names, text
-                found[path.query.name] = first.setdefault(key, path.query.name)
-        return found
+                twin_by_query[path.query.name] = first.setdefault(key, path.query.name)
+        return twin_by_query
 
     def shared_whole(self, path: Path, paths: Sequence[Path]) -> tuple[list[str], str]:
-        """Gives with whom a query that runs whole has its answer or its panes in common, and how.
+        """Return the queries that share a whole query's answer, panes or join, and a description.
 
         Args:
-            paths: of all queries that there are.
+            path: that of a query that runs whole.
+            paths: those of all queries.
         """
         twins, name = self.twins(paths), path.query.name
-        equal = [each for each, twin in twins.items() if twin == twins[name]]
-        alike = [each for each in self.windowed.with_panes_of(name) if each not in equal]
+        equal = [other for other, twin in twins.items() if twin == twins[name]]
+        alike = [other for other in self.windowed.with_panes_of(name) if other not in equal]
         words = [f"one answer for {len(equal)} equal queries"] if len(equal) > 1 else []
         if alike:
             words.append(f"panes in common with {len(alike)} that aggregate alike")
-        own = self._kin(path, twins)
+        group_key = self._group_key(path, twins)
         joins = [
-            each.query.name
-            for each in paths
-            if each.stateful is not None
-            and each.stateful.mode == "pairs"
-            and each.query.name not in equal
-            and self._kin(each, twins) == own
+            other.query.name
+            for other in paths
+            if other.stateful is not None
+            and other.stateful.mode == "pairs"
+            and other.query.name not in equal
+            and self._group_key(other, twins) == group_key
         ]
         if joins:
             words.append(f"a join in common with {len(joins)}")
@@ -159,35 +165,35 @@ class Executor:
         return [*equal, *alike], ", ".join(words) or "single"
 
     def source(self, stream: str) -> StreamLog:
-        """Gives where the tuples of a stream are."""
+        """Return the log that holds the tuples of a stream."""
         return self._logs[stream]
 
     def trains(self, stream: str, first: int, end: int, tuples: int) -> Trains:
-        """Gives trains of a stream, which have so many tuples."""
+        """Return trains first, ..., end − 1 of a stream, which together have `tuples` tuples."""
         if stream in self._timelines:
             return self._timelines[stream].trains(first, end, tuples)
         return self.source(stream).trains(first, end, tuples)
 
     def prepared(self, path: Path) -> Prepared:
-        """Gives what a query runs as when it shares a call."""
+        """Return the plan that a query runs as when other queries are in its call."""
         with self._lock:
             return self._shared.get(path.query.name) or self._solo(path)
 
     def solo(self, path: Path) -> Prepared:
-        """Gives what a query runs as when it is alone."""
+        """Return the plan that a query runs as when it is alone in its call."""
         with self._lock:
             return self._solo(path)
 
     def forget(self, query: str) -> None:
         with self._lock:
             self._alone.pop(query, None)
-            self._taken_apart.pop(query, None)
+            self._parts_by_query.pop(query, None)
             self._orders.pop(query, None)
         self.windowed.forget(query)
         self._sampler.forget(query)
 
     def renew(self, paths: Iterable[Path]) -> None:
-        """Has the code of queries made anew."""
+        """Have the code of queries generated again."""
         for path in paths:
             if path.stateful is None:
                 self.prepared(path).renew()
@@ -201,44 +207,44 @@ class Executor:
         lane: Lane,
         check: Callable[[], None] = lambda: None,
     ) -> tuple[list[Output | Exception], Lane]:
-        """Return every member's results, or why it has none; and the lane of most of them.
+        """Return the results of each query, or its error, and the lane that most queries took.
 
         Args:
-            lane: the lane that they take, but for those that need a job.
+            lane: the lane for all queries but those that need a job.
             check: raises when nothing more may begin.
         """
         parts: dict[int, tuple[Prepared, list[Path]]] = {}
-        found: dict[str, Output | Exception] = {}
+        outcomes: dict[str, Output | Exception] = {}
         lanes: list[Lane] = []
         twins = self.twins(paths)
-        known: dict[Any, Any] = {}
+        shared_reads: dict[Any, Any] = {}
         for path in paths:
             name = path.query.name
             if twins.get(name, name) != name:
                 continue
             if path.stateful is not None:
                 check()
-                found[name] = self.windowed.run(session, lane, path, trains, known)
+                outcomes[name] = self.windowed.run(session, lane, path, trains, shared_reads)
                 lanes.append("job" if self.windowed.needs_job(path) else lane)
                 continue
             prepared = self.solo(path) if len(paths) == 1 else self.prepared(path)
             parts.setdefault(id(prepared), (prepared, []))[1].append(path)
         for prepared, members in parts.values():
-            lanes.append(self._together(session, prepared, members, trains, lane, found, check))
-        taken: Lane = "job" if lanes.count("job") * 2 > len(lanes) else "driver"
+            lanes.append(self._together(session, prepared, members, trains, lane, outcomes, check))
+        main_lane: Lane = "job" if lanes.count("job") * 2 > len(lanes) else "driver"
         names = [path.query.name for path in paths]
-        return [found[twins.get(name, name)] for name in names], taken
+        return [outcomes[twins.get(name, name)] for name in names], main_lane
 
     def measure(
         self, session: SparkSession, path: Path, trains: Trains, lane: Lane
     ) -> tuple[float, Lane]:
-        """Return the seconds that one query takes alone, and its lane; raise what it raises."""
+        """Run one query alone; return its seconds and its lane, or raise its error."""
         prepared = self.solo(path)
         if lane == "driver":
             prepared.prepare()
         began_s = time.perf_counter()
-        _, taken = prepared.run_or_repeat(session, lane, trains, [path.query.name], "")
-        return time.perf_counter() - began_s, taken
+        _, used_lane = prepared.run_or_repeat(session, lane, trains, [path.query.name], "")
+        return time.perf_counter() - began_s, used_lane
 
     def _together(
         self,
@@ -247,29 +253,29 @@ class Executor:
         members: list[Path],
         trains: Trains,
         lane: Lane,
-        found: dict[str, Output | Exception],
+        outcomes: dict[str, Output | Exception],
         check: Callable[[], None],
     ) -> Lane:
-        """Evaluate members at once or, should that fail, each alone; return the lane."""
+        """Evaluate members at once or, if that fails, each alone; return the lane."""
         check()
         names = [path.query.name for path in members]
         try:
-            outputs, taken = prepared.run_or_repeat(session, lane, trains, names, "")
-            found.update(zip(names, outputs, strict=True))
-            return taken
+            outputs, used_lane = prepared.run_or_repeat(session, lane, trains, names, "")
+            outcomes.update(zip(names, outputs, strict=True))
+            return used_lane
         except Exception as error:
             if len(members) == 1:
-                found[names[0]] = error
+                outcomes[names[0]] = error
                 return "job"
             log.debug("%s queries failed together: %s", len(members), error)
             for path in members:
-                self._together(session, self.solo(path), [path], trains, lane, found, check)
+                self._together(session, self.solo(path), [path], trains, lane, outcomes, check)
         return "job"
 
     def run(
         self, session: SparkSession, work: Work, turn: Turn | None = None
     ) -> tuple[list[Output | Exception], Lane]:
-        """Evaluates a call and commits what succeeded, all of it or nothing."""
+        """Evaluate a call and commit the results of the queries that succeeded, all or none."""
         check = (lambda: None) if turn is None else turn.check
         stream, derived = work.paths[0].stream, self._derived
         self._reorder(work)
@@ -282,14 +288,14 @@ class Executor:
             outputs, lane = self.evaluate(session, work.paths, trains, work.lane, check)
         if turn is not None:
             turn.commits()
-        made = sum(each.table.nbytes for each in outputs if isinstance(each, Output))
-        with self._budget.holding(made) if self._budget else nullcontext():
+        output_bytes = sum(output.table.nbytes for output in outputs if isinstance(output, Output))
+        with self._budget.holding(output_bytes) if self._budget else nullcontext():
             unwritten = self._commit_good(work, outputs)
         names = [path.query.name for path in work.paths]
         return [unwritten.get(name, out) for name, out in zip(names, outputs, strict=True)], lane
 
     def sampled(self, units: Sequence[int], work: Work) -> list[ConditionSample]:
-        """Return samples of the conditions of costly queries of a call, if any is due."""
+        """Return samples of the conditions of a call's costly queries, where one is due."""
         samples = []
         for unit, path in zip(units, work.paths, strict=True):
             conditions = path.conditions
@@ -299,7 +305,7 @@ class Executor:
         return [sample for sample in samples if sample is not None]
 
     def _reorder(self, work: Work) -> None:
-        """Have conditions run in the order that a call asks for."""
+        """Make conditions run in the order that a call asks for."""
         changed = {
             name: order for name, order in work.orders.items() if self._orders.get(name) != order
         }
@@ -348,23 +354,23 @@ class Executor:
         return Prepared(part, group, self.driver)
 
     def _ordered(self, path: Path) -> Parts:
-        """Return the parts of a query, with its conditions in the order that pays."""
+        """Return the parts of a query, with its conditions in the order chosen for it."""
         parts, order = self._parts(path), self._orders.get(path.query.name)
         if order is None or len(order) != len(path.conditions):
             return parts
         return parts.ordered(order)
 
     def _parts(self, path: Path) -> Parts:
-        """Return the parts of a query; those of a sink of text put out one column."""
-        known = self._taken_apart.get(path.query.name)
-        if known is None or known[0].plan is not path.plan:
+        """Return the parts of a query. With a text sink, a query has one output column."""
+        cached = self._parts_by_query.get(path.query.name)
+        if cached is None or cached[0].plan is not path.plan:
             parts = self._output_plan(path).parts
             assert parts is not None
-            known = self._taken_apart[path.query.name] = path, parts
-        return known[1]
+            cached = self._parts_by_query[path.query.name] = path, parts
+        return cached[1]
 
     def _output_plan(self, path: Path) -> Plan:
-        """Return the plan of what a query puts out: for a sink of text, one column."""
+        """Return the plan of a query's output columns. With a text sink there is one column."""
         assert isinstance(path.plan, Plan)
         text = None if path.into is not None else self._whole_text(path)
         if text is None:
@@ -372,6 +378,6 @@ class Executor:
         return path.plan.named(numbered(len(path.columns))).select(text)
 
     def _whole_text(self, path: Path) -> str | None:
-        """Return what a query for a sink of text puts out instead of its columns."""
+        """Return the SQL of the one column that a text sink takes, or None for other sinks."""
         columns = numbered(len(path.columns))
         return self._sinks[path.query.name].text(columns, path.columns)

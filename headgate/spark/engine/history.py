@@ -1,4 +1,4 @@
-"""SQL over the past: every stream of a state directory as a view over its kept trains."""
+"""SQL over the past: each stream of a state directory is a view over the trains it still has."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -25,35 +25,36 @@ from headgate.spark.jvm.types import arrow_schema
 from headgate.spark.log.stream_log import train_file
 
 MANY_FILES, MOST_BYTES = 32, 64 << 20
-"""Trains that are as many, and take no more all together, pass through the driver."""
+"""The driver reads the trains of a stream itself if they are at least this many files, which take
+at most this many bytes together."""
 
 NAME = "sql"
-"""What a text over the past is called in refusals."""
+"""The name of a text over the past in refusals."""
 
 
 def history_of(
     session: SparkSession, state: Path, text: str, rules: AdmissionRules | None = None
 ) -> DataFrame:
-    """Gives what a SELECT over the streams of a state directory finds in what they have kept.
+    """Return the rows that a SELECT finds in the trains of a state directory.
 
-    Each stream is a view of its name in the session, with the arrival as `_arrived_at_s`. The
-    journal is only read, so another process may be at work in the directory.
+    Each stream is a view of that name in the session; the column `_arrived_at_s` holds the arrival.
+    The journal is only read, so another process may run in the directory.
 
     Args:
-        session: one of our own: its settings and views are changed.
+        session: a session that nobody else uses: its settings and views are changed.
         rules: what the text may cost and do.
 
     Raises:
         RecoveryRefused: the directory has no journal.
         UnknownName: the text names a table or stream that does not exist.
-        QueryRefused: Spark cannot read the text, it is no SELECT, or it breaks a rule.
+        QueryRefused: Spark cannot read the text, it is not a SELECT, or it breaks a rule.
     """
     streams = kept_trains(state)
-    # Trains are small and many: Spark would make a task of every few dozen of them.
+    # Trains are small and many: Spark would make one task per few dozen of them.
     session.conf.set("spark.sql.files.openCostInBytes", "4096")
     session.conf.set(SESSION_ZONE, recorded_zone(state))
     for name, (schema, files) in streams.items():
-        named = name.lower() in text.lower()  # of others nobody reads a train
+        named = name.lower() in text.lower()  # the text does not read the others
         _view(session, name, schema, files if named else [])
     try:
         analyst = Analyst(session, rules, state)
@@ -70,7 +71,7 @@ def history_of(
 
 @contextmanager
 def refuse_failure() -> Iterator[None]:
-    """Turns what Spark says of a text that fails while it runs into a refusal."""
+    """Turn Spark's error for a text that fails while it runs into a refusal."""
     try:
         yield
     except SPARK_ERRORS as error:
@@ -81,7 +82,7 @@ def refuse_failure() -> Iterator[None]:
 
 
 def kept_trains(state: Path) -> dict[str, tuple[str, list[str]]]:
-    """Gives the schema and the train files of every stream, in order.
+    """Return the schema of each stream and its train files, in order.
 
     Raises:
         RecoveryRefused: the directory has no journal.
@@ -95,7 +96,7 @@ def kept_trains(state: Path) -> dict[str, tuple[str, list[str]]]:
             fix="name the state directory of a pipeline that has run, by --state or --pipeline",
         )
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as db:
-        # Not what waits between the segments of a query that is cut.
+        # Leave out the hidden streams between the segments of a query that is cut.
         hidden = {query + REST for (query,) in db.execute("SELECT query FROM cursors")}
         schemas = {
             name: schema
@@ -105,7 +106,7 @@ def kept_trains(state: Path) -> dict[str, tuple[str, list[str]]]:
         rows = db.execute("SELECT stream, number FROM trains WHERE kept ORDER BY number").fetchall()
     files: dict[str, list[str]] = {name: [] for name in schemas}
     for stream, number in rows:
-        # Retention may have removed it since; and timelines have no files.
+        # Retention may have removed the file since; timelines have no files.
         if stream in files and (train := train_file(state / "log" / stream, number)).exists():
             files[stream].append(str(train))
     return {name: (schema, files[name]) for name, schema in schemas.items()}
@@ -116,16 +117,16 @@ def recorded_zone(state: Path) -> str:
     file = state / "journal.db"
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as db:
         row = db.execute("SELECT value FROM about WHERE key = 'zone'").fetchone()
-    return str(row[0]) if row else "UTC"  # an earlier version's, which had no other
+    return str(row[0]) if row else "UTC"  # an earlier version wrote it, and knew only UTC
 
 
 def _view(session: SparkSession, name: str, schema: str, files: list[str]) -> None:
     try:
         columns = cast(StructType, StructType.fromDDL(schema)).add(ARRIVED_AT, "double")
         reader = session.read.schema(columns)
-    except SPARK_ERRORS:  # a column's name that needs quotes, which the journal does not keep
+    except SPARK_ERRORS:  # a column name needs quotes, which the journal does not store
         columns, reader = StructType().add(ARRIVED_AT, "double"), session.read
-    frame = _collected(session, columns, files) if len(columns) > 1 else None
+    frame = _read_in_driver(session, columns, files) if len(columns) > 1 else None
     if frame is None and files:
         frame = reader.option("ignoreMissingFiles", "true").parquet(*files)
     elif frame is None:
@@ -133,15 +134,16 @@ def _view(session: SparkSession, name: str, schema: str, files: list[str]) -> No
     frame.createOrReplaceTempView(name)
 
 
-def _collected(
+def _read_in_driver(
     session: SparkSession, columns: StructType, files: Sequence[str]
 ) -> DataFrame | None:
-    """Gives many small trains as one frame, read in the driver; None where Spark must read them.
+    """Read many small trains in the driver and return them as one frame.
 
-    Spark takes 2 to 5 ms a file, however small it is, pyarrow a fraction of one. All in all a text
-    over 3 000 trains of 50 rows took half to two thirds of the time, on two busy cores.
+    Return None if Spark must read them. Spark takes 2 to 5 ms per file, however small the file is;
+    pyarrow takes a fraction of a millisecond. A text over 3 000 trains of 50 rows took half to two
+    thirds of the time in all, on two busy cores.
     """
-    small = [file for file in files if Path(file).is_file()]  # a folder is a large train
+    small = [file for file in files if Path(file).is_file()]  # a large train is a folder
     try:
         if len(small) < MANY_FILES or sum(Path(file).stat().st_size for file in small) > MOST_BYTES:
             return None
@@ -149,7 +151,7 @@ def _collected(
         table = pa.concat_tables([_read(file) for file in small]).combine_chunks()
         frame = frame_of(session, table.select(wanted.names), columns)
     except (OSError, KeyError, pa.ArrowException, *SPARK_ERRORS):
-        return None  # retention has just removed one, say
+        return None  # retention has just removed a file, for example
     large = sorted(set(files).difference(small))
     if not large:
         return frame
@@ -158,6 +160,6 @@ def _collected(
 
 
 def _read(file: str) -> pa.Table:
-    # A dataset of all files takes half as long again, with threads too.
+    # A dataset of all files takes 1.5 times as long, with threads too.
     with pq.ParquetFile(file, memory_map=True) as train:
         return train.read(use_threads=False)

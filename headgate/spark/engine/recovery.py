@@ -1,4 +1,4 @@
-"""At a start: finish the steps that were begun, clear away what never was, go on from there."""
+"""Recovery at a start: finish journaled steps, remove leftovers, find where queries resume."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -24,7 +24,7 @@ def refuse_other_zone(session: SparkSession, journal: Journal, state: File) -> N
     """Record the session's time zone at the first start, and refuse another at a later one.
 
     Raises:
-        RecoveryRefused: names both zones; results of the two would not go together.
+        RecoveryRefused: the zones differ; results in two zones would not fit together.
     """
     zone = zone_of(session)
     first_zone = journal.remember_zone(zone)
@@ -43,7 +43,7 @@ def recover(
     sinks: Iterable[FileSink],
     reached: Callable[[str], None] = lambda point: None,
 ) -> int:
-    """Gives every result of a journalled step its final name; gives how many were left undone.
+    """Give every result of a journaled step its final name; return how many did not have it yet.
 
     Args:
         reached: called at every point where a crash must lose nothing; a test raises there.
@@ -65,7 +65,7 @@ def recover(
     for sink in sinks:
         hidden = sink.folder / HIDDEN
         for path in hidden.iterdir() if hidden.is_dir() else ():
-            with suppress(OSError):  # read-only, say: it is in nobody's way
+            with suppress(OSError):  # read-only, for example: the leftover does no harm
                 remove(path)
     return undone
 
@@ -83,7 +83,7 @@ def _finish(temporary: File, final: File) -> None:
 
 
 def resumed(path: Path, network: Network, journal: Journal, store: Store) -> int:
-    """Gives the train a unit goes on at, and tells of what its query has missed."""
+    """Return the train that a unit resumes at; warn if its query has missed tuples."""
     query = path.query
     _fit_cut(path, network, journal, store)
     timeline = store.timelines.get(path.stream)
@@ -99,10 +99,10 @@ def resumed(path: Path, network: Network, journal: Journal, store: Store) -> int
 
 
 def _fit_cut(path: Path, network: Network, journal: Journal, store: Store) -> None:
-    """Have a query go on cut, or as one, that was not so when it ran last."""
+    """Convert the cursors of a query that is cut now but was not in its last run, or vice versa."""
     cuts, name = CutCursors(journal), path.query.name
     if path.first_of is not None:
-        query = next(each.query for each in network.paths if each.query.name == path.first_of)
+        query = next(rest.query for rest in network.paths if rest.query.name == path.first_of)
         Cursors(journal).refuse_other_text(query.name, query.sql)
         if not cuts.cut(query.name, path.query.sql):
             cuts.rejoin(query.name)
@@ -114,10 +114,10 @@ def _fit_cut(path: Path, network: Network, journal: Journal, store: Store) -> No
 
 
 def refuse_old_results(journal: Journal, paths: Iterable[Path]) -> None:
-    """Refuses a query that is new, or was dropped, and whose results folder has files.
+    """Refuse a query that is new, or was dropped, and whose results folder has files.
 
-    It begins with the oldest train that is kept, so its results would stand beside others of the
-    same tuples, and nobody could tell them apart.
+    Such a query begins with the oldest train in the log. Its results would stand beside older
+    results for the same tuples, and nobody could tell them apart.
     """
     cursors = Cursors(journal)
     for path in paths:
@@ -125,7 +125,7 @@ def refuse_old_results(journal: Journal, paths: Iterable[Path]) -> None:
         if not sink.has_files or cursors.knows(name) or not File(sink.path).is_dir():
             continue
         old = sorted(
-            each.name for each in File(sink.path).iterdir() if not each.name.startswith((".", "_"))
+            file.name for file in File(sink.path).iterdir() if not file.name.startswith((".", "_"))
         )
         if old:
             raise RecoveryRefused(

@@ -1,4 +1,4 @@
-"""Evaluates calls with queries that fill streams: of which tuple was every row made?"""
+"""Row origins: which tuple each row of a query that fills a derived stream comes from."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,7 +21,10 @@ Check = Callable[[], None]
 
 
 class Evaluate(Protocol):
-    """Evaluates queries over trains: results or why there are none, and the lane of most."""
+    """A function that evaluates queries over trains.
+
+    It returns a result or an error per query, and the lane that most queries took.
+    """
 
     def __call__(
         self, session: SparkSession, paths: Sequence[Path], trains: Trains, lane: Lane, check: Check
@@ -37,10 +40,11 @@ def produced(
     work: Work,
     check: Check,
 ) -> tuple[list[Output | Exception], Lane]:
-    """Evaluate a call and find out of which tuple every row was made.
+    """Evaluate a call and find the tuple that each row comes from.
 
-    Tuples carry their number in place of their arrival. A query that Spark runs as it is written
-    does not tell; if its stream has an event time, it runs over one train at a time.
+    Tuples carry their number in place of their arrival, and so do the rows. A query that Spark runs
+    whole gives no origins; if the stream that it fills has an event time, it runs over one train at
+    a time.
 
     Args:
         source: the log of the stream that the queries read.
@@ -48,7 +52,7 @@ def produced(
     first, end = work.first_train, work.end_train
     arrived_s = source.columns(first, end, [ARRIVED_AT])[ARRIVED_AT].to_numpy()
     together = [path for path in work.paths if not derived.takes_single_trains(path)]
-    found: dict[str, Output | Exception] = {}
+    output_by_query: dict[str, Output | Exception] = {}
     lane: Lane = work.lane
     if together:
         trains = source.numbered(first, end, work.tuples)
@@ -57,18 +61,18 @@ def produced(
             if isinstance(output, Output) and not path.runs_whole:
                 places = output.arrived_at_s.astype(np.int64)
                 output = replace(output, arrived_at_s=arrived_s[places], places=places)
-            found[path.query.name] = output
+            output_by_query[path.query.name] = output
     counts = journal.tuples_of(source.stream, first, end)
     for path in work.paths:
-        if path.query.name not in found:
-            trains_of = [
+        if path.query.name not in output_by_query:
+            single_trains = [
                 source.trains(number, number + 1, tuples)
                 for number, tuples in enumerate(counts, first)
             ]
-            found[path.query.name] = _one_by_one(
-                evaluate, session, path, trains_of, work.lane, check
+            output_by_query[path.query.name] = _one_by_one(
+                evaluate, session, path, single_trains, work.lane, check
             )
-    return [found[path.query.name] for path in work.paths], lane
+    return [output_by_query[path.query.name] for path in work.paths], lane
 
 
 def _one_by_one(
@@ -79,17 +83,17 @@ def _one_by_one(
     lane: Lane,
     check: Check,
 ) -> Output | Exception:
-    """Evaluate a query over one train after the other; rows count as made of its first tuple."""
+    """Evaluate a query train by train; the origin of a row is the first tuple of its train."""
     outputs: list[Output] = []
     before = 0
     for train in trains:
-        ((output,), _) = evaluate(session, [path], train, lane, check)
-        if isinstance(output, Exception):
-            return output
-        outputs.append(replace(output, places=np.full(output.table.num_rows, before)))
+        ((result,), _) = evaluate(session, [path], train, lane, check)
+        if isinstance(result, Exception):
+            return result
+        outputs.append(replace(result, places=np.full(result.table.num_rows, before)))
         before += train.tuples
     return Output(
-        pa.concat_tables([each.table for each in outputs]),
-        np.concatenate([each.arrived_at_s for each in outputs]),
-        places=np.concatenate([each.places for each in outputs if each.places is not None]),
+        pa.concat_tables([output.table for output in outputs]),
+        np.concatenate([output.arrived_at_s for output in outputs]),
+        places=np.concatenate([output.places for output in outputs if output.places is not None]),
     )

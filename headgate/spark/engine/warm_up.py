@@ -30,19 +30,20 @@ log = logging.getLogger("headgate.spark")
 T = TypeVar("T")
 
 FEW, MANY = 100, 5_000
-"""Two sizes of train: the difference is the cost of tuples, the smaller is mostly overhead."""
+"""Tuples in the two trains of a rehearsal. The time of the smaller one is mostly overhead; the
+difference between the two is the cost of the tuples."""
 
 LEAST_S = 10.0
-"""What a query may take in any case: its first code is generated while the JVM is cold."""
+"""The time that a query gets in any case: its code is first generated while the JVM is cold."""
 
 LEAST_ROUNDS = 2
 """Code is generated in the first round, and measured in the second."""
 
 COSTLY_S, CHEAP_S = 5e-6, 2.5e-7
-"""A query that costs more than the first a tuple is costly; most take less than the second."""
+"""A query that takes more than COSTLY_S per tuple is costly; most take less than CHEAP_S."""
 
 SLOW_S = 1.0
-"""What a tuple is taken to cost where a query did not end in time."""
+"""The assumed cost per tuple of a query that did not end in time."""
 
 LEAST_COST_S = 1e-8
 
@@ -57,7 +58,7 @@ INVENTED = {
 
 
 def invent(session: SparkSession, schema: StructType, rows: int, folder: File) -> Trains:
-    """Return a train of invented tuples of a schema, in a folder and in memory."""
+    """Write a train of invented tuples of a schema to a folder; return it, also held in memory."""
     columns = [
         _value(field.dataType).alias(field.name)
         for field in schema.fields
@@ -71,10 +72,10 @@ def invent(session: SparkSession, schema: StructType, rows: int, folder: File) -
 
 
 class Rehearsal:
-    """Runs queries over invented tuples; results go nowhere.
+    """Runs queries over invented tuples and discards the results.
 
     Args:
-        folder: for the tuples.
+        folder: where the invented tuples are written.
         call_timeout_s: how long a call may take.
         lane: the lane that queries are rehearsed on.
     """
@@ -91,7 +92,7 @@ class Rehearsal:
         self._folder, self._call_timeout_s = folder, call_timeout_s
         self._trains: dict[str, tuple[Trains, Trains]] = {}
         self.alone_s: dict[str, float] = {}
-        """What a tuple costs queries that run alone."""
+        """By the name of its statistics, what a tuple costs a query that runs alone."""
 
     def is_costly(self, path: Path) -> bool:
         """Return True if a query takes so long alone that others should not wait for it."""
@@ -104,55 +105,58 @@ class Rehearsal:
         budget_s: float,
         progress: Callable[[int, int], None],
     ) -> dict[str, QueryStatistics]:
-        """Time new queries, then warm up what will run together; return what is known of all.
+        """Time new queries, then warm up the groups that will run together; return all statistics.
 
-        Each is timed alone, as far as three quarters of the time allow. Of the others, the warm-up
-        says what they take with those whose code they share; where that is so much that a costly
-        one must be among them, they stay unknown.
+        Each new query is timed alone, until three quarters of the time are used. For the queries
+        that are not timed by then, the warm-up measures the group whose code they share. If a group
+        takes so long that a costly query must be in it, its queries stay unmeasured.
 
         Args:
             recorded: what earlier runs have measured.
+            progress: called with the number of queries warmed up, and the number of new queries.
         """
         ends_at_s = time.perf_counter() + budget_s
-        everything, paths = paths, [path for path in paths if path.stateful is None]
+        all_paths, paths = paths, [path for path in paths if path.stateful is None]
         self._invent(paths)
         self.alone_s |= {name: figures.alone_s for name, figures in recorded.items()}
         new = [path for path in paths if path.known_as not in recorded]
-        known, slow = self._alone(new, budget_s * 0.75, progress)
-        self._executor.arrange(everything, self.is_costly)
+        measured, slow = self._alone(new, budget_s * 0.75, progress)
+        self._executor.arrange(all_paths, self.is_costly)
         quick = [path for path in paths if path.known_as not in slow]
         check = partial(progress, len(new), len(new))
-        known = {**self._together(quick, ends_at_s, check), **known, **recorded}
+        statistics = {**self._together(quick, ends_at_s, check), **measured, **recorded}
         self._forget()
-        return known
+        return statistics
 
     def of_one(self, path: Path, budget_s: float) -> dict[str, QueryStatistics]:
-        """Time one query alone; one with windows is measured as it runs."""
+        """Time one query alone. A query with windows is measured only when it runs."""
         if path.stateful is not None:
             return {}
         self._invent([path])
-        known, _ = self._alone([path], budget_s, lambda done, of: None)
+        measured, _ = self._alone([path], budget_s, lambda done, total: None)
         self._forget()
-        return known
+        return measured
 
     def _alone(
         self, paths: Sequence[Path], budget_s: float, progress: Callable[[int, int], None]
     ) -> tuple[dict[str, QueryStatistics], set[str]]:
-        """Return each query's overhead and cost, as far as the time allows.
+        """Measure the overhead and cost of each query, as far as the time allows.
 
-        All are warmed up before the first is timed: otherwise the first would look more expensive
-        than the last. Selectivity on invented tuples means nothing, so it starts from its prior and
-        is learned. A query that fails on them (a cast, say) is left to be measured on real ones. So
-        is one that takes longer than all others may together: the second value names those.
+        All queries are warmed up before the first is timed: otherwise the first would look more
+        expensive than the last. Selectivity on invented tuples means nothing, so it starts from its
+        prior and is learned. A query that fails on invented tuples (on a cast, for example) is
+        measured on real ones later. So is a query that uses up the time that is left.
+
+        Return the statistics by name, and the names of the queries that used up the time.
         """
-        known: dict[str, QueryStatistics] = {}
+        measured: dict[str, QueryStatistics] = {}
         slow: set[str] = set()
         began_s = time.perf_counter()
         warm_until_s, ends_at_s = began_s + budget_s * 0.75, began_s + budget_s
         warm: list[Path] = []
 
         def run(path: Path, step: Callable[[Callable[[], None]], None]) -> bool:
-            """Return True if a query ran; it is slow if it took too long."""
+            """Return True if a query ran. A query that took too long is added to `slow`."""
             try:
                 self._within(ends_at_s, step)
             except SPARK_ERRORS:
@@ -172,8 +176,8 @@ class Rehearsal:
         for path in warm:
             if time.perf_counter() > ends_at_s:
                 break
-            run(path, partial(self._time, path, known))
-        return known, slow
+            run(path, partial(self._time, path, measured))
+        return measured, slow
 
     def _give_up(self, path: Path, limit_s: float) -> None:
         self.alone_s[path.known_as] = SLOW_S
@@ -191,9 +195,9 @@ class Rehearsal:
             self._executor.measure(self._session, path, train, self._lane)
 
     def _time(
-        self, path: Path, known: dict[str, QueryStatistics], check: Callable[[], None]
+        self, path: Path, measured: dict[str, QueryStatistics], check: Callable[[], None]
     ) -> None:
-        """Time a query over few tuples and over many."""
+        """Time a query over few tuples and over many, and add its statistics to `measured`."""
         taken_s = []
         for train in self._trains[path.stream]:
             check()
@@ -201,7 +205,7 @@ class Rehearsal:
             taken_s.append(seconds)
         few_s, many_s = taken_s
         cost_s = self.alone_s[path.known_as] = _tuple_s(few_s, many_s)
-        known[path.known_as] = QueryStatistics(
+        measured[path.known_as] = QueryStatistics(
             cost_s=cost_s,
             alone_s=cost_s,
             selectivity=PRIOR_SELECTIVITY,
@@ -212,35 +216,35 @@ class Rehearsal:
     def _together(
         self, paths: Sequence[Path], ends_at_s: float, check: Callable[[], None]
     ) -> dict[str, QueryStatistics]:
-        """Run what will run together, over and over: the JVM needs some hundred runs to be quick.
+        """Run the groups over and over: the JVM needs some hundred runs to be fast.
 
-        At least once, so that no tuple waits for code to be generated. What takes too long is left
-        as it is. Return each query's part of what its group costs.
+        Each group runs at least once, so that no tuple waits for code to be generated. A group that
+        takes too long is not repeated. Return each query's share of the cost of its group.
 
         Args:
             check: called now and then; raises when the start is to end.
         """
-        known: dict[str, QueryStatistics] = {}
-        together: dict[int, list[Path]] = {}
+        measured: dict[str, QueryStatistics] = {}
+        groups: dict[int, list[Path]] = {}
         for path in paths:
-            together.setdefault(id(self._executor.prepared(path)), []).append(path)
+            groups.setdefault(id(self._executor.prepared(path)), []).append(path)
         rounds = 0
-        while rounds < LEAST_ROUNDS or (together and time.perf_counter() < ends_at_s):
-            for key, members in list(together.items()):
+        while rounds < LEAST_ROUNDS or (groups and time.perf_counter() < ends_at_s):
+            for key, members in list(groups.items()):
                 check()
                 few, many = self._trains[members[0].stream]
                 try:
                     few_s, lane = self._timed(members, few, ends_at_s)
                     if rounds == LEAST_ROUNDS - 1 and lane == "driver":
                         many_s, _ = self._timed(members, many, ends_at_s)
-                        known |= _parts(members, few_s, many_s)
+                        measured |= _shares(members, few_s, many_s)
                 except CallTimedOut:
                     self._executor.renew(members)
                     lane = "job"
                 if lane == "job":
-                    del together[key]
+                    del groups[key]
             rounds += 1
-        return known
+        return measured
 
     def _timed(self, paths: list[Path], train: Trains, ends_at_s: float) -> tuple[float, str]:
         def run(check: Callable[[], None]) -> tuple[float, str]:
@@ -255,7 +259,7 @@ class Rehearsal:
         return within(self._session.sparkContext, min(self._call_timeout_s, left_s), work)
 
     def _invent(self, paths: Sequence[Path]) -> None:
-        """Make a train of few and a train of many tuples for every stream that is read."""
+        """Invent a train of few and a train of many tuples for every stream that is read."""
         for stream in dict.fromkeys(path.stream for path in paths):
             schema, folder = self._executor.source(stream).schema, self._folder / stream
             self._trains[stream] = (
@@ -268,17 +272,17 @@ class Rehearsal:
         remove(self._folder)
 
 
-def _parts(paths: Sequence[Path], few_s: float, many_s: float) -> dict[str, QueryStatistics]:
-    """Split what a group costs among its members; nothing where a costly one may be among them."""
+def _shares(paths: Sequence[Path], few_s: float, many_s: float) -> dict[str, QueryStatistics]:
+    """Split the cost of a group among its members; return {} if a costly one may be among them."""
     cost_s = _tuple_s(few_s, many_s)
     if cost_s > COSTLY_S + CHEAP_S * len(paths):
         return {}
-    part = QueryStatistics(
+    share = QueryStatistics(
         cost_s=max(LEAST_COST_S, cost_s / len(paths)),
         selectivity=PRIOR_SELECTIVITY,
         overhead_s=few_s,
     )
-    return {path.known_as: part for path in paths}
+    return {path.known_as: share for path in paths}
 
 
 def _tuple_s(few_s: float, many_s: float) -> float:

@@ -1,4 +1,4 @@
-"""The workers: threads that take turns, and can be given up when a turn never ends."""
+"""Worker threads: each runs one turn after the other, and is replaced if a turn never ends."""
 
 import queue
 import threading
@@ -14,7 +14,7 @@ from headgate.model.plan import BoxCall
 
 @dataclass(eq=False)
 class Task:
-    """A call on its way: which of its units are still to run, what the others have made."""
+    """A call in progress: the units that have still to run, and the outcomes of the others."""
 
     call: BoxCall
     left: list[tuple[int, ...]]
@@ -27,10 +27,10 @@ class Task:
 
 @dataclass(eq=False)
 class Turn:
-    """Some units of a call, together in the hands of one worker.
+    """Some units of a call that one worker runs together.
 
-    It runs, then commits, then is over. Who finds it too long cancels it and, should that not
-    help, abandons it; what it makes then is not committed.
+    A turn runs, then commits, then is over. A turn that takes too long is cancelled and, if that
+    does not help, abandoned. What an abandoned turn still produces is not committed.
     """
 
     task: Task
@@ -47,33 +47,33 @@ class Turn:
             self.tag, self.since_s, self._phase = tag, time.monotonic(), "runs"
 
     def check(self) -> None:
-        """Lets a turn whose time is up begin nothing more."""
+        """Raise if the time of the turn is up, so that it begins nothing more."""
         if self.cancelled or self._phase == "abandoned":
             raise CallTimedOut(limit_s=self.limit_s)
 
     def commits(self) -> None:
-        """From here on nobody abandons it; raises where somebody has."""
+        """Begin to commit, after which nobody can abandon the turn; raise if its time is up."""
         with self._lock:
             self.check()
             self._phase = "commits"
 
     def end(self) -> bool:
-        """Ends the turn; tells whether its outcome still counts."""
+        """End the turn; return True if its outcome still counts."""
         with self._lock:
             if self._phase == "abandoned":
                 return False
             self._phase = "over"
             return True
 
-    def cancel(self, jobs: Callable[[str], None]) -> None:
-        """Has its jobs cancelled, if it runs; no job of the next turn can be hit."""
+    def cancel(self, cancel_jobs: Callable[[str], None]) -> None:
+        """Cancel the jobs of a turn that runs. The lock keeps jobs of the next turn safe."""
         with self._lock:
             if self._phase == "runs":
                 self.cancelled = True
-                jobs(self.tag)
+                cancel_jobs(self.tag)
 
     def abandon(self) -> bool:
-        """Tells whether it ran, and so is abandoned now."""
+        """Abandon the turn if it runs; return True if it did."""
         with self._lock:
             if self._phase != "runs":
                 return False
@@ -82,11 +82,11 @@ class Turn:
 
 
 class Workers:
-    """Threads that do one turn after the other; the process does not wait for them at its end.
+    """Threads that run one turn after the other; the process does not wait for them when it exits.
 
     Args:
-        work: does a turn; never raises.
-        tag: the beginning of what the jobs of a thread are tagged with.
+        work: runs a turn; never raises.
+        tag: the prefix of the job tag of each thread.
     """
 
     def __init__(self, count: int, work: Callable[[Turn], None], tag: str) -> None:
@@ -94,15 +94,15 @@ class Workers:
         self._turns: queue.SimpleQueue[Turn | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._busy: dict[threading.Thread, Turn | None] = {}
-        self._made = 0
+        self._started = 0
         for _ in range(count):
             self.add()
 
     def add(self) -> None:
-        """Starts one more thread."""
+        """Start one more thread."""
         with self._lock:
-            tag = f"{self._tag}-{self._made}"
-            self._made += 1
+            tag = f"{self._tag}-{self._started}"
+            self._started += 1
             thread = threading.Thread(
                 target=self._take_turns, args=(tag,), name=f"headgate-worker-{tag}", daemon=True
             )
@@ -113,20 +113,20 @@ class Workers:
         self._turns.put(turn)
 
     def running(self) -> list[Turn]:
-        """Gives the turns under way."""
+        """Return the turns in progress."""
         with self._lock:
             return [turn for turn in self._busy.values() if turn is not None]
 
     def replace(self, turn: Turn) -> None:
-        """Starts a new thread for that of an abandoned turn, which ends when the turn does."""
+        """Replace the thread of an abandoned turn; the old thread ends when the turn does."""
         with self._lock:
-            for thread in [each for each, busy in self._busy.items() if busy is turn]:
+            for thread in [worker for worker, busy in self._busy.items() if busy is turn]:
                 del self._busy[thread]
         self.add()
 
     def close(self, patience_s: float) -> None:
-        """Lets the turns under way end; abandons those that do not in time."""
-        while True:  # what has not begun never will
+        """Let the turns in progress end; abandon those that do not end in time."""
+        while True:  # turns that have not begun never will
             try:
                 self._turns.get_nowait()
             except queue.Empty:
@@ -140,16 +140,16 @@ class Workers:
             thread.join(max(0.0, ends_at_s - time.monotonic()))
             turn = self._busy.get(thread)
             if thread.is_alive() and turn is not None and not turn.abandon():
-                thread.join()  # it commits
+                thread.join()  # it is committing
 
     def _take_turns(self, tag: str) -> None:
-        this = threading.current_thread()
+        thread = threading.current_thread()
         while (turn := self._turns.get()) is not None:
             with self._lock:
-                self._busy[this] = turn
+                self._busy[thread] = turn
             turn.begin(tag)
             self._work(turn)
             with self._lock:
-                if this not in self._busy:
+                if thread not in self._busy:
                     return  # replaced
-                self._busy[this] = None
+                self._busy[thread] = None

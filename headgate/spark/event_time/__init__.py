@@ -1,5 +1,5 @@
-"""The time of streams: in which order trains count, their watermarks, and which tuples are late.
+"""The event time of streams: the order of trains, their watermarks, and which tuples are late.
 
-In: trains of the log. Out: timelines, which windows have closed, from where on tuples are needed.
+In: trains of the log. Out: timelines, which windows have closed, which tuples are still needed.
 Never computes a result.
 """

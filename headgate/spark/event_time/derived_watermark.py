@@ -1,4 +1,4 @@
-"""The watermark that the tuples of a derived stream bring along, by what its query has read."""
+"""The watermarks that tuples of a derived stream carry, computed from what its query has read."""
 
 import numpy as np
 
@@ -6,11 +6,11 @@ from headgate.model.window_ends import NEVER, Times
 
 
 def inherited(times: Times, lateness: int, top: int) -> tuple[Times, int]:
-    """Return the watermark before each tuple of a stream, and that behind the last.
+    """Return the watermark before each tuple of a stream, and that after the last.
 
     Args:
         times: of the tuples, in the order of the log.
-        top: the watermark before the first.
+        top: the watermark before the first tuple.
 
     >>> inherited(np.array([7, 9, 8]), 1, NEVER)[1]
     8
@@ -22,16 +22,16 @@ def inherited(times: Times, lateness: int, top: int) -> tuple[Times, int]:
     return marks[:-1], int(marks[-1])
 
 
-def own(times: Times, places: Times, top: int) -> tuple[Times, int]:
-    """Return the greatest time before each row, and that behind the last.
+def from_own_times(times: Times, places: Times, top: int) -> tuple[Times, int]:
+    """Return the greatest time before each row, and that after the last.
 
-    Rows of one place, such as those that one tuple has made, have no order among themselves.
+    Rows with the same place, such as those computed from one tuple, have no order among themselves.
 
     Args:
         places: of the rows, ascending.
-        top: the greatest time before the first.
+        top: the greatest time before the first row.
 
-    >>> own(np.array([5, 9, 6, 7]), np.array([0, 1, 1, 4]), 4)[0].tolist()
+    >>> from_own_times(np.array([5, 9, 6, 7]), np.array([0, 1, 1, 4]), 4)[0].tolist()
     [4, 5, 5, 9]
     """
     if not len(times):

@@ -1,4 +1,4 @@
-"""Streams that are quiet: how far the clock has brought their time."""
+"""Quiet streams: how far the clock has advanced their event time."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,24 +13,24 @@ def passed_in_quiet(
     heard_at_s: dict[str, float],
     now_s: float,
 ) -> dict[str, int]:
-    """Gives the times that quiet streams have come to, by name, where those are new.
+    """Return the times that quiet streams have reached, by name, if they are new.
 
-    A stream that has been quiet for its `quiet_s` goes on at the pace of the clock. One that has
-    had no tuple yet is where the others are.
+    Once a stream has been quiet for its `quiet_s`, its time advances with the clock. A stream that
+    has had no tuple yet takes the greatest time of the others.
 
     Args:
-        heard_at_s: since when each is quiet; whatever is not in it is so from now on.
+        heard_at_s: since when each stream is quiet; one that is missing is added, quiet from now.
     """
     passed: dict[str, int] = {}
-    without: list[str] = []
+    without_tuples: list[str] = []
     for stream in streams:
         name, since_s = stream.name, heard_at_s.setdefault(stream.name, now_s)
         if stream.quiet_s is None or now_s - since_s < stream.quiet_s:
             continue
         if stands[name].heard == NEVER:
-            without.append(name)
+            without_tuples.append(name)
         else:
             passed[name] = stands[name].heard + round((now_s - since_s) * 1e6)
-    tops = {name: each.top for name, each in stands.items()}
-    passed |= dict.fromkeys(without, max({**tops, **passed}.values(), default=NEVER))
+    tops = {name: stand.top for name, stand in stands.items()}
+    passed |= dict.fromkeys(without_tuples, max({**tops, **passed}.values(), default=NEVER))
     return {name: top for name, top in passed.items() if top > tops[name]}

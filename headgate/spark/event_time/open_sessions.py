@@ -1,4 +1,4 @@
-"""Sessions that are open: from where on the log has to keep tuples for them."""
+"""Open sessions: from which time on the log must keep tuples for them."""
 
 import threading
 from collections.abc import Mapping
@@ -8,60 +8,62 @@ from headgate.model.window_ends import NEVER
 
 
 class OpenSessions:
-    """What was found in the log: where the oldest session begins that is open at a train.
+    """The start of the oldest session that is open at a train, for each computation.
 
-    How old that is depends on a query's keys, so whoever computes it tells; equal queries have the
-    same. Until somebody has, in a run, all is kept and all is read: what is here can be found
-    again. Safe to use from several workers.
+    This depends on a query's keys, so whoever computes the query reports it here (`tell`); equal
+    queries share it. Until the first report of a run, all tuples are kept and all are read, so it
+    need not be durable. Safe to use from several workers.
     """
 
     def __init__(self) -> None:
         self._queries: dict[str, Stateful] = {}
-        self._found: dict[Stateful, dict[int, int]] = {}
+        self._starts: dict[Stateful, dict[int, int]] = {}
+        """For each computation: the start of its oldest open session, by train."""
         self._lock = threading.Lock()
 
     @property
     def gaps(self) -> set[int]:
         """The gaps after which sessions end, in microseconds."""
         with self._lock:
-            return {how.inputs[0].window.size for how in self._found}
+            return {stateful.inputs[0].window.size for stateful in self._starts}
 
-    def add(self, query: str, how: Stateful) -> None:
-        """Has a query's sessions kept."""
+    def add(self, query: str, stateful: Stateful) -> None:
+        """Keep tuples for the open sessions of a query."""
         with self._lock:
-            self._queries[query] = how
-            self._found.setdefault(how, {})
+            self._queries[query] = stateful
+            self._starts.setdefault(stateful, {})
 
     def forget(self, query: str) -> None:
-        """Keeps nothing for a query any more."""
+        """Keep no more tuples for a query."""
         with self._lock:
-            how = self._queries.pop(query, None)
-            if how is not None and how not in self._queries.values():
-                del self._found[how]
+            stateful = self._queries.pop(query, None)
+            if stateful is not None and stateful not in self._queries.values():
+                del self._starts[stateful]
 
-    def tell(self, how: Stateful, end: int, since: int) -> None:
-        """Says when the oldest session begins that is open before a train of the timeline."""
+    def tell(self, stateful: Stateful, end: int, since: int) -> None:
+        """Record when the oldest session begins that is open before train `end`."""
         with self._lock:
-            if how in self._found:
-                self._found[how][end] = since
+            if stateful in self._starts:
+                self._starts[stateful][end] = since
 
-    def since(self, how: Stateful, first: int) -> int:
-        """Gives the time from which on a call that begins with a train has to read."""
+    def since(self, stateful: Stateful, first: int) -> int:
+        """Return the time from which a call that begins with train `first` has to read."""
         with self._lock:
-            return _known(self._found.get(how, {}), first)
+            return _start_at(self._starts.get(stateful, {}), first)
 
     def kept_since(self, passed: int) -> int | None:
-        """Gives the time from which on tuples are needed where all queries have passed a train.
+        """Return the time from which tuples are needed once all queries have passed a train.
 
-        None: for no session.
+        Return None if no query has sessions.
         """
         with self._lock:
-            for found in self._found.values():
-                for end in sorted(end for end in found if end <= passed)[:-1]:
-                    del found[end]
-            return min((_known(found, passed) for found in self._found.values()), default=None)
+            for starts in self._starts.values():
+                for end in sorted(end for end in starts if end <= passed)[:-1]:
+                    del starts[end]
+            all_starts = self._starts.values()
+            return min((_start_at(starts, passed) for starts in all_starts), default=None)
 
 
-def _known(found: Mapping[int, int], first: int) -> int:
-    last = max((end for end in found if end <= first), default=None)
-    return NEVER if last is None else found[last]
+def _start_at(starts: Mapping[int, int], first: int) -> int:
+    last = max((end for end in starts if end <= first), default=None)
+    return NEVER if last is None else starts[last]

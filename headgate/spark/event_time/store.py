@@ -1,4 +1,4 @@
-"""Where tuples are kept: logs of streams, and timelines of streams."""
+"""Where tuples are stored: the logs of streams, and timelines over them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path as File
@@ -19,13 +19,13 @@ from headgate.spark.log.train_cache import TrainCache
 
 
 class Store:
-    """What an engine keeps, by the names of the streams, and what it takes.
+    """The logs and timelines of an engine, by stream, and the bytes they take.
 
     Args:
-        schemas: what Spark says each stream's tuples look like.
-        train_room_bytes: gives what trains of the logs may take in memory.
+        schemas: Spark's schema of each stream's tuples.
+        train_room_bytes: returns what trains of the logs may take in memory.
         reached: called at every point where a crash must lose nothing.
-        idle: tells of a derived stream whether its producer has read all that there is.
+        idle: returns True if the producer of a derived stream has read all its input.
     """
 
     def __init__(
@@ -47,19 +47,19 @@ class Store:
 
     @property
     def cached_bytes(self) -> int:
-        """What trains of the logs take in memory."""
+        """Bytes of trains in memory."""
         return self._cache.bytes
 
     @property
     def disk_bytes(self) -> int:
-        """What trains of the logs take on disk."""
-        return sum(each.bytes for each in list(self.logs.values()))
+        """Bytes of trains on disk."""
+        return sum(stream_log.bytes for stream_log in list(self.logs.values()))
 
     def open(self, stream: Stream, put: Callable[..., None]) -> None:
-        """Makes a stream's log, or the timeline of others.
+        """Open a stream's log, or a timeline over other streams.
 
         Args:
-            put: takes the trains of a timeline.
+            put: receives the trains of a timeline.
         """
         self.streams[stream.name] = stream
         if stream.of:
@@ -83,13 +83,13 @@ class Store:
         self.logs.pop(stream, None)
 
     def reopen(self, stream: str) -> None:
-        """Open the log of a stream again whose trains the journal has forgotten."""
+        """Reopen the log of a stream whose trains the journal has dropped."""
         self._cache.drop(stream, self._journal.next_train(stream))
         self.logs[stream] = self.log_of(self.streams[stream])
 
     def remove(self, stream: str) -> None:
         """Remove a derived stream that was dropped: its log, and timelines that nobody reads."""
-        timelines = [each.name for each in self.timelines_of(stream)]
+        timelines = [timeline.name for timeline in self.timelines_of(stream)]
         self._journal.forget_derived([stream, *timelines])
         for name in (stream, *timelines):
             self.close(name)
@@ -97,16 +97,17 @@ class Store:
         remove(self._state / "log" / stream)
 
     def keep_for(self, path: Path) -> None:
-        """Has tuples kept as long as a query's windows need them."""
+        """Keep tuples as long as a query's windows need them."""
         if path.stateful is not None:
             self.timelines[path.stream].reads(path.query.name, path.stateful)
 
     def timelines_of(self, stream: str) -> list[Timeline]:
-        """Gives the timelines that have a stream's trains."""
-        return [each for each in list(self.timelines.values()) if stream in each.streams]
+        """Return the timelines that have a stream's trains."""
+        timelines = list(self.timelines.values())
+        return [timeline for timeline in timelines if stream in timeline.streams]
 
     def log_of(self, stream: Stream) -> StreamLog:
-        """Gives a stream's log, which is not among the others yet."""
+        """Open and return a stream's log; the caller adds it to `logs`."""
         self.streams[stream.name] = stream
         schema = self.schemas[stream.name]
         self._refuse_other(stream)
@@ -117,7 +118,7 @@ class Store:
         return log
 
     def _refuse_other(self, stream: Stream) -> None:
-        """Refuse a log that a source has filled for a stream that a query fills, and vice versa."""
+        """Refuse to fill a source's log by a query, or a query's log by a source."""
         rows = self._journal.read(
             "SELECT DISTINCT origin IS NULL FROM trains WHERE stream = ? AND kept", (stream.name,)
         )
@@ -138,12 +139,12 @@ class Store:
         return done
 
     def first_train(self, stream: str) -> int:
-        """Gives where a stream's kept log begins."""
+        """Return the first train in a stream's log."""
         trains = self._journal.trains(stream)
         return trains[0].number if trains else self._journal.next_train(stream)
 
     def spare_memory(self) -> None:
-        """Keeps no train in memory."""
+        """Drop all trains from memory; they stay on disk."""
         self._cache.clear()
 
     def drop(
@@ -154,15 +155,15 @@ class Store:
         first_of: str | None = None,
         hidden: Iterable[str] = (),
     ) -> None:
-        """Drops trains that every consumer has passed and that are old enough.
+        """Drop trains that every consumer has passed and that are old enough.
 
         Args:
             passed: the first train that a consumer still needs.
             before_s: trains that arrived later stay.
-            first_of: of the hidden stream of a query that is cut, the query: nobody else reads it,
-                so it keeps nothing that the query has passed.
-            hidden: those that its consumers fill. What waits in them comes from trains that stay:
-                a query that is cut in another way, or no more, goes on with these.
+            first_of: for the hidden stream of a cut query, that query. Nobody else reads the
+                stream, so it keeps nothing that the query has passed.
+            hidden: hidden streams that consumers of this stream fill. The trains that their waiting
+                tuples come from stay: a query that is cut elsewhere, or no longer, continues there.
         """
         if stream not in self.logs and stream not in self.timelines:
             return

@@ -1,4 +1,4 @@
-"""The time of streams: their trains in the order they came in, with the watermark behind each."""
+"""The timeline of some streams: their trains in order of arrival, and the watermark after each."""
 
 import logging
 import sqlite3
@@ -29,22 +29,22 @@ SetAside = Callable[[str, int, int, NDArray[np.bool_], Times], bool]
 
 
 class Timeline:
-    """A stream whose trains are those of others, in one order that the journal keeps.
+    """A stream whose trains are those of other streams, in one order that the journal keeps.
 
     A tuple is late if its time is below its stream's watermark just before it: the greatest time so
-    far, less what the stream allows as lateness. The watermark of a timeline is the least of its
-    streams'. So what is late, and when a window closes, is a matter of the log alone, and not of
-    which trains a call happens to take together. A derived stream brings its watermark along, that
-    before each tuple and that behind each train (`derived`).
+    far, minus the lateness that the stream allows. The watermark of a timeline is the least of its
+    streams'. So the log alone decides which tuples are late and when a window closes, not the
+    trains that a call happens to take together. A derived stream carries its own watermarks: one
+    before each tuple and one after each train (`derived_streams`).
 
     Args:
         sources: the streams, with their logs.
-        put: takes new trains of the timeline, in order, once it speaks.
-        set_aside: takes what no window by time will have, before the journal has the train: its
-            stream, number, first tuple, which tuples these are, and the times of all. Tells
-            whether it has.
-        idle: tells of a derived stream whether its producer has read all that there is. Only then
-            does the clock say how quiet it is.
+        put: receives new trains of the timeline, in order, once `speak` was called.
+        set_aside: stores the tuples that no window by time will have, before the journal has their
+            train. Its arguments are the stream, the train, the number of the train's first tuple,
+            which tuples to store, and the times of all. It returns False if it cannot store them.
+        idle: returns True if the producer of a derived stream has read all its input. Only then
+            does the clock decide whether the stream is quiet.
     """
 
     def __init__(
@@ -67,21 +67,21 @@ class Timeline:
         self._heard_at_s: dict[str, float] = {}
         self._speaks = False
         self._held_up: set[str] = set()
-        """Streams whose next train cannot be taken in now."""
-        self._told: set[str] = set()
+        """Streams whose next train cannot be added now."""
+        self._warned: set[str] = set()
         self._set_aside, self._idle = set_aside, idle
-        kept = {stream: {each.number for each in journal.trains(stream)} for stream in sources}
-        # While no query had windows, nobody kept the log from dropping trains.
+        numbers = {stream: {train.number for train in journal.trains(stream)} for stream in sources}
+        # While no query had windows, nothing prevented the log from dropping trains.
         self._lost = {
-            each.number
-            for each in course.entries
-            if each.train >= 0 and each.train not in kept[each.stream]
+            entry.number
+            for entry in course.entries
+            if entry.train >= 0 and entry.train not in numbers[entry.stream]
         }
         self._drop_lost()
         self._needed = course.first
 
     def _drop_lost(self) -> None:
-        """Drops what is lost at its beginning: queries that go on behind it have missed it."""
+        """Drop lost trains at the beginning: queries that continue after them have missed them."""
         last = -1
         for entry in self._course.entries:
             if entry.number in self._lost:
@@ -98,40 +98,40 @@ class Timeline:
     def next_number(self) -> int:
         return self._course.next_number
 
-    def reads(self, query: str, how: Stateful) -> None:
-        """Keeps tuples as long as a query needs them, and has time pass where it waits for it."""
+    def reads(self, query: str, stateful: Stateful) -> None:
+        """Keep tuples as long as a query needs them, and advance time when its windows wait."""
         with self._lock:
-            if how.mode == "sessions":
-                self.open_sessions.add(query, how)
+            if stateful.mode == "sessions":
+                self.open_sessions.add(query, stateful)
             else:
-                self._readers[query] = how
+                self._readers[query] = stateful
                 self._measure()
-            self._needed = self._course.first  # it may begin with the oldest
+            self._needed = self._course.first  # the query may begin with the oldest train
 
     def forget(self, query: str) -> None:
-        """Keeps nothing for a query that was dropped."""
+        """Keep nothing for a query that was dropped."""
         with self._lock:
             self.open_sessions.forget(query)
             self._readers.pop(query, None)
             self._measure()
 
     def _measure(self) -> None:
-        """Says how far windows reach, and where they end."""
-        self._sizes, self._slides = {}, {how.closes for how in self._readers.values()}
-        for how in self._readers.values():
-            axis = how.inputs[0].window.axis
-            self._sizes[axis] = max(self._sizes.get(axis, 0), how.reach)
+        """Compute how far back windows reach, and where they end."""
+        self._sizes, self._slides = {}, {reader.closes for reader in self._readers.values()}
+        for reader in self._readers.values():
+            axis = reader.inputs[0].window.axis
+            self._sizes[axis] = max(self._sizes.get(axis, 0), reader.reach)
 
     def catch_up(self) -> None:
-        """Takes in what the logs of its streams have and it does not, in the order of arrival."""
-        found = [
+        """Add the trains that the logs of its streams have and it does not, in order of arrival."""
+        arrivals = [
             (train.mean_arrived_at_s, name, train)
             for name in self._sources
             for train in self._journal.trains(name)
             if train.number >= self._course.now[name].train
         ]
         waits: set[str] = set()
-        for _, name, train in sorted(found, key=lambda each: (each[0], each[1], each[2].number)):
+        for _, name, train in sorted(arrivals, key=lambda row: (row[0], row[1], row[2].number)):
             if name not in waits:
                 self.take(name, train)
                 waits |= self._held_up & {name}
@@ -139,28 +139,29 @@ class Timeline:
             self.advance(name)
 
     def speak(self) -> None:
-        """Tells of all trains that there are, at once, and from now on of every new one."""
+        """Pass on all existing trains at once, and from now on every new one."""
         with self._lock:
             self._speaks = True
             if self._course.entries:
                 self._put(*map(_train_of, self._course.entries))
 
     def take(self, stream: str, train: Train) -> None:
-        """Takes in a train of one of its streams; nothing if it has it."""
+        """Add a train of one of its streams, unless the timeline has it."""
         with self._lock:
             if train.number < self._course.now[stream].train:
                 return
-            missing = train.number > self._course.now[stream].train  # nobody has told of some yet
-            for each in (*(self._journal.trains(stream, train.number) if missing else ()), train):
-                if each.number >= self._course.now[stream].train:
-                    if not self._taken_in(stream, each):
+            missing = train.number > self._course.now[stream].train  # some before it were not taken
+            earlier = self._journal.trains(stream, train.number) if missing else ()
+            for next_train in (*earlier, train):
+                if next_train.number >= self._course.now[stream].train:
+                    if not self._take_next(stream, next_train):
                         self._held_up.add(stream)
-                        break  # it comes again with the next, or soon
+                        break  # the next train or the next beat tries again
                     self._held_up.discard(stream)
 
     def advance(self, stream: str) -> None:
-        """Let the time of a derived stream pass as far as its producer has come behind the last
-        train, where that closes a window.
+        """Advance the time of a derived stream to what its producer has reached after the last
+        train, if that closes a window.
         """
         if not self._sources[stream][0].is_derived:
             return
@@ -168,45 +169,45 @@ class Timeline:
             end, top, arrived_at_s = self._journal.derived_end(stream)
             now = self._course.now[stream]
             if top is None or top <= now.top or end != now.train:
-                return  # or a train comes first, and brings its time along
+                return  # or a train comes first, and brings its own time
             self._heard_at_s.pop(stream, None)
-            tops = {name: each.top for name, each in self._course.now.items()}
+            tops = {name: stand.top for name, stand in self._course.now.items()}
             if self._closes(tops, {**tops, stream: top}):
-                self._append(self._beat(stream, PRODUCER, top, arrived_at_s))
+                self._append(self._empty_entry(stream, PRODUCER, top, arrived_at_s))
 
-    def _taken_in(self, stream: str, train: Train) -> bool:
-        """Takes in the next train of a stream; False where that is not possible now."""
+    def _take_next(self, stream: str, train: Train) -> bool:
+        """Add the next train of a stream; return False if that is not possible now."""
         try:
             entry = self._entry_of(stream, train)
-            kept, times = self._times[stream].not_late(entry)
+            in_time, times = self._times[stream].not_late(entry)
         except TrainUnreadable as error:
-            self._tell(stream, error)
+            self._warn(stream, error)
             return False
-        late = train.number, entry.first_tuple, ~kept, times
-        if not kept.all() and not self._set_aside(stream, *late):
+        late = train.number, entry.first_tuple, ~in_time, times
+        if not in_time.all() and not self._set_aside(stream, *late):
             return False
-        return self._append(entry, durable=not kept.all())
+        return self._append(entry, durable=not in_time.all())
 
-    def _tell(self, stream: str, error: Exception) -> None:
-        if stream not in self._told:
-            self._told.add(stream)
+    def _warn(self, stream: str, error: Exception) -> None:
+        if stream not in self._warned:
+            self._warned.add(stream)
             log.warning("queries over '%s' wait: %s", self.name, error)
 
     def _entry_of(self, stream: str, train: Train) -> Entry:
-        """Gives a train as it is the next of the timeline."""
-        times = self._times[stream].of(train.number)
+        """Return a train as the next entry of the timeline."""
+        times = self._times[stream].times_of(train.number)
         now = self._course.now[stream]
         reach = max(now.reach, int(times.max(initial=NEVER)))
         derived = self._sources[stream][0].is_derived
-        come_to = (NEVER if train.top is None else train.top) if derived else reach
+        train_top = (NEVER if train.top is None else train.top) if derived else reach
         return Entry(
             number=self.next_number, stream=stream, train=train.number, tuples=train.tuples,
             first_tuple=self._journal.first_tuple(stream, train.number), before=now.top,
-            top=max(now.top, come_to), arrived_at_s=train.mean_arrived_at_s, reach=reach,
+            top=max(now.top, train_top), arrived_at_s=train.mean_arrived_at_s, reach=reach,
         )  # fmt: skip
 
-    def _beat(self, stream: str, kind: int, top: int, arrived_at_s: float) -> Entry:
-        """Return a train without tuples that brings a stream's time forward."""
+    def _empty_entry(self, stream: str, kind: int, top: int, arrived_at_s: float) -> Entry:
+        """Return an entry without tuples that advances a stream's time."""
         now = self._course.now[stream]
         return Entry(
             number=self.next_number, stream=stream, train=kind, tuples=0, first_tuple=0,
@@ -214,7 +215,7 @@ class Timeline:
         )  # fmt: skip
 
     def beat(self, now_s: float) -> None:
-        """Lets time pass in streams that are quiet, where that closes a window."""
+        """Let time pass in quiet streams if that closes a window."""
         with self._lock:
             if self._held_up:
                 self.catch_up()
@@ -225,7 +226,7 @@ class Timeline:
                     self.advance(name)
                 self._pass_time(now_s)
             except TrainUnreadable as error:
-                self._tell(error.stream, error)
+                self._warn(error.stream, error)
 
     def _pass_time(self, now_s: float) -> None:
         streams = [
@@ -234,42 +235,42 @@ class Timeline:
             if not stream.is_derived or self._idle(stream.name)
         ]
         passed = passed_in_quiet(streams, self._course.now, self._heard_at_s, now_s)
-        tops = {name: each.top for name, each in self._course.now.items()}
-        # All at once: two that are quiet would wait for each other.
+        tops = {name: stand.top for name, stand in self._course.now.items()}
+        # All at once: two quiet streams would wait for each other.
         if passed and self._closes(tops, {**tops, **passed}):
             for name, top in passed.items():
-                if not self._append(self._beat(name, CLOCK, top, now_s)):
-                    break  # the clock beats again
+                if not self._append(self._empty_entry(name, CLOCK, top, now_s)):
+                    break  # the next beat tries again
 
     def _closes(self, tops: Mapping[str, int], passed: Mapping[str, int]) -> bool:
-        """Tells whether a window that has tuples closes once streams' times have come so far."""
+        """Return True if a window that has tuples closes once streams have reached these times."""
         before, after = self._least(tops), self._least(passed)
-        reach = max(each.reach for each in self._course.now.values())
+        reach = max(stand.reach for stand in self._course.now.values())
         if after == NEVER or reach == NEVER:
             return False
         if before == NEVER or self._ends_session(before, after):
             return True
         return any(
-            (first := first_end(each, before)) <= after and first - each.size <= reach
-            for each in self._slides
-            if each.axis == "time"
+            (first := first_end(window, before)) <= after and first - window.size <= reach
+            for window in self._slides
+            if window.axis == "time"
         )
 
     def _ends_session(self, before: int, after: int) -> bool:
-        """Tells whether a session may end in [before, after): one tuple's would."""
+        """Return True if a session may end in [before, after): that of a single tuple would."""
         return any(
             (self.times(self.next_number, before - gap) + gap < after).any()
             for gap in self.open_sessions.gaps
         )
 
     def _append(self, entry: Entry, durable: bool = False) -> bool:
-        """Takes a train in; False where the journal cannot be written now."""
+        """Append an entry; return False if the journal cannot be written now."""
         try:
             self._course.append(entry, durable)
         except sqlite3.Error as error:
-            self._tell(entry.stream, error)
+            self._warn(entry.stream, error)
             return False
-        self._told.discard(entry.stream)
+        self._warned.discard(entry.stream)
         if entry.train >= 0:
             self._heard_at_s.pop(entry.stream, None)
         if self._speaks:
@@ -277,7 +278,7 @@ class Timeline:
         return True
 
     def trains(self, first: int, end: int, tuples: int) -> "TimelineTrains":
-        """Gives the trains first, ..., end − 1."""
+        """Return the trains first, ..., end − 1."""
         return TimelineTrains(StructType(), (), tuples, lambda: pa.table({}), first=first, end=end)
 
     def place_type(self, stream: str, axis: Axis) -> pa.DataType:
@@ -285,30 +286,34 @@ class Timeline:
         return pa.int64() if axis == "rows" else self._times[stream].type
 
     def tuples(self, first: int, end: int) -> int:
-        """Counts the tuples of its trains first, ..., end − 1."""
-        return sum(each.tuples for each in self._between(first, end))
+        """Count the tuples of its trains first, ..., end − 1."""
+        return sum(entry.tuples for entry in self._between(first, end))
 
     def watermark(self, end: int, axis: Axis = "time") -> int:
-        """Gives the watermark behind train end − 1; NEVER: there is none yet.
+        """Return the watermark after train end − 1; NEVER if there is none yet.
 
-        By number, it is that of the next tuple: there is one stream then.
+        By number, it is the number of the next tuple: the timeline then has one stream.
         """
         with self._lock:
             if axis == "time":
                 return self._least(self._course.tops(end))
-            for each in self._course.backwards(end):
-                if each.train >= 0:
-                    return each.first_tuple + each.tuples
-            later = (each.first_tuple for each in self._course.onwards(end))
+            for entry in self._course.backwards(end):
+                if entry.train >= 0:
+                    return entry.first_tuple + entry.tuples
+            later = (entry.first_tuple for entry in self._course.onwards(end))
             return next(later, NEVER)
 
     def came(self, stream: str, end: int) -> int:
-        """Counts the tuples of a stream that came before train `end`."""
+        """Count the tuples of a stream that arrived before train `end`."""
         with self._lock:
             return self._course.came(stream, end)
 
     def seen(self, stream: str, numbers: Times, other: str) -> Times:
-        """Counts for tuples of a stream, by number, those of another that had come by then."""
+        """Return how many tuples of `other` had arrived when each tuple of a stream arrived.
+
+        Args:
+            numbers: of the tuples in their stream.
+        """
         with self._lock:
             return self._course.seen(stream, numbers, other)
 
@@ -317,56 +322,61 @@ class Timeline:
             return self._course.between(first, end)
 
     def closing(self, first: int, end: int, axis: Axis) -> tuple[Times, NDArray[np.float64]]:
-        """Gives the watermark behind each of some trains, and when they arrived."""
+        """Return the watermark after each of some trains, and when they arrived."""
         entries = self._between(first, end)
-        marks = [self.watermark(each.number + 1, axis) for each in entries]
-        arrived_s = [each.arrived_at_s for each in entries]
+        marks = [self.watermark(entry.number + 1, axis) for entry in entries]
+        arrived_s = [entry.arrived_at_s for entry in entries]
         return np.array(marks, dtype=np.int64), np.array(arrived_s)
 
     @property
     def needed_from(self) -> int:
-        """The first train that a window may need; those before it are kept for queries to come."""
+        """The first train that a window may need; earlier ones are kept for new queries."""
         return self._needed
 
     def reaching(self, stream: str, end: int, axis: Axis, low: int) -> list[int]:
-        """Gives the numbers of trains of a stream, before one, that reach up to a place."""
-        return [each.number for each in self._reaching(stream, end, axis, low)]
+        """Return the numbers of a stream's trains before `end` that may have tuples from `low` on.
+
+        Args:
+            low: a time or a number, depending on the axis.
+        """
+        return [entry.number for entry in self._reaching(stream, end, axis, low)]
 
     def _reaching(self, stream: str, end: int, axis: Axis, low: int) -> list[Entry]:
-        found: list[Entry] = []
+        entries: list[Entry] = []
         with self._lock:
-            for each in self._course.backwards(end):
-                if each.stream != stream or each.train < 0:
+            for entry in self._course.backwards(end):
+                if entry.stream != stream or entry.train < 0:
                     continue
-                if not self._reaches(each, axis, low):
-                    break  # neither do those before it: what is greatest so far never falls
-                if each.number not in self._lost:
-                    found.append(each)
-        return found[::-1]
+                if not self._reaches(entry, axis, low):
+                    break  # nor do earlier ones: the greatest time so far never falls
+                if entry.number not in self._lost:
+                    entries.append(entry)
+        return entries[::-1]
 
     def times(self, end: int, low: int) -> Times:
-        """Gives the times, from one on, of its only stream's tuples that are not late and lie
-        before a train.
+        """Return the times from `low` on of tuples before train `end` that are not late.
+
+        The timeline must have one stream.
         """
         (stream,) = self._sources
-        found = [
-            times[kept & (times >= low)]
+        times_by_train = [
+            times[in_time & (times >= low)]
             for entry in self._reaching(stream, end, "time", low)
-            for kept, times in [self._times[stream].not_late(entry)]
+            for in_time, times in [self._times[stream].not_late(entry)]
         ]
-        return np.concatenate(found) if found else np.zeros(0, np.int64)
+        return np.concatenate(times_by_train) if times_by_train else np.zeros(0, np.int64)
 
     def rows_of(self, stream: str, number: int, axis: Axis) -> Rows | None:
-        """Gives a stream's tuples of one train; None where there are none."""
+        """Return a stream's tuples in one train; None if there are none."""
         return self._rows(stream, self._between(number, number + 1), number, axis, NEVER)
 
     def rows(self, stream: str, first: int, end: int, axis: Axis, low: int) -> Rows | None:
-        """Gives a stream's tuples of trains first, ..., end − 1 and those before them, from a
-        place on; None where there are none.
+        """Return a stream's tuples before train `end`, from a place on; None if there are none.
 
-        By time there are no late ones; by number all are there.
+        By time, late tuples are left out; by number, all are included.
 
         Args:
+            first: tuples of this train and of later ones are new.
             low: time or number below which nothing is wanted.
         """
         return self._rows(stream, self._reaching(stream, end, axis, low), first, axis, low)
@@ -380,46 +390,46 @@ class Timeline:
         for entry in entries:
             if axis == "rows":
                 place = np.arange(entry.first_tuple, entry.first_tuple + entry.tuples)
-                kept = place >= low
+                wanted = place >= low
             else:
-                kept, place = self._times[entry.stream].not_late(entry)
-                kept &= place >= low
-            if kept.any():
+                wanted, place = self._times[entry.stream].not_late(entry)
+                wanted &= place >= low
+            if wanted.any():
                 table = source.table(entry.train, entry.train + 1)
-                tables.append(table if kept.all() else table.filter(pa.array(kept)))
-                places.append(place[kept])
-                news.append(np.full(int(kept.sum()), entry.number >= first))
+                tables.append(table if wanted.all() else table.filter(pa.array(wanted)))
+                places.append(place[wanted])
+                news.append(np.full(int(wanted.sum()), entry.number >= first))
         if not tables:
             return None
         return Rows(pa.concat_tables(tables), np.concatenate(places), np.concatenate(news))
 
     def late(self, first: int, end: int) -> tuple[int, int]:
-        """Counts the tuples that are late and those that have no time, of some trains.
+        """Count the late tuples and those without a time, in some trains.
 
-        What is lost with its train counts as late.
+        Tuples of lost trains count as late.
         """
         late = timeless = 0
         for entry in self._between(first, end):
             if entry.number in self._lost:
                 late += entry.tuples
             elif entry.train >= 0:
-                kept, times = self._times[entry.stream].not_late(entry)
-                none = int((times == NEVER).sum()) if self._times[entry.stream].known else 0
+                in_time, times = self._times[entry.stream].not_late(entry)
+                none = int((times == NEVER).sum()) if self._times[entry.stream].has_times else 0
                 timeless += none
-                late += int((~kept).sum()) - none
+                late += int((~in_time).sum()) - none
         return late, timeless
 
     def held(self, stream: str) -> int:
-        """Gives the first train of a stream that is still needed."""
+        """Return the first train of a stream that is still needed."""
         with self._lock:
-            kept = (each.train for each in self._course.entries if each.stream == stream)
-            return next((train for train in kept if train >= 0), self._course.now[stream].train)
+            trains = (entry.train for entry in self._course.entries if entry.stream == stream)
+            return next((train for train in trains if train >= 0), self._course.now[stream].train)
 
     def drop(self, passed: int, before_s: float = inf) -> None:
-        """Forgets trains below a number that no window needs any more.
+        """Drop trains below a number that no window needs any more.
 
         Args:
-            before_s: those that arrived later stay: a query that comes begins with them.
+            before_s: trains that arrived later stay: a new query begins with them.
         """
         with self._lock:
             lows = self._lows(passed)
@@ -438,8 +448,8 @@ class Timeline:
             self._course.drop(before)
 
     def _lows(self, passed: int) -> list[tuple[Axis, dict[str, int]]]:
-        """Gives the places from which on windows need tuples of streams, once all have passed a
-        train.
+        """Return from which places on windows need tuples, by axis and stream, once all queries
+        have passed a train.
         """
         lows: list[tuple[Axis, dict[str, int]]] = []
         for axis, size in self._sizes.items():
@@ -455,7 +465,7 @@ class Timeline:
     def _reaches(self, entry: Entry, axis: Axis, low: int) -> bool:
         if axis == "rows":
             return entry.first_tuple + entry.tuples > low
-        return entry.reach >= low or not self._times[entry.stream].known
+        return entry.reach >= low or not self._times[entry.stream].has_times
 
     def _least(self, tops: Mapping[str, int]) -> int:
         return min(self._times[name].mark(top) for name, top in tops.items())

@@ -1,4 +1,4 @@
-"""The part of the journal that is a timeline's: in which order it has taken trains in."""
+"""The entries of a timeline in the journal: the order in which it has taken trains."""
 
 import json
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ from headgate.spark.log.journal import Journal
 
 @dataclass(frozen=True)
 class Entry:
-    """A train of a timeline: one of a stream, or one without tuples (train below 0).
+    """A train of a timeline: one of a stream, or one without tuples (`train` is below 0).
 
     Args:
         first_tuple: the number of its first tuple in the stream.
-        before, top: the time that the stream has come to, before it and with it: the greatest of
-            its tuples so far, or of a derived stream what its producer says.
-        reach: the greatest time of the stream's tuples so far, with it.
+        before, top: the time that the stream has reached before the train and with it. That is the
+            greatest time of its tuples so far; for a derived stream, what its producer reports.
+        reach: the greatest time of the stream's tuples so far, with those of the train.
     """
 
     number: int
@@ -30,17 +30,17 @@ class Entry:
 
 
 CLOCK, PRODUCER = -1, -2
-"""Trains without tuples: the stream is quiet and the clock goes on, or the producer of a derived
-stream has come further without a result."""
+"""Values of `train` without tuples: the stream is quiet and the clock goes on, or the producer of a
+derived stream has reached a later time without a result."""
 
 
 @dataclass(frozen=True)
 class Stand:
-    """How far a timeline has come with one of its streams.
+    """How far one of the streams of a timeline has come.
 
     Args:
         train: the next train of the stream.
-        top: the time that it has come to; `heard` is that without beats of the clock.
+        top: the time that it has reached; `heard` is the same without what the clock added.
         reach: the greatest time of its tuples so far.
     """
 
@@ -51,13 +51,13 @@ class Stand:
 
 
 class Entries:
-    """What the journal has of one timeline, which counts as a stream of trains there."""
+    """The entries of one timeline in the journal, which treats it as a stream of trains."""
 
     def __init__(self, journal: Journal, timeline: str) -> None:
         self._journal, self._timeline = journal, timeline
 
     def __call__(self) -> list[Entry]:
-        """Gives those that are kept, in order."""
+        """Return the entries that were not dropped, in order."""
         rows = self._journal.read(
             "SELECT number, stream, train, tuples, first_tuple, before, top, arrived_at_s,"
             " COALESCE(reach, top) FROM entries WHERE timeline = ? ORDER BY number",
@@ -66,10 +66,10 @@ class Entries:
         return [Entry(*row) for row in rows]
 
     def add(self, entry: Entry, durable: bool = False) -> None:
-        """Puts a train behind the others.
+        """Append an entry.
 
-        One that is not durable is on the disk with the first result that rests on it: until then a
-        power failure may take it, and the train comes again, perhaps in another order.
+        One that is not durable reaches the disk with the first result that depends on it. Until
+        then a power failure may lose it, and its train is added again, perhaps in another order.
         """
         arrived_s = entry.arrived_at_s
         with self._journal.transaction(durable) as db:
@@ -86,7 +86,7 @@ class Entries:
             )
 
     def drop(self, before: int, stands: Mapping[str, Stand]) -> None:
-        """Forgets trains below a number, but not how far the timeline had come, by stream."""
+        """Drop entries below a number, but keep how far each stream had come with them."""
         with self._journal.transaction() as db:
             self._journal.drop_lines(db, self._timeline, before)
             db.execute(
@@ -95,16 +95,16 @@ class Entries:
             db.executemany(
                 "INSERT OR REPLACE INTO positions VALUES (?, ?, ?)",
                 [
-                    (self._timeline, name, json.dumps(astuple(each)))
-                    for name, each in stands.items()
+                    (self._timeline, name, json.dumps(astuple(stand)))
+                    for name, stand in stands.items()
                 ],
             )
 
     def stands(self) -> dict[str, Stand]:
-        """Gives how far the timeline had come, by stream, with the trains that are forgotten."""
-        found = self._journal.positions(self._timeline)
-        stands = {name: json.loads(value) for name, value in found.items()}
-        # A journal of an older release has no reach: there, it was what was heard.
+        """Return how far each stream had come with the entries that were dropped."""
+        positions = self._journal.positions(self._timeline)
+        stands = {name: json.loads(value) for name, value in positions.items()}
+        # A journal of an older release has no reach: there, it was the same as `heard`.
         return {
             name: Stand(train, top, heard, reach[0] if reach else heard)
             for name, (train, top, heard, *reach) in stands.items()

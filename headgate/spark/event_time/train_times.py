@@ -1,4 +1,4 @@
-"""The times of a stream's tuples, train by train, and which of them are late."""
+"""The event times of a stream's tuples, train by train, and which tuples are late."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from headgate.spark.log.stream_log import StreamLog
 
 @dataclass(frozen=True)
 class Rows:
-    """Tuples of one stream that are not late, with what says where they belong.
+    """Tuples of one stream that are not late, with their places.
 
     Args:
-        place: time in microseconds or number, whichever the window goes by.
-        new: whether they belong to the trains that are taken in now.
+        place: time in microseconds or number, depending on the axis of the window.
+        new: whether they belong to the trains that the call takes now.
     """
 
     table: pa.Table
@@ -29,7 +29,7 @@ class Rows:
 
 
 def times_in(table: pa.Table, column: str) -> Times:
-    """Return a column of instants, in microseconds since 1970; NEVER where it is NULL."""
+    """Return a column of instants in microseconds since 1970; NEVER where it is NULL."""
     name = next(name for name in table.column_names if name.lower() == column.lower())
     instants: Any = table[name]
     microseconds = instants.cast(pa.timestamp("us", tz=instants.type.tz)).cast(pa.int64())
@@ -38,23 +38,23 @@ def times_in(table: pa.Table, column: str) -> Times:
 
 
 class TrainTimes:
-    """What the log of a stream says of its tuples' times, kept in memory while it is needed."""
+    """The times of a stream's tuples, read from its log and kept in memory while needed."""
 
     def __init__(self, stream: Stream, log: StreamLog) -> None:
         self._column, self._log = stream.event_time, log
         self._lateness = round(stream.lateness_s * 1e6)
         self._derived = stream.is_derived
-        self._kept: dict[int, Times] = {}
+        self._times: dict[int, Times] = {}
         self._marks: dict[int, Times] = {}
 
     @property
-    def known(self) -> bool:
-        """Whether tuples have a time."""
+    def has_times(self) -> bool:
+        """Whether the stream has an event time."""
         return self._column is not None
 
     @property
     def type(self) -> pa.DataType:
-        """The type of the times, which have no zone where the stream's column has none."""
+        """The type of the times, without a zone if the stream's column has none."""
         schema = self._log.arrow_schema
         kind: pa.DataType = schema.field(self._name(schema.names)).type
         return kind
@@ -62,39 +62,39 @@ class TrainTimes:
     def _name(self, names: Sequence[str]) -> str:
         return next(name for name in names if name.lower() == str(self._column).lower())
 
-    def of(self, train: int) -> Times:
-        """Gives the times of a train's tuples, in microseconds since 1970."""
-        if train in self._kept:
-            return self._kept[train]
+    def times_of(self, train: int) -> Times:
+        """Return the times of a train's tuples, in microseconds since 1970."""
+        if train in self._times:
+            return self._times[train]
         table = self._log.table(train, train + 1)
         if self._column is None:
             return np.full(table.num_rows, NEVER)
-        self._kept[train] = times_in(table, self._column)
-        return self._kept[train]
+        self._times[train] = times_in(table, self._column)
+        return self._times[train]
 
     def mark(self, top: int) -> int:
-        """Gives the watermark where the greatest time so far is known."""
+        """Return the watermark that follows from the greatest time so far."""
         return NEVER if top == NEVER else top - self._lateness
 
     def not_late(self, entry: Entry) -> tuple[NDArray[np.bool_], Times]:
-        """Tells which tuples of a train are not late, and gives the times of all."""
-        times = self.of(entry.train)
-        if not self.known:
+        """Return which tuples of a train are not late, and the times of all."""
+        times = self.times_of(entry.train)
+        if not self.has_times:
             return np.ones(entry.tuples, dtype=np.bool_), times
         if self._derived:
-            tops = np.maximum(self._brought(entry.train), entry.before)
+            tops = np.maximum(self._carried(entry.train), entry.before)
         else:
             tops = np.maximum.accumulate(np.concatenate([[entry.before], times[:-1]]))
         marks = np.where(tops == NEVER, NEVER, tops - self._lateness)
         return (times != NEVER) & (times >= marks), times
 
-    def _brought(self, train: int) -> Times:
-        """Return the watermarks that the tuples of a derived stream's train bring along."""
+    def _carried(self, train: int) -> Times:
+        """Return the watermarks that the tuples of a derived stream's train carry."""
         if train not in self._marks:
             self._marks[train] = self._log.marks(train)
         return self._marks[train]
 
     def forget(self, train: int) -> None:
-        """Keeps the times of a train no longer in memory."""
-        self._kept.pop(train, None)
+        """Drop the times of a train from memory."""
+        self._times.pop(train, None)
         self._marks.pop(train, None)

@@ -1,5 +1,5 @@
-"""The wall around Spark's internals.
+"""The only package that uses Spark's internals.
 
 In: SQL texts and Arrow tables. Out: analyzed plans, refusals, Arrow tables. Only this package
-touches `_jvm`, `_jdf`, `_jsparkSession` and Catalyst's classes. It never schedules or commits.
+uses `_jvm`, `_jdf`, `_jsparkSession` and Catalyst's classes. It never schedules or commits.
 """

@@ -1,8 +1,8 @@
-"""Frames of Spark as Arrow tables, and the way back.
+"""Conversion between Spark DataFrames and Arrow tables.
 
 PySpark's own `toArrow` and `createDataFrame` cast to a schema in which the fields of a struct, and
-both parts of a variant, may be declared NOT NULL. Where the struct itself is NULL its fields are
-too, and Arrow refuses that cast. Here every field may be NULL.
+both parts of a variant, may be declared NOT NULL. If the struct itself is NULL, its fields are NULL
+too, and Arrow refuses that cast. The schemas used here allow NULL in every field.
 """
 
 import os
@@ -17,16 +17,19 @@ from headgate.spark.jvm.types import arrow_schema
 
 
 def collected(frame: DataFrame) -> pa.Table:
-    """Run a frame as a job and return its rows."""
+    """Run a DataFrame as a Spark job and return its rows."""
     batches = frame._collect_as_arrow()  # type: ignore[operator]
     schema = arrow_schema(frame.schema)
     return pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
 
 
 def frame_of(session: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
-    """Return rows as a frame; the JVM has them when this returns."""
+    """Return a DataFrame with the rows of a table.
+
+    The JVM has its own copy of the rows when this returns.
+    """
     jvm: Any = session._jvm
-    handle, name = mkstemp(prefix="headgate-")  # readable by its owner alone
+    handle, name = mkstemp(prefix="headgate-")  # only its owner can read it
     os.close(handle)
     try:
         rows = table.cast(arrow_schema(schema))

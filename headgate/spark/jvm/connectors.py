@@ -1,4 +1,4 @@
-"""Spark's connectors: whether there is one, and connections to databases."""
+"""Spark's connectors: lookup of a source by name, and JDBC connections."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,14 +7,17 @@ from pyspark.sql import SparkSession
 
 
 def find_source(session: SparkSession, name: str) -> None:
-    """Raise Spark's own error if it has no source of a name."""
+    """Raise Spark's own error if Spark has no source with this name."""
     jvm: Any = session._jvm
     sources = jvm.org.apache.spark.sql.execution.datasources.DataSource
     sources.lookupDataSource(name, session._jsparkSession.sessionState().conf())
 
 
 def jdbc_options(session: SparkSession, table: str, options: Mapping[str, str]) -> Any:
-    """Return what Spark connects by; it knows drivers of `spark.jars`, too, or raises."""
+    """Return Spark's JDBC options for a table.
+
+    Spark also finds drivers in `spark.jars`. It raises an error if it has no driver for the URL.
+    """
     jvm: Any = session._jvm
     package = jvm.org.apache.spark.sql.execution.datasources.jdbc
     return package.JDBCOptions(options["url"], table, jvm.PythonUtils.toScalaMap(dict(options)))
@@ -28,6 +31,6 @@ def jdbc_connection(session: SparkSession, table: str, options: Mapping[str, str
 
 
 def jdbc_time_classes(session: SparkSession) -> tuple[Any, Any]:
-    """Return Java's classes of timestamps and of dates in a database."""
+    """Return the Java classes of JDBC timestamps and JDBC dates."""
     jvm: Any = session._jvm
     return jvm.java.sql.Timestamp, jvm.java.sql.Date

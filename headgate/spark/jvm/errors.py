@@ -1,4 +1,4 @@
-"""Spark's own errors, in a sentence."""
+"""Short messages for errors that Spark raises."""
 
 import re
 
@@ -10,16 +10,16 @@ from headgate.errors import RowFailed
 PYTHON_ERROR = re.compile(r"\w+(\.\w+)*(Error|Exception|Refused): ")
 CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] ")
 SPARK_ERRORS = (PySparkException, Py4JJavaError, RowFailed)
-"""What a call into Spark may raise: most errors are translated by pyspark, some are not, and some
-have got the row at which they occurred."""
+"""Errors that a call into Spark may raise. PySpark translates most of Java's errors, but not all.
+`RowFailed` is an error with the row at which it occurred."""
 
 
 def reason_of(error: BaseException) -> str:
-    """Gives what Spark says in its first line, without error class and SQLSTATE."""
+    """Return the first line of Spark's message, without error class and SQLSTATE."""
     text = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else str(error)
     lines = [line for line in str(text).strip().splitlines() if line.strip()]
     if "Traceback" in str(text):
-        # A Python worker died: what it died of is the last line that names an error.
+        # A Python worker died: the last line that names an error is the cause.
         named = [line for line in lines if PYTHON_ERROR.match(line)]
         missing = "ModuleNotFoundError" in str(text)
         hint = " (start Spark with PYSPARK_PYTHON set to the Python that has it)" if missing else ""
@@ -28,7 +28,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def cause_of(error: BaseException | None) -> str:
-    """Gives the sentence that says why a job or a source died."""
+    """Return one sentence that says why a job or a source failed."""
     if error is None:
         return "it ended"
     if isinstance(error, RowFailed):
@@ -46,7 +46,7 @@ def cause_of(error: BaseException | None) -> str:
 
 
 def condition_of(error: BaseException) -> str:
-    """Return Spark's name for an error, as in DIVIDE_BY_ZERO; "" where it has none."""
+    """Return Spark's name for an error, such as DIVIDE_BY_ZERO; "" if it has none."""
     for line in str(error).splitlines():
         if "SQLSTATE" in line and (condition := CONDITION.search(line)):
             return condition.group(1)

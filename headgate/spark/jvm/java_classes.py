@@ -1,4 +1,4 @@
-"""Java sources of this package, compiled at start by the Janino compiler that ships with Spark."""
+"""The Java classes of this package, compiled at start by Janino, a compiler that Spark ships."""
 
 import threading
 from collections.abc import Sequence
@@ -9,15 +9,15 @@ from uuid import uuid4
 from pyspark.sql import SparkSession
 
 UNITS = (("Admission", "JoinTimes", "QueryPlans", "Relations", "SharedPlans"), ("PlanRunner",))
-"""What is compiled together. The driver lane, which has most to do with Spark's internals, comes by
-itself behind the others: without it all calls are jobs."""
+"""Classes that are compiled together. `PlanRunner` is a unit of its own because it depends most on
+Spark's internals: if it does not compile, the others still work and every call is a Spark job."""
 
 _LOCK = threading.Lock()
 _LOADERS: dict[tuple[int, int], tuple[str, Any]] = {}
 
 
 def java_class(session: SparkSession, name: str) -> Any:
-    """Return a class of ours; each unit is compiled once in each JVM.
+    """Return a Java class of this package; its unit is compiled once per JVM.
 
     Raises:
         Py4JJavaError: this version of Spark lacks something that the unit needs.
@@ -29,11 +29,11 @@ def java_class(session: SparkSession, name: str) -> Any:
 
 
 def _compiled(session: SparkSession, number: int) -> tuple[str, Any]:
-    """Return the package and class loader of a unit, which sees those before it."""
+    """Return the package and the class loader of a unit, which can use the units before it."""
     jvm: Any = session._jvm
     key = id(jvm), number
     if key not in _LOADERS:
-        # A package of its own: py4j mistakes two classes of one name for each other.
+        # Each unit gets its own package name: py4j confuses two classes that have the same name.
         package = f"headgate_{uuid4().hex[:8]}"
         parent, imports = jvm.java.lang.Thread.currentThread().getContextClassLoader(), list[str]()
         if number:
@@ -47,7 +47,7 @@ def _compiled(session: SparkSession, number: int) -> tuple[str, Any]:
 
 
 def _source(package: str, names: Sequence[str], imports: Sequence[str]) -> str:
-    """Return classes as one compilation unit."""
+    """Return the source of several classes as one compilation unit."""
     lines = [
         line
         for name in names

@@ -1,4 +1,4 @@
-"""A Spark session that keeps quiet, and sessions of our own beside a user's."""
+"""Spark sessions: a local one that logs to a file, and a copy of a user's session."""
 
 import logging
 import os
@@ -14,34 +14,36 @@ from headgate.errors import ConfigRefused
 from headgate.spark.jvm.time_zone import SESSION_ZONE
 
 START_SETTINGS = {
-    # The default of 100 plans makes 160 plans in turn recompile at every call: 99-197 ms, not 4.
+    # With the default of 100, 160 plans that run in turn are recompiled at every call: 99-197 ms
+    # instead of 4 ms.
     "spark.sql.codegen.cache.maxEntries": "10000",
-    # The default pages of 32 MB cost milliseconds a call.
+    # The default page size, 32 MB, costs milliseconds per call.
     "spark.buffer.pageSize": "256k",
 }
-"""Settings of the driver lane that Spark takes at start only; a user's session may lack them."""
+"""Settings of the driver lane that Spark reads only at start; a user's session may lack them."""
 
 SETTINGS = {
-    # Measured on small jobs: adaptive execution costs 27–33 % of each, 8 shuffle partitions 21 %.
+    # Measured on small jobs: adaptive execution takes 27–33 % of the time, 8 shuffle partitions
+    # take 21 %.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
-    # A trigger without rows is a commit without use.
+    # A trigger without rows only writes a useless commit.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    # Trains that Spark writes are read by pyarrow, too: INT96 has another range there, and it does
-    # not know shredded variants.
+    # pyarrow also reads the trains that Spark writes. Its range for INT96 differs, and it cannot
+    # read shredded variants.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.variant.writeShredding.enabled": "false",
-    # Fused queries make long generated methods. The JVM never compiles one above 8 000 bytes of
-    # code, so let Spark fall back to split functions there instead of running it interpreted.
+    # Queries that share a plan lead to long generated methods. The JVM never compiles a method of
+    # more than 8 000 bytes, so Spark must fall back to split functions, which are not interpreted.
     "spark.sql.codegen.hugeMethodLimit": "8000",
     "spark.sql.streaming.metricsEnabled": "false",
-    # The default checkpoint writer starts processes (`chmod`, where Hadoop's native library is
-    # missing) for every file and a checksum beside it; a write and a rename do on one directory.
+    # For every file, the default checkpoint writer also writes a checksum and, without Hadoop's
+    # native library, starts processes (`chmod`). A write and a rename suffice in one directory.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing."
         "FileSystemBasedCheckpointFileManager"
     ),
-    # Listing a few train files in the driver is quicker than by a job.
+    # The driver lists a few train files faster than a job does.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
     "spark.sql.sources.ignoreDataLocality": "true",
 }
@@ -58,7 +60,7 @@ appender.file.layout.pattern = %d %p %c{{1}}: %m%n%ex
 
 
 def local_session(state: Path, master: str, settings: Mapping[str, str]) -> SparkSession:
-    """Starts Spark with its log in the state directory, so that the screen stays ours."""
+    """Start Spark with its log in the state directory, so that it does not write to the screen."""
     _find_java()
     state.mkdir(parents=True, exist_ok=True)
     log, log4j = state / "spark.log", state / "log4j2.properties"
@@ -67,7 +69,7 @@ def local_session(state: Path, master: str, settings: Mapping[str, str]) -> Spar
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master(master).appName("headgate")
     options = {
-        # Unless the user says otherwise, results do not depend on where the driver stands.
+        # By default, results do not depend on the time zone of the driver's machine.
         SESSION_ZONE: "UTC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -88,17 +90,19 @@ def local_session(state: Path, master: str, settings: Mapping[str, str]) -> Spar
 
 
 def _find_java() -> None:
-    """Points Spark to the Java that the set-up has installed, where the machine has none."""
+    """Set JAVA_HOME to the Java that `setup/` has installed, unless it is already set."""
     installed = Path(sys.prefix) / "java"
     if "JAVA_HOME" not in os.environ and (installed / "bin" / "java").exists():
         os.environ["JAVA_HOME"] = str(installed)
 
 
 def own_session(session: SparkSession) -> SparkSession:
-    """Return a session with the user's functions and our settings; theirs is not touched.
+    """Return a copy of the user's session, with its functions and Headgate's settings.
+
+    The user's session is not changed.
 
     Raises:
-        ConfigRefused: the session is one of Spark Connect.
+        ConfigRefused: the session is a Spark Connect session.
     """
     if not hasattr(session, "_jsparkSession"):
         raise ConfigRefused(
@@ -113,26 +117,26 @@ def own_session(session: SparkSession) -> SparkSession:
 
 
 def activate(session: SparkSession) -> None:
-    """Make a session this thread's: some parts of Spark ask the active session for settings."""
+    """Set this thread's active session, from which some parts of Spark read their settings."""
     jvm: Any = session._jvm
     jvm.SparkSession.setActiveSession(session._jsparkSession)
 
 
 def quiet_python() -> None:
-    """Silences what pyspark and py4j log of errors that we report ourselves."""
+    """Silence the logs of pyspark and py4j about errors that Headgate reports itself."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 @contextmanager
 def _stderr_to(log: Path) -> Iterator[None]:
-    """Lets the JVM, which keeps the stderr it is born with, write to a file."""
+    """Redirect stderr to a file for a while; a JVM that starts meanwhile keeps writing there."""
     sys.stderr.flush()
-    kept = os.dup(2)
+    stderr = os.dup(2)
     with log.open("ab") as file:
         os.dup2(file.fileno(), 2)
     try:
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(stderr, 2)
+        os.close(stderr)

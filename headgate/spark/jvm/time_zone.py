@@ -11,7 +11,7 @@ SESSION_ZONE = "spark.sql.session.timeZone"
 
 
 def zone_of(session: SparkSession) -> str:
-    """Return the time zone of a session, spelled as Java does: `PST` is `America/Los_Angeles`.
+    """Return the time zone of a session in Java's spelling: `PST` is `America/Los_Angeles`.
 
     Raises:
         ConfigRefused: Spark does not know the zone.
@@ -26,7 +26,7 @@ def zone_of(session: SparkSession) -> str:
 
 
 def same_zone(session: SparkSession, one: str, other: str) -> bool:
-    """Return True if two zones have the same rules, as `UTC` and `Etc/UTC` have."""
+    """Return True if two zones have the same rules, such as `UTC` and `Etc/UTC`."""
     rules = [_java_zone(session, zone).getRules() for zone in (one, other)]
     return bool(rules[0].equals(rules[1]))
 

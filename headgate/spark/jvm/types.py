@@ -1,8 +1,9 @@
-"""Which of Spark's types pass from a source to a sink with their values unchanged.
+"""The Spark types whose values pass from a source to a sink unchanged.
 
-A value travels as Arrow between Python and the JVM, lies in Parquet trains that pyarrow or Spark
-has written, and leaves by a sink. A type that one of these cannot hold is refused when its stream
-or query is added: found at run time, it would fail a call, or the start of all queries.
+A value passes as Arrow between Python and the JVM, is stored in Parquet trains that pyarrow or
+Spark wrote, and leaves through a sink. If one of these cannot hold a type, Headgate refuses the
+stream or query when it is added. At run time, the type would fail a call or the start of all
+queries.
 """
 
 import json
@@ -50,14 +51,14 @@ from headgate.model.stream import Stream
 from headgate.spark.jvm.errors import SPARK_ERRORS
 
 ZONE = "UTC"
-"""The time zone of instants in Arrow tables, trains and results, whatever the session's is."""
+"""The time zone of instants in Arrow tables, trains and results, whatever the session's zone is."""
 
 PASS: tuple[type[DataType], ...] = (
     *(BooleanType, ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, DecimalType),
     *(StringType, BinaryType, DateType, TimestampType, TimestampNTZType, DayTimeIntervalType),
     *(TimeType, VariantType, NullType),
 )
-"""Types that pass; arrays, maps and structs pass if their parts do."""
+"""Types that pass. Arrays, maps and structs pass if their parts pass."""
 
 _AS_TEXT = "CAST(... AS STRING)"
 _NO_ARROW = "for which PySpark has no Arrow type"
@@ -65,36 +66,38 @@ _NO_ARROW = "for which PySpark has no Arrow type"
 STAY: Mapping[type[DataType], tuple[str, str]] = {
     YearMonthIntervalType: (_NO_ARROW, _AS_TEXT),
     CalendarIntervalType: (_NO_ARROW, _AS_TEXT),
-    # Strings, unless spark.sql.preserveCharVarcharTypeInfo is on.
+    # Spark reads both as strings, unless spark.sql.preserveCharVarcharTypeInfo is on.
     CharType: (_NO_ARROW, _AS_TEXT),
     VarcharType: (_NO_ARROW, _AS_TEXT),
     GeometryType: ("which Arrow and Parquet hold in different forms", "st_asbinary(...)"),
     GeographyType: ("which Arrow and Parquet hold in different forms", "st_asbinary(...)"),
     UserDefinedType: ("which only its own Python class can read", _AS_TEXT),
 }
-"""Types that do not pass: why, and the SQL of a column that does."""
+"""Types that do not pass, each with the reason and the SQL that makes a column which passes."""
 
 NOT_WRITTEN: Mapping[str, tuple[type[DataType], ...]] = {
     "csv": (VariantType,),
     "console": (VariantType,),
     "jdbc": (VariantType, DayTimeIntervalType, TimeType),
 }
-"""Types that pass, but that sinks of a format cannot write."""
+"""Types that pass, but that sinks of this format cannot write."""
 
 NOT_READ: Mapping[str, tuple[type[DataType], ...]] = {
     "csv": (ArrayType, MapType, StructType, NullType),
 }
-"""Types that pass, but that sources of a format cannot read."""
+"""Types that pass, but that sources of this format cannot read."""
 
 TIME_TYPE = "spark.sql.timeType.enabled"
 
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Why a column's type does not pass, as a relative clause, and the SQL of a column that does.
+    """The reason why a column's type does not pass.
 
     Args:
-        type: the type itself or, of an array, map or struct, the part that does not pass.
+        type: the type itself or, in an array, map or struct, the part that does not pass.
+        reason: the reason, as a relative clause.
+        cast: the SQL that makes a column which passes.
     """
 
     type: str
@@ -103,10 +106,10 @@ class Obstacle:
 
 
 def obstacle_in(kind: DataType, time_type: bool = True) -> Obstacle | None:
-    """Return why values of a type cannot pass; None if they can.
+    """Return the reason why values of a type cannot pass; None if they can.
 
     Args:
-        time_type: whether Spark reads and writes TIME, which is a setting of the session.
+        time_type: whether Spark reads and writes TIME, as set in the session.
 
     >>> obstacle_in(ArrayType(YearMonthIntervalType())).type
     'INTERVAL YEAR TO MONTH'
@@ -116,7 +119,7 @@ def obstacle_in(kind: DataType, time_type: bool = True) -> Obstacle | None:
         case TimeType() if not time_type:
             return Obstacle(name, f"which Spark neither reads nor writes while {TIME_TYPE} is off")
         case ArrayType(elementType=NullType(), containsNull=False):
-            # What `array()` and `map()` are: Arrow holds no values that are neither NULL nor typed.
+            # `array()` and `map()` have such types. Without a type, Arrow holds nothing but NULL.
             return Obstacle(name, "whose elements have no type", "CAST(... AS ARRAY<STRING>)")
         case MapType(keyType=NullType()):
             return Obstacle(name, "whose keys have no type", "CAST(... AS MAP<STRING, STRING>)")
@@ -146,7 +149,7 @@ def _obstacle_in_fields(kind: StructType, time_type: bool) -> Obstacle | None:
 
 
 def part_of(kind: DataType, types: tuple[type[DataType], ...]) -> DataType | None:
-    """Return the first of some types that a type is or has inside; None if it has none.
+    """Return the type itself, or its first inner part, that is one of `types`; None if none is.
 
     >>> part_of(MapType(StringType(), VariantType()), (VariantType,))
     VariantType()
@@ -165,18 +168,18 @@ def part_of(kind: DataType, types: tuple[type[DataType], ...]) -> DataType | Non
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """Return a schema as Arrow's, in which every value may be NULL but the keys of maps.
+    """Return the Arrow schema of a Spark schema. Every value may be NULL, except keys of maps.
 
-    Fields that Spark declares NOT NULL are NULL in Arrow where the struct around them is NULL.
+    A field that Spark declares NOT NULL is NULL in Arrow if the struct around it is NULL.
     """
     fields = to_arrow_schema(nullable(schema.json()), timezone=ZONE)
     return pa.schema([_nullable(field) for field in fields])
 
 
 def nullable(text: str) -> StructType:
-    """Return a schema from Spark's JSON, in which everything may be NULL.
+    """Return the schema of a JSON text of Spark's, with NULL allowed everywhere.
 
-    Spark declares a column of type VOID as NOT NULL in `explode(array())`, which Arrow refuses.
+    In `explode(array())`, Spark declares a column of type VOID as NOT NULL, which Arrow refuses.
     """
     for key in ("nullable", "containsNull", "valueContainsNull"):
         text = text.replace(f'"{key}":false', f'"{key}":true')
@@ -197,10 +200,10 @@ def _nullable(field: Any) -> Any:
 
 
 def refuse_outputs(session: SparkSession, path: Path) -> None:
-    """Refuse a query one of whose output columns cannot reach its sink.
+    """Refuse a query if one of its output columns has a type that cannot reach its sink.
 
     Raises:
-        QueryRefused: names the column, its type and a cast that passes.
+        QueryRefused: the error names the column, its type and a cast that passes.
     """
     format = path.query.sink.format
     for field in _output_fields(path):
@@ -224,10 +227,10 @@ def refuse_outputs(session: SparkSession, path: Path) -> None:
 
 
 def refuse_columns(session: SparkSession, stream: Stream, schema: StructType) -> None:
-    """Refuse a stream one of whose columns cannot reach its log.
+    """Refuse a stream if one of its columns has a type that its source or its log cannot hold.
 
     Raises:
-        ConfigRefused: names the column, its type and what to declare instead.
+        ConfigRefused: the error names the column, its type and what to declare instead.
     """
     for field in schema.fields:
         obstacle = obstacle_in(field.dataType, _has_time_type(session))
@@ -244,7 +247,7 @@ def refuse_columns(session: SparkSession, stream: Stream, schema: StructType) ->
 
 
 def output_schema(path: Path) -> StructType:
-    """Return what Spark says of the output columns of a query that was not refused."""
+    """Return the schema of the output columns of a query that was not refused."""
     return StructType.fromJson({"type": "struct", "fields": list(_output_fields(path))})
 
 

@@ -1,4 +1,4 @@
-"""Two budgets, memory and bytes of log: what is in use, and what follows from it."""
+"""Two budgets, memory and bytes of log: what is in use, and what is still allowed."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -7,52 +7,54 @@ from dataclasses import dataclass
 from math import inf
 
 SLOW_DOWN, SPARE, FULL = 0.7, 0.9, 1.0
-"""Shares of a budget: above the first, sources wait; above the second, nothing is kept in memory;
-from the third on, tuples are shed where queries allow it and no source is asked."""
+"""Shares of a budget. Above the first, sources wait. From the second on, no train stays in memory.
+From the third on, no source is polled, and tuples are shed where queries allow it."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What may be used, in bytes: of memory, and of the disk of the state directory."""
+    """Limits in bytes: of memory, and of the disk of the state directory."""
 
     memory_bytes: int = 512 << 20
     log_bytes: int = 10 << 30
 
     @property
     def cache_bytes(self) -> int:
-        """Half of the memory is for trains that may be read again, the rest for what runs."""
+        """Half of the memory is for trains that may be read again, the rest for running calls."""
         return self.memory_bytes // 2
 
     @property
     def outbox_bytes(self) -> int:
-        """What results may take on disk, all together, that wait for sinks outside."""
+        """Disk space for all results together that wait for external sinks."""
         return self.log_bytes // 10
 
 
 class Budget:
-    """Counts what calls hold in memory, asks for the rest; safe to use from any thread.
+    """What is in use of both limits; safe to use from any thread.
+
+    The budget counts what calls hold in memory and asks the callbacks for the rest.
 
     Args:
-        cached: gives the bytes of trains in memory, which give way by themselves.
-        kept: gives the bytes of what else waits in memory: panes.
-        logged: gives the bytes of what waits on disk: trains, results to be delivered.
+        cached: returns the bytes of trains in memory, which are dropped when others need the room.
+        windowed: returns the bytes of what windows hold in memory: panes.
+        logged: returns the bytes of what waits on disk: trains, results to be delivered.
     """
 
     def __init__(
         self,
         limits: Limits,
         cached: Callable[[], int] = lambda: 0,
-        kept: Callable[[], int] = lambda: 0,
+        windowed: Callable[[], int] = lambda: 0,
         logged: Callable[[], int] = lambda: 0,
     ) -> None:
-        self.limits, self._cached, self._kept, self._logged = limits, cached, kept, logged
+        self.limits, self._cached, self._windowed, self._logged = limits, cached, windowed, logged
         self._lock = threading.Lock()
         self._in_flight = 0
         self.most_memory_bytes = 0
 
     @contextmanager
     def holding(self, count: int) -> Iterator[None]:
-        """Counts some bytes as in use for a while."""
+        """Count some bytes as in use while the block runs."""
         self._add(count)
         try:
             yield
@@ -61,19 +63,19 @@ class Budget:
 
     @property
     def memory(self) -> float:
-        """The share of the memory's budget that is in use."""
+        """The share of the memory budget that is in use."""
         return (self._held_bytes + self._cached()) / self.limits.memory_bytes
 
     @property
     def log(self) -> float:
-        """The share of the log's budget that is in use."""
+        """The share of the log budget that is in use."""
         return self._logged() / self.limits.log_bytes
 
     @property
     def held(self) -> float:
-        """The share in use of the memory that trains leave to all else.
+        """The share in use of the memory that is not reserved for trains.
 
-        >>> round(Budget(Limits(memory_bytes=100), kept=lambda: 40).held, 3)
+        >>> round(Budget(Limits(memory_bytes=100), windowed=lambda: 40).held, 3)
         0.8
         """
         return self._held_bytes / (self.limits.memory_bytes - self.limits.cache_bytes)
@@ -83,19 +85,21 @@ class Budget:
         return max(self.held, self.log)
 
     def train_room_bytes(self) -> int:
-        """What trains may take in memory: their half, or what all else leaves of nine tenths.
+        """Return what trains may take in memory: half, or what all else leaves of nine tenths.
 
-        >>> Budget(Limits(memory_bytes=100), kept=lambda: 60).train_room_bytes()
+        >>> Budget(Limits(memory_bytes=100), windowed=lambda: 60).train_room_bytes()
         30
-        >>> Budget(Limits(memory_bytes=100), kept=lambda: 95).train_room_bytes()
+        >>> Budget(Limits(memory_bytes=100), windowed=lambda: 95).train_room_bytes()
         0
         """
         left = int(SPARE * self.limits.memory_bytes) - self._held_bytes
         return max(0, min(self.limits.cache_bytes, left))
 
     def derived_bytes(self) -> float:
-        """Return what the log of a derived stream may take: all, or as much as an outbox once the
-        log is full. Then its readers come first, and sources wait anyway.
+        """Return what the log of a derived stream may take.
+
+        It has no limit of its own until the log is full, then as much as all outboxes together: the
+        readers of the stream come first, and sources wait anyway.
 
         >>> Budget(Limits(log_bytes=100), logged=lambda: 100).derived_bytes()
         10
@@ -103,7 +107,9 @@ class Budget:
         return self.limits.outbox_bytes if self.log >= FULL else inf
 
     def pause_s(self) -> float:
-        """How long a source waits before it is asked again: none, up to a second, or until later.
+        """Return how long a source waits before its next poll, from 0 to 1 second.
+
+        The pause grows with the pressure, from SLOW_DOWN to FULL.
 
         >>> budget = Budget(Limits(log_bytes=100), logged=lambda: 85)
         >>> round(budget.pause_s(), 3)
@@ -114,7 +120,7 @@ class Budget:
 
     @property
     def _held_bytes(self) -> int:
-        return self._in_flight + self._kept()
+        return self._in_flight + self._windowed()
 
     def _add(self, count: int) -> None:
         with self._lock:

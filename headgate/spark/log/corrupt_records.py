@@ -1,4 +1,4 @@
-"""Records of text that Spark's readers tell of instead of reading them."""
+"""Malformed records of text sources: Spark reports them instead of parsing them."""
 
 from collections.abc import Iterable, Iterator
 from math import inf
@@ -16,22 +16,22 @@ from headgate.spark.json_lines import elements_of
 from headgate.spark.log.dead_letters import Letter
 
 RECORD, FILE = "_headgate_malformed", "_headgate_malformed_in"
-"""Columns of a batch for a record that Spark could not read, and for the file that had it."""
+"""Columns of a batch: a record that Spark could not parse, and the file that contains it."""
 
-OWN_WAY = {"mode", "columnnameofcorruptrecord", "singlevariantcolumn"}
-"""Options by which a user says himself what becomes of such records."""
+USER_OPTIONS = {"mode", "columnnameofcorruptrecord", "singlevariantcolumn"}
+"""Options by which users decide themselves what becomes of such records."""
 
 
 def tells_of_malformed(session: SparkSession, stream: Stream, schema: StructType) -> bool:
-    """Tells whether Spark can be asked for what it could not read, and the user has not done so."""
-    by_default = str(session.conf.get("spark.sql.columnNameOfCorruptRecord")).lower()
-    asked = by_default in {name.lower() for name in schema.names}
-    own_way = OWN_WAY & {key.lower() for key in stream.options}
-    return stream.format in ("json", "csv", "xml") and not asked and not own_way
+    """Return True if Spark can report malformed records, and the user does not handle them."""
+    default_column = str(session.conf.get("spark.sql.columnNameOfCorruptRecord")).lower()
+    in_schema = default_column in {name.lower() for name in schema.names}
+    user_options = USER_OPTIONS & {key.lower() for key in stream.options}
+    return stream.format in ("json", "csv", "xml") and not in_schema and not user_options
 
 
 def with_malformed(session: SparkSession, stream: Stream, schema: StructType) -> DataFrame:
-    """Opens a source with both columns; they are NULL in every row that could be read."""
+    """Open a source with both columns, which are NULL in every row that could be parsed."""
     source = (
         session.readStream.format(stream.format)
         .options(**{**stream.options, "columnNameOfCorruptRecord": RECORD})
@@ -41,7 +41,7 @@ def with_malformed(session: SparkSession, stream: Stream, schema: StructType) ->
     file = source.metadataColumn("_metadata").getField("file_path")
     source = source.withColumn(FILE, F.when(F.col(RECORD).isNotNull(), file))
     if stream.format == "xml" or (stream.format == "json" and _multi_line(stream)):
-        # The record is the whole file, in every row that could not be read: its name will do.
+        # Every malformed row has the whole file as its record: the name of the file is enough.
         source = source.withColumn(RECORD, F.when(F.col(RECORD).isNotNull(), F.lit("")))
     return source
 
@@ -52,10 +52,10 @@ def _multi_line(stream: Stream) -> bool:
 
 
 def letters_of(tables: Iterable[pa.Table], source_batch: int) -> Iterator[Letter]:
-    """Gives the records that could not be read, each once, out of rows in their order.
+    """Yield each malformed record once, from rows in their order.
 
-    An array of JSON is one record: if one of its elements is malformed, each has a row that tells
-    of the whole. A record without a text is all of its file.
+    A JSON array is one record: if one of its elements is malformed, Spark returns the whole array
+    once per element. A record without a text stands for its whole file.
     """
     last: tuple[Any, Any] | None = None
     left = 0.0
@@ -74,7 +74,7 @@ def letters_of(tables: Iterable[pa.Table], source_batch: int) -> Iterator[Letter
 
 
 def malformed_in(folder: Path) -> Iterator[pa.Table]:
-    """Gives both columns of what Spark has written, some rows at a time: all may be malformed."""
+    """Yield both columns of what Spark has written, some rows at a time: all may be malformed."""
     for path in sorted(folder.glob("*.parquet")):
         with pq.ParquetFile(path) as file:
             for rows in file.iter_batches(columns=[RECORD, FILE]):
@@ -82,7 +82,7 @@ def malformed_in(folder: Path) -> Iterator[pa.Table]:
 
 
 def readable(table: pa.Table) -> pa.Table:
-    """Gives the rows that could be read, without both columns."""
+    """Return the rows that could be parsed, without both columns."""
     if RECORD not in table.column_names:
         return table
     return table.filter(table[RECORD].is_null()).drop_columns([RECORD, FILE])

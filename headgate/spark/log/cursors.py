@@ -1,4 +1,4 @@
-"""Where every query stands in the log, and what has become of its tuples."""
+"""The position of every query in the log, and what has become of its tuples."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -12,23 +12,26 @@ from headgate.spark.log.journal import Journal
 
 @dataclass(frozen=True)
 class Cursor:
-    """Where a query goes on, and how many tuples it has missed because retention dropped them."""
+    """The train a query continues with, and the tuples it missed because retention dropped them."""
 
     train: int
     missed: int = 0
 
 
 class Cursors:
-    """The journal's lines about queries; they move with `Journal.intend`, when results do."""
+    """The journal's rows about queries. `Journal.intend` moves them together with results."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
 
     def remember(self, query: str, sql: str, stream: str, sources: Sequence[str] = ()) -> Cursor:
-        """Gives where a query goes on; a new one begins with the oldest train that is kept.
+        """Return where a query continues; add a new query, which begins with the oldest train.
 
         Args:
-            sources: of a timeline, the streams whose trains it has.
+            sources: for a timeline, the streams whose trains it has.
+
+        Raises:
+            RecoveryRefused: the query had another text or stream in the last run.
         """
         with self._journal.transaction() as db:
             row = db.execute(
@@ -44,17 +47,17 @@ class Cursors:
                 "INSERT INTO cursors (query, sql, stream, first_train, next_train, first_tuple)"
                 " VALUES (?, ?, ?, ?, ?, ?)", (query, sql, stream, first, first, first_tuple)
             )  # fmt: skip
-            before = {each: self._first_letter(db, each) for each in sources or (stream,)}
+            before = {source: self._first_letter(db, source) for source in sources or (stream,)}
             self._count_letters(db, query, before)
             return Cursor(first)
 
     def train_of(self, query: str) -> int | None:
-        """Return the train that a query goes on with; None if it has no cursor."""
+        """Return the train that a query continues with; None if it has no cursor."""
         rows = self._journal.read("SELECT next_train FROM cursors WHERE query = ?", (query,))
         return int(rows[0][0]) if rows else None
 
     def origin(self, stream: str) -> int | None:
-        """Return the first train of the source of what waits in a hidden stream; None: nothing."""
+        """Return the oldest source train of what waits in a hidden stream; None if nothing does."""
         rows = self._journal.read(
             "SELECT MIN(t.origin) FROM trains t JOIN cursors c ON c.stream = t.stream"
             " WHERE t.stream = ? AND t.number >= c.next_train AND t.kept", (stream,)
@@ -62,17 +65,17 @@ class Cursors:
         return None if rows[0][0] is None else int(rows[0][0])
 
     def refuse_other_text(self, query: str, sql: str) -> None:
-        """Refuses another text under the name of a query that has been here."""
+        """Raise RecoveryRefused if a query of this name has run before with another text."""
         rows = self._journal.read("SELECT sql FROM cursors WHERE query = ?", (query,))
         if rows and rows[0][0] != sql:
             raise _other_text(query, rows[0][0], sql)
 
     def knows(self, query: str) -> bool:
-        """Tells whether a query has been here, and was not dropped since."""
+        """Return True if a query has run before and was not dropped since."""
         return bool(self._journal.read("SELECT 1 FROM cursors WHERE query = ?", (query,)))
 
     def forget(self, query: str) -> None:
-        """Forgets a query that was dropped; its results stay where they are."""
+        """Delete the rows of a query that was dropped; its results stay where they are."""
         with self._journal.transaction() as db:
             for name in (query, query + FIRST):
                 db.execute("DELETE FROM cursors WHERE query = ?", (name,))
@@ -82,7 +85,7 @@ class Cursors:
     def _after_gap(
         self, db: sqlite3.Connection, query: str, stream: str, next_train: int
     ) -> Cursor:
-        """Gives where a query goes on; behind the trains that retention has dropped meanwhile."""
+        """Return where a query continues: after the trains that retention has dropped meanwhile."""
         first, first_tuple = self._journal.beginning(db, stream)
         if next_train >= first:
             return Cursor(next_train)
@@ -97,7 +100,7 @@ class Cursors:
         return Cursor(first, missed)
 
     def _first_letter(self, db: sqlite3.Connection, stream: str) -> int:
-        """Gives how many dead letters came before the oldest train that is kept."""
+        """Return how many dead letters came before the oldest train in the log."""
         row = db.execute(
             "SELECT first_letter FROM trains WHERE stream = ? AND kept ORDER BY number LIMIT 1",
             (stream,),
@@ -105,9 +108,9 @@ class Cursors:
         return int(row[0]) if row else self._journal.letters_of(db, stream)
 
     def _count_letters(self, db: sqlite3.Connection, query: str, before: dict[str, int]) -> None:
-        """Notes how many letters streams had before a query began, unless that is known.
+        """Record how many dead letters streams had before a query began, unless it is on record.
 
-        One that began before letters were counted has none before it.
+        A query that began before letters were counted has none before it.
         """
         db.executemany(
             "INSERT OR IGNORE INTO beginnings VALUES (?, ?, ?)",
@@ -115,25 +118,25 @@ class Cursors:
         )
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Gives the tuples that every query has consumed and produced, over all runs.
+        """Return the tuples that every query has consumed and produced, over all runs.
 
-        One that is cut has consumed what its first segment has, but for what waits between the two.
+        A cut query has consumed what its first segment has, minus what waits between its segments.
         """
         rows = self._journal.read(
             "SELECT query, stream, tuples_in, tuples_out,"
             " (SELECT COALESCE(SUM(t.tuples), 0) FROM trains t"
             "   WHERE t.stream = c.stream AND t.number >= c.next_train) FROM cursors c", ()
         )  # fmt: skip
-        found = {query: (stream, *counts) for query, stream, *counts in rows}
-        cut = _cut({query: each[0] for query, each in found.items()})
+        by_query = {query: (stream, *counts) for query, stream, *counts in rows}
+        cut = _cut({query: values[0] for query, values in by_query.items()})
         return {
-            query: (found[cut[query]][1] - queued if query in cut else tuples_in, tuples_out)
-            for query, (_, tuples_in, tuples_out, queued) in found.items()
+            query: (by_query[cut[query]][1] - queued if query in cut else tuples_in, tuples_out)
+            for query, (_, tuples_in, tuples_out, queued) in by_query.items()
             if query not in cut.values()
         }
 
     def shed(self, query: str, first_train: int, end_train: int, tuples: int) -> None:
-        """Lets a query pass over trains that it does not see."""
+        """Move a query past trains that it will never read."""
         with self._journal.transaction() as db:
             db.execute(
                 "UPDATE cursors SET next_train = ?, shed = shed + ?"
@@ -141,9 +144,9 @@ class Cursors:
             )  # fmt: skip
 
     def accounts(self) -> dict[str, Account]:
-        """Gives every query's account: what arrived is delivered, filtered, late, queued and so on.
+        """Return every query's account: how many tuples arrived, and what has become of them.
 
-        Each term is counted by itself, so that a sum that is not right tells of a mistake.
+        Each term is counted independently, so that a wrong sum reveals a mistake.
         """
         rows = self._journal.read(
             "SELECT query, stream, first_tuple, delivered, tuples_in - delivered - late, shed,"
@@ -156,23 +159,23 @@ class Cursors:
             "   JOIN letters l ON l.stream = b.stream WHERE b.query = c.query)"
             " FROM cursors c", ()
         )  # fmt: skip
-        found, streams = {}, {}
+        accounts, streams = {}, {}
         for row in rows:
             query, stream, first, delivered, filtered, shed, missed, late, end, queued, dead = row
             streams[query] = stream
-            found[query] = Account(
+            accounts[query] = Account(
                 end - first + dead, delivered, filtered, queued, shed, missed, late, dead
             )
         for query, first_segment in _cut(streams).items():
-            found[query] = _together(found.pop(first_segment), found[query])
-        return found
+            accounts[query] = _together(accounts.pop(first_segment), accounts[query])
+        return accounts
 
 
 def _cut(streams: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of the first segments of queries that are cut, by query.
+    """Return the names of the first segments of cut queries, by query.
 
     Args:
-        streams: the stream that each of them reads.
+        streams: the stream that each query reads.
     """
     return {
         query: query + FIRST
@@ -182,7 +185,7 @@ def _cut(streams: Mapping[str, str]) -> dict[str, str]:
 
 
 def _together(first: Account, rest: Account) -> Account:
-    """Return the account of a query that is cut: what the first segment delivers the rest has."""
+    """Return the account of a cut query: the rest reads what the first segment delivers."""
     return Account(
         arrived=first.arrived,
         delivered=rest.delivered,

@@ -1,9 +1,9 @@
 """Cursors of a query that is cut now and was not before, or the other way round.
 
-A query that is cut has two cursors: that of its first segment, over the source, and its own, over
-the hidden stream between the two. Every train of that stream knows the train of the source that it
-begins with, and the source keeps its trains until the query has passed what they became. So a query
-can always go on as one from the source, with exactly the tuples that it has not committed.
+A cut query has two cursors: that of its first segment, over the source, and its own, over the
+hidden stream between the two segments. Every train of the hidden stream records the source train
+that it begins with, and the source keeps its trains until the query has passed what they became. So
+a query can always continue uncut from the source, with exactly the tuples it has not committed.
 """
 
 import sqlite3
@@ -14,21 +14,21 @@ from headgate.spark.log.journal import Journal
 
 
 class CutCursors:
-    """Changes the cursors of queries that are cut, before they go on."""
+    """The cursors of cut queries, changed before the queries continue."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
 
     def is_cut(self, query: str) -> bool:
-        """Return True if a query was cut when it ran last."""
+        """Return True if a query was cut in its last run."""
         rows = self._journal.read("SELECT stream FROM cursors WHERE query = ?", (query,))
         return bool(rows) and rows[0][0] == query + REST
 
     def cut(self, query: str, first: str) -> bool:
         """Give a query that has run before a cursor for its first segment.
 
-        Return False if what waits between the segments must be removed first, since the query was
-        cut elsewhere (`rejoin`).
+        Return False if the query was cut at another place. What waits between its segments must
+        then be removed first (`rejoin`).
 
         Args:
             first: the text of the first segment.
@@ -43,7 +43,7 @@ class CutCursors:
 
     def _cut(self, db: sqlite3.Connection, query: str, first: str) -> None:
         train, first_tuple = self._journal.end(db, query + REST)
-        # What it has filtered so far counts as filtered by the first segment.
+        # What the query has filtered so far counts as filtered by the first segment.
         db.execute(
             "INSERT INTO cursors SELECT ?, ?, stream, first_train, next_train, first_tuple,"
             " tuples_in, delivered, delivered, shed, missed, 0 FROM cursors WHERE query = ?",
@@ -57,7 +57,7 @@ class CutCursors:
         db.execute("UPDATE beginnings SET query = ? WHERE query = ?", (query + FIRST, query))
 
     def rejoin(self, query: str) -> None:
-        """Make a query that was cut go on from the source; what waits in between is read again."""
+        """Make a cut query continue uncut from the source; it reads again what waits in between."""
         with self._journal.transaction() as db:
             first = db.execute(
                 "SELECT stream, first_train, next_train, first_tuple, tuples_in, shed, missed"
@@ -69,7 +69,7 @@ class CutCursors:
                 " WHERE t.stream = ?1 || ?2 AND t.number >= c.next_train AND t.kept", (query, REST)
             ).fetchone()  # fmt: skip
             train = passed if origin is None else int(origin)
-            (again,) = db.execute(
+            (reread,) = db.execute(
                 "SELECT COALESCE(SUM(tuples), 0) FROM trains WHERE stream = ? AND number >= ?"
                 " AND number < ?", (stream, train, passed)
             ).fetchone()  # fmt: skip
@@ -77,7 +77,7 @@ class CutCursors:
                 "UPDATE cursors SET stream = ?2, first_train = ?3, next_train = ?4,"
                 " first_tuple = ?5, tuples_in = ?6 - shed - missed, shed = shed + ?7,"
                 " missed = missed + ?8 WHERE query = ?1",
-                (query, stream, first_train, train, first_tuple, tuples_in - again, shed, missed),
+                (query, stream, first_train, train, first_tuple, tuples_in - reread, shed, missed),
             )
             self._journal.drop_lines(db, query + REST, self._journal.end(db, query + REST)[0])
             db.execute("DELETE FROM cursors WHERE query = ?", (query + FIRST,))

@@ -1,4 +1,4 @@
-"""Dead letters: records that a source had and nobody could read."""
+"""Dead letters: records of a source that could not be parsed."""
 
 import json
 import logging
@@ -17,7 +17,7 @@ log = logging.getLogger("headgate.spark")
 
 @dataclass(frozen=True)
 class Letter:
-    """A record that could not be read: where it was, what it was, why."""
+    """A record that could not be parsed: where it was, its text, and why."""
 
     place: str
     record: str
@@ -25,10 +25,10 @@ class Letter:
 
 
 class LetterFile:
-    """A stream's dead letters, a line of JSON each; the journal says how far the file counts.
+    """A stream's dead letters, a line of JSON each; the journal says how many bytes are valid.
 
-    What lies behind that is of a poll or a batch that a crash has kept out of the journal. It is
-    cut off: its source brings it again.
+    What follows these bytes is from a poll or batch that a crash kept out of the journal. It is cut
+    off, because its source delivers it again.
     """
 
     def __init__(
@@ -40,14 +40,14 @@ class LetterFile:
     ) -> None:
         self.path = state / "dead-letters" / f"{stream}.jsonl"
         self._stream, self._journal, self._reached = stream, journal, reached
-        with suppress(OSError):  # not there, or read-only: whoever writes the next tells
+        with suppress(OSError):  # missing or read-only: the next write reports it
             if self.path.stat().st_size:
                 self._cut()
 
     def write(
         self, letters: Iterable[Letter], source_batch: int | None = None
     ) -> NewLetters | None:
-        """Writes letters down, to count once the journal has them; None where there are none."""
+        """Append letters, which count once the journal has them; return None if there are none."""
         lines = (f"{json.dumps(asdict(letter))}\n" for letter in letters)
         first = next(lines, None)
         if first is None:
@@ -65,15 +65,15 @@ class LetterFile:
         return NewLetters(self._stream, records, self.path.stat().st_size, source_batch)
 
     def added(self, new: NewLetters) -> None:
-        """Tells of letters that the journal has."""
-        log.warning("stream '%s': %s dead letters more in %s", new.stream, new.records, self.path)
+        """Log letters that are now in the journal."""
+        log.warning("stream '%s': %s more dead letters in %s", new.stream, new.records, self.path)
         self._reached("letters journalled")
 
     def _cut(self) -> None:
-        found = self.path.stat().st_size if self.path.exists() else 0
-        counted = self._journal.letter_bytes(self._stream)
-        if counted is None or found < counted:
-            # Of a run that did not count them yet; or somebody has taken letters away.
-            self._journal.letters_end(self._stream, found)
-        elif found > counted:
-            os.truncate(self.path, counted)
+        size_bytes = self.path.stat().st_size if self.path.exists() else 0
+        valid_bytes = self._journal.letter_bytes(self._stream)
+        if valid_bytes is None or size_bytes < valid_bytes:
+            # An earlier run did not count letters yet, or somebody has removed some.
+            self._journal.letters_end(self._stream, size_bytes)
+        elif size_bytes > valid_bytes:
+            os.truncate(self.path, valid_bytes)

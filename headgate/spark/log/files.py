@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that appear whole or not at all."""
 
 import ctypes
 import errno
@@ -8,19 +8,19 @@ from collections.abc import Collection
 from pathlib import Path
 
 HIDDEN = "_unfinished"
-"""The folder of files that do not count yet; readers of a results folder skip its underscore."""
+"""The folder of uncommitted files; the underscore makes readers of a results folder skip it."""
 
 FEW = 4
-"""Up to here files are brought to the disk one by one; beyond, all of a file system at once."""
+"""Up to this many files are flushed one by one; above, their whole file system at once."""
 
 _IN_THE_WAY = (errno.EISDIR, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST)
-"""What a rename says where a folder is to be replaced, or by a folder."""
+"""Errors of a rename that replaces a folder, or replaces a file by a folder."""
 
-_SYNCFS = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)  # Linux has it
+_SYNCFS = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)  # only on Linux
 
 
 def flush(path: Path) -> None:
-    """Brings a file, or a directory's list of names, to the disk."""
+    """Flush a file, or a directory's list of names, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -29,7 +29,7 @@ def flush(path: Path) -> None:
 
 
 def flush_all(paths: Collection[Path]) -> None:
-    """Brings files and lists of names to the disk; hundreds cost hardly more than one."""
+    """Flush files and directories to disk; hundreds cost hardly more than one."""
     if len(paths) <= FEW or _SYNCFS is None:
         for path in paths:
             flush(path)
@@ -45,7 +45,7 @@ def flush_all(paths: Collection[Path]) -> None:
 
 
 def put(temporary: Path, final: Path) -> None:
-    """Gives a file or folder its final name in one move, replacing what a crash has left there."""
+    """Rename a file or folder to its final name, replacing what a crash has left there."""
     try:
         os.replace(temporary, final)
     except OSError as error:
@@ -56,13 +56,13 @@ def put(temporary: Path, final: Path) -> None:
 
 
 def size_of(path: Path) -> int:
-    """Gives the bytes of a file, or of the files in a folder."""
+    """Return the bytes of a file, or of the files in a folder."""
     files = path.iterdir() if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files)
 
 
 def remove(path: Path) -> None:
-    """Removes a file or folder, if it is there."""
+    """Remove a file or folder if it exists."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:

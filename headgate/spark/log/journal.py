@@ -1,4 +1,4 @@
-"""The journal: one SQLite file per application that says what has been ingested and committed."""
+"""The journal: one SQLite file per application that records what is ingested and committed."""
 
 import fcntl
 import json
@@ -14,7 +14,7 @@ from headgate.errors import RecoveryRefused
 
 VERSION = 4
 TIME = "time"
-"""The key, among a derived stream's positions, of the time that its query has come to."""
+"""The key, among a derived stream's positions, of the time that its query has reached."""
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT);
@@ -45,10 +45,10 @@ CREATE TABLE IF NOT EXISTS intents (step INTEGER, query TEXT, temporary TEXT, fi
 
 @dataclass(frozen=True)
 class Train:
-    """A train's line in the journal.
+    """A train's row in the journal.
 
     Args:
-        top: of a derived stream, the time that its producer had come to with the train.
+        top: for a derived stream, the time that its producer had reached with the train.
     """
 
     number: int
@@ -61,10 +61,10 @@ class Train:
 
 @dataclass(frozen=True)
 class NewTrain:
-    """A train that is about to be in the log, and which batch of its source it is.
+    """A train to add to the log, and the number of its batch in the source.
 
     Args:
-        origin: of a derived stream, the first train of its producer's input that it comes from.
+        origin: for a derived stream, the first train of its producer's input that it comes from.
     """
 
     stream: str
@@ -78,8 +78,8 @@ class Derived:
     """What a step adds to the stream that a query fills.
 
     Args:
-        new: the train; None where nothing came out.
-        top: the time that the query has come to with the step; None where the stream has no time.
+        new: the train; None if the step had no results.
+        top: the time that the query has reached with the step; None if the stream has no time.
         arrived_at_s: when the input of the step arrived.
     """
 
@@ -91,10 +91,10 @@ class Derived:
 
 @dataclass(frozen=True)
 class NewLetters:
-    """Dead letters that are about to count: how many, and how far their file then goes.
+    """Dead letters to add to the journal: how many, and the size of their file with them.
 
     Args:
-        source_batch: which batch of its source they were in, where Structured Streaming counts.
+        source_batch: the source's batch that they were in, if Structured Streaming numbers batches.
     """
 
     stream: str
@@ -105,7 +105,7 @@ class NewLetters:
 
 @dataclass(frozen=True)
 class Result:
-    """What one query made of a range of trains; no files where nothing came out."""
+    """What one query computed from a range of trains; no files if there were no rows."""
 
     query: str
     first_train: int
@@ -119,11 +119,14 @@ class Result:
 
 
 class Journal:
-    """Every method is one transaction, durable unless it says else, safe to call from any thread.
+    """The journal of a state directory, safe to use from any thread.
 
-    A step becomes visible in three: `intend` (the point of no return: its results lie ready under
-    temporary names and every cursor has moved), then the renames, then `confirm`. Recovery renames
-    what an intent without confirmation has left, and nothing else.
+    Every method is one transaction, durable unless its docstring says otherwise. Methods that take
+    `db` run within the caller's transaction instead.
+
+    A step becomes visible in three parts: `intend` (the point of no return: its results lie ready
+    under temporary names, and every cursor has moved), then the renames, then `confirm`. Recovery
+    finishes the renames of intents that were not confirmed, and does nothing else.
     """
 
     def __init__(self, state: Path) -> None:
@@ -135,9 +138,9 @@ class Journal:
             self._guard.close()
             raise RecoveryRefused(
                 subject=f"state directory {state}",
-                expected="nobody else at work in it",
-                found="another Headgate that runs",
-                fix="stop the other one, or give this one a state directory of its own",
+                expected="no other Headgate that uses it",
+                found="another Headgate that is running",
+                fix="stop the other one, or give this one a different state directory",
             ) from error
         self._lock = threading.Lock()
         self._steps = 0
@@ -154,8 +157,8 @@ class Journal:
                 subject=f"state directory {state}",
                 expected="a journal.db that SQLite can read and write",
                 found=str(error),
-                fix="where its disk is full, make room; else restore the log and journal.db from"
-                " one and the same copy, or begin with a new state directory",
+                fix="if its disk is full, make room; otherwise restore the log and journal.db from"
+                " the same copy, or begin with a new state directory",
             ) from error
 
     def close(self) -> None:
@@ -171,7 +174,11 @@ class Journal:
             return str(row[0])
 
     def remember_stream(self, name: str, schema: str) -> None:
-        """Holds a stream's schema against that of the last run."""
+        """Record a stream's schema, or compare it with that of the last run.
+
+        Raises:
+            RecoveryRefused: the schemas differ.
+        """
         with self.transaction() as db:
             row = db.execute("SELECT schema FROM streams WHERE name = ?", (name,)).fetchone()
             if row is None:
@@ -185,9 +192,9 @@ class Journal:
                 )
 
     def beginning(self, db: sqlite3.Connection, stream: str) -> tuple[int, int]:
-        """Gives the oldest train that is kept, and its first tuple; else the next to come.
+        """Return the numbers of the oldest train in the log and of its first tuple.
 
-        Within a transaction.
+        If the log is empty, they are those of the next train.
         """
         row = db.execute(
             "SELECT number, first_tuple FROM trains WHERE stream = ? AND kept"
@@ -196,12 +203,12 @@ class Journal:
         return (int(row[0]), int(row[1])) if row else self.end(db, stream)
 
     def letters_of(self, db: sqlite3.Connection, stream: str) -> int:
-        """Gives how many dead letters a stream has, within a transaction."""
+        """Return how many dead letters a stream has."""
         row = db.execute("SELECT records FROM letters WHERE stream = ?", (stream,)).fetchone()
         return int(row[0]) if row else 0
 
     def end(self, db: sqlite3.Connection, stream: str) -> tuple[int, int]:
-        """Gives the numbers of the next train and its first tuple, within a transaction."""
+        """Return the numbers of the next train and of its first tuple."""
         row = db.execute(
             "SELECT number + 1, first_tuple + tuples FROM trains WHERE stream = ?"
             " ORDER BY number DESC LIMIT 1", (stream,)
@@ -209,7 +216,7 @@ class Journal:
         return (int(row[0]), int(row[1])) if row else (0, 0)
 
     def trains(self, stream: str, before: int | None = None) -> list[Train]:
-        """Gives the trains that are kept, in order; only those below a number if one is given."""
+        """Return the trains in the log, in order; with `before`, only those below that number."""
         end = self.next_train(stream) if before is None else before
         rows = self.read(
             "SELECT number, tuples, bytes, head_arrived_at_s, mean_arrived_at_s, top FROM trains"
@@ -218,7 +225,7 @@ class Journal:
         return [Train(*row) for row in rows]
 
     def first_younger(self, stream: str, passed: int, before_s: float) -> int:
-        """Gives the first kept train that is not both passed and older than an instant."""
+        """Return the first train in the log that is not both passed and older than an instant."""
         rows = self.read(
             "SELECT number FROM trains WHERE stream = ?1 AND kept"
             " AND (number >= ?2 OR mean_arrived_at_s > ?3) ORDER BY number LIMIT 1",
@@ -227,12 +234,12 @@ class Journal:
         return int(rows[0][0]) if rows else passed
 
     def next_train(self, stream: str) -> int:
-        """Gives the number of the next train."""
+        """Return the number of the next train."""
         rows = self.read("SELECT MAX(number) FROM trains WHERE stream = ?", (stream,))
         return 0 if rows[0][0] is None else int(rows[0][0]) + 1
 
     def has_batch(self, stream: str, source_batch: int) -> bool:
-        """Tells whether a source's batch is in the log already, so that a replay adds nothing."""
+        """Return True if a source's batch is in the log already, so that a replay adds nothing."""
         return bool(self.read(
             "SELECT 1 FROM trains WHERE stream = ?1 AND source_batch = ?2 UNION ALL"
             " SELECT 1 FROM letters WHERE stream = ?1 AND source_batch = ?2", (stream, source_batch)
@@ -244,19 +251,20 @@ class Journal:
         positions: Sequence[tuple[str, str, str]] = (),
         letters: Sequence[NewLetters] = (),
     ) -> None:
-        """Puts trains into the log and, with them, where their sources stand.
+        """Add trains to the log together with the positions of their sources.
 
         Args:
             positions: stream, key and value; a source reads them again after a restart.
-            letters: what could not be read of the same polls or batches.
+            letters: records of the same polls or batches that could not be parsed.
         """
         with self.transaction() as db:
-            for each in new:
-                self._add_train(db, each)
+            for new_train in new:
+                self._add_train(db, new_train)
             db.executemany(
                 "INSERT INTO letters VALUES (?, ?, ?, ?) ON CONFLICT (stream) DO UPDATE SET"
                 " records = records + excluded.records, bytes = excluded.bytes,"
-                " source_batch = excluded.source_batch", [astuple(each) for each in letters]
+                " source_batch = excluded.source_batch",
+                [astuple(new_letters) for new_letters in letters],
             )  # fmt: skip
             db.executemany("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", positions)
 
@@ -272,27 +280,27 @@ class Journal:
         )  # fmt: skip
 
     def first_tuple(self, stream: str, train: int) -> int:
-        """Gives the number of a train's first tuple in its stream."""
+        """Return the number of a train's first tuple in its stream."""
         rows = self.read(
             "SELECT first_tuple FROM trains WHERE stream = ? AND number = ?", (stream, train)
         )
         return int(rows[0][0])
 
     def arrived_at_s(self, stream: str, train: int) -> float:
-        """Return when the tuples of a train arrived, on average."""
+        """Return when the tuples of a train arrived on average."""
         rows = self.read(
             "SELECT mean_arrived_at_s FROM trains WHERE stream = ? AND number = ?", (stream, train)
         )
         return float(rows[0][0])
 
     def top_of(self, stream: str, train: int) -> int | None:
-        """Return the time that the producer of a derived stream had come to with a train."""
+        """Return the time that the producer of a derived stream had reached with a train."""
         rows = self.read("SELECT top FROM trains WHERE stream = ? AND number = ?", (stream, train))
         return None if rows[0][0] is None else int(rows[0][0])
 
     def origins(self, stream: str, first: int, end: int) -> tuple[int, int]:
-        """Return the first and, behind the last, the next train of the input that trains first,
-        ..., end − 1 of a derived stream begin with.
+        """Return the range of input trains that trains first, ..., end − 1 of a derived stream
+        begin with: the first, and the one after the last.
         """
         rows = self.read(
             "SELECT MIN(origin), MAX(origin) + 1 FROM trains"
@@ -309,16 +317,16 @@ class Journal:
         return [int(tuples) for (tuples,) in rows]
 
     def positions(self, stream: str) -> "Positions":
-        """Gives where a stream's source stands: everything that it has told."""
+        """Return the positions that a stream's source has reported."""
         return Positions(self, stream)
 
     def letter_bytes(self, stream: str) -> int | None:
-        """Gives how far a stream's file of dead letters counts; None if it never had one."""
+        """Return how many bytes of a stream's dead letters are valid; None if it never had any."""
         rows = self.read("SELECT bytes FROM letters WHERE stream = ?", (stream,))
         return int(rows[0][0]) if rows else None
 
     def letters_end(self, stream: str, end_bytes: int) -> None:
-        """Notes how far a stream's file of dead letters goes, whoever has written or cut it."""
+        """Record the size of a stream's file of dead letters, whoever has written or cut it."""
         with self.transaction() as db:
             db.execute(
                 "INSERT INTO letters (stream, bytes) VALUES (?, ?)"
@@ -326,18 +334,18 @@ class Journal:
             )  # fmt: skip
 
     def letters(self) -> dict[str, int]:
-        """Gives how many dead letters every stream has, over all runs."""
+        """Return the dead letters, over all runs, of each stream that has some."""
         return dict(self.read("SELECT stream, records FROM letters WHERE records", ()))
 
     def drop_trains(self, stream: str, before: int) -> None:
-        """Notes that trains are gone, before their files are."""
+        """Record that trains are dropped, before their files are removed."""
         with self.transaction() as db:
             self.drop_lines(db, stream, before)
 
     def drop_lines(self, db: sqlite3.Connection, stream: str, before: int) -> None:
-        """Notes that trains are gone, within a transaction.
+        """Record that trains are dropped.
 
-        The newest keeps its line: it says which batch of the source was the last.
+        The newest keeps its row, which says which batch of the source was the last.
         """
         db.execute("UPDATE trains SET kept = 0 WHERE stream = ? AND number < ?", (stream, before))
         db.execute(
@@ -346,8 +354,10 @@ class Journal:
         )  # fmt: skip
 
     def intend(self, results: Sequence[Result], derived: Sequence[Derived] = ()) -> int:
-        """Make a step's results certain: cursors move, trains of derived streams are in their logs,
-        and recovery will finish the renames.
+        """Commit a step's results, and return the number of the step.
+
+        Cursors move, trains of derived streams are in their logs, and recovery will finish the
+        renames.
         """
         with self.transaction() as db:
             self._steps += 1
@@ -364,7 +374,7 @@ class Journal:
                     raise RecoveryRefused(
                         subject=f"query '{result.query}'",
                         expected=f"its cursor at train {result.first_train}",
-                        found="it elsewhere",
+                        found="it at another train",
                         fix="keep other programs out of the state directory",
                     )
                 if result.final is not None:
@@ -372,28 +382,30 @@ class Journal:
                         "INSERT INTO intents VALUES (?, ?, ?, ?)",
                         (step, result.query, str(result.temporary), str(result.final)),
                     )
-            for each in derived:
-                if each.new is not None:
-                    self._add_train(db, each.new)
-                if each.top is not None:
-                    self._put_time(db, each)
+            for addition in derived:
+                if addition.new is not None:
+                    self._add_train(db, addition.new)
+                if addition.top is not None:
+                    self._put_time(db, addition)
             return step
 
-    def add_time(self, each: Derived) -> None:
-        """Note the time that the query of a derived stream has come to without a step.
+    def add_time(self, derived: Derived) -> None:
+        """Record the time that the query of a derived stream has reached without a step.
 
-        It is found again after a crash, so it need not be durable.
+        This need not be durable: after a crash the time is computed again.
         """
         with self.transaction(durable=False) as db:
-            self._put_time(db, each)
+            self._put_time(db, derived)
 
-    def _put_time(self, db: sqlite3.Connection, each: Derived) -> None:
-        value = json.dumps([each.top, each.arrived_at_s])
-        db.execute("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", (each.stream, TIME, value))
+    def _put_time(self, db: sqlite3.Connection, derived: Derived) -> None:
+        value = json.dumps([derived.top, derived.arrived_at_s])
+        db.execute(
+            "INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", (derived.stream, TIME, value)
+        )
 
     def derived_end(self, stream: str) -> tuple[int, int | None, float]:
-        """Return where a derived stream ends: its next train, the time that its query has come to
-        since the last, and when the input for that had arrived.
+        """Return where a derived stream ends: its next train, the time that its query has reached
+        since the last train, and when the input for that arrived.
         """
         ((end, value),) = self.read(
             "SELECT (SELECT COALESCE(MAX(number) + 1, 0) FROM trains WHERE stream = ?1),"
@@ -403,7 +415,7 @@ class Journal:
         return int(end), top, arrived_at_s
 
     def forget_derived(self, streams: Sequence[str]) -> None:
-        """Forget derived streams and timelines, but for their next number: others have seen it."""
+        """Delete derived streams and timelines, except their next number: others have seen it."""
         with self.transaction() as db:
             for stream in streams:
                 self.drop_lines(db, stream, self.end(db, stream)[0])
@@ -412,7 +424,7 @@ class Journal:
                 db.execute("DELETE FROM streams WHERE name = ?", (stream,))
 
     def confirm(self, step: int, queries: Sequence[str]) -> None:
-        """Notes that the files of some queries of a step have their final names."""
+        """Record that the files of some queries of a step have their final names."""
         with self.transaction() as db:
             db.executemany(
                 "DELETE FROM intents WHERE step = ? AND query = ?",
@@ -420,7 +432,7 @@ class Journal:
             )
 
     def unconfirmed(self) -> list[tuple[Path, Path]]:
-        """Gives the renames, from and to, that a crash may have left undone."""
+        """Return the renames, from and to, that a crash may have left undone."""
         rows = self.read("SELECT temporary, final FROM intents ORDER BY step", ())
         return [(Path(temporary), Path(final)) for temporary, final in rows]
 
@@ -429,26 +441,30 @@ class Journal:
             db.execute("DELETE FROM intents")
 
     def read(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        """Gives what a SELECT finds."""
+        """Return the rows of a SELECT."""
         with self._lock:
             return self._db.execute(sql, values).fetchall()
 
     @contextmanager
     def transaction(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
-        """One that is not durable survives the process, and the machine once a later one does."""
+        """Run the block as one transaction.
+
+        One that is not durable survives a crash of the process. It survives a crash of the machine
+        once a later, durable one is committed.
+        """
         with self._lock:
             self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
-                self._db.execute("COMMIT")  # a full disk may be noticed here only
+                self._db.execute("COMMIT")  # a full disk may be noticed only here
             except BaseException:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
 
     def _add_columns(self) -> None:
-        """Add to a journal of an older release the columns that it does not have."""
+        """Add the columns that a journal of an older release does not have."""
         for table, column, kind in (
             ("trains", "first_letter", "INTEGER DEFAULT 0"),
             ("trains", "top", "INTEGER"),
@@ -462,25 +478,25 @@ class Journal:
     def _check_version(self, state: Path) -> None:
         with self.transaction() as db:
             db.execute("INSERT OR IGNORE INTO about VALUES ('version', ?)", (str(VERSION),))
-            found = db.execute("SELECT value FROM about WHERE key = 'version'").fetchone()[0]
-            if found == "3":
+            version = db.execute("SELECT value FROM about WHERE key = 'version'").fetchone()[0]
+            if version == "3":
                 # Until version 4 all queries ran in UTC, whatever the session's zone was.
-                found = str(VERSION)
+                version = str(VERSION)
                 db.execute("INSERT OR IGNORE INTO about VALUES ('zone', 'UTC')")
-                db.execute("UPDATE about SET value = ? WHERE key = 'version'", (found,))
-        if found != str(VERSION):
+                db.execute("UPDATE about SET value = ? WHERE key = 'version'", (version,))
+        if version != str(VERSION):
             self.close()
             raise RecoveryRefused(
                 subject=f"state directory {state}",
                 expected=f"a journal of version {VERSION}",
-                found=f"one of version {found}",
+                found=f"one of version {version}",
                 fix="run the Headgate that wrote it, or begin with a new state directory",
             )
 
 
 @dataclass(frozen=True)
 class Positions(Mapping[str, str]):
-    """Where a source stands, asked of the journal: a directory may have had millions of files."""
+    """A source's positions, read from the journal: a directory may have had millions of files."""
 
     journal: Journal
     stream: str

@@ -1,4 +1,4 @@
-"""Tuples that come too late for windows, put aside: a file for each train that has some."""
+"""Tuples that arrive too late for their windows: a file for each train that has some."""
 
 import logging
 import threading
@@ -19,19 +19,19 @@ from headgate.spark.log.stream_log import StreamLog
 log = logging.getLogger("headgate.spark")
 
 NUMBER, WHY = "_number", "_why"
-"""A tuple's number in its stream, and why no window has it."""
+"""Columns for a tuple's number in its stream, and for why no window has it."""
 
 
 class LateTuples:
     """A directory with a stream's tuples that are late or have no time, each once.
 
-    Time passes in every timeline by itself where a stream is quiet, so they need not agree on what
-    is late: a tuple is here if one of them has it so. A train's file has its name whoever writes
-    it, and after a crash it is written again. Safe to use from several threads.
+    While a stream is quiet, each timeline advances its time separately, so timelines need not agree
+    on what is late: a tuple is here if it is late in one of them. All of them write a train's late
+    tuples to the same file, and after a crash write it again. Safe to use from several threads.
 
     Raises:
-        ConfigRefused: the directory cannot be made, or a column has a name that is taken.
-        RecoveryRefused: the stream is new, and the directory has files of its name.
+        ConfigRefused: the directory cannot be created, or a column has a reserved name.
+        RecoveryRefused: the stream is new, but the directory has files of its name.
     """
 
     def __init__(self, folder: str, stream_log: StreamLog) -> None:
@@ -39,13 +39,14 @@ class LateTuples:
         self._fails, stream = False, stream_log.stream
         extra = StructField(NUMBER, LongType()), StructField(WHY, StringType())
         self._schema = StructType([*stream_log.schema.fields, *extra])
-        if taken := sorted({NUMBER, WHY}.intersection(map(str.lower, stream_log.schema.names))):
-            raise _refused(stream, folder, f"no column {taken[0]} in the stream")
+        if clashes := sorted({NUMBER, WHY}.intersection(map(str.lower, stream_log.schema.names))):
+            reason = f"the stream has a column {clashes[0]}, a name that files of late tuples need"
+            raise _refused(stream, folder, f"left out: {reason}")
         try:
             (self._folder / HIDDEN).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise _refused(stream, folder, "a directory that can be written") from error
-        old = sorted(each.name for each in self._folder.glob(f"{stream}-*.parquet"))
+        old = sorted(file.name for file in self._folder.glob(f"{stream}-*.parquet"))
         if old and not stream_log.next_number:
             raise RecoveryRefused(
                 subject=f"stream '{stream}'",
@@ -56,10 +57,12 @@ class LateTuples:
             )
 
     def put(self, train: int, first_tuple: int, late: NDArray[np.bool_], times: Times) -> bool:
-        """Puts tuples of a train aside, with those that are there already; False if it cannot now.
+        """Write the late tuples of a train, with those already written; return False if it fails.
 
         Args:
             first_tuple: the number of the train's first tuple.
+            late: which tuples of the train to write.
+            times: the times of all its tuples.
         """
         with self._turn:
             try:
@@ -74,17 +77,17 @@ class LateTuples:
                 self._fails = True
             return not self._fails
 
-    def _put(self, train: int, first_tuple: int, at: NDArray[np.int64], times: Times) -> None:
+    def _put(self, train: int, first_tuple: int, rows: NDArray[np.int64], times: Times) -> None:
         name = f"{self._log.stream}-{train:012d}.parquet"
         temporary, final = self._folder / HIDDEN / name, self._folder / name
         if final.exists():
-            known = pq.read_table(final, columns=[NUMBER])[NUMBER].to_numpy() - first_tuple
-            if np.isin(at, known).all():
+            written_rows = pq.read_table(final, columns=[NUMBER])[NUMBER].to_numpy() - first_tuple
+            if np.isin(rows, written_rows).all():
                 return
-            at = np.union1d(at, known)
-        table = self._log.table(train, train + 1).take(at)
-        why = ["no time" if time == NEVER else "late" for time in times[at].tolist()]
-        table = table.append_column(NUMBER, pa.array(at + first_tuple))
+            rows = np.union1d(rows, written_rows)
+        table = self._log.table(train, train + 1).take(rows)
+        why = ["no time" if time == NEVER else "late" for time in times[rows].tolist()]
+        table = table.append_column(NUMBER, pa.array(rows + first_tuple))
         table = table.append_column(WHY, pa.array(why, pa.string()))
         table = with_spark_schema(table, self._schema)
         temporary.parent.mkdir(parents=True, exist_ok=True)

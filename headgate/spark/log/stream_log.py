@@ -1,4 +1,4 @@
-"""The stream log: numbered, durable Parquet trains, read by list."""
+"""The stream log: numbered, durable trains in Parquet files."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -33,12 +33,13 @@ MARK = "_watermark_us"
 """The column in files of a derived stream's trains that holds the watermark before each tuple."""
 
 DRIVER_TUPLES = 100_000
-"""A train up to here is written in the driver: 3 ms against 110 by a Spark job at 20 000 rows."""
+"""A train of up to this many tuples is written in the driver: at 20 000 rows in 3 ms, where a Spark
+job takes 110."""
 
 
 @dataclass(frozen=True)
 class Trains:
-    """Trains of one stream, as a table in memory or as a frame for a job."""
+    """Trains of one stream, as a table in memory or as a DataFrame for a job."""
 
     schema: StructType
     files: Sequence[str]
@@ -54,17 +55,18 @@ class Trains:
         return session.read.schema(self.schema).parquet(*self.files)
 
     def mean_arrived_at_s(self) -> float:
-        # Not by Arrow: a train that Spark wrote says that no arrival is NULL, one of ours does not.
+        # Not concatenated by Arrow: the schemas differ. The arrival cannot be NULL in files that
+        # Spark wrote; in ours it can.
         columns = [pq.read_table(file, columns=[ARRIVED_AT])[ARRIVED_AT] for file in self.files]
         return float(np.mean(np.concatenate([column.to_numpy() for column in columns])))
 
 
 @dataclass(frozen=True)
 class NumberedTrains(Trains):
-    """Trains whose tuples have their number where else the arrival is: 0 for the first, and so on.
+    """Trains with the number of each tuple in place of its arrival: 0 for the first, and so on.
 
-    Evaluation carries the arrival of a tuple to every row that is computed from it, so the number
-    arrives there, too, whatever the lane and the order of rows.
+    Evaluation copies the arrival of a tuple to every row that is computed from it. So every row has
+    the number of its tuple, whatever the lane and the order of rows.
     """
 
     def frame(self, session: SparkSession) -> DataFrame:
@@ -80,25 +82,25 @@ class NumberedTrains(Trains):
 
 @dataclass(frozen=True)
 class TimelineTrains(Trains):
-    """Trains first, ..., end − 1 of a timeline: whoever computes over them looks at others, too."""
+    """Trains first, ..., end − 1 of a timeline; computing over them needs other trains, too."""
 
     first: int = 0
     end: int = 0
 
 
 def _files_of(trains: Sequence[str]) -> Iterator[Path]:
-    """Yield the files of trains in the order of their tuples: a train may be a folder."""
+    """Yield the files of trains in the order of their tuples; a train may be a folder."""
     for train in map(Path, trains):
         yield from sorted(train.glob("*.parquet")) if train.is_dir() else [train]
 
 
 def train_file(folder: Path, number: int) -> Path:
-    """Gives where a train lies in its stream's folder."""
+    """Return the path of a train in its stream's folder."""
     return folder / f"{number:012d}.parquet"
 
 
 class StreamLog:
-    """One stream's trains under `state/log/NAME`, a file or (written by Spark) a folder each."""
+    """One stream's trains under `state/log/NAME`: files, or folders where Spark wrote them."""
 
     def __init__(
         self,
@@ -119,35 +121,35 @@ class StreamLog:
         self._folder.mkdir(parents=True, exist_ok=True)
         self.letters = LetterFile(state, stream, journal, reached)
         self.next_number = journal.next_train(stream)
-        kept = journal.trains(stream)
-        self.bytes, self._counting = sum(train.bytes for train in kept), threading.Lock()
+        trains = journal.trains(stream)
+        self.bytes, self._counting = sum(train.bytes for train in trains), threading.Lock()
         self.tuple_bytes = 0.0
-        """What a tuple takes in memory, about; 0 before the first."""
-        # Nothing is known of the first batch, so it must not pass through the driver.
+        """About what a tuple takes in memory; 0 before the first tuple."""
+        # The size of the first batch is unknown, so it must not pass through the driver.
         self._expected_tuples = DRIVER_TUPLES + 1
-        numbers = {train.number for train in kept}
+        numbers = {train.number for train in trains}
         for path in self._folder.iterdir():
-            # Of a batch that a crash has kept out of the journal: its source will bring it again.
-            # Or of a train that was dropped, but for its file.
+            # A crash kept the file's batch out of the journal: its source will deliver it again. Or
+            # the train was dropped, but its file was not removed yet.
             number = path.name.split(".")[0]
             if not number or (number.isdigit() and int(number) not in numbers):
                 remove(path)
-        self._check(kept)
-        if kept:
-            self.tuple_bytes = _tuple_bytes(self.path(kept[-1].number))
+        self._check(trains)
+        if trains:
+            self.tuple_bytes = _tuple_bytes(self.path(trains[-1].number))
 
     def path(self, number: int) -> Path:
         return train_file(self._folder, number)
 
     def trains(self, first: int, end: int, tuples: int) -> Trains:
-        """Gives the trains first, ..., end − 1, which have so many tuples."""
+        """Return the trains first, ..., end − 1, which have `tuples` tuples."""
         files = [str(self.path(number)) for number in range(first, end)]
         return Trains(
             self.schema, files, tuples, lambda: self.table(first, end), self._first_tuple(first)
         )
 
     def numbered(self, first: int, end: int, tuples: int) -> NumberedTrains:
-        """Return the same trains with the number of each tuple among them."""
+        """Return the same trains with the number of each tuple in place of its arrival."""
         files = [str(self.path(number)) for number in range(first, end)]
 
         def table() -> pa.Table:
@@ -161,18 +163,18 @@ class StreamLog:
         return partial(self._journal.first_tuple, self.stream, train)
 
     def columns(self, first: int, end: int, names: Sequence[str]) -> pa.Table:
-        """Return some columns of the trains first, ..., end − 1; reads no others from the disk."""
-        tables, kept = [], pa.schema([self.arrow_schema.field(name) for name in names])
+        """Return some columns of the trains first, ..., end − 1; read no others from disk."""
+        tables, schema = [], pa.schema([self.arrow_schema.field(name) for name in names])
         for number in range(first, end):
             table = self._cache.find(self.stream, number)
             if table is None:
                 path = self.path(number)
                 table = pq.read_table(path, columns=list(names), partitioning=None)
-            tables.append(table.select(kept.names).cast(kept))
+            tables.append(table.select(schema.names).cast(schema))
         return pa.concat_tables(tables)
 
     def marks(self, number: int) -> Times:
-        """Return the watermark before each tuple of a train, as a derived stream has them."""
+        """Return the watermark before each tuple of a train of a derived stream."""
         with pq.ParquetFile(self.path(number)) as file:
             if MARK not in file.schema_arrow.names:
                 return np.full(file.metadata.num_rows, NEVER)
@@ -180,7 +182,7 @@ class StreamLog:
             return marks
 
     def table(self, first: int, end: int) -> pa.Table:
-        """Gives the tuples of the trains first, ..., end − 1."""
+        """Return the tuples of the trains first, ..., end − 1."""
         tables = [
             self._cache.get(self.stream, number, partial(self._read, number))
             for number in range(first, end)
@@ -188,16 +190,16 @@ class StreamLog:
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables).combine_chunks()
 
     def append(self, batch: DataFrame, source_batch: int, now_s: float) -> Train | None:
-        """Makes a train of a source's batch, once; None when it was empty or is there already.
+        """Append a source's batch as a train, once; return None if it is empty or in the log.
 
-        A small one passes through the driver, a large one never does; the last train tells which
-        is to be expected. Records that Spark could not read become dead letters.
+        A small batch passes through the driver, a large one never does; the size of the last batch
+        predicts that of the next. Records that Spark could not parse become dead letters.
         """
         if self._journal.has_batch(self.stream, source_batch):
             return None
-        table = self._collected(batch)
+        table = self._collect(batch)
         if table is None:
-            new, letters = self._written(batch, source_batch, now_s)
+            new, letters = self._write_with_spark(batch, source_batch, now_s)
         else:
             self._expected_tuples = table.num_rows
             letters = self.letters.write(letters_of([table], source_batch), source_batch)
@@ -216,19 +218,19 @@ class StreamLog:
         self.added(new)
         return new.train
 
-    def _written(
+    def _write_with_spark(
         self, batch: DataFrame, source_batch: int, now_s: float
     ) -> tuple[NewTrain | None, NewLetters | None]:
-        """Has Spark write a batch; a second time where it has records that could not be read."""
+        """Let Spark write a batch, a second time if it has records that could not be parsed."""
         temporary, letters = self._temporary(), None
         arrived_s = F.col(ARRIVED_AT) if ARRIVED_AT in batch.columns else F.lit(None)
         batch = batch.withColumn(ARRIVED_AT, F.coalesce(arrived_s, F.lit(now_s)))
         batch.write.mode("overwrite").parquet(str(temporary))
         if RECORD in batch.columns:
-            found = letters_of(malformed_in(temporary), source_batch)
-            letters = self.letters.write(found, source_batch)
+            malformed = letters_of(malformed_in(temporary), source_batch)
+            letters = self.letters.write(malformed, source_batch)
         if letters is not None:
-            # From what was written, and not from the source: both see the same records so.
+            # Read what was written, not the source, so that both passes see the same records.
             mixed = self._folder / f"{self.next_number:012d}.mixed"
             put(temporary, mixed)
             rows = batch.sparkSession.read.schema(batch.schema).parquet(str(mixed))
@@ -242,40 +244,40 @@ class StreamLog:
         if not arrived.num_rows:
             remove(temporary)
             return None, letters
-        new = self._named(arrived, temporary, source_batch)
+        new = self._rename(arrived, temporary, source_batch)
         flush(self._folder)
         self.tuple_bytes = self.tuple_bytes or _tuple_bytes(self.path(new.train.number))
         return new, letters
 
     def stage(self, table: pa.Table, source_batch: int, marks: Times | None = None) -> NewTrain:
-        """Writes a train; it counts once it is on the disk (`staged`), the journal has it and
-        `added` was called. Until then a start would remove it.
+        """Write a train. It counts once it is flushed to disk (`staged`), the journal has it and
+        `added` was called. Until then a restart would remove it.
 
         Args:
-            marks: of a derived stream with a time, the watermark before each tuple.
+            marks: for a derived stream with an event time, the watermark before each tuple.
         """
         table = table.cast(self.arrow_schema)
         temporary = self._temporary()
         whole = table if marks is None else table.append_column(MARK, pa.array(marks))
         temporary.write_bytes(parquet_of(whole))
-        new = self._named(table, temporary, source_batch)
+        new = self._rename(table, temporary, source_batch)
         self.tuple_bytes = table.nbytes / table.num_rows
         self._cache.put(self.stream, new.train.number, table)
         return new
 
     def staged(self, new: NewTrain) -> list[Path]:
-        """Gives what is to be brought to the disk of a train before the journal has it."""
+        """Return the paths to flush to disk before the journal has a train."""
         return [self.path(new.train.number), self._folder]
 
     def added(self, new: NewTrain) -> None:
-        """Goes on to the next number; the journal has this one."""
+        """Move on to the next number, now that the journal has this train."""
         self.next_number = new.train.number + 1
         with self._counting:
             self.bytes += new.train.bytes
         self._reached("train journalled")
 
     def drop(self, before: int) -> None:
-        """Removes the trains below a number."""
+        """Remove the trains below a number."""
         gone = self._journal.trains(self.stream, before)
         if gone:
             self._journal.drop_trains(self.stream, before)
@@ -291,7 +293,7 @@ class StreamLog:
 
     def _read(self, number: int) -> pa.Table:
         try:
-            # Earlier versions had Spark write INT96, which in nanoseconds ends in 2262.
+            # Earlier versions let Spark write INT96, which in nanoseconds ends in 2262.
             table = pq.read_table(
                 self.path(number), partitioning=None, coerce_int96_timestamp_unit="us"
             )
@@ -302,30 +304,31 @@ class StreamLog:
             ) from error
         return table.select(self.arrow_schema.names).cast(self.arrow_schema).combine_chunks()
 
-    def _check(self, kept: Sequence[Train]) -> None:
-        """Holds the files of the trains that are kept against what the journal says of them."""
-        for train in kept:
+    def _check(self, trains: Sequence[Train]) -> None:
+        """Raise RecoveryRefused if a train's file does not have the size that the journal says."""
+        for train in trains:
             path = self.path(train.number)
-            found = size_of(path) if path.exists() else None
-            if found != train.bytes:
+            size_bytes = size_of(path) if path.exists() else None
+            if size_bytes != train.bytes:
                 raise RecoveryRefused(
                     subject=f"train {train.number} of stream '{self.stream}'",
                     expected=f"{train.bytes} bytes in {path}, as the journal says",
-                    found="no such file" if found is None else f"{found} bytes",
-                    fix="restore the log and journal.db from one and the same copy, or begin with"
-                    " a new state directory",
+                    found="no such file" if size_bytes is None else f"{size_bytes} bytes",
+                    fix="restore the log and journal.db from the same copy, or begin with a new"
+                    " state directory",
                 )
 
-    def _collected(self, batch: DataFrame) -> pa.Table | None:
-        """Brings a batch to the driver; None where it is, or proves, too large for that."""
+    def _collect(self, batch: DataFrame) -> pa.Table | None:
+        """Return a batch as a table in the driver; None if it is, or proves, too large for that."""
         if self._expected_tuples > DRIVER_TUPLES:
             return None
         try:
             return collected(batch)
         except SPARK_ERRORS:
-            return None  # above spark.driver.maxResultSize, say: Spark's own writer tells
+            # Above spark.driver.maxResultSize, say. Any other error recurs when Spark writes it.
+            return None
 
-    def _named(self, table: pa.Table, temporary: Path, source_batch: int) -> NewTrain:
+    def _rename(self, table: pa.Table, temporary: Path, source_batch: int) -> NewTrain:
         final = self.path(self.next_number)
         self._reached("train written")
         put(temporary, final)
@@ -342,7 +345,7 @@ class StreamLog:
 
 
 def _tuple_bytes(path: Path) -> float:
-    """Gives what a tuple of a train takes in memory, by the first that lie together in its file."""
+    """Return what a tuple of a train takes in memory, estimated from the first row group."""
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     for file in files:
         try:
@@ -351,15 +354,15 @@ def _tuple_bytes(path: Path) -> float:
                     rows = parquet.read_row_group(0)
                     return rows.nbytes / rows.num_rows
         except (pa.ArrowException, OSError):
-            break  # whoever needs the train tells what is wrong with it
+            break  # the error is raised when the train is read
     return 0.0
 
 
 def _with_arrival(table: pa.Table, now_s: float) -> pa.Table:
-    """Gives tuples that come without an arrival that of now: cheaper here than in Spark's plan."""
+    """Return tuples with missing arrivals set to now: cheaper here than in Spark's plan."""
     if ARRIVED_AT not in table.column_names:
         return table.append_column(ARRIVED_AT, pa.array(np.full(table.num_rows, now_s)))
-    known: Any = table[ARRIVED_AT]
+    arrivals: Any = table[ARRIVED_AT]
     return table.set_column(
-        table.column_names.index(ARRIVED_AT), ARRIVED_AT, known.fill_null(now_s)
+        table.column_names.index(ARRIVED_AT), ARRIVED_AT, arrivals.fill_null(now_s)
     )

@@ -1,4 +1,4 @@
-"""Trains in memory, the latest used ones, within a budget of bytes."""
+"""The most recently used trains in memory, within a budget of bytes."""
 
 import threading
 from collections import OrderedDict
@@ -8,10 +8,12 @@ import pyarrow as pa
 
 
 class TrainCache:
-    """Safe to use from any thread. A train above the whole budget is never kept.
+    """A cache of trains, safe to use from any thread.
+
+    It drops the least recently used trains first, and never keeps one above the whole budget.
 
     Args:
-        budget_bytes: gives what trains may take; less while others need the memory.
+        budget_bytes: returns what trains may take; less while others need the memory.
     """
 
     def __init__(self, budget_bytes: Callable[[], int]) -> None:
@@ -21,7 +23,7 @@ class TrainCache:
         self.bytes = 0
 
     def clear(self) -> None:
-        """Forgets everything; whoever needs a train reads it again."""
+        """Drop everything; a train that is needed is read again."""
         with self._lock:
             self._tables.clear()
             self.bytes = 0
@@ -29,7 +31,7 @@ class TrainCache:
     def put(self, stream: str, number: int, table: pa.Table) -> None:
         size, budget_bytes = table.nbytes, self._budget_bytes()
         with self._lock:
-            # A train that could not be journalled comes again under its number, perhaps longer.
+            # A train that could not be journaled returns under the same number, perhaps longer.
             if (old := self._tables.pop((stream, number), None)) is not None:
                 self.bytes -= old.nbytes
             if size <= budget_bytes:
@@ -39,7 +41,7 @@ class TrainCache:
                 self.bytes -= self._tables.popitem(last=False)[1].nbytes
 
     def find(self, stream: str, number: int) -> pa.Table | None:
-        """Return a train if it is here."""
+        """Return a train if it is in memory."""
         with self._lock:
             table = self._tables.get((stream, number))
             if table is not None:
@@ -47,7 +49,7 @@ class TrainCache:
             return table
 
     def get(self, stream: str, number: int, read: Callable[[], pa.Table]) -> pa.Table:
-        """Gives a train, read and kept if it is not here."""
+        """Return a train; read and keep it if it is not in memory."""
         if (table := self.find(stream, number)) is not None:
             return table
         table = read()
@@ -55,7 +57,7 @@ class TrainCache:
         return table
 
     def drop(self, stream: str, before: int) -> None:
-        """Forgets the trains of a stream below a number."""
+        """Drop the trains of a stream below a number."""
         with self._lock:
             for key in [key for key in self._tables if key[0] == stream and key[1] < before]:
                 self.bytes -= self._tables.pop(key).nbytes

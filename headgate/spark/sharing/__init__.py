@@ -1,5 +1,5 @@
-"""Queries that compute the same are computed once.
+"""Sharing: what several queries have in common is computed once.
 
 In: paths with their plans. Out: plans for several queries, and panes that windows have in common.
-What is the same, Catalyst's canonical form decides. This package never commits and never schedules.
+Catalyst's canonical form decides what is the same. This package never commits and never schedules.
 """

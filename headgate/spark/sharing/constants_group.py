@@ -1,4 +1,4 @@
-"""Queries that differ in constants alone, as a join of tuples with a table of constants."""
+"""Queries that differ only in constants, as a join of tuples with a table of constants."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,18 +13,21 @@ from headgate.spark.jvm.query.plans import Parts, Plan, SharedPlan
 from headgate.spark.output import Output
 
 MOST = 256
-"""Members of one table: results of a call wait for its last, and each has a file of its own."""
+"""The most members of one table. All results of a call wait for the last member's, and each member
+writes its own file."""
 
 MEMBER = "__hg_member"
 
 
 @dataclass(frozen=True)
 class ConstantsGroup:
-    """Queries with one form and one output.
+    """Queries with the same form and the same output.
 
     Args:
-        members: the line of each member in the table; equal queries have one line.
-        columns: where the outputs are: columns of the stream begin with "=".
+        members: the line of each member in the table of constants; equal queries share a line.
+        columns: the column of each output; a column of the stream begins with "=".
+        names: the name of each output.
+        text: the SQL of all members, for people to read.
     """
 
     stream: str
@@ -36,26 +39,26 @@ class ConstantsGroup:
 
     @property
     def shape(self) -> str:
-        """How the members share, for `explain`."""
+        """A description of how the members share, for `explain`."""
         return f"constants table: {len(self.members)} queries that differ in constants alone"
 
     @property
     def driver(self) -> Plan | None:
-        """What the driver lane computes: numbers of rows, and the members that they pass."""
+        """The plan for the driver lane: numbers of rows, and the members whose tests they pass."""
         return self.plan.driver
 
     @property
     def job(self) -> Plan:
-        """What a job computes: a row for every member that a tuple passes."""
+        """The plan for a job: one row for every member whose tests a tuple passes."""
         return self.plan.job
 
     def split(self, rows: pa.Table, computed: pa.Table, names: Iterable[str]) -> list[Output]:
-        """Return each member's output.
+        """Return the output of each member in `names`.
 
         Args:
             rows: the stream's columns.
-            computed: the matches of these rows, or what a job gave.
-            names: of the members that are wanted.
+            computed: the matches that the driver lane computed for these rows, or a job's rows.
+            names: the names of members.
         """
         lines = [self.members[name] for name in names]
         members = computed[MEMBER].to_numpy()
@@ -63,7 +66,7 @@ class ConstantsGroup:
         places = order
         if ROW in computed.column_names:
             numbers = computed[ROW].to_numpy()
-            # In the order of the rows, whatever the join's is.
+            # Outputs follow the order of the rows, whatever order the join has.
             order = np.lexsort((numbers, members))
             places = numbers[order]
         members = members[order]
@@ -83,8 +86,8 @@ class ConstantsGroup:
 
 
 def constants_group(paths: Sequence[Path], parts: Sequence[Parts]) -> ConstantsGroup:
-    """Return the group of paths that have one form and one output."""
-    plan = parts[0].plans.constants_group([own.form for own in parts], ROW)
+    """Return the group of paths that have the same form and the same output."""
+    plan = parts[0].plans.constants_group([member_parts.form for member_parts in parts], ROW)
     lines = [line for line, _ in plan.members]
     predicate = " AND ".join(condition.text for condition in parts[0].conditions)
     outputs = ", ".join(output.text for output in parts[0].outputs)

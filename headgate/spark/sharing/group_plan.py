@@ -1,4 +1,4 @@
-"""Queries that run as one plan, on either lane."""
+"""A group of queries that runs as one plan, on either lane."""
 
 import logging
 import threading
@@ -25,7 +25,7 @@ log = logging.getLogger("headgate.spark")
 
 
 class Prepared:
-    """A group with its physical plan, which is made when it is first wanted."""
+    """A group with its physical plan, which Spark plans when it is first needed."""
 
     def __init__(
         self,
@@ -35,12 +35,15 @@ class Prepared:
     ) -> None:
         self.part, self.group, self._driver = part, group, driver
         self.needs_job = False
-        """Whether the plan cannot run in the driver, as far as is known."""
+        """Whether the plan is known to be unable to run in the driver."""
         self._runner: PlanRunner | None = None
         self._turn = threading.Lock()
 
     def prepare(self) -> PlanRunner | None:
-        """Return what runs the plan in the driver; None where there is nothing, or a job must."""
+        """Return the runner of the plan in the driver.
+
+        Returns None if the plan computes nothing, or if it must run as a job.
+        """
         with self._turn:
             plan = self.group.driver
             if self._runner is None and not self.needs_job and plan is not None:
@@ -54,10 +57,10 @@ class Prepared:
     def run(
         self, session: SparkSession, lane: Lane, trains: Trains, names: list[str], tag: str
     ) -> list[Output]:
-        """Return the outputs of members.
+        """Run on a lane and return the outputs of the members in `names`.
 
         Args:
-            tag: what the driver lane's call can be cancelled by.
+            tag: a name for this call, by which the driver lane can cancel it.
         """
         if lane == "driver":
             rows = trains.table()
@@ -69,9 +72,9 @@ class Prepared:
     def run_or_repeat(
         self, session: SparkSession, lane: Lane, trains: Trains, names: list[str], tag: str
     ) -> tuple[list[Output], Lane]:
-        """Run on a lane; repeat as a job what the driver lane could not do.
+        """Run on a lane; if the driver lane fails, run again as a job.
 
-        If the job fails, too, the query is at fault, and its error is raised.
+        If the job fails too, the query is the cause, and its error is raised.
         """
         runner = self.prepare() if lane == "driver" else None
         if lane == "job" or self.needs_job:
@@ -79,14 +82,14 @@ class Prepared:
         try:
             return self.run(session, "driver", trains, names, tag), "driver"
         except HeadgateError:
-            raise  # of the log, say: a train that cannot be read
+            raise  # not an error of the query: the log cannot read a train, for example
         except Exception as error:
             try:
                 outputs = self.run(session, "job", trains, names, tag)
-            except SPARK_ERRORS as again:
+            except SPARK_ERRORS as job_error:
                 row = None if runner is None else runner.failing_row
                 number = None if row is None else trains.number_of(row.number)
-                raise blamed(error, again, row, self.group.stream, number) from error
+                raise blamed(error, job_error, row, self.group.stream, number) from error
             log.warning(
                 "queries run as jobs from now on, the driver lane failed: %s", cause_of(error)
             )
@@ -110,5 +113,8 @@ class Prepared:
         return runner({stream: rows}, tag)
 
     def renew(self) -> None:
-        """Have the plan made anew: a call that was given up may hold the old one for ever."""
+        """Drop the runner, so that the plan is prepared again.
+
+        A call that was abandoned may hold the old runner forever.
+        """
         self._runner = None

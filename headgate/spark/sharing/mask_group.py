@@ -1,4 +1,4 @@
-"""Queries over the same trains as one plan: predicates are bits of a number, outputs are shared."""
+"""Queries over the same trains as one plan: each predicate sets a bit, and outputs are shared."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,20 @@ from headgate.spark.jvm.query.plans import Parts, Plan, SharedPlan
 from headgate.spark.output import Output
 
 MOST = 63
-"""Members that fit into one number with a sign."""
+"""The most members: one bit each in a signed 64-bit number."""
 
 MASK = "__hg_mask"
 
 
 @dataclass(frozen=True)
 class Member:
-    """Where a query finds its rows and columns: a bit of the mask, columns of stream or plan."""
+    """The rows and columns of one query in a group.
+
+    Args:
+        bit: the bit of the mask that marks its rows; None for all rows.
+        columns: the column of each output; a column of the stream begins with "=".
+        names: the name of each output.
+    """
 
     bit: int | None
     columns: tuple[str, ...]
@@ -28,7 +34,11 @@ class Member:
 
 @dataclass(frozen=True)
 class MaskGroup:
-    """Queries of one stream that one plan computes, with a bit for each."""
+    """Queries of one stream that one plan computes, with a bit for each query.
+
+    Args:
+        text: the SQL of all members, for people to read.
+    """
 
     stream: str
     plan: SharedPlan
@@ -37,33 +47,33 @@ class MaskGroup:
 
     @property
     def shape(self) -> str:
-        """How the members share, for `explain`."""
+        """A description of how the members share, for `explain`."""
         count = len(self.members)
         return f"mask: one scan, a bit for each of {count} queries" if count > 1 else "single"
 
     @property
     def driver(self) -> Plan | None:
-        """What the driver lane computes for every tuple; None where nothing is computed."""
+        """The plan for the driver lane, with one row per tuple; None if nothing is computed."""
         return self.plan.driver
 
     @property
     def job(self) -> Plan:
-        """What a job computes: the rows that anybody wants."""
+        """The plan for a job, with the rows that at least one member selects."""
         return self.plan.job
 
     def split(self, rows: pa.Table, computed: pa.Table, names: Iterable[str]) -> list[Output]:
-        """Return each member's output.
+        """Return the output of each member in `names`.
 
         Args:
             rows: the stream's columns.
-            computed: what was computed for the same rows, or what a job gave.
-            names: of the members that are wanted.
+            computed: the columns that the driver lane computed for these rows, or a job's rows.
+            names: the names of members.
         """
         arrived_s = rows[ARRIVED_AT].to_numpy()
         mask = computed[MASK].to_numpy() if MASK in computed.column_names else None
         outputs: dict[Member, Output] = {}
         members = [self.members[name] for name in names]
-        for member in dict.fromkeys(members):  # equal queries are answered once
+        for member in dict.fromkeys(members):  # equal queries have one output
             columns = [
                 rows[column[1:]] if column.startswith("=") else computed[column]
                 for column in member.columns
@@ -80,23 +90,26 @@ class MaskGroup:
 
 
 def mask_group(paths: Sequence[Path], parts: Sequence[Parts]) -> MaskGroup:
-    """Return the group of some paths over one stream, taken apart."""
+    """Return the group of paths over one stream, given the parts of each."""
     plans = parts[0].plans
     plan = plans.mask_group(parts)
     members = {
         path.query.name: Member(
-            None if bit < 0 else bit, columns, tuple(output.name for output in own.outputs)
+            None if bit < 0 else bit, columns, tuple(output.name for output in member_parts.outputs)
         )
-        for path, own, (bit, columns) in zip(paths, parts, plan.members, strict=True)
+        for path, member_parts, (bit, columns) in zip(paths, parts, plan.members, strict=True)
     }
     return MaskGroup(paths[0].stream, plan, members, _text(paths[0].stream, parts))
 
 
 def _text(stream: str, parts: Sequence[Parts]) -> str:
-    """Return the SQL of all members, for people."""
-    outputs = dict.fromkeys(output.text for own in parts for output in own.outputs)
+    """Return the SQL of all members, for people to read."""
+    outputs = dict.fromkeys(
+        output.text for member_parts in parts for output in member_parts.outputs
+    )
     predicates = dict.fromkeys(
-        " AND ".join(condition.text for condition in own.conditions) for own in parts
+        " AND ".join(condition.text for condition in member_parts.conditions)
+        for member_parts in parts
     )
     where = ""
     if len(predicates) > 1:

@@ -1,9 +1,9 @@
-"""Panes: parts of windows that are aggregated once, train by train, and put together at the close.
+"""Panes: pieces of windows, aggregated once per train and merged when a window closes.
 
-Windows of one size or of many begin and end at multiples of the greatest length that divides all
-their sizes and slides. What lies between two of these is a pane. A train's tuples are aggregated by
-pane when they are first needed, for all queries that aggregate alike; a window is the sum of its
-panes. Spark computes the partial aggregates, and Spark merges them.
+All windows begin and end at multiples of the greatest length that divides their sizes and slides.
+The piece between two such points is a pane. The tuples of a train are aggregated by pane when they
+are first needed, once for all queries that aggregate alike. A window is the sum of its panes. Spark
+computes the partial aggregates and merges them.
 """
 
 import threading
@@ -20,9 +20,9 @@ from headgate.spark.sharing.window_columns import window_bound, window_column
 
 
 class Panes:
-    """Partial results by train of a timeline, for queries over one stream that aggregate alike.
+    """The partial results of each train of a timeline, for queries that aggregate one stream alike.
 
-    What is here was computed from the log and can be again; nothing of it outlives the run.
+    They are computed from the log and can be computed again, so none is kept beyond the run.
     """
 
     def __init__(self, timeline: Timeline, stream: str, view: str, axis: Axis) -> None:
@@ -34,7 +34,7 @@ class Panes:
         self._turn = threading.Lock()
 
     def fit(self, window: Window) -> None:
-        """Make panes so small that a window consists of whole ones."""
+        """Make panes so small that a window consists of whole panes."""
         with self._turn:
             slide = window.slide or window.size
             width = gcd(self._width, window.size, slide, window.offset)
@@ -43,7 +43,7 @@ class Panes:
                 self._clear()
 
     def spare_memory(self) -> None:
-        """Forget what can be computed again."""
+        """Drop all partial results; they can be computed again."""
         with self._turn:
             self._clear()
 
@@ -54,11 +54,11 @@ class Panes:
     def closed(
         self, split: SplitPlan, window: Window, end: int, before: int, after: int
     ) -> pa.Table | None:
-        """Return the results of windows that end in (before, after]; None where there are none.
+        """Return the results of windows that end in (before, after]; None if there are none.
 
         Args:
-            split: how the query aggregates.
-            end: the train of the timeline before which all is taken in.
+            split: the query's plan, split into partial aggregates and their merge.
+            end: the number of the train before which all trains of the timeline are read.
         """
         parts = self._parts(split, end, before - window.size)
         if not parts:
@@ -75,10 +75,13 @@ class Panes:
         return split.final({PARTIAL: rows})
 
     def _parts(self, split: SplitPlan, end: int, low: int) -> list[pa.Table]:
-        """Return the partial results of all trains that reach up to a place, made where needed."""
+        """Return the partial results of all trains before `end` that may have tuples from `low` on.
+
+        Missing partial results are computed. Those that no window needs any more are dropped.
+        """
         with self._turn:
             first = self._timeline.needed_from
-            for number in [each for each in self._partials if each < first]:
+            for number in [number for number in self._partials if number < first]:
                 self.nbytes -= _size(self._partials.pop(number))
             numbers = self._timeline.reaching(self._stream, end, self._axis, low)
             for number in numbers:

@@ -1,4 +1,4 @@
-"""Which queries share their code: those of one stream, by what they have in common."""
+"""The choice of queries that share their code: queries of one stream with common parts."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,13 @@ from headgate.spark.jvm.query.plans import Parts
 from headgate.spark.sharing import constants_group, mask_group
 
 LEAST_ALIKE = 24
-"""Queries of one form that become a table of constants: with fewer, bits were measured quicker."""
+"""The fewest queries of one form that become a table of constants. With fewer queries, a mask was
+measured to be faster."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A query with its parts."""
+    """A query and its parts."""
 
     path: Path
     parts: Parts
@@ -22,7 +23,11 @@ class Member:
 
 @dataclass(frozen=True)
 class Part:
-    """Queries that share their code, as a mask or as a table of constants."""
+    """Queries that share their code.
+
+    Args:
+        table: whether they share a table of constants; if not, they share a mask.
+    """
 
     members: tuple[Member, ...]
     table: bool = False
@@ -35,28 +40,28 @@ class Part:
 def parts_of(
     members: Iterable[Member], costly: Callable[[Path], bool], share: Share = "class"
 ) -> Iterator[Part]:
-    """Yield the parts; a query that is in none has code of its own.
+    """Yield groups of queries that share code; a query that is in none has its own code.
 
-    Cheap queries share whatever they are. A costly one would make the others wait, so it shares
-    only with costly ones that have their longest function call in common, or all: Spark computes it
-    once.
+    A cheap query shares with any other cheap query. A costly query would make the others wait. So
+    it shares only with costly queries that have the same longest function call, or that are equal:
+    Spark computes the call, or the whole query, once.
 
     Args:
-        costly: whether a query takes long alone.
-        share: between which queries code is shared.
+        costly: returns True if a query takes long on its own.
+        share: the scope within which queries share code.
     """
-    rooms: dict[tuple[str, str], list[Member]] = {}
+    scopes: dict[tuple[str, str], list[Member]] = {}
     for member in members:
-        room = member.path.stream, shared_by(member.path, share)
-        rooms.setdefault(room, []).append(member)
-    for room_members in rooms.values():
+        scope = member.path.stream, shared_by(member.path, share)
+        scopes.setdefault(scope, []).append(member)
+    for scope_members in scopes.values():
         kin: dict[int, list[Member]] = {}
         alike: dict[object, list[Member]] = {}
         others: list[Member] = []
-        for member in room_members:
+        for member in scope_members:
             if costly(member.path):
-                own = member.parts.longest_call or -member.path.key
-                kin.setdefault(own, []).append(member)
+                call = member.parts.longest_call or -member.path.key
+                kin.setdefault(call, []).append(member)
             elif member.parts.form is not None:
                 alike.setdefault(_form(member), []).append(member)
             else:
@@ -73,19 +78,19 @@ def parts_of(
 
 
 def _form(member: Member) -> object:
-    """Return what queries of one table of constants have in common."""
+    """Return a key that is equal for queries that can share a table of constants."""
     assert member.parts.form_key is not None
     return member.parts.form_key, tuple(output.name for output in member.parts.outputs)
 
 
 def shared_by(path: Path, share: Share) -> str:
-    """Name those between which a query's equal parts run once."""
+    """Return the name of the scope within which equal parts of a query run once."""
     names = {"class": f"class {path.query.query_class}", "all": "all"}
     return names.get(share, f"query {path.query.name}")
 
 
 def divided(members: Sequence[Member], *, table: bool = False) -> Iterator[Part]:
-    """Yield parts that are not too large, as a table of constants or as masks."""
+    """Divide queries into parts that are not too large, as tables of constants or as masks."""
     most = constants_group.MOST if table else mask_group.MOST
-    for at in range(0, len(members), most):
-        yield Part(tuple(members[at : at + most]), table)
+    for first in range(0, len(members), most):
+        yield Part(tuple(members[first : first + most]), table)

@@ -1,4 +1,4 @@
-"""A query that could not be taken apart: it runs as Spark reads it."""
+"""A query that cannot be split into conditions and outputs: it runs as one plan."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from headgate.spark.output import Output
 
 @dataclass(frozen=True)
 class WholeQuery:
-    """A query of one stream that has a plan of its own.
+    """A query of one stream that has its own plan.
 
-    Which input row an output row comes from is not known; each counts as arrived at the mean of its
-    trains.
+    It is unknown which input row an output row comes from, so every output row gets the mean
+    arrival time of the trains.
     """
 
     stream: str
@@ -26,19 +26,19 @@ class WholeQuery:
 
     @property
     def driver(self) -> Plan | None:
-        """What the driver lane computes."""
+        """The plan for the driver lane."""
         return self.plan
 
     @property
     def job(self) -> Plan:
-        """What a job computes."""
+        """The plan for a job."""
         return self.plan
 
     def split(self, arrived_at_s: float, rows: pa.Table, names: Iterable[str]) -> list[Output]:
-        """Return the output, for each of its names.
+        """Return the same output for each name in `names`.
 
         Args:
-            arrived_at_s: the mean arrival of the trains.
+            arrived_at_s: the mean arrival time of the trains.
         """
         output = Output(rows, np.full(rows.num_rows, arrived_at_s))
         return [output for _ in names]

@@ -1,4 +1,4 @@
-"""Windows as columns of Arrow."""
+"""Arrow columns of windows."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from headgate.model.window_ends import Times
 
 
 def numbers_of(column: Any) -> Times:
-    """Return instants in microseconds since 1970, and numbers as they are."""
+    """Return instants as microseconds since 1970, and numbers unchanged."""
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", tz=column.type.tz))
     numbers: Times = column.cast(pa.int64()).to_numpy()
@@ -25,10 +25,10 @@ def window_bound(windows: Any, field: str) -> Times:
 
 
 def window_column(ends: Times, size: int, kind: pa.DataType) -> Any:
-    """Return the windows with some ends, as a column of `start` and `end`.
+    """Return a column of windows of one size with these ends, as structs of `start` and `end`.
 
     Args:
-        kind: the type of both: that of the stream's times, or of numbers.
+        kind: the type of both fields: that of the stream's times, or of numbers.
     """
     arrays = [pa.array(places.astype(np.int64)).cast(kind) for places in (ends - size, ends)]
     return pa.StructArray.from_arrays(arrays, ["start", "end"])

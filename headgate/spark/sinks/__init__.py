@@ -1,5 +1,5 @@
-"""Where results go: files, streams, databases, Kafka, the console; and how a call commits.
+"""Where results go (files, streams, databases, Kafka, the console), and how a call commits them.
 
-In: the output of a call. Out: the intent in the journal, then visible results, each exactly once in
-files. Never computes a result.
+In: the output of a call. Out: the intent in the journal, then visible results; in files, each
+exactly once. Never computes a result.
 """

@@ -1,4 +1,4 @@
-"""Commits what a call made, all of it or nothing, exactly once."""
+"""The commit of what a call computed: all of it or nothing, exactly once."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path as File
@@ -17,11 +17,11 @@ from headgate.spark.work import Work
 
 
 class Commits:
-    """Writes results and the journal; safe to use from several workers.
+    """The commits of calls, to sinks and the journal; safe to use from several workers.
 
     Args:
         reached: called at every point where a crash must lose nothing; a test raises there.
-        streams: takes what queries write to streams.
+        streams: receives what queries write to streams.
     """
 
     def __init__(
@@ -41,15 +41,15 @@ class Commits:
         outputs: Sequence[tuple[Path, Output]],
         late: tuple[int, int] = (0, 0),
     ) -> Mapping[str, Exception]:
-        """Makes the results visible, exactly once, and hands over those that are delivered.
+        """Make the results visible, exactly once, and hand over those that are to be delivered.
 
-        Gives why some could not be written, by query.
+        Return why some could not be written, by query.
+
+        Results are written under temporary names, then journaled, then renamed: a reader of the
+        folder sees a file whole or not at all, and a crash between any two lines loses nothing.
 
         Args:
-            late: how many tuples came too late for windows by time, or have no time.
-
-        They are written under temporary names, then journalled, then renamed: whoever reads the
-        folder sees a file whole or not at all, and a crash between any two lines loses nothing.
+            late: how many tuples came too late for windows by time, and how many have no time.
         """
         results: list[Result] = []
         written: list[tuple[str, FileSink, File, File]] = []
@@ -72,13 +72,13 @@ class Commits:
             elif count:
                 sink = self._sinks[path.query.name]
                 trains = work.first_train, work.end_train
-                if path.is_rest:  # the next run may not cut it: its trains are those of the source
+                if path.is_rest:  # named by trains of the source, as the next run may not cut it
                     trains = self._journal.origins(path.stream, *trains)
                 names = temporary, final = sink.names(*trains)
                 try:
                     self.promises.check(path.query.name)
                     sink.write(output.table, temporary)
-                except OSError as error:  # of this query's directory alone
+                except OSError as error:  # concerns this query's directory alone
                     unwritten[path.query.name] = SinkUnwritable(
                         folder=str(sink.folder), cause=error.strerror or str(error)
                     )
@@ -89,7 +89,8 @@ class Commits:
                 self._reached("result written")
                 written.append((path.query.name, sink, temporary, final))
             by_number = path.stateful is None or path.stateful.inputs[0].window.axis == "rows"
-            of = (0, 0) if by_number else late
+            late_counts = (0, 0) if by_number else late
+            in_time = work.tuples - sum(late_counts)
             results.append(
                 Result(
                     path.query.name,
@@ -97,9 +98,9 @@ class Commits:
                     work.end_train,
                     work.tuples,
                     count,
-                    min(count, work.tuples) if path.stateful is None else work.tuples - sum(of),
+                    min(count, work.tuples) if path.stateful is None else in_time,
                     *names,
-                    of[0],
+                    late_counts[0],
                 )
             )
         if not results:
@@ -111,5 +112,5 @@ class Commits:
         self._reached("step journalled")
         if self._streams is not None:
             self._streams.added(derived)
-        self.promises.keep([Promise(step, *each) for each in written])
+        self.promises.keep([Promise(step, *result) for result in written])
         return unwritten

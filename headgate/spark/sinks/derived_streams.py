@@ -1,36 +1,37 @@
 """Derived streams: the results of a query as a stream that other queries read.
 
-A query with `sink: {format: stream}` (a producer) appends its results to the log of a stream. The
-train, the producer's cursor and the time that the producer has come to are one transaction of the
-journal, so a crash loses no result and repeats none. From then on the log is one like any other.
+A query with `sink: {format: stream}` (a producer) appends its results to the log of a stream. One
+transaction of the journal records the train, the producer's cursor and the time that the producer
+has reached, so a crash loses no result and repeats none. From then on it is a log like any other.
 
 What other queries compute over a derived stream must not depend on when its producer ran, nor on
-how many trains it took at once. Two things see to that:
+how many trains it took at once. Two rules ensure that:
 
-*Order.* Tuples that a query makes one by one are in the log in the order of the tuples that they
-were made of, whatever the order in which Spark returned them. Results of windows and joins have no
-such order, and windows by number (ROWS) over them are refused.
+*Order.* Results that a query computes tuple by tuple are in the log in the order of these tuples,
+whatever the order in which Spark returned them. Results of windows and joins have no such order,
+and windows by number (ROWS) over them are refused.
 
-*Time.* A tuple keeps the arrival of the one that it was made of (of a join the latest, of a window
-that of the tuple that closed it). It also brings its own watermark along, a number in its file:
+*Time.* A result keeps the arrival of the tuple that it was computed from (for a join the latest,
+for a window that of the tuple that closed it). It also carries its own watermark, a number in its
+file:
 
-- The producer reads a stream with an event time, and the derived stream has a column of that name
-  as its event time: the watermark just before the tuple that it was made of. So a tuple is late
-  here exactly if it is late there, and a query over the derived stream answers as if the
+- If the producer reads a stream with an event time, and the derived stream has a column of that
+  name as its event time: the watermark just before the tuple that it was computed from. So a tuple
+  is late here exactly if it is late there, and a query over the derived stream answers as if the
   producer's text stood in its place.
-- The producer has windows by time: the end of the window, the end of the session, the latest time
-  of joined tuples, or for a tuple that has no partner the last time that one could have had. No
-  result that is still to come has less than the producer's watermark.
-- Else: the greatest time in the derived stream before the tuple.
+- If the producer has windows by time: the end of the window, the end of the session, the latest
+  time of joined tuples, or for a tuple without a partner the last time that a partner could have
+  had. No later result has less than the producer's watermark.
+- Otherwise: the greatest time in the derived stream before the tuple.
 
 A tuple of a derived stream is late if its time is more than `lateness_s` below that. Each of these
-depends on the producer's input alone. Behind every step the stream's watermark is that of the
-producer behind the last train that it has read, also where nothing came out: the journal has it,
+depends on the producer's input alone. After every step, the stream's watermark is that of the
+producer after the last train that it has read, even if there were no results: the journal has it,
 and windows over the stream close by it. In the third case it is the greatest time so far.
 
-A query that Spark runs as it is written does not say which row came from which tuple. Where its
-stream has an event time, it runs over one train at a time, and the tuples of a train count as made
-of its first.
+A query that Spark runs as it is written does not report which row came from which tuple. If its
+stream has an event time, it runs over one train at a time, and all results of a train count as
+computed from its first tuple.
 """
 
 import threading
@@ -46,7 +47,7 @@ from headgate.errors import LogFull
 from headgate.model.network import Path
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.model.window_ends import NEVER, Times
-from headgate.spark.event_time.derived_watermark import inherited, own
+from headgate.spark.event_time.derived_watermark import from_own_times, inherited
 from headgate.spark.event_time.store import Store
 from headgate.spark.event_time.train_times import times_in
 from headgate.spark.log.journal import Derived, Journal
@@ -55,14 +56,14 @@ from headgate.spark.work import Work
 
 
 class DerivedStreams:
-    """Writes what producers make; safe to use from several workers.
+    """The writer of derived streams; safe to use from several workers.
 
     A producer never runs twice at once, so its stream has one writer.
 
     Args:
-        tell: takes the name of a stream and its new train, once the journal has it.
+        tell: receives the name of a stream and its new train, once the journal has it.
         most_bytes: returns what a derived stream may take on disk at present. A producer whose
-            stream takes more waits until its readers have passed some.
+            stream takes more waits until its readers have passed some trains.
     """
 
     def __init__(
@@ -79,11 +80,11 @@ class DerivedStreams:
         self._turn = threading.RLock()
 
     def connect(self, paths: Iterable[Path]) -> None:
-        """Take in who fills which stream."""
+        """Set which path fills which stream."""
         self._producers = {path.into: path for path in paths if path.into is not None}
 
     def idle(self, stream: str) -> bool:
-        """Return True if the producer of a stream has read all that there is."""
+        """Return True if the producer of a stream has read all its input."""
         path = self._producers.get(stream)
         if path is None:
             return False
@@ -92,14 +93,14 @@ class DerivedStreams:
         return not behind and self._cursor(path) == self._journal.next_train(path.stream)
 
     def needs_numbers(self, paths: Iterable[Path]) -> bool:
-        """Return True if a call has to tell which row comes from which tuple of a stream."""
+        """Return True if a call has to report which row comes from which tuple of a stream."""
         return any(
             path.into is not None and path.first_of is None and path.stateful is None
             for path in paths
         )
 
     def takes_single_trains(self, path: Path) -> bool:
-        """Return True if a query is to run over one train at a time."""
+        """Return True if a query has to run over one train at a time."""
         return (
             path.into is not None
             and path.runs_whole
@@ -108,10 +109,10 @@ class DerivedStreams:
         )
 
     def stage(self, path: Path, output: Output, work: Work) -> Derived:
-        """Write what a producer has made of some trains; it counts once the journal has it.
+        """Write what a producer computed from some trains; it counts once the journal has it.
 
         Raises:
-            LogFull: the stream takes more than it may; later perhaps.
+            LogFull: the stream takes more bytes than it may now.
         """
         assert path.into is not None
         stream, log = self._store.streams[path.into], self._store.logs[path.into]
@@ -129,30 +130,30 @@ class DerivedStreams:
         return Derived(path.into, new, top, arrived_at_s)
 
     def staged(self, derived: Iterable[Derived]) -> list[File]:
-        """Return the files and folders that must be on the disk before the journal has the step."""
+        """Return the files and folders to flush to disk before the journal has the step."""
         return [
             path
-            for each in derived
-            if each.new is not None
-            for path in self._store.logs[each.stream].staged(each.new)
+            for addition in derived
+            if addition.new is not None
+            for path in self._store.logs[addition.stream].staged(addition.new)
         ]
 
     def added(self, derived: Sequence[Derived]) -> None:
-        """Tell the readers of streams, and their time, what the journal has of a step."""
-        for each in derived:
-            if each.top is not None:
-                self._tops[each.stream] = each.top
-            if each.new is not None:
-                self._store.logs[each.stream].added(each.new)
-                self._tell(each.stream, each.new.train)
-        for each in derived:
-            self._advance(each.stream)
-            # Its own input may have gone on meanwhile.
-            if (path := self._producers.get(each.stream)) is not None:
+        """Pass on a step that the journal has: trains to readers, time to timelines."""
+        for addition in derived:
+            if addition.top is not None:
+                self._tops[addition.stream] = addition.top
+            if addition.new is not None:
+                self._store.logs[addition.stream].added(addition.new)
+                self._tell(addition.stream, addition.new.train)
+        for addition in derived:
+            self._advance(addition.stream)
+            # The producer's input may have advanced meanwhile.
+            if (path := self._producers.get(addition.stream)) is not None:
                 self._follow(path)
 
     def catch_up(self) -> None:
-        """Let the time of streams pass that producers read without a tuple before a crash."""
+        """Advance the time of streams whose producers read on without a result before a crash."""
         for path in self._producers.values():
             self._follow(path)
 
@@ -161,7 +162,7 @@ class DerivedStreams:
         self._tops.pop(stream, None)
 
     def _advance(self, stream: str) -> None:
-        """Let time pass in what reads a stream."""
+        """Advance the time of everything that reads a stream."""
         for timeline in self._store.timelines_of(stream):
             timeline.advance(stream)
         for path in self._producers.values():
@@ -169,9 +170,9 @@ class DerivedStreams:
                 self._follow(path)
 
     def _follow(self, path: Path) -> None:
-        """Let the time of a stream pass where that of its producer's input has, without a tuple.
+        """Advance the time of a stream when that of its producer's input advances without a tuple.
 
-        With windows the timeline does that, by trains without tuples.
+        For producers with windows the timeline does this, by trains without tuples.
         """
         source = self._store.streams[path.stream]
         if path.into is None or not source.is_derived or not self._inherits(path):
@@ -179,7 +180,7 @@ class DerivedStreams:
         with self._turn:
             end, top, arrived_at_s = self._journal.derived_end(path.stream)
             if top is None or self._cursor(path) != end:
-                return  # it is to read a train, and its time with it
+                return  # it has a train to read, which brings its own time
             top -= round(source.lateness_s * 1e6)
             if top > self._top(path.into):
                 self._journal.add_time(Derived(path.into, None, top, arrived_at_s))
@@ -189,24 +190,24 @@ class DerivedStreams:
     def _marks(
         self, path: Path, stream: Stream, output: Output, work: Work
     ) -> tuple[Times | None, int | None]:
-        """Return the watermark before each row, and that behind the last train."""
+        """Return the watermark before each row, and that after the last train."""
         if stream.event_time is None or path.first_of is not None:
             return None, None
         before, places = self._top(stream.name), output.places
         if path.stateful is not None and path.stateful.inputs[0].window.axis == "time":
             marks, top = places, self._store.timelines[path.stream].watermark(work.end_train)
         elif self._inherits(path):
-            found, top = self._of_input(path, work, before)
-            marks = None if places is None else found[places]
+            input_marks, top = self._input_marks(path, work, before)
+            marks = None if places is None else input_marks[places]
         elif places is None:
-            marks, top = None, before  # nothing came out
+            marks, top = None, before  # no results
         else:
-            marks, top = own(times_in(output.table, stream.event_time), places, before)
+            marks, top = from_own_times(times_in(output.table, stream.event_time), places, before)
         top = max(top, before)
         return marks, None if top == NEVER else top
 
-    def _of_input(self, path: Path, work: Work, before: int) -> tuple[Times, int]:
-        """Return the watermark before each tuple of a producer's input, and behind the last."""
+    def _input_marks(self, path: Path, work: Work, before: int) -> tuple[Times, int]:
+        """Return the watermark before each tuple of a producer's input, and after the last."""
         source, log = self._store.streams[path.stream], self._store.logs[path.stream]
         first, end, lateness = work.first_train, work.end_train, round(source.lateness_s * 1e6)
         assert source.event_time is not None
@@ -223,17 +224,17 @@ class DerivedStreams:
         """Return True if a stream has the event time of the one that its producer reads."""
         assert path.into is not None
         stream, source = self._store.streams[path.into], self._store.streams[path.stream]
-        names = [each.event_time or "" for each in (stream, source)]
+        names = [side.event_time or "" for side in (stream, source)]
         return path.stateful is None and names[0].lower() == names[1].lower() != ""
 
     def _has_order(self, path: Path) -> bool:
-        """Return True if rows are in the order of the tuples, or windows, that made them."""
+        """Return True if rows have the order of the tuples or windows they were computed from."""
         if path.stateful is None:
             return path.first_of is None
         return path.stateful.inputs[0].window.axis == "rows"
 
     def _top(self, stream: str) -> int:
-        """Return the time that the producer of a stream has come to."""
+        """Return the time that the producer of a stream has reached."""
         if stream not in self._tops:
             top = self._journal.derived_end(stream)[1]
             self._tops[stream] = NEVER if top is None else top
@@ -247,7 +248,7 @@ class DerivedStreams:
 
 
 def _in_order(output: Output) -> Output:
-    """Return rows by their place, those of one place as they are."""
+    """Return rows sorted by place; rows of one place keep their order."""
     places = output.places
     if places is None or not len(places) or bool((places[1:] >= places[:-1]).all()):
         return output

@@ -1,4 +1,4 @@
-"""File sinks: one file for each range of trains that had results, whole or not at all."""
+"""File sinks: one file for each range of trains with results, whole or not at all."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,11 +18,11 @@ MICROSECONDS = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 
 
 class FileSink:
-    """Writes results under a temporary name; the commit gives them their final one.
+    """A folder of results. They are written under temporary names, and the commit renames them.
 
     Args:
-        header: the line that every file of text begins with.
-        schema: of the results, for files of Parquet.
+        header: the line that every text file begins with.
+        schema: of the results, for Parquet files.
     """
 
     def __init__(
@@ -35,24 +35,24 @@ class FileSink:
         (self.folder / HIDDEN).mkdir(parents=True, exist_ok=True)
 
     def names(self, first_train: int, end_train: int) -> tuple[Path, Path]:
-        """Gives the temporary and the final name of the results of a range of trains.
+        """Return the temporary and the final name of the results of a range of trains.
 
-        Every attempt has a temporary name of its own, so that none can spoil what another has
-        promised in the journal.
+        Every attempt has its own temporary name, so that none can spoil what another has promised
+        in the journal.
         """
         name = f"{first_train:012d}-{end_train - 1:012d}.{self.format}"
         return self.folder / HIDDEN / f"{uuid4().hex}-{name}", self.folder / name
 
     def text(self, outputs: Sequence[str], names: Sequence[str]) -> str | None:
-        """Gives the SQL of a line of text, written by Spark; None where columns are wanted."""
+        """Return the SQL with which Spark writes a row as a line of text; None for Parquet."""
         if self.format == "parquet":
             return None
         return line_of(self.format, outputs, names, self._options)
 
     def write(self, table: pa.Table, file: Path) -> None:
-        """Writes results; whoever commits them brings them to the disk.
+        """Write results; the commit flushes them to disk.
 
-        Makes the folder again where somebody has removed it.
+        The folder is created again if somebody has removed it.
         """
         if self.format == "parquet":
             if self._schema is not None:
@@ -71,27 +71,27 @@ class FileSink:
 
     @property
     def waiting_bytes(self) -> int:
-        """What results that are to be delivered take on disk."""
+        """Bytes on disk of results that wait for delivery."""
         return 0
 
     def resume(self) -> None:
-        """Goes on with what the last run has left."""
+        """Continue with what the last run has left."""
 
     def hand_over(self, file: Path) -> None:
-        """Takes a result that is certain and visible; in a folder, that is all."""
+        """Deliver a result that is committed and visible; a folder has nothing left to do."""
 
     def settle(self) -> None:
-        """Waits a little for what was handed over to arrive."""
+        """Wait a little until what was handed over has arrived."""
 
     def close(self, patience_s: float = 0.0) -> None:
-        """Takes no more; what is on its way has so long to arrive."""
+        """Accept no more results; those on their way have `patience_s` to arrive."""
 
     def join(self) -> None:
-        """Waits for the end, not for long; what has not arrived stays for the next start."""
+        """Wait for the end, not for long; results that have not arrived stay for the next start."""
 
 
 class StreamSink(FileSink):
-    """The log of a derived stream: its trains are written and journalled there (`derived`)."""
+    """The log of a derived stream; `derived_streams` writes and journals its trains."""
 
     def __init__(self, folder: Path) -> None:
         self.format, self.folder = "stream", folder
@@ -105,7 +105,7 @@ def line_of(
 ) -> str:
     """Return the SQL of a row as a line of JSON or CSV.
 
-    Lines of CSV have no names, and `struct` takes none twice.
+    CSV lines have no names: `struct` accepts no name twice, and columns may share one.
 
     >>> print(line_of("csv", ["a + 1", "b"], ["x", "x"], {"sep": ";"}))
     to_csv(struct(a + 1, b), map('sep', ';'))
@@ -116,30 +116,30 @@ def line_of(
         output if format == "csv" else f"{output} AS {quoted(name)}"
         for output, name in zip(outputs, names, strict=True)
     )
-    told = [
+    arguments = [
         _literal(text)
         for key, value in options.items()
         if key.lower() != "header"
         for text in (key, value)
     ]
-    row = f"struct({pairs})" + (f", map({', '.join(told)})" if told else "")
+    row = f"struct({pairs})" + (f", map({', '.join(arguments)})" if arguments else "")
     if format == "json":
         return f"to_json({row})"
     if len(outputs) == 1 and "nullvalue" not in map(str.lower, options):
-        # `to_csv` has no text for a row whose only value is NULL; Spark's file writer puts this.
+        # `to_csv` has no text for a row whose only value is NULL; Spark's file writer writes this.
         return f"CASE WHEN ({outputs[0]}) IS NULL THEN '\"\"' ELSE to_csv({row}) END"
     return f"to_csv({row})"
 
 
 def whole_timestamps(session: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
-    """Return options of JSON or CSV by which timestamps are written whole.
+    """Return options of JSON or CSV that write timestamps without loss.
 
-    Spark's own pattern has three digits of a second and no seconds of an offset, such as +00:53:28,
-    Berlin's before 1893. A pattern that the user has chosen stays.
+    Spark's default pattern has three digits of a second and no seconds of an offset, such as
+    +00:53:28, Berlin's before 1893. A pattern that the user has chosen stays.
     """
     legacy = str(session.conf.get("spark.sql.legacy.timeParserPolicy")).upper() == "LEGACY"
     patterns = {
-        # SimpleDateFormat, which the legacy policy uses, knows no seconds of an offset.
+        # SimpleDateFormat, which the legacy policy uses, has no seconds of an offset.
         "timestampFormat": MICROSECONDS + ("XXX" if legacy else "XXXXX"),
         "timestampNTZFormat": MICROSECONDS,
     }
@@ -148,7 +148,7 @@ def whole_timestamps(session: SparkSession, options: Mapping[str, str]) -> dict[
 
 
 def header_of(names: Sequence[str], options: Mapping[str, str]) -> str | None:
-    """Gives the SQL of the header line of CSV; None where none is wanted."""
+    """Return the SQL of the header line of CSV; None if the options ask for none."""
     wanted = {key.lower(): value for key, value in options.items()}.get("header", "false")
     if wanted.lower() != "true":
         return None

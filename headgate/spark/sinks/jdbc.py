@@ -1,4 +1,4 @@
-"""A table of a database as a sink: rows are put into it by their key, through the driver's JVM."""
+"""A database table as a sink: rows are written by their key, through the driver's JVM."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,23 +16,23 @@ from headgate.spark.sinks.outbox import row_keys
 
 
 class Jdbc:
-    """Writes rows to a table, each by its key: a row that is there is changed, else added.
+    """A table that rows are written to by key: a row that exists is updated, any other inserted.
 
-    One result is one transaction, so that nobody reads half of it, and one that comes twice leaves
+    One result is one transaction, so that nobody reads half of it. A result that comes twice leaves
     the table as it was. Statements are plain SQL that every database knows.
     """
 
     def __init__(self, session: SparkSession, sink: Sink) -> None:
-        # Looked up once: py4j asks Java for every dot of a name.
+        # Looked up once: py4j calls Java for every dot of a name.
         self._session, (self._timestamp, self._date) = session, jdbc_time_classes(session)
         self._table, self._keys = sink.options["table"], sink.keys
-        # The rest is the connection's: user, password, driver, and whatever the driver knows.
+        # The rest is for the connection: user, password, driver, and whatever the driver knows.
         self._options = {key: sink.options[key] for key in sink.options if key != "key"}
 
     def __call__(self, table: pa.Table, key: str) -> None:
         if ROW_KEY in self._keys:
             table = table.append_column(ROW_KEY, pa.array(row_keys(table, key)))
-        keys = [_column_of(table, each) for each in self._keys]
+        keys = [_column_of(table, name) for name in self._keys]
         rest = [name for name in table.column_names if name not in keys]
         # Of rows with the same key the last one counts.
         latest = {tuple(row[name] for name in keys): row for row in table.to_pylist()}
@@ -50,25 +50,29 @@ class Jdbc:
             connection.close()
 
     def find_driver(self) -> Any:
-        """Gives what Spark connects by; it finds drivers of `spark.jars` too, or raises."""
+        """Return Spark's connection options, with a driver (also of `spark.jars`), or raise."""
         return jdbc_options(self._session, self._table, self._options)
 
     def _connect(self) -> Any:
         return jdbc_connection(self._session, self._table, self._options)
 
     def _names(self, connection: Any, columns: Sequence[str]) -> dict[str, str]:
-        """Gives every column's name as the database spells it, quoted."""
+        """Return every column's name as the database spells it, quoted.
+
+        Raises:
+            LookupError: the table does not have all columns.
+        """
         statement = connection.createStatement()
         about = statement.executeQuery(f"SELECT * FROM {self._table} WHERE 1 = 0").getMetaData()
-        found = [about.getColumnLabel(at) for at in range(1, about.getColumnCount() + 1)]
+        names = [about.getColumnLabel(index) for index in range(1, about.getColumnCount() + 1)]
         statement.close()
         quote = connection.getMetaData().getIdentifierQuoteString().strip()
-        known = {name.lower(): f"{quote}{name}{quote}" for name in found}
-        if missing := [name for name in columns if name.lower() not in known]:
+        quoted_names = {name.lower(): f"{quote}{name}{quote}" for name in names}
+        if missing := [name for name in columns if name.lower() not in quoted_names]:
             raise LookupError(
-                f"table {self._table} has no column {', '.join(missing)}; it has {', '.join(found)}"
+                f"table {self._table} has no column {', '.join(missing)}; it has {', '.join(names)}"
             )
-        return {name: known[name.lower()] for name in columns}
+        return {name: quoted_names[name.lower()] for name in columns}
 
     def _put(
         self,
@@ -78,7 +82,7 @@ class Jdbc:
         rest: Sequence[str],
         rows: Sequence[Mapping[str, Any]],
     ) -> None:
-        """Changes the rows that are there, then adds the others."""
+        """Update the rows that exist, then insert the others."""
         by_null: dict[tuple[bool, ...], list[Mapping[str, Any]]] = {}
         for row in rows:
             by_null.setdefault(tuple(row[key] is None for key in keys), []).append(row)
@@ -88,16 +92,16 @@ class Jdbc:
             where = " AND ".join(
                 f"{names[key]} IS NULL" if null else f"{names[key]} = ?" for key, null in pairs
             )
-            given = [key for key, null in pairs if not null]
+            bound_keys = [key for key, null in pairs if not null]
             set_names = rest or keys
             changed = ", ".join(f"{names[name]} = ?" for name in set_names)
             counts = self._batch(
                 connection,
                 f"UPDATE {self._table} SET {changed} WHERE {where}",
-                [[row[name] for name in (*set_names, *given)] for row in alike],
+                [[row[name] for name in (*set_names, *bound_keys)] for row in alike],
             )
             if min(counts) < 0:
-                raise LookupError("the driver does not tell how many rows an UPDATE has changed")
+                raise LookupError("the driver does not report how many rows an UPDATE has changed")
             new += [row for row, count in zip(alike, counts, strict=True) if not count]
         if new:
             order = [*keys, *rest]
@@ -112,15 +116,15 @@ class Jdbc:
         statement = connection.prepareStatement(sql)
         try:
             for row in rows:
-                for at, value in enumerate(row, 1):
-                    statement.setObject(at, value)
+                for index, value in enumerate(row, 1):
+                    statement.setObject(index, value)
                 statement.addBatch()
             return list(statement.executeBatch())
         finally:
             statement.close()
 
     def _java(self, value: Any) -> Any:
-        """Gives a value as drivers take it; nested ones as JSON."""
+        """Return a value as drivers accept it; nested ones as JSON."""
         if isinstance(value, datetime):
             if value.tzinfo is None:
                 return self._timestamp.valueOf(value.isoformat(" "))
@@ -135,7 +139,7 @@ class Jdbc:
 
 
 def refuse_without_driver(session: SparkSession, query: Query) -> None:
-    """Refuses a query for a database whose driver is not there."""
+    """Raise QueryRefused if the driver of a query's database is not on the class path."""
     try:
         Jdbc(session, query.sink).find_driver()
     except SPARK_ERRORS as error:
@@ -148,5 +152,5 @@ def refuse_without_driver(session: SparkSession, query: Query) -> None:
 
 
 def _column_of(table: pa.Table, name: str) -> str:
-    """Gives a column's name as the table spells it."""
-    return next(each for each in table.column_names if each.lower() == name.lower())
+    """Return a column's name as the table spells it."""
+    return next(column for column in table.column_names if column.lower() == name.lower())

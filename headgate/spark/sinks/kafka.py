@@ -1,4 +1,4 @@
-"""A topic of Kafka as a sink, by Spark's connector."""
+"""A Kafka topic as a sink, through Spark's connector."""
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -14,15 +14,15 @@ from headgate.spark.sinks.files import whole_timestamps
 from headgate.spark.sinks.outbox import row_keys
 
 COLUMNS = ("key", "value", "headers", "topic", "partition")
-"""What the connector reads."""
+"""Columns that the connector reads."""
 
 
 class Kafka:
-    """Writes a record for every row, by Spark's connector.
+    """A topic that receives a record for every row, through Spark's connector.
 
-    A query that puts out `value`, and besides it only `key`, `headers`, `topic` or `partition`,
-    says itself what a record is; of others the row, as JSON, is the value. The deduplication key is
-    the record's key, unless the query says another, and a header in any case.
+    A query whose columns are `value` and, besides it, only `key`, `headers`, `topic` or `partition`
+    defines the record itself; otherwise the value is the row as JSON. The deduplication key is the
+    record's key, unless the query has its own, and a header in any case.
     """
 
     def __init__(self, session: SparkSession, sink: Sink, schema: StructType) -> None:
@@ -34,7 +34,7 @@ class Kafka:
         writer.options(**self._options).save()
 
     def frame(self, table: pa.Table, key: str) -> DataFrame:
-        """Gives the records: key, value and headers."""
+        """Return the records: key, value and headers."""
         columns = table.column_names
         keyed = table.append_column(ROW_KEY, pa.array(row_keys(table, key)))
         schema = StructType([*self._schema.fields, StructField(ROW_KEY, StringType())])
@@ -53,7 +53,7 @@ class Kafka:
 
 
 def refuse_without_connector(session: SparkSession, query: Query) -> None:
-    """Refuses a query for Kafka when Spark's connector is not there."""
+    """Raise QueryRefused if Spark's Kafka connector is not on the class path."""
     try:
         find_source(session, "kafka")
     except SPARK_ERRORS as error:

@@ -1,4 +1,4 @@
-"""The outbox: results for sinks outside our file system wait in it until they have arrived."""
+"""The outbox: results for sinks outside our file system wait here until they have arrived."""
 
 import logging
 import threading
@@ -19,7 +19,7 @@ from headgate.spark.sinks.files import FileSink
 log = logging.getLogger("headgate.spark")
 
 PAUSE_S, LONGEST_PAUSE_S = 0.2, 30.0
-"""A delivery that fails is tried again after the one, then after twice this, up to the other."""
+"""A failed delivery is retried after the first, then after twice that, up to the second."""
 
 PATIENCE_S = 1.0
 """How long a step waits for its results to arrive, unless some are late already."""
@@ -29,19 +29,19 @@ LAST_S = 5.0
 
 
 class Outbox(FileSink):
-    """Delivers a query's results at least once, in order, from a thread of its own.
+    """A sink that delivers a query's results at least once, in order, from its own thread.
 
-    A result is a Parquet file of a folder, committed as any other: it is there whole, once. Then it
-    is delivered, and its removal says that it has arrived. A crash in between delivers it again,
-    with the same rows and the same key. A receiver that is away delays its own results only.
+    A result is a Parquet file in a folder, committed like any other: whole, and once. Then it is
+    delivered, and removed once it has arrived. A crash in between delivers it again, with the same
+    rows and the same key. A receiver that is away delays only its own results.
 
     Args:
         query: its name.
         format: of its sink.
         folder: where its results wait.
-        deliver: takes a table and its key; raises as long as it cannot.
+        deliver: receives a table and its key; raises as long as it cannot accept them.
         reached: called at every point where a crash must lose nothing; a test raises there.
-        may_wait: tells whether there is room for more results that wait.
+        may_wait: returns True if there is room for more waiting results.
     """
 
     def __init__(
@@ -135,14 +135,14 @@ class Outbox(FileSink):
                 self._changed.notify_all()
 
     def _next(self) -> Path | None:
-        """Waits for a result; None at the end."""
+        """Wait for a result and return its file; None at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closing)
             late = self._closing and time.monotonic() > self._give_up_at_s
             return self._waiting[0][0] if self._waiting and not late else None
 
     def _pause(self, seconds: float) -> bool:
-        """Waits before another attempt; False when we were closing and this was the last."""
+        """Wait before another attempt; return False if the sink is closing and makes none."""
         with self._changed:
             if self._closing:
                 return False
@@ -162,7 +162,7 @@ class Outbox(FileSink):
 
 
 def row_keys(table: pa.Table, key: str) -> list[str]:
-    """Gives the deduplication key of every row of a result.
+    """Return the deduplication key of every row of a result.
 
     >>> row_keys(pa.table({"a": [5, 6]}), "hot/0-3")
     ['hot/0-3/0', 'hot/0-3/1']

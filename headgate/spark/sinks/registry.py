@@ -1,4 +1,4 @@
-"""Who takes results: a folder, a stream, the console, memory, a callback, a database, Kafka."""
+"""The sinks: a folder, a stream, the console, memory, a callback, a database, Kafka."""
 
 import json
 import threading
@@ -19,13 +19,13 @@ from headgate.spark.sinks.kafka import Kafka, refuse_without_connector
 from headgate.spark.sinks.outbox import Outbox
 
 MEMORY_ROWS = 100_000
-"""Rows that a sink in memory keeps, if the query does not say."""
+"""Rows that a memory sink keeps by default."""
 
 
 class Console:
-    """Prints every row as a line of JSON behind the query's name.
+    """A sink that prints every row as a line of JSON after the query's name.
 
-    A column that comes out twice is there twice.
+    If two columns share a name, both are printed.
     """
 
     def __init__(self, query: str) -> None:
@@ -46,7 +46,7 @@ def _json(value: object) -> str:
 
 
 class Memory:
-    """Keeps the newest rows of this run."""
+    """A sink that keeps the newest rows of this run."""
 
     def __init__(self, most: int) -> None:
         self.dropped = 0
@@ -67,16 +67,16 @@ class Memory:
                 self.dropped += gone
 
     def rows(self) -> pa.Table:
-        """Gives what is kept, oldest first; a table without columns before the first result."""
+        """Return the rows, oldest first; a table without columns before the first result."""
         with self._lock:
             return pa.concat_tables(self._tables) if self._tables else pa.table({})
 
 
 def refuse_sink(session: SparkSession, query: Query) -> None:
-    """Refuses a sink for which Spark lacks a part.
+    """Refuse a sink whose driver or connector Spark does not have.
 
     Raises:
-        QueryRefused: says which setting brings the part.
+        QueryRefused: says which setting adds it.
     """
     if query.sink.format == "jdbc":
         refuse_without_driver(session, query)
@@ -92,12 +92,12 @@ def sink_of(
     reached: Callable[[str], None],
     may_wait: Callable[[], bool] = lambda: True,
 ) -> FileSink:
-    """Gives the sink of a query.
+    """Return the sink of a query.
 
     Args:
-        state: the directory in which results wait that are to be delivered.
-        deliver: the user's own, for format `callback`.
-        may_wait: tells whether there is room for more results that are to be delivered.
+        state: the state directory, in which results wait for delivery.
+        deliver: the user's function, for format `callback`.
+        may_wait: returns True if there is room for more results that wait for delivery.
     """
     name, sink = path.query.name, path.query.sink
     if path.into is not None:

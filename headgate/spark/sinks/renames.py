@@ -1,4 +1,4 @@
-"""Promises: results that the journal has made certain, on the way to their final names."""
+"""Promises: results that are committed, but do not have their final names yet."""
 
 import logging
 import sqlite3
@@ -17,7 +17,7 @@ log = logging.getLogger("headgate.spark")
 
 @dataclass(frozen=True)
 class Promise:
-    """A result under its temporary name, which the journal says will be visible."""
+    """A result under its temporary name that the journal has promised to make visible."""
 
     step: int
     query: str
@@ -27,11 +27,11 @@ class Promise:
 
 
 class Promises:
-    """Keeps promises at once or, where a directory is away or a disk is full, as soon as it can.
+    """The renames of committed results, retried while a directory is away or a disk is full.
 
-    To run such a step again would write it twice, so it is only the rename that is tried again.
-    Meanwhile the query makes no more results: they might land beside the directory that is away.
-    After a crash, recovery does the same.
+    To run the step again would write its results twice, so only the rename is retried. Meanwhile
+    the query computes no more results: they might land beside the directory that is away. After a
+    crash, recovery does the same.
 
     Args:
         reached: called at every point where a crash must lose nothing; a test raises there.
@@ -43,63 +43,63 @@ class Promises:
         self._turn = threading.Lock()
 
     def keep(self, promises: Sequence[Promise]) -> None:
-        """Makes the results of a step visible; none of its queries is in another meanwhile."""
-        kept, error = self._keep(promises)
+        """Make the results of a step visible; none of its queries is in another step meanwhile."""
+        done, error = self._keep(promises)
         if error is not None:
-            late = {each.query: each for each in promises if each not in kept}
+            late = {promise.query: promise for promise in promises if promise not in done}
             self._late |= late
-            folders = ", ".join(sorted({str(each.sink.folder) for each in late.values()}))
+            folders = ", ".join(sorted({str(promise.sink.folder) for promise in late.values()}))
             log.warning("results stay hidden, and are tried again: %s (%s)", error, folders)
-        for each in kept:
-            each.sink.settle()
+        for promise in done:
+            promise.sink.settle()
 
     def check(self, query: str) -> None:
-        """Refuses more results of a query as long as the last ones are hidden.
+        """Refuse more results of a query as long as its last ones are hidden.
 
         Raises:
-            ResultsHidden: they are.
+            ResultsHidden: they are hidden.
         """
         if (late := self._late.get(query)) is not None:
             raise ResultsHidden(folder=str(late.sink.folder))
 
     def try_again(self) -> None:
-        """Keeps promises that are late, as far as that is possible now."""
+        """Retry the renames that failed."""
         with self._turn:
             for query, late in list(self._late.items()):
-                kept, _ = self._keep([late])
-                if kept:
+                done, _ = self._keep([late])
+                if done:
                     del self._late[query]
                     log.warning("query '%s': its results are visible again", query)
 
     def forget(self, query: str) -> None:
-        """Gives up what is late of a query that was dropped."""
+        """Retry the renames that failed, then give up that of a query that was dropped."""
         self.try_again()
         if (late := self._late.pop(query, None)) is not None:
             log.warning(
-                "query '%s' is dropped, and its last result never got its name: %s",
+                "query '%s' was dropped, and its last result was never made visible: %s",
                 query, late.temporary,
             )  # fmt: skip
 
     def _keep(self, promises: Sequence[Promise]) -> tuple[list[Promise], Exception | None]:
-        """Gives the promises that are kept now, and what is wrong with others."""
-        kept: list[Promise] = []
-        wrong: Exception | None = None
-        for each in promises:
+        """Rename results; return the promises that are done, and the error of the others."""
+        done: list[Promise] = []
+        failure: Exception | None = None
+        for promise in promises:
             try:
-                if each.temporary.exists() or not each.final.exists():
-                    put(each.temporary, each.final)
+                if promise.temporary.exists() or not promise.final.exists():
+                    put(promise.temporary, promise.final)
                 self._reached("result visible")
-                kept.append(each)
+                done.append(promise)
             except OSError as error:
-                wrong = error
-        if not kept:
-            return [], wrong
+                failure = error
+        if not done:
+            return [], failure
         try:
-            flush_all({each.sink.folder for each in kept})
-            self._journal.confirm(kept[0].step, [each.query for each in kept])
+            flush_all({promise.sink.folder for promise in done})
+            self._journal.confirm(done[0].step, [promise.query for promise in done])
         except (OSError, sqlite3.Error) as error:
             return [], error
-        # Not before the step is confirmed: recovery looks for the files of one that is not.
-        for each in kept:
-            each.sink.hand_over(each.final)
-        return kept, wrong
+        # Only after the step is confirmed: recovery looks for the files of one that is not.
+        for promise in done:
+            promise.sink.hand_over(promise.final)
+        return done, failure

@@ -1,4 +1,4 @@
-"""Where tuples come from: files, Kafka, rows of Python, a generator, Structured Streaming.
+"""Where tuples come from: files, Kafka, Python rows, a generator, Structured Streaming.
 
 In: a stream's format and options. Out: trains in its log, dead letters for what cannot be read.
 Never schedules a query.

@@ -24,60 +24,63 @@ from headgate.spark.sources.text_files import CORRUPT, TextReader
 log = logging.getLogger("headgate.spark")
 
 SETTLED_S = 3.0
-"""A file that has not changed for so long is taken to be whole."""
+"""A file that has not changed for this long is considered complete."""
 
 GRAIN_NS, LIST_NS = 2_000_000_000, 1_000_000_000
-"""A directory that has not changed for the first is not listed again until it says that it has, but
-after the second in any case: clocks of other machines may be wrong."""
+"""A directory that has not changed for GRAIN_NS is listed again only when its modification time
+changes, and after LIST_NS in any case: clocks of other machines may be wrong."""
 
 FILE_OPTIONS = {"path", "maxfilespertrigger", "pathglobfilter"}
-ELSEWHERE = {
+UNSUPPORTED = {
     *("multiline", "encoding", "charset", "linesep", "inferschema", "mode", "comment"),
     *("enforceschema", "columnnameofcorruptrecord", "compression", "samplingratio"),
     *("latestfirst", "maxfileage", "recursivefilelookup", "maxbytespertrigger", "basepath"),
     *("modifiedafter", "modifiedbefore", "cleansource", "sourcearchivedir", "filenameonly"),
     *("ignorecorruptfiles", "ignoremissingfiles", "maxcachedfiles", "singlevariantcolumn"),
 }
-"""Options that a line or a file by itself cannot honour; Structured Streaming reads those."""
+"""Options that cannot be honored line by line or file by file; Structured Streaming reads those."""
 
 
 def directory_source(
     session: SparkSession, stream: Stream, schema: StructType
 ) -> "DirectorySource | None":
-    """Gives the source of a directory; None where its format or options need Spark's own reader."""
+    """Return the source of a directory, or None if its format or options need Spark's reader."""
     if stream.format not in ("parquet", "json", "csv"):
         return None
     options = _lower(stream.options)
-    if options.keys() & ELSEWHERE or (stream.format == "parquet" and options.keys() - FILE_OPTIONS):
+    if options.keys() & UNSUPPORTED or (
+        stream.format == "parquet" and options.keys() - FILE_OPTIONS
+    ):
         return None
     path = options.get("path", "").removeprefix("file://").removeprefix("file:")
     pattern = options.get("pathglobfilter", "")
     if "://" in path or set(path) & set("*?[{") or set(pattern) & set("[{\\"):
         return None
     if CORRUPT in schema.names or any(Path(path).glob("*=*/")):
-        return None  # a column or columns that Spark fills
+        return None  # Spark fills these columns
     if stream.format == "parquet" and part_of(schema, (VariantType,)):
-        return None  # shredded, as Spark writes them, variants are columns that pyarrow cannot join
+        return None  # Spark shreds variants into columns, which pyarrow cannot reassemble
     read: Reader = _parquet
     if stream.format != "parquet":
-        of_lines = {key: value for key, value in options.items() if key not in FILE_OPTIONS}
-        read = TextReader(session, stream.format, of_lines, schema)
+        line_options = {key: value for key, value in options.items() if key not in FILE_OPTIONS}
+        read = TextReader(session, stream.format, line_options, schema)
     return DirectorySource(stream, Path(path), arrow_schema(schema), read)
 
 
 Reader = Callable[[Path, pa.Schema, bool], tuple[pa.Table, tuple[Letter, ...]]]
-"""Reads a file; a last line without its end only if the file is whole for sure."""
+"""A function that reads a file. The flag says that the file is complete for certain: only then is a
+last line without a line end read."""
 
 
 @dataclass
 class DirectorySource(Source):
-    """Files that appear in a directory, each once, in the order of their age.
+    """Files that appear in a directory, each read once, the oldest first.
 
-    Which have been read, the journal knows; in memory are the names of those that are still there.
-    A file should appear whole, by a rename, as Structured Streaming asks too; one that cannot be
-    read, or ends within a line, is left alone until it has not changed for some seconds, and is a
-    dead letter if it cannot be read then. Names that begin with a dot or an underscore are passed
-    over.
+    The journal records which files have been read; memory holds the names of those that are still
+    in the directory. A file should appear complete, by a rename, as Structured Streaming requires
+    too. A file that cannot be read, or that ends within a line, is read once it has not changed for
+    some seconds; if it cannot be read then, it becomes a dead letter. Names that begin with a dot
+    or an underscore are ignored.
     """
 
     stream: Stream
@@ -90,7 +93,7 @@ class DirectorySource(Source):
     _last: Polled | None = None
     _nothing_since_ns: int | None = None
     _list_at_ns: int = 0
-    _told: bool = False
+    _warned: bool = False
 
     def resume(self, position: Mapping[str, str]) -> None:
         self._journalled = position
@@ -98,23 +101,23 @@ class DirectorySource(Source):
     def poll(self) -> Polled | None:
         if self._last is not None:
             return self._last
-        found = self._new()
-        most = int(_lower(self.stream.options).get("maxfilespertrigger", len(found) or 1))
+        files = self._new_files()
+        most = int(_lower(self.stream.options).get("maxfilespertrigger", len(files) or 1))
         tables: list[pa.Table] = []
         letters: list[Letter] = []
         position: dict[str, str] = {}
         tuples = 0
-        for age, name in found:
+        for age, name in files:
             settled = self._settled(name)
             if settled is None:
                 continue
             try:
                 table, unread = self.read(self.folder / name, self.schema, settled)
             except FileNotFoundError:
-                continue  # gone again before it was read
+                continue  # removed before it was read
             except (pa.ArrowException, OSError, ValueError) as error:
                 if not settled:
-                    continue  # perhaps still being written
+                    continue  # perhaps it is still being written
                 reason = str(error).splitlines()[0]
                 table, unread = None, (Letter(str(self.folder / name), "", reason),)
             letters += unread
@@ -137,31 +140,31 @@ class DirectorySource(Source):
         self._last = None
 
     def _settled(self, name: str) -> bool | None:
-        """Tells whether a file has not changed for some seconds; None when it is gone."""
+        """Return True if a file has not changed for some seconds, None if it is gone."""
         try:
-            found = (self.folder / name).stat()
+            status = (self.folder / name).stat()
         except FileNotFoundError:
             return None
-        seen, now_s = (found.st_mtime_ns, found.st_size), time.monotonic()
+        version, now_s = (status.st_mtime_ns, status.st_size), time.monotonic()
         before, since_s = self._unsettled.get(name, (None, now_s))
-        if before != seen:
-            self._unsettled[name], since_s = (seen, now_s), now_s
+        if before != version:
+            self._unsettled[name], since_s = (version, now_s), now_s
         return now_s - since_s >= SETTLED_S
 
     def _pass_over(self, name: str) -> None:
-        if not self._told:
-            self._told = True
+        if not self._warned:
+            self._warned = True
             log.warning(
                 "stream '%s' passes over files whose names are not UTF-8, such as %r; rename them",
                 self.stream.name, name,
             )  # fmt: skip
 
-    def _new(self) -> list[tuple[int, str]]:
+    def _new_files(self) -> list[tuple[int, str]]:
         modified_ns, now_ns = self.folder.stat().st_mtime_ns, time.time_ns()
         if modified_ns == self._nothing_since_ns and now_ns < self._list_at_ns:
-            return []  # a list of thousands of names takes milliseconds
+            return []  # listing thousands of names takes milliseconds
         pattern = _lower(self.stream.options).get("pathglobfilter", "*")
-        found, seen = [], set()
+        files, seen = [], set()
         with os.scandir(self.folder) as entries:
             for entry in entries:
                 name = entry.name
@@ -179,21 +182,21 @@ class DirectorySource(Source):
                     if name in self._journalled:
                         seen.add(name)
                     else:
-                        found.append((entry.stat().st_mtime_ns, name))
+                        files.append((entry.stat().st_mtime_ns, name))
                 except FileNotFoundError:
                     continue
         self._seen = seen
-        here = {name for _, name in found}
-        self._unsettled = {name: at for name, at in self._unsettled.items() if name in here}
-        # Within the grain of its clock a directory may have changed once more, and tell the same.
-        rests = not found and now_ns - modified_ns > GRAIN_NS
+        names = {name for _, name in files}
+        self._unsettled = {name: file for name, file in self._unsettled.items() if name in names}
+        # Within the grain of its clock a directory may change again and show the same time.
+        rests = not files and now_ns - modified_ns > GRAIN_NS
         self._nothing_since_ns = modified_ns if rests else None
         self._list_at_ns = now_ns + LIST_NS
-        return sorted(found)
+        return sorted(files)
 
 
 def _is_text(name: str) -> bool:
-    """Tells whether a file's name is UTF-8, as the journal needs it."""
+    """Return True if a file's name is valid UTF-8, as the journal requires."""
     try:
         return bool(name.encode())
     except UnicodeEncodeError:
@@ -201,39 +204,41 @@ def _is_text(name: str) -> bool:
 
 
 def _parquet(file: Path, schema: pa.Schema, whole: bool) -> tuple[pa.Table, tuple[Letter, ...]]:
-    """Reads a Parquet file as Spark does: columns by name, in any case, missing ones are NULL."""
+    """Read a Parquet file as Spark does: columns by name, in any case, missing ones as NULL."""
     table = read_parquet(file)
     names = {name.lower(): name for name in table.column_names}
     columns = [
-        _as(table[names[each.name.lower()]].combine_chunks(), each.type)
-        if each.name.lower() in names
-        else pa.nulls(table.num_rows, each.type)
-        for each in schema
+        _cast(table[names[field.name.lower()]].combine_chunks(), field.type)
+        if field.name.lower() in names
+        else pa.nulls(table.num_rows, field.type)
+        for field in schema
     ]
     return pa.Table.from_arrays(columns, schema=schema), ()
 
 
-def _as(found: Any, kind: pa.DataType) -> Any:
-    """Casts a column: fields of structs by name, in any case; finer instants are cut."""
-    if isinstance(found, pa.ChunkedArray):
-        found = pa.concat_arrays(found.chunks) if found.num_chunks else pa.nulls(0, found.type)
-    if found.type == kind:
-        return found
-    if pa.types.is_struct(kind) and pa.types.is_struct(found.type):
-        at = {found.type.field(n).name.lower(): n for n in range(found.type.num_fields)}
-        fields = [
-            _as(found.field(at[each.name.lower()]), each.type)
-            if each.name.lower() in at
-            else pa.nulls(len(found), each.type)
-            for each in kind
+def _cast(column: Any, kind: pa.DataType) -> Any:
+    """Cast a column: fields of structs by name, in any case; finer instants are truncated."""
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
+    if column.type == kind:
+        return column
+    if pa.types.is_struct(kind) and pa.types.is_struct(column.type):
+        children = range(column.type.num_fields)
+        indexes = {column.type.field(index).name.lower(): index for index in children}
+        arrays = [
+            _cast(column.field(indexes[child.name.lower()]), child.type)
+            if child.name.lower() in indexes
+            else pa.nulls(len(column), child.type)
+            for child in kind
         ]
-        return pa.StructArray.from_arrays(fields, fields=list(kind), mask=found.is_null())
-    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(found.type):
-        # Down, not towards 1970.
-        found = pc.floor_temporal(found, unit="microsecond") if found.type.unit == "ns" else found
-    return pc.call_function("cast", [found], pc.CastOptions(kind, allow_time_truncate=True))
+        return pa.StructArray.from_arrays(arrays, fields=list(kind), mask=column.is_null())
+    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(column.type):
+        # Round down, not toward 1970.
+        is_finer = column.type.unit == "ns"
+        column = pc.floor_temporal(column, unit="microsecond") if is_finer else column
+    return pc.call_function("cast", [column], pc.CastOptions(kind, allow_time_truncate=True))
 
 
 def _lower(options: Mapping[str, str]) -> dict[str, str]:
-    """Gives options by their names in lower case: to Spark the case is all one."""
+    """Return options by name in lower case: Spark ignores the case."""
     return {key.lower(): value for key, value in options.items()}

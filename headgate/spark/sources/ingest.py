@@ -1,4 +1,4 @@
-"""The intake: brings every stream from its source to its log, by the driver or by Spark."""
+"""The intake: moves tuples of every stream from its source to its log."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -24,12 +24,12 @@ from headgate.spark.sources.structured_streaming import end_ingest, start_ingest
 
 
 class Intake:
-    """Asks sources that the driver can ask, starts a Structured Streaming query for any other.
+    """Polls sources that the driver can poll, and starts a Structured Streaming query for others.
 
     Args:
-        rows: for streams of format `python`, what gives their tuples.
+        rows: for streams of format `python`, the function that returns their tuples.
         arrived: called with a stream's number and each new train, from any thread.
-        pause_s: how long sources have to wait at present.
+        pause_s: returns how long sources have to wait at present.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Intake:
         now_s: Callable[[], float],
         importance: Callable[[str], float],
     ) -> None:
-        self._session, self._own = session, own_session(session)
+        self._session, self._own_session = session, own_session(session)
         self._zone = zone_of(session)
         self._journal, self._state, self._rows = journal, state, rows
         self._arrived, self._pause_s, self._now_s = arrived, pause_s, now_s
@@ -53,37 +53,39 @@ class Intake:
         self._polls = self._ended = False
 
     def begin(self, streams: Sequence[Stream], logs: Mapping[str, StreamLog]) -> None:
-        """Starts with the streams that there are.
+        """Start ingest of the streams of a run.
 
         Raises:
             ConfigRefused: Spark cannot open a source.
-            RecoveryRefused: a source was asked in another way before, and would begin anew.
+            RecoveryRefused: a source was read in another way before, and would begin anew.
         """
         for number, stream in enumerate(streams):
             if not stream.is_derived:
-                self.opened(number, stream, logs[stream.name])()
+                self.prepare(number, stream, logs[stream.name])()
         self._poller.start()
 
-    def opened(self, number: int, stream: Stream, log: StreamLog) -> Callable[[], None]:
-        """Gives what has one more stream asked; raises as `begin` does."""
+    def prepare(self, number: int, stream: Stream, log: StreamLog) -> Callable[[], None]:
+        """Return a function that starts ingest of a stream; raise as `begin` does."""
         checkpoint = self._state / "checkpoints" / stream.name
         source = None
         if stream.ingest != "spark" and not checkpoint.exists():
-            source = self._polled(stream, log)
+            source = self._polled_source(stream, log)
         if source is not None:
             return partial(self._poll, Line(number, stream, log, source, self._zone))
         if stream.ingest == "driver":
-            asked = (
-                "Structured Streaming has asked it before" if checkpoint.exists() else "it cannot"
+            reason = (
+                "Structured Streaming has read this source before"
+                if checkpoint.exists()
+                else "the driver cannot poll this source"
             )
             raise ConfigRefused(
                 path=f"stream '{stream.name}'", key="ingest", value="driver",
-                expected=f"auto or spark where the driver does not ask the source itself: {asked}",
+                expected=f"auto or spark: {reason}",
             )  # fmt: skip
         if self._journal.positions(stream.name):
             raise RecoveryRefused(
                 subject=f"stream '{stream.name}'",
-                expected="a source that the driver asks by itself, as in the last run",
+                expected="a source that the driver polls, as in the last run",
                 found="one for Structured Streaming, which would begin anew",
                 fix="restore the stream's format, options and ingest, or rename the stream",
             )
@@ -107,30 +109,30 @@ class Intake:
         )
         self._ingests[stream.name] = ingest, ended
 
-    def _polled(self, stream: Stream, log: StreamLog) -> Source | None:
-        """Gives the source that the driver asks; None where Structured Streaming must."""
+    def _polled_source(self, stream: Stream, log: StreamLog) -> Source | None:
+        """Return the source that the driver polls, or None if Structured Streaming must read."""
         schema = log.stream_schema
         if stream.format == "kafka":
-            told = subscription_of(stream)
-            return None if isinstance(told, str) else KafkaSource(told, schema)
-        return polled_source(self._own, stream, schema, self._rows.get(stream.name))
+            subscription = subscription_of(stream)
+            return None if isinstance(subscription, str) else KafkaSource(subscription, schema)
+        return polled_source(self._own_session, stream, schema, self._rows.get(stream.name))
 
     def drop(self, stream: str) -> None:
-        """Asks a stream's source no more."""
+        """Stop ingest of a stream."""
         self._poller.remove(stream)
-        if (found := self._ingests.pop(stream, None)) is not None:
-            ingest, ended = found
+        if (running := self._ingests.pop(stream, None)) is not None:
+            ingest, ended = running
             ended.set()
             end_ingest(ingest)
 
     def stop(self, patience_s: float | None = None) -> None:
-        """Asks nobody any more; what was asked for is in the log when this returns.
+        """Stop ingest of all streams; what was polled is in the log when this returns.
 
         Args:
             patience_s: how long to wait for a source that does not answer; without it, as long as
                 it takes.
         """
-        self._ended = True  # before a source stops: that it has is no failure then
+        self._ended = True  # before the sources stop: that is no failure then
         ingests = list(self._ingests.values())
         for _, ended in ingests:
             ended.set()
@@ -139,20 +141,20 @@ class Intake:
         self._poller.stop(patience_s)
 
     def failures(self) -> list[StreamFailed]:
-        """Gives the sources that have died since the last time."""
-        found: list[StreamFailed] = []
+        """Return the failures of sources that have died since the last call."""
+        failures: list[StreamFailed] = []
         while self._poller.failed:
-            found.append(self._poller.failed.popleft())
+            failures.append(self._poller.failed.popleft())
             self._polls = bool(self._poller.lines)
         if self._polls and self._poller.broken is not None:
             self._polls = False
             names = ", ".join(line.stream.name for line in self._poller.lines)
-            found.append(StreamFailed(stream=names, cause=cause_of(self._poller.broken)))
+            failures.append(StreamFailed(stream=names, cause=cause_of(self._poller.broken)))
         for name, (ingest, _) in list(self._ingests.items()):
             if not ingest.isActive and not self._ended:
-                found.append(StreamFailed(stream=name, cause=cause_of(ingest.exception())))
+                failures.append(StreamFailed(stream=name, cause=cause_of(ingest.exception())))
                 del self._ingests[name]
-        return found
+        return failures
 
     @property
     def over(self) -> bool:

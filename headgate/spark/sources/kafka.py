@@ -1,4 +1,4 @@
-"""Topics of Kafka that the driver asks itself, by the client of librdkafka."""
+"""Kafka topics that the driver polls itself, through the client of librdkafka."""
 
 import logging
 import time
@@ -17,7 +17,7 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it does not say __all__
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it does not define __all__
     AdminClient,
     OffsetSpec,
 )
@@ -31,13 +31,13 @@ from headgate.spark.sources.protocol import Polled, Source
 log = logging.getLogger("headgate.spark")
 
 LOOK_S = 1.0
-"""How often the brokers are asked for topics and partitions that are new."""
+"""How often the brokers are asked for new topics and partitions."""
 
 ANSWER_S = 5.0
-"""How long brokers may take to answer that."""
+"""How long the brokers may take to answer that."""
 
 BEGUN = "begun/"
-"""The position's key that tells that startingOffsets have had their effect."""
+"""The key of a position which records that startingOffsets has been applied."""
 
 EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the client's
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # have no types
@@ -47,31 +47,31 @@ Place = tuple[str, int]
 
 
 class KafkaSource(Source):
-    """Records of topics from journalled offsets on; no group of consumers knows where we stand.
+    """Records of topics, read from journaled offsets; no consumer group stores our position.
 
-    Topics and partitions that appear later are taken from their first record on. Brokers that
-    have gone away are asked again; records that were deleted before we had them end the stream,
-    unless the option failOnDataLoss is false.
+    Topics and partitions that appear later are read from their first record. Brokers that do not
+    answer are asked again. Records that were deleted before we read them end the stream, unless the
+    option failOnDataLoss is false.
     """
 
     def __init__(self, subscription: Subscription, schema: StructType) -> None:
-        self._told, self._schema = subscription, arrow_schema(schema)
+        self._subscription, self._schema = subscription, arrow_schema(schema)
         client = subscription.client
         committed = client["isolation.level"] == "read_committed"
         self._level = (
             IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         )
-        self._heard = ""
-        self._consumer = Consumer({**client, "error_cb": self._hear})
+        self._client_error = ""
+        self._consumer = Consumer({**client, "error_cb": self._note_error})
         self._admin = AdminClient(client)
         self._next: dict[Place, int] = {}
         self._ids: dict[str, str] = {}
         self._begun = False
-        self._strayed = True  # whether the consumer stands elsewhere than we do
-        self._lost: set[Place] = set()
-        self._awaited: set[str] = set()
-        self._look: Generator[None, None, Polled | None] | None = None
-        self._look_at_s = 0.0
+        self._must_seek = True  # whether the consumer's position differs from ours
+        self._out_of_range: set[Place] = set()
+        self._missing_topics: set[str] = set()
+        self._lookup: Generator[None, None, Polled | None] | None = None
+        self._lookup_at_s = 0.0
         self._trouble = ""
         self._last: Polled | None = None
 
@@ -81,9 +81,9 @@ class KafkaSource(Source):
 
     def poll(self) -> Polled | None:
         if self._last is None:
-            self._last = self._looked()
+            self._last = self._continue_lookup()
         if self._last is None:
-            self._last = self._fetched()
+            self._last = self._fetch()
         if self._last is None and self._trouble:
             raise OSError(self._trouble)
         return self._last
@@ -96,13 +96,13 @@ class KafkaSource(Source):
         self._consumer.close()
 
     def _note(self, position: Mapping[str, str]) -> None:
-        """Stands there. A partition's key is TOPIC/NUMBER, its value empty when it is gone."""
+        """Adopt a position. A partition has the key TOPIC/NUMBER, and no value if it is gone."""
         for key, value in position.items():
             topic, _, number = key.partition("/")
             if key == BEGUN:
                 self._begun = True
-            elif topic not in self._told.topics:
-                continue  # nobody asks for it any more
+            elif topic not in self._subscription.topics:
+                continue  # the stream no longer subscribes to it
             elif not number:
                 self._ids[topic] = value
             elif value:
@@ -110,71 +110,76 @@ class KafkaSource(Source):
             else:
                 self._next.pop((topic, int(number)), None)
 
-    def _hear(self, error: KafkaError) -> None:
-        self._heard = error.str()
+    def _note_error(self, error: KafkaError) -> None:
+        self._client_error = error.str()
 
-    def _looked(self) -> Polled | None:
-        """Goes on with the look around at the brokers, which never waits for their answers."""
-        if self._look is None and time.monotonic() >= self._look_at_s:
-            self._look = self._around()
-        if self._look is None:
+    def _continue_lookup(self) -> Polled | None:
+        """Continue the lookup of partitions at the brokers, without waiting for their answers."""
+        if self._lookup is None and time.monotonic() >= self._lookup_at_s:
+            self._lookup = self._look_up_partitions()
+        if self._lookup is None:
             return None
-        found, look, self._look = None, self._look, None
+        polled, lookup, self._lookup = None, self._lookup, None
         try:
-            next(look)
-            self._look = look
+            next(lookup)
+            self._lookup = lookup
             return None
         except StopIteration as end:
-            found, self._trouble = end.value, ""
+            polled, self._trouble = end.value, ""
         except KafkaException as error:
-            servers = self._told.client["bootstrap.servers"]
-            self._trouble = f"{servers}: {self._heard or reason_of(error)}"
-        self._heard = ""
-        # Where partitions are gone, others may have taken their places already.
-        self._look_at_s = time.monotonic() + (LOOK_S if found is None else 0.0)
-        return found
+            servers = self._subscription.client["bootstrap.servers"]
+            self._trouble = f"{servers}: {self._client_error or reason_of(error)}"
+        self._client_error = ""
+        # If partitions are gone, others may have replaced them already.
+        self._lookup_at_s = time.monotonic() + (LOOK_S if polled is None else 0.0)
+        return polled
 
-    def _around(self) -> Generator[None, None, Polled | None]:
-        """Gives where to begin in partitions that are new, and where to go on in broken ones."""
+    def _look_up_partitions(self) -> Generator[None, None, Polled | None]:
+        """Return where to begin in new partitions, and where to go on where records are lost.
+
+        Yield as long as the brokers have not answered.
+        """
         ids: dict[str, str] = {}
-        there: set[Place] = set()
+        present: set[Place] = set()
         answers = self._admin.describe_topics(
-            TopicCollection(list(self._told.topics)), request_timeout=ANSWER_S
+            TopicCollection(list(self._subscription.topics)), request_timeout=ANSWER_S
         )
-        yield from _answered(answers.values())
+        yield from _wait_for(answers.values())
         for topic, answer in answers.items():
             try:
                 described = answer.result()
             except KafkaException as error:
                 if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                     raise
-                self._await(topic)
+                self._note_missing(topic)
                 continue
-            self._awaited.discard(topic)
+            self._missing_topics.discard(topic)
             ids[topic] = str(described.topic_id)
-            there |= {(topic, each.id) for each in described.partitions}
-        position = {topic: each for topic, each in ids.items() if self._ids.get(topic) != each}
-        others = {topic for topic in position if topic in self._ids}
-        gone = {each for each in self._next if each not in there or each[0] in others}
+            present |= {(topic, partition.id) for partition in described.partitions}
+        position = {
+            topic: new_id for topic, new_id in ids.items() if self._ids.get(topic) != new_id
+        }
+        recreated = {topic for topic in position if topic in self._ids}
+        gone = {place for place in self._next if place not in present or place[0] in recreated}
         for place in sorted(gone):
             self._lose(place, None, None)
             position[_key(place)] = ""
-        strayed = sorted(self._lost & self._next.keys() - gone)
-        first = yield from self._offsets(strayed, EARLIEST)
-        end = yield from self._offsets(strayed, LATEST)
-        for place in strayed:
+        out_of_range = sorted(self._out_of_range & self._next.keys() - gone)
+        first = yield from self._offsets(out_of_range, EARLIEST)
+        end = yield from self._offsets(out_of_range, LATEST)
+        for place in out_of_range:
             if not first[place] <= self._next[place] <= end[place]:
                 self._lose(place, first[place], end[place])
                 position[_key(place)] = str(first[place])
-        new = sorted(there - self._next.keys())
-        begins = self._told.latest and not self._begun
+        new = sorted(present - self._next.keys())
+        begins = self._subscription.latest and not self._begun
         spec = LATEST if begins else EARLIEST
         starts = yield from self._offsets(new, spec)
         position |= {_key(place): str(offset) for place, offset in starts.items()}
         if not self._begun:
-            position[BEGUN] = "latest" if self._told.latest else "earliest"
-        if position or self._lost:
-            self._lost, self._strayed = set(), True
+            position[BEGUN] = "latest" if self._subscription.latest else "earliest"
+        if position or self._out_of_range:
+            self._out_of_range, self._must_seek = set(), True
         return Polled(self._schema.empty_table(), position) if position else None
 
     def _offsets(
@@ -186,48 +191,51 @@ class KafkaSource(Source):
             {TopicPartition(*place): spec for place in places},
             isolation_level=self._level, request_timeout=ANSWER_S,
         )  # fmt: skip
-        yield from _answered(answers.values())
-        return {(at.topic, at.partition): each.result().offset for at, each in answers.items()}
+        yield from _wait_for(answers.values())
+        return {
+            (partition.topic, partition.partition): answer.result().offset
+            for partition, answer in answers.items()
+        }
 
-    def _await(self, topic: str) -> None:
-        if topic not in self._awaited:
-            self._awaited.add(topic)
-            log.warning("stream '%s' waits for topic %s", self._told.stream, topic)
+    def _note_missing(self, topic: str) -> None:
+        if topic not in self._missing_topics:
+            self._missing_topics.add(topic)
+            log.warning("stream '%s' waits for topic %s", self._subscription.stream, topic)
 
     def _lose(self, place: Place, first: int | None, end: int | None) -> None:
         lost = RecordsLost(
-            stream=self._told.stream, place=_key(place), expected=self._next[place],
+            stream=self._subscription.stream, place=_key(place), expected=self._next[place],
             first=first, end=end,
         )  # fmt: skip
-        if self._told.fails_on_data_loss:
+        if self._subscription.fails_on_data_loss:
             raise lost
-        log.warning("stream '%s' goes on, though %s", self._told.stream, lost.cause)
+        log.warning("stream '%s' goes on, though %s", self._subscription.stream, lost.cause)
 
-    def _fetched(self) -> Polled | None:
-        """Gives the records that the client has brought along in the meantime."""
-        if self._strayed:
+    def _fetch(self) -> Polled | None:
+        """Return the records that the client has received in the meantime."""
+        if self._must_seek:
             places = [TopicPartition(*place, offset) for place, offset in self._next.items()]
             self._consumer.assign(places)
-        self._strayed = True  # as long as records may be lost on their way into a table
+        self._must_seek = True  # an error before the records are in a table must not lose them
         records: list[Message] = []
         ends: dict[Place, int] = {}
-        for message in self._consumer.consume(self._told.most, timeout=0):
+        for message in self._consumer.consume(self._subscription.most, timeout=0):
             place = (str(message.topic()), int(message.partition() or 0))
             error = message.error()
             offset = int(message.offset() or 0)
             if error is None:
                 if offset < self._next.get(place, offset + 1):
-                    continue  # of a partition that is gone
+                    continue  # its partition is gone
                 records.append(message)
                 ends[place] = offset + 1
             elif error.code() == KafkaError._AUTO_OFFSET_RESET:
-                self._lost.add(place)
-                self._look_at_s = 0.0
+                self._out_of_range.add(place)
+                self._lookup_at_s = 0.0
             else:
-                self._heard = error.str()
+                self._client_error = error.str()
         position = {_key(place): str(end) for place, end in ends.items()}
         polled = Polled(self._table(records), position) if records else None
-        self._strayed = False
+        self._must_seek = False
         return polled
 
     def _table(self, records: list[Message]) -> pa.Table:
@@ -239,23 +247,23 @@ class KafkaSource(Source):
             "partition": [record.partition() for record in records],
             "offset": [record.offset() for record in records],
             "timestamp": np.array([at_ms for _, at_ms in stamps], dtype=np.int64) * 1000,
-            # The client counts from 0, "not available"; Spark has −1 there.
+            # In the client 0 means "not available"; in Spark it is −1.
             "timestampType": [kind - 1 for kind, _ in stamps],
         }
         if "headers" in self._schema.names:
-            told: list[Any] = [record.headers() for record in records]
+            header_lists: list[Any] = [record.headers() for record in records]
             columns["headers"] = [
                 [{"key": key, "value": value} for key, value in headers] if headers else None
-                for headers in told
+                for headers in header_lists
             ]
-        arrays = [pa.array(columns[each.name], each.type) for each in self._schema]
+        arrays = [pa.array(columns[field.name], field.type) for field in self._schema]
         return pa.Table.from_arrays(arrays, schema=self._schema)
 
 
-def _answered(answers: Iterable["Future[Any]"]) -> Generator[None, None, None]:
-    """Stops until every answer is there."""
-    waits = list(answers)
-    while not all(answer.done() for answer in waits):
+def _wait_for(answers: Iterable["Future[Any]"]) -> Generator[None, None, None]:
+    """Yield until every answer has arrived."""
+    futures = list(answers)
+    while not all(future.done() for future in futures):
         yield
 
 

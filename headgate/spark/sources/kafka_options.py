@@ -1,4 +1,4 @@
-"""What the driver's own client of Kafka understands of a stream's options."""
+"""The options of a stream that the driver's own Kafka client supports."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,27 +17,29 @@ HEADERS = ", headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
 OPTIONS = {
     *("subscribe", "startingoffsets", "maxoffsetspertrigger", "failondataloss", "includeheaders"),
 }
-SPARKS = {"auto.offset.reset", "enable.auto.commit", "interceptor.classes"}
+SET_BY_SPARK = {"auto.offset.reset", "enable.auto.commit", "interceptor.classes"}
 """Settings of the client that Spark refuses, since it sets them itself, as we do."""
 
 DEFAULTS = {
-    "isolation.level": "read_uncommitted",  # as the client that Spark has
+    "isolation.level": "read_uncommitted",  # as in Spark's client
     "queued.max.messages.kbytes": "16384",
     "fetch.queue.backoff.ms": "20",
     "reconnect.backoff.max.ms": "1000",
-    "max.poll.interval.ms": "86400000",  # sources may have to wait
-    "log_level": "0",  # what there is to tell, the poller tells
+    "max.poll.interval.ms": "86400000",  # a full log may make sources wait
+    "log_level": "0",  # the poller reports errors
 }
-OURS = {"auto.offset.reset": "error", "enable.auto.commit": "false"}
+FIXED = {"auto.offset.reset": "error", "enable.auto.commit": "false"}
 
 
 @dataclass(frozen=True)
 class Subscription:
-    """The options of a stream, by Spark's names in any case, and the settings of the client.
+    """The options of a stream and the settings of the client.
+
+    Options have Spark's names, in any case.
 
     Args:
-        most: records of one poll.
-        client: settings by the client's names; in the options `kafka.` stands before them.
+        most: the most records of one poll.
+        client: settings by the client's names; in the options they have the prefix `kafka.`.
     """
 
     stream: str
@@ -55,15 +57,19 @@ class Subscription:
 
 
 def subscription_of(stream: Stream) -> Subscription | str:
-    """Reads a stream's options; says why if the driver's client cannot follow them."""
+    """Parse a stream's options; return the reason if the driver's client does not support them."""
     prefix = "kafka."
-    told = {name.lower(): value for name, value in stream.options.items()}
-    settings = {n.removeprefix(prefix): each for n, each in told.items() if n.startswith(prefix)}
-    options = {name: value for name, value in told.items() if not name.startswith(prefix)}
+    values = {name.lower(): value for name, value in stream.options.items()}
+    settings = {
+        name.removeprefix(prefix): value
+        for name, value in values.items()
+        if name.startswith(prefix)
+    }
+    options = {name: value for name, value in values.items() if not name.startswith(prefix)}
     if unknown := sorted(options.keys() - OPTIONS):
         return f"it does not know the option {unknown[0]}"
-    if sparks := sorted(name for name in settings if name in SPARKS or "serializer" in name):
-        return f"kafka.{sparks[0]} cannot be set"
+    if fixed := sorted(name for name in settings if name in SET_BY_SPARK or "serializer" in name):
+        return f"kafka.{fixed[0]} cannot be set"
     topics = dict.fromkeys(map(str.strip, options.get("subscribe", "").split(",")))
     topics.pop("", None)
     if "bootstrap.servers" not in settings or not topics:
@@ -73,8 +79,8 @@ def subscription_of(stream: Stream) -> Subscription | str:
         return f"it does not know startingOffsets {starting}"
     most = options.get("maxoffsetspertrigger", str(MOST_TUPLES))
     if not most.isdigit() or not int(most):
-        return f"maxOffsetsPerTrigger {most} is no number of records"
-    client = {"group.id": f"headgate-{stream.name}", **DEFAULTS, **settings, **OURS}
+        return f"maxOffsetsPerTrigger {most} is not a number of records"
+    client = {"group.id": f"headgate-{stream.name}", **DEFAULTS, **settings, **FIXED}
     try:
         Consumer(client).close()
     except (KafkaException, TypeError, ValueError) as error:
@@ -91,6 +97,6 @@ def subscription_of(stream: Stream) -> Subscription | str:
 
 
 def reason_of(error: Exception) -> str:
-    """Gives what the client says of an error."""
+    """Return what the client says about an error."""
     first = error.args[0] if error.args else error
     return first.str() if isinstance(first, KafkaError) else str(first)

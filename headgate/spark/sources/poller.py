@@ -1,4 +1,4 @@
-"""One thread that asks all polled sources and puts what they have into the log."""
+"""One thread that polls all sources of the driver and appends their tuples to the log."""
 
 import logging
 import sqlite3
@@ -23,18 +23,18 @@ from headgate.spark.sources.wall_clock import instants_of
 log = logging.getLogger("headgate.spark")
 
 PAUSE_S = 1.0
-"""How long a source that failed is left alone; its tuples wait there."""
+"""How long a source that failed is not polled; its tuples wait there."""
 
 PATIENCE_S = 0.1
-"""How long a source waits for more important ones at the most."""
+"""The longest that a source waits for more important ones."""
 
 
 @dataclass(eq=False)
 class Line:
-    """A stream on its way from its source to its log.
+    """A stream with its source and its log.
 
     Args:
-        zone: the session's, for arrivals that are without one.
+        zone: the session's time zone, for arrival times without a zone.
     """
 
     number: int
@@ -47,8 +47,8 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Taken:
-    """What was polled for a line, and what it has become; the journal does not have it yet."""
+class StagedPoll:
+    """The result of a poll, with the files written for it; the journal does not have it yet."""
 
     line: Line
     polled: Polled
@@ -57,17 +57,18 @@ class Taken:
 
 
 class Poller:
-    """Asks every source when its time has come; one transaction for all that are asked together.
+    """Polls each source when it is due, with one transaction for all that are polled together.
 
-    A source that fails (a directory that is gone, a full disk) is asked again later; nothing is
-    lost, since its position is journalled with its train. One that raises StreamFailed itself is
-    asked no more.
+    A source that fails (a directory that is gone, a full disk) is polled again later. Nothing is
+    lost, since its position is journaled with its train. A source that raises StreamFailed itself
+    is not polled again.
 
     Args:
         arrived: called with the stream's number and the new train.
-        pause_s: how long to wait, on top, before sources are asked again; 1 or more is until later.
-        importance: of a stream; of those that are due the most important are asked, and their
-            trains told of, before others are; as long as these do not wait too long.
+        pause_s: returns the extra wait before sources are polled. While it is 1 or more, none is.
+        importance: returns the importance of a stream. Of the sources that are due, the most
+            important are polled, and their trains reported, before the others, as long as those do
+            not wait too long.
     """
 
     def __init__(
@@ -86,8 +87,8 @@ class Poller:
         self._lock = threading.Lock()
         self.broken: Exception | None = None
         self.failed: deque[StreamFailed] = deque()
-        self._left: list[Line] = []
-        self._asked = ""
+        self._removed: list[Line] = []
+        self._polled_stream = ""
         self._thread = threading.Thread(target=self._work, name="headgate-poller", daemon=True)
 
     def start(self) -> None:
@@ -96,7 +97,7 @@ class Poller:
         self._thread.start()
 
     def add(self, line: Line) -> None:
-        """Asks one more source from now on."""
+        """Poll one more source from now on."""
         with self._lock:
             self._resume(line)
             self.lines.append(line)
@@ -106,50 +107,53 @@ class Poller:
         line.due_at_s = time.monotonic()
 
     def remove(self, stream: str) -> None:
-        """Asks a stream's source no more; what the round under way still has of it is not taken."""
+        """Stop polling a stream's source; discard what the round under way has polled of it."""
         with self._lock:
-            self._left += [line for line in self.lines if line.stream.name == stream]
+            self._removed += [line for line in self.lines if line.stream.name == stream]
             self.lines = [line for line in self.lines if line.stream.name != stream]
 
     def stop(self, patience_s: float | None = None) -> None:
-        """Asks no more, and returns when the round under way is journalled, or patience ends.
+        """Stop polling; return when the round under way is journaled, or when patience ends.
 
-        What is polled after that is not journalled: the next start asks for it again.
+        What is polled after that is not journaled: the next start polls it again.
         """
         self._ended.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(patience_s)
             if self._thread.is_alive():
                 with self._lock:
-                    self._left, self.lines = [*self._left, *self.lines], []
-                log.warning("the source of stream '%s' does not answer, and is left", self._asked)
+                    self._removed, self.lines = [*self._removed, *self.lines], []
+                log.warning(
+                    "the source of stream '%s' does not answer and is abandoned",
+                    self._polled_stream,
+                )
 
     def _work(self) -> None:
         try:
-            self._ask()
+            self._poll_until_stopped()
         except Exception as error:  # the engine ends the run: nothing more would arrive
             self.broken = error
-        for line in (*self._left, *self.lines):
+        for line in (*self._removed, *self.lines):
             line.source.close()
 
-    def _ask(self) -> None:
+    def _poll_until_stopped(self) -> None:
         while not self._ended.is_set():
             if (pause_s := self._pause_s()) > 0:
                 self._ended.wait(min(pause_s, 0.1) if pause_s >= 1 else pause_s)
                 if pause_s >= 1:
                     continue
             with self._lock:
-                lines, left = list(self.lines), self._left
-                self._left = []
-            for line in left:
+                lines, removed = list(self.lines), self._removed
+                self._removed = []
+            for line in removed:
                 line.source.close()
-            self._round(self._first(lines))
+            self._round(self._lines_to_poll(lines))
             now_s = time.monotonic()
             due_at_s = min((line.due_at_s for line in lines), default=now_s + 0.1)
             self._ended.wait(max(0.0, due_at_s - now_s))
 
-    def _first(self, lines: Sequence[Line]) -> list[Line]:
-        """Gives the most important of those that are due, or what has waited too long for them."""
+    def _lines_to_poll(self, lines: Sequence[Line]) -> list[Line]:
+        """Return the most important lines that are due, or those that have waited too long."""
         now_s = time.monotonic()
         late = [line for line in lines if now_s - line.due_at_s > PATIENCE_S]
         if late:
@@ -162,16 +166,17 @@ class Poller:
         return -self._importance(line.stream.name)
 
     def _round(self, lines: Sequence[Line]) -> None:
-        taken: list[Taken] = []
+        polls: list[StagedPoll] = []
         for line in lines:
             line.due_at_s = time.monotonic() + line.stream.asked_every_s
-            self._asked = line.stream.name
+            self._polled_stream = line.stream.name
             try:
                 polled = line.source.poll()
-                with self._lock:  # whoever stops us may have left meanwhile, and another be at work
+                with self._lock:  # `stop` may have given up on this thread, and another be at work
                     if polled is not None and line in self.lines:
                         letters = line.log.letters.write(polled.letters)
-                        taken.append(Taken(line, polled, self._staged(line, polled), letters))
+                        train = self._stage(line, polled)
+                        polls.append(StagedPoll(line, polled, train, letters))
                 if line.failing:
                     line.failing = False
                     log.warning("stream '%s' is back", line.stream.name)
@@ -181,35 +186,35 @@ class Poller:
             except Exception as error:  # whatever a source or a disk may raise
                 self._fail(line, error)
         with self._lock:
-            self._take([each for each in taken if each.line in self.lines])
+            self._commit([poll for poll in polls if poll.line in self.lines])
 
-    def _take(self, taken: Sequence[Taken]) -> None:
-        if not taken:
+    def _commit(self, polls: Sequence[StagedPoll]) -> None:
+        if not polls:
             return
         positions = [
-            (each.line.stream.name, key, value)
-            for each in taken
-            for key, value in each.polled.position.items()
+            (poll.line.stream.name, key, value)
+            for poll in polls
+            for key, value in poll.polled.position.items()
         ]
-        trains = [(each.line, each.train) for each in taken if each.train is not None]
-        letters = [each.letters for each in taken if each.letters is not None]
+        trains = [(poll.line, poll.train) for poll in polls if poll.train is not None]
+        letters = [poll.letters for poll in polls if poll.letters is not None]
         try:
             flush_all([path for line, new in trains for path in line.log.staged(new)])
             self._journal.add_trains([new for _, new in trains], positions, letters)
         except (sqlite3.Error, OSError) as error:
-            for each in taken:
-                self._fail(each.line, error)
+            for poll in polls:
+                self._fail(poll.line, error)
             return
-        for each in taken:
-            line = each.line
-            line.source.taken(each.polled)
-            if each.letters is not None:
-                line.log.letters.added(each.letters)
-            if each.train is not None:
-                line.log.added(each.train)
-                self._arrived(line.number, each.train.train)
+        for poll in polls:
+            line = poll.line
+            line.source.taken(poll.polled)
+            if poll.letters is not None:
+                line.log.letters.added(poll.letters)
+            if poll.train is not None:
+                line.log.added(poll.train)
+                self._arrived(line.number, poll.train.train)
 
-    def _staged(self, line: Line, polled: Polled) -> NewTrain | None:
+    def _stage(self, line: Line, polled: Polled) -> NewTrain | None:
         if not polled.table.num_rows:
             return None
         arrived_s = np.full(polled.table.num_rows, self._now_s())
@@ -225,4 +230,4 @@ class Poller:
         if not line.failing:
             line.failing = True
             failure = StreamFailed(stream=line.stream.name, cause=str(error))
-            log.warning("%s; it is asked again every %g s", failure, PAUSE_S)
+            log.warning("%s; it is polled again every %g s", failure, PAUSE_S)

@@ -1,4 +1,4 @@
-"""What a source is that the driver asks itself: tuples, and where it then stands."""
+"""The protocol of sources that the driver polls: each returns tuples and its new position."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ import pyarrow as pa
 from headgate.spark.log.dead_letters import Letter
 
 MOST_TUPLES = 100_000
-"""Tuples of one poll, about; a file is never cut."""
+"""About the most tuples of one poll; a file is never split."""
 
 
 @dataclass(frozen=True)
 class Polled:
-    """What a source had: tuples, where it then stands, and what could not be read."""
+    """The result of a poll: tuples, the position after them, and records that could not be read."""
 
     table: pa.Table
     position: Mapping[str, str]
@@ -22,17 +22,17 @@ class Polled:
 
 
 class Source(Protocol):
-    """Something with tuples that can be asked for more and told where it stood."""
+    """A source of tuples that is polled, and that resumes at a journaled position."""
 
     def resume(self, position: Mapping[str, str]) -> None:
-        """Goes on behind everything that was polled and journalled."""
+        """Continue after everything that was polled and journaled."""
 
     def poll(self) -> Polled | None:
-        """Gives what is new; None when nothing is. Polled again before `taken`, it is the same."""
+        """Return what is new, or None. A poll before `taken` returns the same tuples again."""
 
     def taken(self, polled: Polled) -> None:
-        """Hears that the journal has it."""
+        """Discard what `poll` returned, and move on: the journal has committed it."""
 
     def close(self) -> None:
-        """Is asked no more."""
-        return  # most have nothing to give back
+        """Release what the source holds; it is not polled again."""
+        return  # most sources hold nothing

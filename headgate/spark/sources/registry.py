@@ -1,4 +1,4 @@
-"""Sources that the driver asks itself: no trigger of Structured Streaming between tuple and log."""
+"""Sources that the driver polls: no Structured Streaming trigger between tuple and log."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -23,7 +23,7 @@ from headgate.workloads.forest import arrivals_of, sensor_readings
 def polled_source(
     session: SparkSession, stream: Stream, schema: StructType, rows: Rows | None = None
 ) -> Source | None:
-    """Gives the source that the driver asks itself; None where Structured Streaming must."""
+    """Return the source that the driver polls, or None if Structured Streaming must read."""
     if rows is not None:
         return RowSource(stream, schema, rows, zone_of(session))
     if stream.format == "headgate":
@@ -32,7 +32,7 @@ def polled_source(
 
 
 class GeneratorSource(Source):
-    """Readings of a forest, see `workloads.forest`; after a restart as if no time had passed."""
+    """Readings of a forest, see `workloads.forest`; a restart goes on as if no time had passed."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._seed = int(options.get("seed", "0"))
@@ -62,18 +62,18 @@ class GeneratorSource(Source):
 
 
 class RowSource(Source):
-    """Tuples of a Python iterator; `rows(n)` begins with the n-th, so that a restart goes on.
+    """Tuples of a Python iterator; `rows(n)` begins with the n-th, so that a restart can go on.
 
     A value that does not fit its column makes the tuple a dead letter.
 
     Args:
-        zone: the session's; a TIMESTAMP without one is in it.
+        zone: the session's time zone; a TIMESTAMP without a zone is in it.
     """
 
     def __init__(self, stream: Stream, schema: StructType, rows: Rows, zone: str = ZONE) -> None:
         self._stream, self._rows = stream, rows
         self._schema = arrow_schema(schema)
-        # Arrow takes a time without a zone for one in UTC.
+        # Arrow reads a time without a zone as UTC.
         self._zone = zone
         instants = [field for field in self._schema if has_instants(field.type)]
         self._without_zone = [] if zone == ZONE else instants
@@ -92,7 +92,7 @@ class RowSource(Source):
         try:
             rows = self._reader.take()
         except BaseException:
-            self._reader = None  # another is asked for those that follow
+            self._reader = None  # the next poll opens another, for the rows that follow
             raise
         if not rows:
             return None

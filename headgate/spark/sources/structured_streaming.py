@@ -1,4 +1,4 @@
-"""Ingest by Structured Streaming: a query per stream that appends every batch to the log."""
+"""Ingest by Structured Streaming: one query per stream appends every batch to the log."""
 
 import logging
 import threading
@@ -33,7 +33,7 @@ class IngestEnded(Exception):
 
 
 def source_of(session: SparkSession, stream: Stream) -> DataFrame:
-    """Opens a stream's source, or gives an empty frame with the columns of one that we ask.
+    """Open a stream's source, or return an empty frame with the columns of one that we poll.
 
     Raises:
         ConfigRefused: Spark does not know the format, an option, the schema or the directory.
@@ -41,23 +41,23 @@ def source_of(session: SparkSession, stream: Stream) -> DataFrame:
     where = f"stream '{stream.name}'"
     if stream.format != "kafka" or stream.ingest == "spark":
         return _opened(session, stream)
-    told = subscription_of(stream)
-    if isinstance(told, str) and stream.ingest == "driver":
+    subscription = subscription_of(stream)
+    if isinstance(subscription, str) and stream.ingest == "driver":
         raise ConfigRefused(
             path=where, key="ingest", value="driver",
-            expected=f"auto or spark: the driver's client cannot read this topic, {told}",
+            expected=f"auto or spark: the driver's client cannot read this topic, {subscription}",
         )  # fmt: skip
-    if isinstance(told, str):
-        return _opened(session, stream, f"; the driver's own client cannot, {told}")
+    if isinstance(subscription, str):
+        return _opened(session, stream, f"; the driver's own client cannot, {subscription}")
     if stream.schema:
         raise ConfigRefused(
             path=where, key="schema", value=stream.schema,
-            expected=f"left out: a topic of Kafka has the columns {told.columns}",
+            expected=f"left out: a topic of Kafka has the columns {subscription.columns}",
         )  # fmt: skip
-    return _checked(where, stream, session.createDataFrame([], told.columns))
+    return _checked(where, stream, session.createDataFrame([], subscription.columns))
 
 
-def _opened(session: SparkSession, stream: Stream, besides: str = "") -> DataFrame:
+def _opened(session: SparkSession, stream: Stream, hint: str = "") -> DataFrame:
     where = f"stream '{stream.name}'"
     try:
         if stream.format in ("headgate", "python"):  # nothing that Spark itself could open
@@ -72,13 +72,13 @@ def _opened(session: SparkSession, stream: Stream, besides: str = "") -> DataFra
             path=where,
             key="source",
             value=stream.format,
-            expected=f"a source that Spark can open: {reason_of(error)}{besides}",
+            expected=f"a source that Spark can open: {reason_of(error)}{hint}",
         ) from error
     return _checked(where, stream, source)
 
 
 def _checked(where: str, stream: Stream, source: DataFrame) -> DataFrame:
-    """Gives the source back, unless a column's name or type cannot be."""
+    """Return the source if the name and type of each column can be used; refuse it if not."""
     try:
         schema = source.schema
     except SPARK_ERRORS as error:
@@ -110,10 +110,10 @@ def start_ingest(
     ended: threading.Event,
     now_s: Callable[[], float] = time.time,
 ) -> StreamingQuery:
-    """Starts to fill the log; `arrived` is called for every new train, from a thread of Spark.
+    """Start to fill the log; `arrived` is called for every new train, from a thread of Spark.
 
     Args:
-        ended: a batch that waits for room in the log is given up then; it comes again.
+        ended: once it is set, a batch that waits for room in the log is given up; it comes again.
     """
     session.conf.set("spark.sql.streaming.stopTimeout", f"{STOP_S}s")
     source = _opened(session, stream)
@@ -158,11 +158,11 @@ def start_ingest(
 
 
 def end_ingest(ingest: StreamingQuery) -> None:
-    """Ends ingest; a source that does not let go in time is left: what it still has comes again."""
+    """End ingest. A source that does not stop in time is abandoned; its batch comes again."""
     try:
         ingest.stop()
     except SPARK_ERRORS as error:
-        log.warning("%s does not end, and is left: %s", ingest.name, reason_of(error))
+        log.warning("%s does not stop and is abandoned: %s", ingest.name, reason_of(error))
 
 
 def _check_time(where: str, key: str, column: str, schema: StructType) -> None:

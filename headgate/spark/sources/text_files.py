@@ -1,4 +1,4 @@
-"""Lines of JSON or CSV, read in the driver as Spark reads them."""
+"""JSON and CSV files, read line by line in the driver as Spark reads them."""
 
 import re
 from collections.abc import Mapping
@@ -21,11 +21,11 @@ _LINE_END = re.compile("\r\n|\n|\r")
 
 
 class TextReader:
-    """Reads lines of JSON or CSV by Spark's own functions, in the driver and without a job.
+    """Reads lines of JSON or CSV with Spark's own functions, in the driver and without a job.
 
     Args:
         kind: `json` or `csv`.
-        options: those of Spark's reader that are about lines, by their names in lower case.
+        options: the options of Spark's reader that apply to lines, by name in lower case.
     """
 
     def __init__(
@@ -33,15 +33,15 @@ class TextReader:
     ) -> None:
         self._kind, self._names = kind, schema.names
         self._header = options.get("header", "false").lower() == "true"
-        of_function = {key: value for key, value in options.items() if key != "header"}
-        told = {**of_function, "columnNameOfCorruptRecord": CORRUPT}
-        pairs = ", ".join(f"{_quoted(each)}" for pair in told.items() for each in pair)
+        without_header = {key: value for key, value in options.items() if key != "header"}
+        arguments = {**without_header, "columnNameOfCorruptRecord": CORRUPT}
+        pairs = ", ".join(f"{_quoted(item)}" for pair in arguments.items() for item in pair)
         fields = StructType([*schema.fields, StructField(CORRUPT, StringType())])
-        own = own_session(session)
-        plans, lines = Plans(own), StructType([StructField("line", StringType())])
-        text = f"from_{self._kind}(line, {_quoted(ddl(own, fields))}, map({pairs})) AS parsed"
+        session = own_session(session)
+        plans, lines = Plans(session), StructType([StructField("line", StringType())])
+        text = f"from_{self._kind}(line, {_quoted(ddl(session, fields))}, map({pairs})) AS parsed"
         plan = plans.of(plans.relation("lines", lines).selectExpr(text))
-        self._session, self._parse = own, SmallQuery(plan, driver_lane(own))
+        self._session, self._parse = session, SmallQuery(plan, driver_lane(session))
 
     def __call__(
         self, file: Path, schema: pa.Schema, whole: bool
@@ -50,23 +50,23 @@ class TextReader:
             text = source.read().decode("utf-8-sig", errors="replace")
         if text and text[-1] not in "\r\n" and not whole:
             raise ValueError("its last line has no end")
-        numbered = [(n, line) for n, line in enumerate(_LINE_END.split(text), 1)]
-        numbered = [(n, line) for n, line in numbered if line.strip(BLANK)]
+        numbered = [(number, line) for number, line in enumerate(_LINE_END.split(text), 1)]
+        numbered = [(number, line) for number, line in numbered if line.strip(BLANK)]
         if self._header and self._kind == "csv":
             numbered = numbered[1:]
         split = elements_of if self._kind == "json" else lambda line: [line]
-        pieces = [(at, each) for at, (_, line) in enumerate(numbered) for each in split(line)]
-        lines = pa.table({"line": pa.array([piece for _, piece in pieces], "str")})
+        pieces = [(index, row) for index, (_, line) in enumerate(numbered) for row in split(line)]
+        lines = pa.table({"line": pa.array([row for _, row in pieces], "str")})
         parsed = self._parse(self._session, "driver", {"lines": lines})
         columns = parsed.flatten()
-        line_of = np.array([at for at, _ in pieces], dtype=np.int64)
-        corrupt = np.unique(line_of[columns[f"parsed.{CORRUPT}"].is_valid().to_numpy()])
-        good = pa.array(~np.isin(line_of, corrupt))
-        kept = [columns[f"parsed.{name}"] for name in self._names]
-        table = pa.Table.from_arrays(kept, schema=schema)
+        line_of_row = np.array([index for index, _ in pieces], dtype=np.int64)
+        corrupt = np.unique(line_of_row[columns[f"parsed.{CORRUPT}"].is_valid().to_numpy()])
+        good = pa.array(~np.isin(line_of_row, corrupt))
+        values = [columns[f"parsed.{name}"] for name in self._names]
+        table = pa.Table.from_arrays(values, schema=schema)
         reason = f"it is not {self._kind.upper()} of the stream's schema"
         letters = tuple(
-            Letter(f"{file}:{numbered[at][0]}", numbered[at][1], reason) for at in corrupt
+            Letter(f"{file}:{numbered[index][0]}", numbered[index][1], reason) for index in corrupt
         )
         return table.filter(good), letters
 

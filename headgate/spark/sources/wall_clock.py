@@ -13,7 +13,7 @@ _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d\d):(\d\d)(?::(\d\d))?")
 
 @cache
 def tzinfo_of(zone: str) -> tzinfo:
-    """Return a zone by Java's name of it.
+    """Return the time zone that has a name in Java.
 
     >>> tzinfo_of("GMT-05:30").utcoffset(None)
     datetime.timedelta(days=-1, seconds=66600)
@@ -26,10 +26,10 @@ def tzinfo_of(zone: str) -> tzinfo:
 
 
 def with_zone(value: Any, kind: Any, zone: tzinfo) -> Any:
-    """Return a value of a column of instants with a zone wherever it has none, at any depth.
+    """Return a value in which every instant has a zone, at any depth of nesting.
 
-    In the hour that a clock skips, the offset before the change counts; in the hour that it
-    repeats, the first: so Java does it, and Python with `fold=0`.
+    In the hour that a clock skips, the offset before the change applies; in the hour that it
+    repeats, the first offset. Java does the same, and Python does with `fold=0`.
 
     Args:
         kind: Arrow's type of the column; values of other types stay as they are.
@@ -52,14 +52,14 @@ def with_zone(value: Any, kind: Any, zone: tzinfo) -> Any:
 
 @cache
 def has_instants(kind: pa.DataType) -> bool:
-    """Return True if a type is or has inside an instant, a timestamp with a zone."""
+    """Return True if a type is, or contains, an instant: a timestamp with a zone."""
     if pa.types.is_timestamp(kind):
         return kind.tz is not None
-    return any(has_instants(kind.field(at).type) for at in range(kind.num_fields))
+    return any(has_instants(kind.field(index).type) for index in range(kind.num_fields))
 
 
 def instants_of(column: Any, zone: str) -> Any:
-    """Return a column of timestamps as instants; those without a zone are in the session's."""
+    """Return a column of timestamps as instants; those without a zone are in the given one."""
     instants = pa.timestamp("us", "UTC")
     if column.type.tz is not None or zone == "UTC":
         return column.cast(instants)

@@ -1,5 +1,5 @@
-"""Queries that need more than one tuple at a time: one file per kind.
+"""Queries that need more than one tuple at a time, one file per kind.
 
-In: a query's plans and its timeline. Out: the results that trains of the timeline bring. What is
-late or closed is a matter of the log. This package never commits and never schedules.
+In: a query's plans and its timeline. Out: the results of some trains of the timeline. The log
+decides what is late or closed. This package never commits and never schedules.
 """

@@ -1,4 +1,4 @@
-"""Queries over windows that close: all that have closed at once, or one after the other."""
+"""Queries over windows that close: all closed windows at once, or one after the other."""
 
 import logging
 from collections.abc import Callable
@@ -24,15 +24,15 @@ log = logging.getLogger("headgate.spark")
 
 
 class ClosingWindows:
-    """One query over windows that close, of one stream or ending together.
+    """One query over windows of one stream, or over windows of several that end together.
 
     Args:
-        nothing: returns an empty table of a stream, as its log has it.
+        nothing: returns an empty table with the columns of a stream's log.
         one: the query over the rows of one window.
-        at_once: the query over rows of many windows, each with its window; None for one after the
-            other.
-        always: whether a window has a result although no row of it passes WHERE.
-        share: returns the panes for partial aggregates, or makes them.
+        at_once: the query over the rows of many windows, each row with its window; None if windows
+            are computed one after the other.
+        always: whether a window has a result even if none of its rows passes WHERE.
+        share: returns the panes for a key of partial aggregates; creates them if there are none.
     """
 
     def __init__(
@@ -45,27 +45,27 @@ class ClosingWindows:
         always: bool,
         share: Callable[[int, Callable[[], Panes]], Panes],
     ) -> None:
-        self._how, self._timeline, self._nothing = stateful, timeline, nothing
+        self._stateful, self._timeline, self._nothing = stateful, timeline, nothing
         self._one, self._at_once, self._always, self._share = one, at_once, always, share
         self._axis: Axis = stateful.inputs[0].window.axis
         self._of_no_rows: pa.Table | None = None
 
     @property
     def needs_job(self) -> bool:
-        """Whether the query cannot run in the driver, as far as is known."""
+        """Whether the query is known to be unable to run in the driver."""
         return (self._at_once or self._one)[1].needs_job
 
     def __call__(
-        self, session: SparkSession, lane: Lane, first: int, end: int, known: object = None
+        self, session: SparkSession, lane: Lane, first: int, end: int, shared_reads: object = None
     ) -> Output:
-        """Return what the timeline's trains first, ..., end − 1 bring."""
+        """Return the results of windows that the timeline's trains first, ..., end − 1 close."""
         before = self._timeline.watermark(first, self._axis)
         after = self._timeline.watermark(end, self._axis)
         if after <= before:
             return self._none()
         if self._at_once is not None:
             return self._all(session, lane, self._at_once, first, end, before, after)
-        return self._each(session, lane, first, end, before, after)
+        return self._one_by_one(session, lane, first, end, before, after)
 
     def _all(
         self,
@@ -77,9 +77,9 @@ class ClosingWindows:
         before: int,
         after: int,
     ) -> Output:
-        """Compute all windows that have closed at once, from panes or from their tuples."""
+        """Compute all closed windows at once, from panes or from their tuples."""
         results, query = way
-        (source,) = self._how.inputs
+        (source,) = self._stateful.inputs
         split = query.split() if lane == "driver" and not self._always else None
         if split is not None:
             panes = self._share(
@@ -91,7 +91,8 @@ class ClosingWindows:
                 rows = panes.closed(split, source.window, end, before, after)
                 return self._none() if rows is None else self._closed(results, rows, first, end)
             except Exception as error:
-                # A tuple at fault must fail the windows that have it, and no other of its train.
+                # If a tuple causes the error, only the windows that contain it may fail, and not
+                # every window that needs its train.
                 log.debug("windows are computed from their tuples: %s", error)
         rows_of = self._rows(source, first, end, before)
         if rows_of is None:
@@ -120,7 +121,7 @@ class ClosingWindows:
         first: int,
         end: int,
     ) -> Output:
-        """Add the results of windows of which WHERE has left no row."""
+        """Add the results of windows in which no row passes WHERE."""
         closed = np.unique(ends)
         missing = np.setdiff1d(closed, window_bound(results.hidden(rows, WINDOW), "end"))
         if not len(missing):
@@ -133,28 +134,28 @@ class ClosingWindows:
                 self._arrived(one.visible(rows), np.full(rows.num_rows, close), first, end)
             )
         table = pa.concat_tables(
-            [output.table, *(each.table.cast(output.table.schema) for each in outputs[1:])]
+            [output.table, *(other.table.cast(output.table.schema) for other in outputs[1:])]
         )
-        arrived_s = np.concatenate([each.arrived_at_s for each in outputs])
-        places = np.concatenate([each.places for each in outputs if each.places is not None])
+        arrived_s = np.concatenate([part.arrived_at_s for part in outputs])
+        places = np.concatenate([part.places for part in outputs if part.places is not None])
         return Output(table, arrived_s, len(closed), places)
 
-    def _each(
+    def _one_by_one(
         self, session: SparkSession, lane: Lane, first: int, end: int, before: int, after: int
     ) -> Output:
-        """Compute the windows that have closed one after the other."""
+        """Compute the closed windows one after the other."""
         results, query = self._one
         sources = [
-            (each, rows, *windows_of(each.window, rows.place, before, after))
-            for each in self._how.inputs
-            if (rows := self._rows(each, first, end, before)) is not None
+            (source, rows, *windows_of(source.window, rows.place, before, after))
+            for source in self._stateful.inputs
+            if (rows := self._rows(source, first, end, before)) is not None
         ]
         closed = sorted({int(close) for *_, ends in sources for close in ends})
         tables, closes = [], []
         for close in closed:
             views = {
-                each.view: rows.table.take(tuples[ends == close])
-                for each, rows, tuples, ends in sources
+                source.view: rows.table.take(tuples[ends == close])
+                for source, rows, tuples, ends in sources
             }
             table = query(session, lane, self._tables(views, close))
             tables.append(results.visible(table))
@@ -167,16 +168,16 @@ class ClosingWindows:
     def _tables(self, rows: dict[str, pa.Table], close: int) -> dict[str, pa.Table]:
         """Return the relations of one window: the rows of each input, and the window itself."""
         tables = {}
-        for number, each in enumerate(self._how.inputs):
-            table = rows.get(each.view)
-            table = (self._nothing(each.stream) if table is None else table).drop_columns(
+        for number, source in enumerate(self._stateful.inputs):
+            table = rows.get(source.view)
+            table = (self._nothing(source.stream) if table is None else table).drop_columns(
                 [ARRIVED_AT]
             )
             ends = np.full(table.num_rows, close, dtype=np.int64)
-            size = each.window.size
-            kind = self._kind(each)
-            tables[each.view] = table.append_column(WINDOW, window_column(ends, size, kind))
-            if each.view.startswith(MARK):
+            size = source.window.size
+            kind = self._kind(source)
+            tables[source.view] = table.append_column(WINDOW, window_column(ends, size, kind))
+            if source.view.startswith(MARK):
                 window = window_column(np.array([close]), size, kind)
                 tables[f"{GIVEN}{number}"] = pa.table({WINDOW: window})
         return tables
@@ -194,13 +195,13 @@ class ClosingWindows:
         return self._arrived(results.visible(rows), ends, first, end)
 
     def _arrived(self, table: pa.Table, ends: Times, first: int, end: int) -> Output:
-        """Return results that arrived with the train that has closed their window."""
+        """Return results with the arrival times of the trains that closed their windows."""
         marks, arrived_s = self._timeline.closing(first, end, self._axis)
-        at = np.searchsorted(np.maximum.accumulate(marks), ends)
-        arrived_at_s = arrived_s[np.minimum(at, len(arrived_s) - 1)]
+        trains = np.searchsorted(np.maximum.accumulate(marks), ends)
+        arrived_at_s = arrived_s[np.minimum(trains, len(arrived_s) - 1)]
         return Output(table, arrived_at_s, len(np.unique(ends)), ends)
 
     def _none(self) -> Output:
-        """Return no rows, of the right columns."""
+        """Return an output without rows, with the right columns."""
         results, query = self._at_once or self._one
         return Output(results.visible(query.no_rows), np.zeros(0))

@@ -1,4 +1,4 @@
-"""Joins of tuples as they come: those that are in each other's windows."""
+"""Joins of tuples as they arrive: tuples join if they lie in each other's windows."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,7 +21,11 @@ from headgate.spark.windows.results import Results
 
 
 class Pairs:
-    """One join of tuples as they come, over its timeline."""
+    """One join of tuples as they arrive, over its timeline.
+
+    Args:
+        nothing: returns an empty table with the columns of a stream's log.
+    """
 
     def __init__(
         self,
@@ -31,47 +35,50 @@ class Pairs:
         results: Results,
         query: SmallQuery,
     ) -> None:
-        self._how, self._timeline, self._nothing = stateful, timeline, nothing
+        self._stateful, self._timeline, self._nothing = stateful, timeline, nothing
         self._results, self._query = results, query
         self._axis: Axis = stateful.inputs[0].window.axis
         assert stateful.join is not None
         self._join = stateful.join
         times = {time_column(number) for number in range(len(stateful.inputs))}
         self._times = [name for name in results.hidden_names if name in times]
-        """Of the inputs whose tuples the rows have, from left to right."""
+        """The time columns of the inputs whose tuples are in the rows, from left to right."""
 
     @property
     def needs_job(self) -> bool:
-        """Whether the query cannot run in the driver, as far as is known."""
+        """Whether the query is known to be unable to run in the driver."""
         return self._query.needs_job
 
     def __call__(
-        self, session: SparkSession, lane: Lane, first: int, end: int, known: dict[Any, Any]
+        self, session: SparkSession, lane: Lane, first: int, end: int, shared_reads: dict[Any, Any]
     ) -> Output:
-        """Return what the timeline's trains first, ..., end − 1 bring.
+        """Return the results of the timeline's trains first, ..., end − 1.
 
-        Each combination counts where its last tuple is new. A row that lacks a tuple, or comes out
-        because there is one, does when the watermark says that no partner can come any more.
+        A combination of tuples is output when its last tuple is new. A row that lacks a tuple, or
+        that only needs to know whether a partner exists, is output when the watermark shows that no
+        partner can arrive any more.
 
         Args:
-            known: what other queries of the timeline have read of these trains.
+            shared_reads: what other queries of the timeline have read from these trains; this query
+                adds what it reads.
         """
-        inputs, axis = self._how.inputs, self._axis
+        inputs, axis = self._stateful.inputs, self._axis
         before, after = self._timeline.watermark(first), self._timeline.watermark(end)
         rows = []
-        for each in inputs:
-            mark = self._timeline.came(each.stream, first) if axis == "rows" else before
-            low = NEVER if mark == NEVER else mark - self._how.reach
-            if (each.stream, axis, low) not in known:
-                read = self._timeline.rows(each.stream, first, end, axis, low)
-                known[each.stream, axis, low] = read or self._no_tuples(each)
-            rows.append(known[each.stream, axis, low])
+        for source in inputs:
+            mark = self._timeline.came(source.stream, first) if axis == "rows" else before
+            low = NEVER if mark == NEVER else mark - self._stateful.reach
+            if (source.stream, axis, low) not in shared_reads:
+                read = self._timeline.rows(source.stream, first, end, axis, low)
+                shared_reads[source.stream, axis, low] = read or self._no_tuples(source)
+            rows.append(shared_reads[source.stream, axis, low])
         tables: list[pa.Table] = []
         places: list[Times] = []
-        for turn, each in enumerate(rows):
-            if not self._join.complete or not each.new.any():
+        for turn, turn_rows in enumerate(rows):
+            if not self._join.complete or not turn_rows.new.any():
                 continue
-            # Those before it in the text are old, it is new, those behind it are either.
+            # Join the new tuples of this input with the old tuples of inputs before it in the text,
+            # and with all tuples of inputs after it: so every combination is computed once.
             chosen = [
                 ("old", ~read.new) if number < turn
                 else ("new", read.new) if number == turn
@@ -79,7 +86,7 @@ class Pairs:
                 for number, read in enumerate(rows)
             ]  # fmt: skip
             if all(some.any() for _, some in chosen):
-                joined = self._joined(session, lane, rows, chosen, known)
+                joined = self._joined(session, lane, rows, chosen, shared_reads)
                 tables.append(self._complete(joined, True))
                 places.append(self._last(tables[-1]))
         for leader in self._join.firsts:
@@ -89,7 +96,8 @@ class Pairs:
             if closes.any():
                 chosen = [("all", read.new | True) for read in rows]
                 chosen[leader] = f"closes {wait}", closes
-                table = self._led_by(leader, self._joined(session, lane, rows, chosen, known))
+                joined = self._joined(session, lane, rows, chosen, shared_reads)
+                table = self._led_by(leader, joined)
                 tables.append(self._complete(table, False) if self._join.complete else table)
                 times = self._results.hidden(tables[-1], time_column(leader)).to_numpy()
                 places.append(times + wait)
@@ -105,17 +113,17 @@ class Pairs:
         lane: Lane,
         rows: Sequence[Rows],
         chosen: Sequence[tuple[str, NDArray[np.bool_]]],
-        known: dict[Any, Any],
+        shared_reads: dict[Any, Any],
     ) -> pa.Table:
         views = {}
-        for number, (each, read, (which, wanted)) in enumerate(
-            zip(self._how.inputs, rows, chosen, strict=True)
+        for number, (source, read, (selection, wanted)) in enumerate(
+            zip(self._stateful.inputs, rows, chosen, strict=True)
         ):
-            key = number, id(read), which, self._others(number)
-            if key not in known:
+            key = number, id(read), selection, self._others(number)
+            if key not in shared_reads:
                 table = self._placed(read.table, number, read.place)
-                known[key] = table.filter(pa.array(wanted))
-            views[each.view] = known[key]
+                shared_reads[key] = table.filter(pa.array(wanted))
+            views[source.view] = shared_reads[key]
         return self._query(session, lane, views)
 
     def _others(self, number: int) -> tuple[str, ...]:
@@ -126,13 +134,13 @@ class Pairs:
         """
         if self._axis == "time":
             return ()
-        return tuple(each.stream for n, each in enumerate(self._how.inputs) if n != number)
+        return tuple(source.stream for n, source in enumerate(self._stateful.inputs) if n != number)
 
     def _placed(self, table: pa.Table, number: int, place: Times) -> pa.Table:
-        """Add the columns that no user sees: where tuples lie, and when they arrived."""
-        stream = self._how.inputs[number].stream
+        """Add the hidden columns of an input: places of tuples, and their arrival times."""
+        stream = self._stateful.inputs[number].stream
         seen = [self._timeline.seen(stream, place, other) for other in self._others(number)]
-        columns = place_columns(number, self._how.windows)
+        columns = place_columns(number, self._stateful.windows)
         for name, values in zip(columns, (place, *seen), strict=True):
             table = table.append_column(name, pa.array(values))
         return table.rename_columns(
@@ -140,14 +148,14 @@ class Pairs:
         )
 
     def _complete(self, table: pa.Table, wanted: bool) -> pa.Table:
-        """Return the rows of a join that have a tuple of every input, or those that have not."""
+        """Return the rows that have a tuple of every input or, if not `wanted`, the other rows."""
         complete = pa.array(np.ones(table.num_rows, dtype=np.bool_))
         for name in self._times:
             complete = pc.and_(complete, self._results.hidden(table, name).is_valid())
         return table.filter(complete if wanted else pc.invert(complete))
 
     def _led_by(self, first: int, table: pa.Table) -> pa.Table:
-        """Return the rows of a join whose first tuple, from the left, is of this input."""
+        """Return the rows of a join whose first tuple, from the left, comes from this input."""
         name = time_column(first)
         for before in self._times[: self._times.index(name)]:
             table = table.filter(self._results.hidden(table, before).is_null())
@@ -165,7 +173,7 @@ class Pairs:
         """Return when the last of the tuples that make each row arrived."""
         arrivals_s = [
             self._results.hidden(table, name).fill_null(-np.inf).to_numpy()
-            for number in range(len(self._how.inputs))
+            for number in range(len(self._stateful.inputs))
             if (name := arrival_column(number)) in self._results.hidden_names
         ]
         return np.maximum.reduce(arrivals_s)

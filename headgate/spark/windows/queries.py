@@ -1,4 +1,4 @@
-"""The queries with windows of an executor, and what they have in common."""
+"""The queries of an executor that have windows, and what these queries share."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -32,12 +32,14 @@ Computation = ClosingWindows | Pairs | Union | Sessions
 
 
 class WindowedQueries:
-    """Makes what runs a query when it first does; safe to use from several workers.
+    """The computations of queries over windows. Several workers may use it at the same time.
+
+    The computation of a query is created when the query first runs.
 
     Args:
-        driver: where plans run without a job.
-        share: between which queries equal parts run once: the panes of what they aggregate.
-            Prepared plans they have in common whatever it is, unless it is `none`.
+        driver: the lane that runs plans without a job.
+        share: the scope within which queries share panes of equal aggregates. Prepared plans are
+            shared by all queries, unless this is `none`.
     """
 
     def __init__(
@@ -51,7 +53,7 @@ class WindowedQueries:
         self._timelines, self._logs, self._sinks = timelines, logs, sinks
         self._driver, self._share = driver, share
         self._queries: dict[str, Computation] = {}
-        # A prepared plan lives as long as a query has it.
+        # A prepared plan lives as long as a query uses it.
         self._plans: WeakValueDictionary[tuple[object, ...], SmallQuery] = WeakValueDictionary()
         self._panes: dict[tuple[object, ...], Panes] = {}
         self._pane_keys: dict[str, tuple[object, ...]] = {}
@@ -63,12 +65,12 @@ class WindowedQueries:
         lane: Lane,
         path: Path,
         trains: Trains,
-        known: dict[Any, Any],
+        shared_reads: dict[Any, Any],
     ) -> Output | Exception:
-        """Return what trains of its timeline bring a query, or why that cannot be told.
+        """Return the output of a query over trains of its timeline, or the error that prevents it.
 
         Args:
-            known: what other queries of the timeline have read of these trains.
+            shared_reads: what other queries of the timeline have read from these trains.
         """
         assert path.stateful is not None
         assert isinstance(trains, TimelineTrains)
@@ -78,34 +80,37 @@ class WindowedQueries:
                 if name not in self._queries:
                     self._queries[name] = self._new(path, path.stateful)
                 computation = self._queries[name]
-            return computation(session, lane, trains.first, trains.end, known)
+            return computation(session, lane, trains.first, trains.end, shared_reads)
         except Exception as error:
             return error
 
     def needs_job(self, path: Path) -> bool:
-        """Return True if it is known that a query cannot run in the driver."""
+        """Return True if a query is known to be unable to run in the driver."""
         computation = self._queries.get(path.query.name)
         return computation is not None and computation.needs_job
 
     def with_panes_of(self, query: str) -> list[str]:
-        """Return the queries that have a query's panes, itself among them; none if it has none."""
+        """Return the queries that use the same panes as a query, including the query itself.
+
+        The list is empty if the query has no panes.
+        """
         with self._lock:
-            own = self._pane_keys.get(query)
-            if own is None:
+            pane_key = self._pane_keys.get(query)
+            if pane_key is None:
                 return []
-            return sorted(name for name, key in self._pane_keys.items() if key == own)
+            return sorted(name for name, key in self._pane_keys.items() if key == pane_key)
 
     @property
     def memory_bytes(self) -> int:
-        """What panes take in memory."""
+        """The memory that panes take."""
         with self._lock:
             return sum(panes.nbytes for panes in self._panes.values())
 
     def spare_memory(self) -> None:
-        """Give up what can be computed again."""
+        """Drop partial results that can be computed again."""
         with self._lock:
-            kept = list(self._panes.values())
-        for panes in kept:
+            all_panes = list(self._panes.values())
+        for panes in all_panes:
             panes.spare_memory()
 
     def forget(self, query: str) -> None:
@@ -113,42 +118,46 @@ class WindowedQueries:
         with self._lock:
             self._queries.pop(query, None)
             self._pane_keys.pop(query, None)
-            kept = set(self._pane_keys.values())
-            self._panes = {key: panes for key, panes in self._panes.items() if key in kept}
+            used_keys = set(self._pane_keys.values())
+            self._panes = {key: panes for key, panes in self._panes.items() if key in used_keys}
 
-    def _new(self, path: Path, how: Stateful) -> Computation:
+    def _new(self, path: Path, stateful: Stateful) -> Computation:
         columns = numbered(len(path.columns))
         text = self._sinks[path.query.name].text(columns, path.columns)
         timeline = self._timelines[path.stream]
 
-        def way(plan: Plan) -> tuple[Results, SmallQuery]:
+        def prepared(plan: Plan) -> tuple[Results, SmallQuery]:
             results = Results(plan, len(path.columns), text)
             return results, self._query(path, plan, results, text)
 
-        match how.plans:
+        match stateful.plans:
             case SessionPlans(ended, every):
-                results, query = way(ended)
+                results, query = prepared(ended)
                 all_sessions = SmallQuery(every, self._driver)
-                return Sessions(how, timeline, self._nothing, results, query, all_sessions)
+                return Sessions(stateful, timeline, self._nothing, results, query, all_sessions)
             case WindowPlans(one, at_once, always):
-                together = way(at_once) if at_once is not None and how.mode == "windows" else None
+                together = (
+                    prepared(at_once)
+                    if at_once is not None and stateful.mode == "windows"
+                    else None
+                )
                 share = partial(self._panes_of, path)
                 return ClosingWindows(
-                    how, timeline, self._nothing, way(one), together, always, share
+                    stateful, timeline, self._nothing, prepared(one), together, always, share
                 )
             case Plan() as plan:
-                kind = Union if how.mode == "union" else Pairs
-                return kind(how, timeline, self._nothing, *way(plan))
-        raise AssertionError(how.mode)
+                kind = Union if stateful.mode == "union" else Pairs
+                return kind(stateful, timeline, self._nothing, *prepared(plan))
+        raise AssertionError(stateful.mode)
 
     def _query(self, path: Path, plan: Plan, results: Results, text: str | None) -> SmallQuery:
-        """Return the prepared plan of a query: the same for all that compute the same.
+        """Return the prepared plan of a query, the same for all queries that compute the same.
 
-        The size of a window is not part of a plan: many sizes, one plan.
+        The size of a window is not part of a plan, so windows of many sizes share one plan.
         """
-        own = (path.query.name,) if self._share == "none" else ()
+        scope = (path.query.name,) if self._share == "none" else ()
         names = tuple(results.plan.schema.names)
-        key = (plan.key, text, names, path.query.apply, path.stream, *own)
+        key = (plan.key, text, names, path.query.apply, path.stream, *scope)
         query = self._plans.get(key)
         if query is None:
             inputs = path.stateful.inputs if path.stateful is not None else ()
@@ -157,13 +166,13 @@ class WindowedQueries:
         return query
 
     def _panes_of(self, path: Path, key: int, make: Callable[[], Panes]) -> Panes:
-        """Return the panes of a query: those of others that aggregate alike."""
-        own = path.stream, shared_by(path, self._share), key
+        """Return the panes of a query, shared with other queries that aggregate alike."""
+        pane_key = path.stream, shared_by(path, self._share), key
         with self._lock:
-            self._pane_keys[path.query.name] = own
-            if own not in self._panes:
-                self._panes[own] = make()
-            return self._panes[own]
+            self._pane_keys[path.query.name] = pane_key
+            if pane_key not in self._panes:
+                self._panes[pane_key] = make()
+            return self._panes[pane_key]
 
     def _nothing(self, stream: str) -> pa.Table:
         return self._logs[stream].arrow_schema.empty_table()

@@ -1,4 +1,4 @@
-"""What computations over windows give: columns for the user, then columns that no user sees."""
+"""The result columns of computations over windows: visible columns, then hidden columns."""
 
 from typing import Any
 
@@ -9,11 +9,12 @@ from headgate.spark.output import numbered
 
 
 class Results:
-    """Tells the columns of a plan that a user sees from the others, which come behind them.
+    """The visible columns of a plan, which the user sees, and the hidden columns after them.
 
     Args:
-        count: how many columns a user sees.
-        text: the SQL, over their numbers, of what a sink of text puts out instead of them.
+        count: the number of visible columns.
+        text: for a sink of text, the SQL of the one column that replaces the visible columns; it
+            refers to them by number.
     """
 
     def __init__(self, plan: Plan, count: int, text: str | None) -> None:
@@ -27,9 +28,9 @@ class Results:
             self.plan = plan.named(columns).select(text, *columns[count:])
 
     def visible(self, table: pa.Table) -> pa.Table:
-        """Return the columns that a user sees."""
+        """Return the columns that the user sees."""
         return table.select(list(range(self.visible_count)))
 
     def hidden(self, table: pa.Table, name: str) -> Any:
-        """Return a column that no user sees."""
+        """Return a column that is hidden from the user."""
         return table.column(self.visible_count + self.hidden_names.index(name))

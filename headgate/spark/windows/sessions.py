@@ -1,4 +1,4 @@
-"""Queries that group by session: sessions come out when they have ended."""
+"""Queries that group by session; a session is output once it has ended."""
 
 from collections.abc import Callable
 
@@ -17,21 +17,21 @@ from headgate.spark.sharing.window_columns import window_bound
 from headgate.spark.windows.results import Results
 
 FEW = 100
-"""Up to here it does not pay to ask which tuples are of sessions that have ended."""
+"""Up to this many tuples, it is not worth computing which sessions are still open."""
 
 
 class Sessions:
     """One query that groups by session, over its timeline.
 
-    Spark has tuples in one session that lie just the gap apart. So a session has ended when the
-    watermark is beyond its last tuple and the gap: whatever comes is later still, and it comes out
-    at this place of the log and no other.
+    Spark puts two tuples into one session even if they lie exactly the gap apart. So a session has
+    ended once the watermark is beyond its last tuple plus the gap, because every later tuple lies
+    beyond that. The session is output at this place of the log and no other.
 
     Args:
-        stateful: how it is computed.
-        nothing: returns an empty table of a stream, as its log has it.
-        query: the query, with each session as its last column.
-        every: all sessions, whatever HAVING leaves of them.
+        stateful: the inputs and plans of the query.
+        nothing: returns an empty table with the columns of a stream's log.
+        query: the query, with the session as its last column.
+        every: all sessions, including those that HAVING drops.
     """
 
     def __init__(
@@ -44,26 +44,26 @@ class Sessions:
         every: SmallQuery,
     ) -> None:
         (self._source,) = stateful.inputs
-        self._how, self._timeline, self._nothing = stateful, timeline, nothing
+        self._stateful, self._timeline, self._nothing = stateful, timeline, nothing
         self._results, self._query, self._every = results, query, every
         self._open_tuples = 0
 
     @property
     def needs_job(self) -> bool:
-        """Whether the query cannot run in the driver, as far as is known."""
+        """Whether the query is known to be unable to run in the driver."""
         return self._query.needs_job
 
     def __call__(
-        self, session: SparkSession, lane: Lane, first: int, end: int, known: object = None
+        self, session: SparkSession, lane: Lane, first: int, end: int, shared_reads: object = None
     ) -> Output:
-        """Return what the timeline's trains first, ..., end − 1 bring: sessions that have ended."""
+        """Return the sessions that end with the timeline's trains first, ..., end − 1."""
         before, after = self._timeline.watermark(first), self._timeline.watermark(end)
-        since = self._timeline.open_sessions.since(self._how, first)
+        since = self._timeline.open_sessions.since(self._stateful, first)
         if not self._may_end(end, before, after, since):
             return self._none()
         rows = self._timeline.rows(self._source.stream, first, end, "time", since)
         assert rows is not None
-        # What lies at the watermark or beyond it can be in no session that has ended.
+        # A tuple at or beyond the watermark cannot be in a session that has ended.
         views = self._views(rows.table.filter(pa.array(rows.place < after)))
         table = self._query(session, lane, views)
         sessions = table.column(table.num_columns - 1)
@@ -71,36 +71,36 @@ class Sessions:
         if len(rows.place) > 2 * self._open_tuples + FEW:
             every = self._every(session, lane, views).column(0)
             starts, lasts = window_bound(every, "start"), window_bound(every, "end")
-            since = self._tell(starts[lasts >= after], end, after)
+            since = self._record_open(starts[lasts >= after], end, after)
             self._open_tuples = int((rows.place >= since).sum())
         ended = (ends >= before) & (ends < after)
         if not ended.any():
             return self._none()
         marks, arrived_s = self._timeline.closing(first, end, "time")
-        at = np.searchsorted(np.maximum.accumulate(marks), ends[ended], side="right")
+        trains = np.searchsorted(np.maximum.accumulate(marks), ends[ended], side="right")
         visible = self._results.visible(table.filter(pa.array(ended)))
-        return Output(visible, arrived_s[at], places=ends[ended])
+        return Output(visible, arrived_s[trains], places=ends[ended])
 
     def _may_end(self, end: int, before: int, after: int, since: int) -> bool:
-        """Return True if the session of one tuple alone would end here."""
+        """Return True if a session of a single tuple would end with these trains."""
         if after <= before:
             return False
         gap = self._source.window.size
         low = since if before == NEVER else max(since, before - gap)
         return bool((self._timeline.times(end, low) + gap < after).any())
 
-    def _tell(self, starts: Times, end: int, after: int) -> int:
-        """Have the log keep what open sessions need, and no more; return where that begins.
+    def _record_open(self, starts: Times, end: int, after: int) -> int:
+        """Record from which time on open sessions need tuples, and return that time.
 
-        Where none is open, none begins below the watermark.
+        The log keeps tuples from then on. If no session is open, that time is the watermark.
         """
         since = int(starts.min()) if len(starts) else after
-        self._timeline.open_sessions.tell(self._how, end, since)
+        self._timeline.open_sessions.tell(self._stateful, end, since)
         return since
 
     def _views(self, table: pa.Table) -> dict[str, pa.Table]:
         return {self._source.view: table.drop_columns([ARRIVED_AT])}
 
     def _none(self) -> Output:
-        """Return no rows, of the right columns."""
+        """Return an output without rows, with the right columns."""
         return Output(self._results.visible(self._query.no_rows), np.zeros(0))

@@ -1,4 +1,4 @@
-"""Unions of streams: the tuples that the watermark has passed, in the order of their time."""
+"""Unions of streams: tuples that the watermark has passed, in the order of their time."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,11 @@ from headgate.spark.windows.results import Results
 
 
 class Union:
-    """One union of streams over its timeline."""
+    """One union of streams, over its timeline.
+
+    Args:
+        nothing: returns an empty table with the columns of a stream's log.
+    """
 
     def __init__(
         self,
@@ -28,37 +32,37 @@ class Union:
         results: Results,
         query: SmallQuery,
     ) -> None:
-        self._how, self._timeline, self._nothing = stateful, timeline, nothing
+        self._stateful, self._timeline, self._nothing = stateful, timeline, nothing
         self._results, self._query = results, query
 
     @property
     def needs_job(self) -> bool:
-        """Whether the query cannot run in the driver, as far as is known."""
+        """Whether the query is known to be unable to run in the driver."""
         return self._query.needs_job
 
     def __call__(
-        self, session: SparkSession, lane: Lane, first: int, end: int, known: object = None
+        self, session: SparkSession, lane: Lane, first: int, end: int, shared_reads: object = None
     ) -> Output:
-        """Return what the timeline's trains first, ..., end − 1 bring."""
+        """Return the results of the timeline's trains first, ..., end − 1."""
         before, after = self._timeline.watermark(first), self._timeline.watermark(end)
-        views, some = {}, False
-        for each in self._how.inputs if after > before else ():
-            rows = self._timeline.rows(each.stream, first, end, "time", before)
-            views[each.view] = _timed(self._nothing(each.stream), np.zeros(0, np.int64))
+        views, has_rows = {}, False
+        for source in self._stateful.inputs if after > before else ():
+            rows = self._timeline.rows(source.stream, first, end, "time", before)
+            views[source.view] = _timed(self._nothing(source.stream), np.zeros(0, np.int64))
             if rows is not None:
-                # What is at the watermark may still get company, and waits for it.
+                # Tuples at the watermark wait: others with the same time may still arrive.
                 passed = rows.place < after
-                some |= bool(passed.any())
-                views[each.view] = _timed(rows.table, rows.place).filter(pa.array(passed))
-        if not some:
+                has_rows |= bool(passed.any())
+                views[source.view] = _timed(rows.table, rows.place).filter(pa.array(passed))
+        if not has_rows:
             return Output(self._results.visible(self._query.no_rows), np.zeros(0))
         table = self._query(session, lane, views)
         times = numbers_of(self._results.hidden(table, TIME))
         order = np.argsort(times, kind="stable")
         marks, arrived_s = self._timeline.closing(first, end, "time")
-        at = np.searchsorted(np.maximum.accumulate(marks), times[order])
+        trains = np.searchsorted(np.maximum.accumulate(marks), times[order])
         visible = self._results.visible(table).take(order)
-        arrived_at_s = arrived_s[np.minimum(at, len(arrived_s) - 1)]
+        arrived_at_s = arrived_s[np.minimum(trains, len(arrived_s) - 1)]
         return Output(visible, arrived_at_s, places=times[order])
 
 

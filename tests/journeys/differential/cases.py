@@ -7,7 +7,9 @@ from typing import Any, Literal
 from differential.columns import quoted, written
 from differential.tree import Tree, leaf
 
-Kind = Literal["stateless", "windows", "window()", "session_window()", "pairs", "union"]
+Kind = Literal[
+    "stateless", "windows", "window()", "session_window()", "pairs", "bounded", "union"
+]  # fmt: skip
 
 HIDDEN = "closes_at_"
 """The column by which the oracle knows which windows of `window(...)` have closed."""
@@ -73,6 +75,8 @@ class Case:
         sink: the format of the files that Headgate writes.
         order: the columns of ORDER BY in the place of `@order@`.
         limit: the number of LIMIT in that place.
+        bounds: of a join with bounded times, how far a partner of the first stream's tuple may lie
+            before it and behind it, in microseconds.
         label: what the query was drawn by.
     """
 
@@ -84,6 +88,7 @@ class Case:
     sink: Literal["parquet", "csv", "json"] = "parquet"
     order: str = ""
     limit: int = 0
+    bounds: tuple[int, int] = (0, 0)
     label: str = "by hand"
 
     @property
@@ -138,7 +143,9 @@ class Case:
             Source(**{**source, "window": source["window"] and Window(**source["window"])})
             for source in data["sources"]
         )
-        return cls(**{**data, "tree": leaf(data["tree"]), "sources": sources})
+        bounds = tuple(data.get("bounds", (0, 0)))
+        tree = leaf(data["tree"])
+        return cls(**{**data, "tree": tree, "sources": sources, "bounds": bounds})
 
     def with_tree(self, tree: Tree) -> "Case":
         """Return the same kind of query with another text."""

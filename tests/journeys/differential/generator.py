@@ -36,10 +36,11 @@ KINDS: dict[Callable[[Draw], Case], int] = {
     joined.pairs: 9,
     joined.pairs_by_number: 4,
     joined.pairs_of_subqueries: 4,
+    joined.bounded: 6,
     joined.union: 5,
 }
 """Kinds of queries, each with its weight. A new kind is a function and a line here; a kind of time
-that the oracle does not know, such as a join by an interval in its condition, is a method there."""
+that the oracle does not know is a method there."""
 
 SIBLINGS = 0.3
 """The share of queries that come with others that differ in a detail."""

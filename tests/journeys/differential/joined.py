@@ -54,6 +54,32 @@ def pairs(draw: Draw) -> Case:
     return Case("pairs", Tree((*start, *where)), (a, b), join=how)
 
 
+def bounded(draw: Draw) -> Case:
+    """Draw a join of tuples as they come whose conditions bound their times."""
+    a, b = (Source(draw.choice(*STREAMS), alias) for alias in "ab")
+    spans = [span for span, micros in SPANS.items() if micros <= 45 * SECOND]
+    before, behind = draw.choice(*spans), draw.choice(*spans, "0 SECONDS")
+    early, late = f"INTERVAL '{before}'", f"INTERVAL '{behind}'"
+    times = draw.choice(
+        f"b.ts BETWEEN a.ts - {early} AND a.ts + {late}",
+        f"b.ts >= a.ts - {early} AND b.ts <= a.ts + {late}",
+        f"a.ts <= b.ts + {early} AND a.ts + {late} >= b.ts",
+        f"NOT (b.ts < a.ts - {early}) AND b.ts - {late} <= a.ts",
+    )
+    how = draw.choice("", "", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI")
+    left, right = draw.over(a, "a"), draw.over(b, "b")
+    items: list[str | Tree] = ["a.id AS x, ", Tree((left.any(1), " AS c"))]
+    if how not in ("LEFT SEMI", "LEFT ANTI"):
+        items += [", b.id AS y, ", Tree((right.any(1), " AS d"))]
+    key = draw.choice("a.k = b.k AND ", "a.id % 4 = b.id % 4 AND ", "a.k <=> b.k AND ", "")
+    where: tuple[str | Tree, ...] = (" WHERE true@final@",)
+    if draw.chance(0.4):
+        where = (" WHERE (", left.condition(0), ")@final@")
+    tree = Tree(("SELECT ", *items, f" FROM @0@ {how} JOIN @1@ ON {key}{times}", *where))
+    bounds = SPANS[before], SPANS.get(behind, 0)
+    return Case("bounded", tree, (a, b), join=how, bounds=bounds)
+
+
 def union(draw: Draw) -> Case:
     """Draw the tuples of two streams."""
     a, b = (Source(draw.choice("plain", "date", "window", "wild")) for _ in "ab")

@@ -99,16 +99,17 @@ class Oracle:
         sizes = [_interval(source.window.size) for source in (left, right) if source.window]
         near = f" AND {a}.ts >= {b}.ts - {sizes[0]} AND {b}.ts >= {a}.ts - {sizes[1]}"
         of_left, of_right = f"{a}.ts + {sizes[0]} < {upto}", f"{b}.ts + {sizes[1]} < {upto}"
-        final = {
-            "LEFT": f"({b}.ts IS NOT NULL OR {of_left})",
-            "RIGHT": f"({a}.ts IS NOT NULL OR {of_right})",
-            "FULL": f"CASE WHEN {b}.ts IS NULL THEN {of_left} WHEN {a}.ts IS NULL THEN {of_right}"
-            " ELSE true END",
-            "LEFT SEMI": of_left,
-            "LEFT ANTI": of_left,
-        }.get(case.join, "true")
         rows = [punctual for punctual, _ in sides]
-        return self._over(case, rows, near=near, final=f" AND {final}")
+        return self._over(case, rows, near=near, final=_final(case, of_left, of_right))
+
+    def _bounded(self, case: Case) -> DataFrame:
+        """Add to a join whose text bounds the times which tuples can have no more partners."""
+        a, b = (source.alias for source in case.sources)
+        sides = [self._world.in_time(source.stream) for source in case.sources]
+        upto = f"timestamp_micros({min(mark for _, mark in sides)}L)"
+        before, behind = map(_interval, case.bounds)
+        final = _final(case, f"{a}.ts + {behind} < {upto}", f"{b}.ts + {before} < {upto}")
+        return self._over(case, [punctual for punctual, _ in sides], final=final)
 
     def _union(self, case: Case) -> DataFrame:
         sides = [self._world.in_time(source.stream) for source in case.sources]
@@ -143,8 +144,28 @@ _METHODS = {
     "window()": "_window_function",
     "session_window()": "_session_function",
     "pairs": "_pairs",
+    "bounded": "_bounded",
     "union": "_union",
 }
+
+
+def _final(case: Case, of_left: str, of_right: str) -> str:
+    """Return the condition on a row that no tuple to come can change.
+
+    Args:
+        of_left: the condition that a tuple of the first stream can have no more partners.
+        of_right: the same of the second.
+    """
+    a, b = (source.alias for source in case.sources)
+    final = {
+        "LEFT": f"({b}.ts IS NOT NULL OR {of_left})",
+        "RIGHT": f"({a}.ts IS NOT NULL OR {of_right})",
+        "FULL": f"CASE WHEN {b}.ts IS NULL THEN {of_left} WHEN {a}.ts IS NULL THEN {of_right}"
+        " ELSE true END",
+        "LEFT SEMI": of_left,
+        "LEFT ANTI": of_left,
+    }.get(case.join, "true")
+    return f" AND {final}"
 
 
 def _closed_by(frame: DataFrame, bound: str) -> DataFrame:

@@ -79,7 +79,9 @@ def _run(
         world.users, state=folder, policy="rr", classes={"C": 1}, rehearsal_s=0, lane=lane,
         share=share, call_timeout_s=CALL_TIMEOUT_S,
     )  # fmt: skip
-    outcomes = _registered(gate, world, questions)
+    # A job for every query and train takes most of the time, so only one way by jobs has several
+    # trains.
+    outcomes = _registered(gate, world, questions, whole=way == ("job", "none"))
     offered = {
         question.name: sum(len(world.tuples[stream]) for stream in question.streams)
         for question in questions
@@ -104,13 +106,15 @@ def _run(
     return outcomes
 
 
-def _registered(gate: Headgate, world: World, questions: list[Question]) -> dict[str, Outcome]:
+def _registered(
+    gate: Headgate, world: World, questions: list[Question], *, whole: bool
+) -> dict[str, Outcome]:
     """Add streams and texts; return those that are refused."""
     outcomes: dict[str, Outcome] = {}
     unusable: dict[str, Outcome] = {}
     for stream in world.with_bases({name for question in questions for name in question.streams}):
         try:
-            world.add_to(gate, stream)
+            world.add_to(gate, stream, whole=whole)
         except HeadgateError as error:
             unusable[stream] = Outcome("refused", reason=f"stream '{stream}': {error}")
         except Exception as error:

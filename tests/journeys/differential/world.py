@@ -153,17 +153,25 @@ class World:
             self._frames[stream] = values.coalesce(1)
         return self._frames[stream]
 
-    def add_to(self, gate: Headgate, stream: str) -> None:
-        """Add a stream to a gate; its files lie in the world's folder."""
+    def add_to(self, gate: Headgate, stream: str, *, whole: bool = False) -> None:
+        """Add a stream to a gate; its files lie in the world's folder.
+
+        Args:
+            whole: whether all tuples are one train, instead of one train for each file.
+        """
         layout = self.layouts[stream]
         if layout.base:
             gate.add_view(View(name=stream, sql=layout.view_over(layout.base), event_time="ts"))
             return
-        more: dict[str, Any] = {"format": "python", "options": {"rowsPerPoll": "15"}}
+        more: dict[str, Any] = {
+            "format": "python",
+            "options": {"rowsPerPoll": "1000" if whole else "15"},
+        }
         if layout.source != "python":
             format = layout.source if layout.source in ("csv", "json") else "parquet"
             path = str(self._write(stream))
-            more = {"format": format, "options": {"path": path, "maxFilesPerTrigger": "1"}}
+            files = str(FILES if whole else 1)
+            more = {"format": format, "options": {"path": path, "maxFilesPerTrigger": files}}
         described = Stream(
             name=stream, schema=layout.ddl, event_time="ts", trigger_s=0, quiet_s=None,
             lateness_s=LATENESS_S, **more,

@@ -14,8 +14,8 @@ from headgate.policies.methods.learning import (
     EpsilonGreedy,
     Exp3,
     Learning,
-    Luck,
     Roulette,
+    SeededRandom,
     Thompson,
     Ucb,
     learning_named,
@@ -26,12 +26,16 @@ WORTH = (0.25, 0.8, 0.4)
 
 
 def prepared(learning: Learning, arms: int = 3, seed: int = 1) -> Learning:
-    learning.prepare(arms, Luck(seed))
+    learning.prepare(arms, SeededRandom(seed))
     return learning
 
 
 def played(
-    learning: Learning, worth: tuple[float, ...], rounds: int, luck: Luck, deviation: float = 0.1
+    learning: Learning,
+    worth: tuple[float, ...],
+    rounds: int,
+    luck: SeededRandom,
+    deviation: float = 0.1,
 ) -> list[int]:
     """Lets a strategy choose among arms of that mean worth, with noise; gives what it chose."""
     chosen = []
@@ -65,14 +69,14 @@ def test_a_wheel_without_any_slice_chooses_anybody() -> None:
 @pytest.mark.parametrize("name", BANDITS)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_best_of_three_arms_is_chosen_in_most_of_500_rounds(name: str, seed: int) -> None:
-    chosen = played(prepared(learning_named(name), seed=seed), WORTH, 500, Luck(100 + seed))
+    chosen = played(prepared(learning_named(name), seed=seed), WORTH, 500, SeededRandom(100 + seed))
     assert chosen.count(1) > 250
     assert chosen[250:].count(1) > chosen[:250].count(1) - 25
 
 
 @pytest.mark.parametrize("name", ["epsilon-greedy", "ucb", "thompson"])
 def test_when_another_arm_becomes_the_best_the_old_favourite_is_left(name: str) -> None:
-    learning, luck = prepared(learning_named(name)), Luck(5)
+    learning, luck = prepared(learning_named(name)), SeededRandom(5)
     played(learning, WORTH, 500, luck)
     assert played(learning, (0.8, 0.25, 0.4), 500, luck).count(0) > 250
 
@@ -80,10 +84,13 @@ def test_when_another_arm_becomes_the_best_the_old_favourite_is_left(name: str) 
 @pytest.mark.parametrize("name", sorted(LEARNING))
 def test_two_of_the_same_seed_choose_the_same(name: str) -> None:
     one, other = (
-        played(prepared(learning_named(name), seed=7), WORTH, 200, Luck(3)) for _ in range(2)
+        played(prepared(learning_named(name), seed=7), WORTH, 200, SeededRandom(3))
+        for _ in range(2)
     )
     assert one == other
-    assert one != played(prepared(learning_named(name), seed=8), WORTH, 200, Luck(3)) or name == (
+    assert one != played(
+        prepared(learning_named(name), seed=8), WORTH, 200, SeededRandom(3)
+    ) or name == (
         "ucb"  # which leaves nothing to luck
     )
 
@@ -101,9 +108,9 @@ def test_an_arm_that_exists_is_chosen_whatever_was_heard(name: str, data: Any, a
 
 def test_preparing_forgets() -> None:
     learning = prepared(Ucb())
-    played(learning, WORTH, 50, Luck(1))
-    learning.prepare(3, Luck(1))
-    assert played(learning, WORTH, 3, Luck(1)) == [0, 1, 2]
+    played(learning, WORTH, 50, SeededRandom(1))
+    learning.prepare(3, SeededRandom(1))
+    assert played(learning, WORTH, 3, SeededRandom(1)) == [0, 1, 2]
 
 
 def test_ucb_without_discount_and_with_half_an_exploration_is_ucb1() -> None:
@@ -164,7 +171,7 @@ def test_an_unknown_strategy_is_answered_with_the_nearest() -> None:
 
 
 def test_luck_is_even() -> None:
-    luck = Luck(0)
+    luck = SeededRandom(0)
     drawn = [luck.uniform() for _ in range(50_000)]
     assert min(drawn) > 0
     assert max(drawn) < 1
@@ -175,6 +182,6 @@ def test_luck_is_even() -> None:
 
 def test_luck_is_splitmix64() -> None:
     """The first words from seed 0, as its authors' program prints them."""
-    luck = Luck(0)
+    luck = SeededRandom(0)
     words = (0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F)
     assert [luck.uniform() for _ in words] == [((word >> 12) + 0.5) / 2**52 for word in words]

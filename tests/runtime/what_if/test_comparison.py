@@ -119,7 +119,7 @@ def test_progress_goes_from_nothing_to_all_once() -> None:
     [
         ({"objective": "mean_respons"}, "there is no measure 'mean_respons'. Did you mean"),
         ({"objective": "mean_response:class=Z"}, "there is no class 'Z'"),
-        ({"objective": "mean_response:clas=H"}, "class=NAME or query=NAME behind the colon"),
+        ({"objective": "mean_response:clas=H"}, "class=NAME or query=NAME after the colon"),
         ({"objective": "memory:class=H"}, "it is of the whole run only"),
         ({"objective": "qos"}, "qos must be measured on this workload"),
         ({"objective": "mean_response", "seeds": 0}, "seeds is 0, but must be 1 or more"),

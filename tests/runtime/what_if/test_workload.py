@@ -206,9 +206,9 @@ def test_a_pipeline_takes_a_trace_at_its_own_rate(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"level": "operator"}, "its queries are known as one box each"),
-        ({"learns": True}, "its queries are known as one box each"),
-        ({"sharing": "max"}, "its queries are known as one box each"),
+        ({"level": "operator"}, "each of its queries is simulated as one box"),
+        ({"learns": True}, "each of its queries is simulated as one box"),
+        ({"sharing": "max"}, "each of its queries is simulated as one box"),
         ({"queries": 3}, "queries is 3, but must be left out: it is an option of a testbed"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What the members of fused calls cost is told apart, and agrees with what each costs alone."""
+"""The cost of a fused call is split among its queries, as much to each as it costs alone."""
 
 import time
 from collections.abc import Sequence
@@ -33,8 +33,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 SIZES = (500, 2000, 6000)
 TERMS = (3, 7, 18)
-"""Hashes of hashes: what a query costs goes with their number. Spark generates code for them; what
-it interprets, a lambda say, gets dearer the more of its kind the JVM has seen."""
+"""Nested hashes per query: they set its cost. Spark generates code for hashes. What it interprets,
+such as a lambda, gets dearer the more of its kind the JVM has seen."""
 
 
 def paths_of(spark: SparkSession, folder: File) -> tuple[Path, ...]:
@@ -82,31 +82,31 @@ def test_shares_of_fused_members_agree_with_solo_runs(spark: SparkSession, tmp_p
     executor.arrange(paths, lambda path: False)
 
     def took_s(units: Sequence[int], rows: int) -> float:
-        chosen, trains, found_s = [paths[unit] for unit in units], trains_of(log, rows), []
+        chosen, trains, durations_s = [paths[unit] for unit in units], trains_of(log, rows), []
         for _ in range(4):
             began_s = time.perf_counter()
             executor.evaluate(spark, chosen, trains, "driver")
-            found_s.append(time.perf_counter() - began_s)
-        return min(found_s)  # the others were disturbed, or compiled
+            durations_s.append(time.perf_counter() - began_s)
+        return min(durations_s)  # the slower ones were disturbed, or compiled code
 
-    # All of it first: the JVM compiles the code of one query better as long as it knows no other.
+    # Warm up all first: the JVM compiles the code of one query better while it knows no other.
     for _ in range(20):
         for units in ([0], [1], [2], [0, 1, 2]):
             chosen = [paths[unit] for unit in units]
             executor.evaluate(spark, chosen, trains_of(log, 2000), "driver")
     rehearsal = Rehearsal(spark, executor, tmp_path / "rehearsal")
-    known = rehearsal.of_all(paths, {}, 10.0, lambda done, of: None)
-    executor.arrange(paths, lambda path: False)  # costly or not, here they run together
-    table = unit_table(units_of(network), known)
+    rehearsed = rehearsal.of_all(paths, {}, 10.0, lambda done, new: None)
+    executor.arrange(paths, lambda path: False)  # here they run together, costly or not
+    table = unit_table(units_of(network), rehearsed)
     statistics, least_s = Statistics(table), np.full((len(SIZES), len(paths)), np.inf)
-    for _ in range(6):  # by turns: what the machine does at the moment meets both alike
+    for _ in range(6):  # by turns, so that other load on the machine affects both alike
         for size, rows in enumerate(SIZES):
             for unit in range(len(paths)):
                 least_s[size, unit] = min(least_s[size, unit], took_s([unit], rows))
             learn(statistics, table, [0, 1, 2], rows, took_s([0, 1, 2], rows))
     journal.close()
     alone_s = (least_s[-1] - least_s[0]) / (SIZES[-1] - SIZES[0])
-    print(f"rehearsed: {[each.cost_s for each in known.values()]}")
+    print(f"rehearsed: {[query.cost_s for query in rehearsed.values()]}")
     print(f"alone: {alone_s}")
     print(f"fused: {table['tuple_cost_s']}")
     assert table["tuple_cost_s"] == pytest.approx(alone_s, rel=0.25)

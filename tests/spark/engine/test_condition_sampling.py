@@ -1,4 +1,4 @@
-"""Conditions of running queries are sampled, and which of them can never fail is known."""
+"""Conditions of running queries are sampled; conditions that never fail are recognized."""
 
 import pyarrow as pa
 import pytest
@@ -40,7 +40,7 @@ def test_a_query_is_sampled_at_256_tuples_and_at_twice_as_many_at_most_once_a_se
     assert sampled(1, 0.0)  # 256
     assert not sampled(255, 2.0)
     assert sampled(1, 0.0)  # 512
-    assert not sampled(10_000, 0.9)  # it is less than a second ago
+    assert not sampled(10_000, 0.9)  # the last sample is less than a second old
     assert sampled(0, 0.2)
     now_s[0] += 2.0
     sample = sampler.sample(7, path, 100_000, lambda: rows)

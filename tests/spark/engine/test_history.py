@@ -1,4 +1,4 @@
-"""Many small trains are read in the driver, and are the same rows as Spark reads."""
+"""The driver reads many small trains, and gets the same rows as Spark."""
 
 from pathlib import Path
 
@@ -25,20 +25,20 @@ FROM range({0}, {1})
 
 
 def state_of(spark: SparkSession, state: Path, trains: int) -> None:
-    """Makes a log of small trains and, as the last one, a train that Spark has written."""
-    own = own_session(spark)
+    """Write a log of small trains, and a last train that Spark writes."""
+    session = own_session(spark)
     journal = Journal(state)
-    schema = own.sql(ROWS.format(0, 1)).drop("_arrived_at_s").schema
+    schema = session.sql(ROWS.format(0, 1)).drop("_arrived_at_s").schema
     journal.remember_stream("s", schema.simpleString())
     journal.remember_stream("other", "a INT")
     log = StreamLog(state, "s", journal, schema, TrainCache(lambda: 1 << 20))
-    rows: pa.Table = own.sql(ROWS.format(0, 3 * trains)).toArrow()
+    rows: pa.Table = session.sql(ROWS.format(0, 3 * trains)).toArrow()
     for number in range(trains):
         new = log.stage(rows.slice(3 * number, 3), number)
         journal.add_trains([new])
         log.added(new)
     log._expected_tuples = 10**9
-    log.append(own.sql(ROWS.format(1000, 1007)), trains, 1.0)
+    log.append(session.sql(ROWS.format(1000, 1007)), trains, 1.0)
     assert log.path(trains).is_dir()
     journal.close()
 

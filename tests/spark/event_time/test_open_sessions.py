@@ -1,4 +1,4 @@
-"""What the log keeps for sessions that are open, and when time passes for them."""
+"""What the log keeps for open sessions, and when time passes for them."""
 
 from timelines import SECOND, Make, over, stream
 
@@ -42,13 +42,13 @@ def test_a_query_that_runs_no_more_keeps_nothing(make: Make) -> None:
 
 
 def test_what_holds_at_a_train_holds_behind_it() -> None:
-    found = OpenSessions()
-    assert found.kept_since(9) is None
-    found.add("q", GAP)
-    found.tell(GAP, 8, 80)
-    found.tell(GAP, 4, 40)  # an equal query that is behind
-    assert [found.since(GAP, first) for first in (3, 4, 7, 8, 99)] == [NEVER, 40, 40, 80, 80]
-    assert [found.kept_since(passed) for passed in (3, 5, 9)] == [NEVER, 40, 80]
+    sessions = OpenSessions()
+    assert sessions.kept_since(9) is None
+    sessions.add("q", GAP)
+    sessions.tell(GAP, 8, 80)
+    sessions.tell(GAP, 4, 40)  # an equal query that is behind
+    assert [sessions.since(GAP, first) for first in (3, 4, 7, 8, 99)] == [NEVER, 40, 40, 80, 80]
+    assert [sessions.kept_since(passed) for passed in (3, 5, 9)] == [NEVER, 40, 80]
 
 
 def test_time_passes_in_a_quiet_stream_until_its_sessions_have_ended(make: Make) -> None:

@@ -1,4 +1,4 @@
-"""Time passes in streams that are quiet, where that closes a window."""
+"""Time passes in a quiet stream where that closes a window."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def test_a_quiet_stream_goes_on_with_the_clock(make: Make) -> None:
     world.take("a", SECOND)
     for now_s in (0, 0.9, 1.0, 1.5, 2.5, 4.0, 60.0, 90.0):
         world.timeline.beat(now_s)
-    assert world.end == 2, "nothing is open behind the first beat"
+    assert world.end == 2, "nothing is open after the first beat"
     assert world.timeline.watermark(2) == 2 * SECOND
 
 
@@ -30,7 +30,7 @@ def test_a_watermark_does_not_go_back_when_all_is_dropped(make: Make) -> None:
     for _ in range(2):
         assert world.timeline.watermark(world.end) == 21 * SECOND
         assert world.timeline.held("a") == 1
-        world.begin()  # takes no train in again that the log still has
+        world.begin()  # does not take in again the train that the log still has
         assert world.end == 2
     world.take("a", 3 * SECOND)
     assert world.timeline.late(2, 3) == (1, 0)

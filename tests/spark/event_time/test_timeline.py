@@ -32,8 +32,8 @@ def test_windows_of_a_tuple(
     )
     expected = [
         (number, end)
-        for number, each in enumerate(place)
-        for end in range(each + 1, each + size + 1)
+        for number, position in enumerate(place)
+        for end in range(position + 1, position + size + 1)
         if (end - offset) % slide == 0 and end <= upto and (after is None or end > after)
     ]
     assert list(zip(tuples.tolist(), ends.tolist(), strict=True)) == expected
@@ -111,7 +111,7 @@ trains = st.lists(st.tuples(st.sampled_from("ab"), times), max_size=14)
 def test_nothing_needed_is_dropped(
     tmp_path_factory: pytest.TempPathFactory, trains: Any, size: int, moves: list[bool]
 ) -> None:
-    """A timeline that forgets and begins again has what one has that keeps everything."""
+    """A timeline that drops trains and restarts equals one that keeps everything."""
     folder = tmp_path_factory.mktemp("timelines")
     whole = World(folder / "1", stream("a", 4e-6), stream("b", 0))
     small = World(folder / "2", stream("a", 4e-6), stream("b", 0))
@@ -127,11 +127,16 @@ def test_nothing_needed_is_dropped(
         assert small.timeline.watermark(end) == whole.timeline.watermark(end)
         mark = whole.timeline.watermark(end)
         low = NEVER if mark == NEVER else mark - size
-        for each in "ab":
-            rows = [world.timeline.rows(each, end, end, "time", low) for world in (whole, small)]
-            places = [None if found is None else found.place.tolist() for found in rows]
+        for stream_name in "ab":
+            rows = [
+                world.timeline.rows(stream_name, end, end, "time", low) for world in (whole, small)
+            ]
+            places = [
+                None if timeline_rows is None else timeline_rows.place.tolist()
+                for timeline_rows in rows
+            ]
             assert places[0] == places[1]
-            assert small.timeline.held(each) <= len(small.logs[each].tables)
+            assert small.timeline.held(stream_name) <= len(small.logs[stream_name].tables)
     whole.journal.close()
     small.journal.close()
 
@@ -158,12 +163,12 @@ def test_rows_without_a_time_are_dropped_by_number(make: Make) -> None:
 def test_trains_come_once_after_a_restart(make: Make) -> None:
     world = make(stream("a"), stream("b"))
     world.take("a", 1, 2)
-    world.logs["b"].add(5)  # in the log, but the timeline was not told
+    world.logs["b"].add(5)  # in the log, but not yet in the timeline
     world.logs["a"].add(3)
     world.begin()
     world.timeline.speak()
     assert [train.tuples for train in world.heard] == [2, 1, 1]
-    assert [(each.stream, each.train) for each in Entries(world.journal, "t")()] == [
+    assert [(entry.stream, entry.train) for entry in Entries(world.journal, "t")()] == [
         ("a", 0), ("b", 0), ("a", 1),
     ]  # fmt: skip
     world.take("b", 6)
@@ -184,8 +189,8 @@ def test_trains_that_the_log_has_dropped_are_passed_over(make: Make) -> None:
         rows = world.timeline.rows("a", 0, world.end, axis, NEVER)
         assert rows is not None
         assert rows.place.tolist() == [2]
-    # What is lost at the beginning is no longer the timeline's, the rest counts as late.
-    assert [each.number for each in world.journal.trains("t")] == [1, 2, 3, 4, 5]
+    # A train lost at the beginning leaves the timeline; one lost later counts as late.
+    assert [train.number for train in world.journal.trains("t")] == [1, 2, 3, 4, 5]
     assert world.timeline.late(0, world.end) == (1, 0)
     assert world.timeline.watermark(world.end) == 2
 
@@ -228,7 +233,7 @@ def test_what_is_kept_for_queries_to_come_is_not_needed(make: Make) -> None:
     assert world.timeline.needed_from >= 88
     assert len(world.timeline._times) <= 12
     assert world.timeline.reaching("a", world.end, "time", 95) == [95, 96, 97, 98, 99]
-    world.reads(over(50, 5))  # may begin with the oldest
+    world.reads(over(50, 5))  # it may begin with the oldest train
     assert world.timeline.needed_from == 0
 
 
@@ -244,11 +249,11 @@ def test_a_journal_that_cannot_be_written_holds_trains_and_beats_up(make: Make) 
     assert world.end == 1
     world.journal._db.execute("PRAGMA query_only = OFF")
     world.timeline.take("a", third)
-    assert [each.train for each in Entries(world.journal, "t")()] == [0, 1, 2]
+    assert [entry.train for entry in Entries(world.journal, "t")()] == [0, 1, 2]
 
 
 def rot(world: World, name: str, train: int) -> Callable[[], None]:
-    """Has a train not be readable; gives what mends it."""
+    """Make a train unreadable, and return a function that repairs it."""
     log: Any = world.logs[name]
     whole = log.table
 
@@ -278,7 +283,7 @@ def test_a_train_that_cannot_be_read_holds_up_its_timeline_alone(
     assert caplog.text.count("queries over 't' wait: train 1 of stream 'a' cannot be read") == 2
     mend()
     world.timeline.beat(1)
-    assert [each.train for each in Entries(world.journal, "t")()] == [0, 1, 2]
+    assert [entry.train for entry in Entries(world.journal, "t")()] == [0, 1, 2]
 
 
 def test_no_time_passes_in_a_stream_whose_train_cannot_be_read(
@@ -293,13 +298,17 @@ def test_no_time_passes_in_a_stream_whose_train_cannot_be_read(
     for second in range(20):
         world.timeline.beat(float(second))
     entries = Entries(world.journal, "t")()
-    assert [(each.stream, each.train) for each in entries] == [
+    assert [(entry.stream, entry.train) for entry in entries] == [
         ("a", 0), ("b", 0), ("b", 1), ("b", 2),
     ]  # fmt: skip
     assert caplog.text.count("cannot be read") == 1
     mend()
     world.timeline.beat(20.0)
-    assert [each.train for each in Entries(world.journal, "t")() if each.stream == "a"] == [0, 1, 2]
+    assert [entry.train for entry in Entries(world.journal, "t")() if entry.stream == "a"] == [
+        0,
+        1,
+        2,
+    ]
     assert world.timeline.late(0, world.end) == (0, 0)
 
 
@@ -332,8 +341,8 @@ def test_a_crash_while_trains_are_dropped_leaves_all_or_nothing(make: Make) -> N
         world.timeline.drop(world.end)
     world.begin()
     world.timeline.speak()
-    told = [each.number for each in world.heard]
-    assert told == [each.number for each in world.journal.trains("t")] == list(range(10))
+    numbers = [train.number for train in world.heard]
+    assert numbers == [train.number for train in world.journal.trains("t")] == list(range(10))
 
 
 def test_nothing_is_kept_for_the_windows_of_a_query_that_was_dropped(make: Make) -> None:

@@ -1,4 +1,4 @@
-"""What a message says of the row at which a query failed."""
+"""What a message says about the row at which a query failed."""
 
 import pyarrow as pa
 

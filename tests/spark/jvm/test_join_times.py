@@ -1,4 +1,4 @@
-"""Which bounds on the times of joined streams Spark's plan of a condition has."""
+"""Bounds on the times of joined streams, derived from Spark's plan of a condition."""
 
 import re
 
@@ -25,7 +25,7 @@ STREAMS = [
 S = 1_000_000
 HOUR, DAY = 3600 * S, 86_400 * S
 BERLIN = 3 * HOUR - (53 * 60 + 28) * S
-"""Between the greatest and the least offset that Berlin has had: in 1945, and before 1893."""
+"""From the least offset from UTC that Berlin has had, before 1893, to the greatest, in 1945."""
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +49,12 @@ def tree_of(analyst: Analyst, sql: str) -> JoinTree:
 
 
 def at_most(later: int) -> list[Bound]:
-    """Return that b's time is at most so far behind a's."""
+    """Return the bound that b's time is at most `later` microseconds after a's."""
     return [Bound(0, 1, later)]
 
 
 def at_least(later: int) -> list[Bound]:
-    """Return that b's time is at least so far behind a's."""
+    """Return the bound that b's time is at least `later` microseconds after a's."""
     return [Bound(1, 0, -later)]
 
 
@@ -136,15 +136,15 @@ def test_days_are_as_long_as_the_session_s_zone_has_them(spark: SparkSession) ->
 REFUSED = {
     "SELECT x.k FROM a x\nJOIN b y ON x.k = y.k AND y.ts >= x.ts": (
         "query 'q', line 2: JOIN bounds the times of its streams on one side only:"
-        " nothing says how far y.ts may be behind x.ts"
+        " nothing limits how far y.ts may be after x.ts"
     ),
     "SELECT x.k FROM a x FULL JOIN (SELECT ts AS at, k FROM b) y ON x.ts > y.at": (
         "query 'q', line 1: JOIN bounds the times of its streams on one side only:"
-        " nothing says how far x.ts may be behind y.at"
+        " nothing limits how far x.ts may be after y.at"
     ),
     "SELECT x.k FROM a x LEFT ANTI JOIN b y ON x.k = y.k AND x.ts > y.ts + INTERVAL 1 SECOND": (
         "query 'q', line 1: JOIN bounds the times of its streams on one side only:"
-        " nothing says how far x.ts may be behind y.ts"
+        " nothing limits how far x.ts may be after y.ts"
     ),
     "SELECT x.k FROM a x JOIN b y ON x.ts = y.ts\nLEFT JOIN c z ON z.k = x.k": (
         "query 'q', line 2: JOIN cannot run continuously without a window"
@@ -170,7 +170,7 @@ def test_a_missing_bound_is_named_and_the_fix_works(analyst: Analyst, sql: str) 
         (
             "SELECT count(*) AS n FROM a JOIN b ON a.ts = b.ts",
             "GROUP BY or an aggregate cannot run continuously without a window",
-            "write a window behind the stream",
+            "write a window after the stream",
         ),
         (
             "SELECT a.k FROM a JOIN bare ON a.ts = bare.ts",

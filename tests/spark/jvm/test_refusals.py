@@ -105,15 +105,15 @@ def _refusal(headgate: Headgate, sql: str) -> str:
         (
             "SELECT a.location FROM sensors [ROWS 5] a LEFT JOIN sensors [ROWS 5] b"
             " ON a.location = b.location",
-            ["LeftOuter join is not possible of ROWS windows", "use RANGE"],
+            ["LeftOuter join is not possible over ROWS windows", "use RANGE"],
         ),
         (
             "SELECT location\nFROM sensors WITH ('__hg_input' = '5')",
-            ["line 2: the option '__hg_input' is Headgate's own", "leave it out"],
+            ["line 2: the option '__hg_input' is reserved", "leave it out"],
         ),
         (
             "SELECT a.location FROM sensors [ROWS 5] a,\nsensors WITH ('__HG_INPUT' = '0') b",
-            ["line 2: the option '__hg_input' is Headgate's own"],
+            ["line 2: the option '__hg_input' is reserved"],
         ),
         ("SELECT tempo FROM sensors [ROWS 5]", ["column `tempo` does not exist in the stream"]),
         ("SELECT rand() AS r FROM sensors [ROWS 5]", ["Rand has no fixed answer"]),
@@ -238,7 +238,7 @@ def test_a_second_instance_on_one_state_directory_is_refused(
     schema = "location STRING, temperature INT"
     first = _started(spark, tmp_path, schema, "SELECT location FROM sensors")
     try:
-        with pytest.raises(RecoveryRefused, match="another Headgate that runs"):
+        with pytest.raises(RecoveryRefused, match="another Headgate that is running"):
             _started(spark, tmp_path, schema, "SELECT location FROM sensors")
     finally:
         first.stop()

@@ -1,4 +1,4 @@
-"""Dead letters: each once, counted with the train that they came with."""
+"""Dead letters: each is written once, and counted with the train that it came with."""
 
 import json
 import sqlite3
@@ -32,7 +32,7 @@ def letters_of(*records: str) -> list[Letter]:
     return [Letter("here", record, "malformed") for record in records]
 
 
-def kept(file: LetterFile) -> list[str]:
+def records_in(file: LetterFile) -> list[str]:
     return [json.loads(line)["record"] for line in file.path.read_text().splitlines()]
 
 
@@ -45,14 +45,14 @@ def test_letters_that_the_journal_does_not_have_are_written_anew(
     first = file.write(letters_of("a", "b"))
     assert first is not None
     journal.add_trains([], letters=[first])
-    file.write(letters_of("c", "d", "e"))  # and then the process dies
+    file.write(letters_of("c", "d", "e"))  # then the process dies
     file = LetterFile(tmp_path / "state", "s", journal)
-    assert kept(file) == ["a", "b"]
+    assert records_in(file) == ["a", "b"]
     file.write(letters_of("x"))  # the journal's disk is full
     again = file.write(letters_of("c"))
     assert again is not None
     journal.add_trains([], letters=[again])
-    assert kept(LetterFile(tmp_path / "state", "s", journal)) == ["a", "b", "c"]
+    assert records_in(LetterFile(tmp_path / "state", "s", journal)) == ["a", "b", "c"]
     assert journal.letters() == {"s": 3}
 
 
@@ -80,7 +80,7 @@ def test_letters_of_a_run_that_did_not_count_them_stay(tmp_path: Path) -> None:
     journal = Journal(state)
     Cursors(journal).remember("q", "SELECT 1", "s")
     journal.close()
-    with sqlite3.connect(state / "journal.db") as db:  # as it was then
+    with sqlite3.connect(state / "journal.db") as db:  # as older versions wrote it
         db.execute("ALTER TABLE trains DROP COLUMN first_letter")
         db.execute("DROP TABLE letters")
         db.execute("DROP TABLE beginnings")
@@ -91,7 +91,7 @@ def test_letters_of_a_run_that_did_not_count_them_stay(tmp_path: Path) -> None:
     journal.add_trains([NewTrain("s", Train(0, 5, 10, 0.0, 0.0), 0)], letters=[new])
     Cursors(journal).remember("q", "SELECT 1", "s")
     account = Cursors(journal).accounts()["q"]
-    assert kept(LetterFile(state, "s", journal)) == ["old", "new"]
+    assert records_in(LetterFile(state, "s", journal)) == ["old", "new"]
     journal.close()
     assert (account.arrived, account.queued, account.dead_lettered) == (6, 5, 1)
 
@@ -107,7 +107,7 @@ def test_a_query_counts_the_letters_since_its_first_train(journal: Journal) -> N
     Cursors(journal).remember("both", "SELECT 2", "timeline", ("s", "t"))
     journal.add_trains([], letters=[NewLetters("s", 4, 0), NewLetters("t", 5, 0)])
     accounts = Cursors(journal).accounts()
-    dead = {query: each.dead_lettered for query, each in accounts.items()}
+    dead = {query: account.dead_lettered for query, account in accounts.items()}
     assert dead == {"q0": 13, "q1": 10, "q2": 7, "last": 4, "both": 9}
     assert accounts["q1"].arrived == 20 + 10
     Cursors(journal).forget("q1")
@@ -121,12 +121,22 @@ CSV = ["1,a", "x,b", "3", "4,c", "5,e,f", "6,ü"]
 
 
 def ingested(
-    own: SparkSession, state: Path, stream: Stream, journal: Journal, batches: int, *, large: bool
+    session: SparkSession,
+    state: Path,
+    stream: Stream,
+    journal: Journal,
+    batches: int,
+    *,
+    large: bool,
 ) -> StreamLog:
-    """Gives the log once Structured Streaming has taken in so many files, one at a time."""
-    log = StreamLog(state, "s", journal, schema_of(own, stream.schema), TrainCache(lambda: 1 << 20))
+    """Return the log once Structured Streaming has committed so many batches."""
+    log = StreamLog(
+        state, "s", journal, schema_of(session, stream.schema), TrainCache(lambda: 1 << 20)
+    )
     log._expected_tuples = DRIVER_TUPLES + 1 if large else 0
-    query = start_ingest(own, stream, log, state, lambda _: None, lambda: 0.0, threading.Event())
+    query = start_ingest(
+        session, stream, log, state, lambda _: None, lambda: 0.0, threading.Event()
+    )
     ends_at_s = time.monotonic() + 60
     commits = state / "checkpoints" / "s" / "commits"
     while not (commits / str(batches - 1)).exists():
@@ -139,9 +149,14 @@ def ingested(
 
 
 def stream_over(folder: Path, kind: str, **options: str) -> Stream:
-    told = {"path": str(folder), "maxFilesPerTrigger": "1", **options}
+    source_options = {"path": str(folder), "maxFilesPerTrigger": "1", **options}
     return Stream(
-        name="s", format=kind, options=told, schema="i INT, t STRING", trigger_s=0, ingest="spark"
+        name="s",
+        format=kind,
+        options=source_options,
+        schema="i INT, t STRING",
+        trigger_s=0,
+        ingest="spark",
     )
 
 
@@ -157,25 +172,25 @@ def rows_of(log: StreamLog) -> list[tuple[Any, Any]]:
     [("json", JSON, {1, 2, 4, 6, 7, 9, 10}), ("csv", CSV, {1, 2, 4})],
 )
 def test_what_structured_streaming_cannot_read_is_a_letter_and_no_row(
-    own: SparkSession, journal: Journal, tmp_path: Path, kind: str, lines: list[str], bad: set[int],
+    session: SparkSession, journal: Journal, tmp_path: Path, kind: str, lines: list[str], bad: set[int],
     large: bool,
 ) -> None:  # fmt: skip
     folder = tmp_path / "source"
     folder.mkdir()
     (folder / "a").write_text("\n".join(lines) + "\n")
     stream = stream_over(folder, kind)
-    log = ingested(own, tmp_path / "state", stream, journal, 1, large=large)
+    log = ingested(session, tmp_path / "state", stream, journal, 1, large=large)
     (folder / "b").write_text("\n".join(lines[n] for n in sorted(bad)) + "\n")
-    log = ingested(own, tmp_path / "state", stream, journal, 2, large=large)
+    log = ingested(session, tmp_path / "state", stream, journal, 2, large=large)
     dead = [lines[n] for n in sorted(bad)]
-    assert kept(log.letters) == dead * 2
-    told = [json.loads(line) for line in log.letters.path.read_text().splitlines()]
-    assert {each["reason"] for each in told} == {"malformed"}
+    assert records_in(log.letters) == dead * 2
+    letters = [json.loads(line) for line in log.letters.path.read_text().splitlines()]
+    assert {letter["reason"] for letter in letters} == {"malformed"}
     places = [f"batch {n}, file:{folder}/{'ab'[n]}" for n in (0, 1)]
-    assert [each["place"] for each in told] == [place for place in places for _ in dead]
+    assert [letter["place"] for letter in letters] == [place for place in places for _ in dead]
     (folder / "a").write_text("\n".join(line for n, line in enumerate(lines) if n not in bad))
     (folder / "b").unlink()
-    whole = own.read.format(kind).options(**stream.options).schema(stream.schema).load()
+    whole = session.read.format(kind).options(**stream.options).schema(stream.schema).load()
     assert rows_of(log) == sorted(((row.i, row.t) for row in whole.collect()), key=str)
     assert (journal.letters(), log.next_number) == ({"s": 2 * len(bad)}, 1)
 
@@ -183,7 +198,7 @@ def test_what_structured_streaming_cannot_read_is_a_letter_and_no_row(
 @pytest.mark.spark
 @pytest.mark.parametrize("large", [False, True])
 def test_a_file_of_xml_with_malformed_records_is_a_letter_and_the_others_are_read(
-    own: SparkSession, journal: Journal, tmp_path: Path, large: bool
+    session: SparkSession, journal: Journal, tmp_path: Path, large: bool
 ) -> None:
     folder = tmp_path / "source"
     folder.mkdir()
@@ -191,27 +206,32 @@ def test_a_file_of_xml_with_malformed_records_is_a_letter_and_the_others_are_rea
     rows = ["<row><i>1</i><t>a</t></row>", bad, "<row><i>3</i></row>", bad]
     (folder / "a").write_text(f"<rows>{''.join(rows)}</rows>")
     log = ingested(
-        own, tmp_path / "state", stream_over(folder, "xml", rowTag="row"), journal, 1, large=large
+        session,
+        tmp_path / "state",
+        stream_over(folder, "xml", rowTag="row"),
+        journal,
+        1,
+        large=large,
     )
     assert rows_of(log) == [(1, "a"), (3, None)]
-    (told,) = map(json.loads, log.letters.path.read_text().splitlines())
-    assert told == {"place": f"batch 0, file:{folder}/a", "record": "", "reason": "malformed"}
+    (letter,) = map(json.loads, log.letters.path.read_text().splitlines())
+    assert letter == {"place": f"batch 0, file:{folder}/a", "record": "", "reason": "malformed"}
     assert journal.letters() == {"s": 1}
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("large", [False, True])
 def test_a_batch_of_letters_alone_that_comes_again_adds_none(
-    own: SparkSession, journal: Journal, tmp_path: Path, large: bool
+    session: SparkSession, journal: Journal, tmp_path: Path, large: bool
 ) -> None:
     folder, state = tmp_path / "source", tmp_path / "state"
     folder.mkdir()
     (folder / "a").write_text("nonsense\n")
-    ingested(own, state, stream_over(folder, "json"), journal, 1, large=large)
-    (state / "checkpoints/s/commits/0").unlink()  # Spark dies before it has noted the batch
+    ingested(session, state, stream_over(folder, "json"), journal, 1, large=large)
+    (state / "checkpoints/s/commits/0").unlink()  # Spark dies before it has recorded the batch
     (state / "checkpoints/s/commits/.0.crc").unlink()
-    log = ingested(own, state, stream_over(folder, "json"), journal, 1, large=large)
-    assert kept(log.letters) == ["nonsense"]
+    log = ingested(session, state, stream_over(folder, "json"), journal, 1, large=large)
+    assert records_in(log.letters) == ["nonsense"]
     assert journal.letters() == {"s": 1}
 
 
@@ -221,14 +241,14 @@ def test_a_batch_of_letters_alone_that_comes_again_adds_none(
     [({"mode": "DROPMALFORMED"}, [(1, "a")]), ({"MODE": "permissive"}, [(1, "a"), (None, None)])],
 )
 def test_a_user_who_says_himself_what_becomes_of_malformed_records_has_his_way(
-    own: SparkSession, journal: Journal, tmp_path: Path, options: dict[str, str],
+    session: SparkSession, journal: Journal, tmp_path: Path, options: dict[str, str],
     rows: list[tuple[Any, Any]],
 ) -> None:  # fmt: skip
     folder = tmp_path / "source"
     folder.mkdir()
     (folder / "a").write_text('{"i": 1, "t": "a"}\nnonsense\n')
     stream = stream_over(folder, "json", **options)
-    log = ingested(own, tmp_path / "state", stream, journal, 1, large=False)
+    log = ingested(session, tmp_path / "state", stream, journal, 1, large=False)
     assert rows_of(log) == rows
     assert not log.letters.path.exists()
 
@@ -236,16 +256,16 @@ def test_a_user_who_says_himself_what_becomes_of_malformed_records_has_his_way(
 @pytest.mark.spark
 @pytest.mark.parametrize("large", [False, True])
 def test_a_file_that_is_one_record_is_one_letter_with_its_name(
-    own: SparkSession, journal: Journal, tmp_path: Path, large: bool
+    session: SparkSession, journal: Journal, tmp_path: Path, large: bool
 ) -> None:
     folder = tmp_path / "source"
     folder.mkdir()
     for name, value in (("a", "1"), ("b", '"x"'), ("c", '"y"')):
         (folder / name).write_text(f'[{{"i": 1,\n"t": "a"}},\n{{"i": {value}}}]')
     stream = stream_over(folder, "json", multiLine="true", maxFilesPerTrigger="3")
-    log = ingested(own, tmp_path / "state", stream, journal, 1, large=large)
+    log = ingested(session, tmp_path / "state", stream, journal, 1, large=large)
     assert rows_of(log) == [(1, "a"), (1, None)]
-    told = [json.loads(line) for line in log.letters.path.read_text().splitlines()]
-    places = sorted(each["place"] for each in told)
+    letters = [json.loads(line) for line in log.letters.path.read_text().splitlines()]
+    places = sorted(letter["place"] for letter in letters)
     assert places == [f"batch 0, file:{folder}/{name}" for name in "bc"]
-    assert kept(log.letters) == ["", ""]
+    assert records_in(log.letters) == ["", ""]

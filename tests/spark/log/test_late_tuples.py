@@ -1,4 +1,4 @@
-"""Tuples that come too late for windows are put aside, each once, before the journal goes on."""
+"""Tuples too late for their windows are set aside, each once, before the journal advances."""
 
 import json
 import logging
@@ -38,7 +38,7 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 
 def append(log: StreamLog, journal: Journal, *times: int | None) -> np.ndarray:
-    """Adds a train; gives the times of its tuples as a timeline has them."""
+    """Add a train, and return the times of its tuples as a timeline has them."""
     table = pa.table(
         {
             "v": pa.array(range(len(times)), pa.int32()),
@@ -63,7 +63,7 @@ def test_spark_reads_the_types_of_the_stream(tmp_path: Path, journal: Journal) -
     assert schema.simpleString() == kinds
 
 
-def found(folder: Path) -> list[tuple[str, int, int, str]]:
+def rows_in(folder: Path) -> list[tuple[str, int, int, str]]:
     return [
         (file.stem, row["v"], row["_number"], row["_why"])
         for file in sorted(folder.glob("*.parquet"))
@@ -79,13 +79,13 @@ def test_a_tuple_is_there_once_whoever_has_it_late(tmp_path: Path, journal: Jour
     first = "s-000000000001"
     assert late.put(1, 2, np.array([0, 1, 1, 0, 0], bool), times)
     expected = [(first, 1, 3, "no time"), (first, 2, 4, "late")]
-    assert found(folder) == expected
+    assert rows_in(folder) == expected
     written = (folder / f"{first}.parquet").stat().st_ino
     again = LateTuples(str(folder), log)  # after a restart
     assert again.put(1, 2, np.array([0, 1, 0, 0, 0], bool), times)
     assert (folder / f"{first}.parquet").stat().st_ino == written, "there is nothing new"
     assert again.put(1, 2, np.array([0, 0, 1, 0, 1], bool), times)
-    assert found(folder) == [*expected, (first, 4, 6, "late")]
+    assert rows_in(folder) == [*expected, (first, 4, 6, "late")]
     names = pq.read_schema(folder / f"{first}.parquet").names
     assert names == ["v", "ts", ARRIVED_AT, "_number", "_why"]
     assert not list((folder / "_unfinished").iterdir())
@@ -105,7 +105,7 @@ def test_a_directory_that_is_away_is_said_once_and_tried_again(
     assert caplog.text.count("late tuples of stream 's' cannot be written") == 1
     folder.unlink()
     assert late.put(0, 0, one, times)
-    assert found(folder) == [("s-000000000000", 0, 0, "late")]
+    assert rows_in(folder) == [("s-000000000000", 0, 0, "late")]
 
 
 def test_what_would_mix_or_clash_is_refused(tmp_path: Path, journal: Journal) -> None:
@@ -118,13 +118,13 @@ def test_what_would_mix_or_clash_is_refused(tmp_path: Path, journal: Journal) ->
         LateTuples(str(folder), log)
     with pytest.raises(ConfigRefused, match=r"late_path is .*, but must be a directory that can"):
         LateTuples(str(folder / "s-000000000000.parquet"), log)
-    taken = StructType([*SCHEMA.fields, StructField("_Why", IntegerType())])
-    with pytest.raises(ConfigRefused, match="must be no column _why in the stream"):
-        LateTuples(str(folder), log_of(tmp_path / "other", journal, taken))
+    clashing_schema = StructType([*SCHEMA.fields, StructField("_Why", IntegerType())])
+    with pytest.raises(ConfigRefused, match="must be left out: the stream has a column _why"):
+        LateTuples(str(folder), log_of(tmp_path / "other", journal, clashing_schema))
 
 
 def test_a_stream_without_time_has_no_late_tuples() -> None:
-    with pytest.raises(ConfigRefused, match="late_path is 'x', but must be event_time, too"):
+    with pytest.raises(ConfigRefused, match="late_path is 'x', but must be set together with"):
         Stream(name="s", format="parquet", late_path="x")
     with pytest.raises(ConfigRefused, match="late_path is '', but must be a directory"):
         Stream(name="s", format="parquet", event_time="ts", late_path="")
@@ -139,12 +139,12 @@ def test_a_train_is_taken_in_once_its_late_tuples_are_safe(make: Make) -> None:
     world.take("a", 2 * SECOND)
     world.timeline.beat(0)
     world.timeline.beat(90)
-    assert (world.end, world.aside) == (1, []), "no clock passes over what waits"
+    assert (world.end, world.aside) == (1, []), "the clock does not pass over a waiting train"
     world.begin()
     assert world.end == 1
     world.can_set_aside = True
     world.timeline.beat(91)
-    assert [each.train for each in Entries(world.journal, "t")()] == [0, 1, 2]
+    assert [entry.train for entry in Entries(world.journal, "t")()] == [0, 1, 2]
     assert world.aside == [("a", 1, 1, [True, False, True]), ("a", 2, 4, [True])]
     world.begin()
     assert len(world.aside) == 2

@@ -1,4 +1,4 @@
-"""Trains of both writers are one log."""
+"""Trains written by Spark and trains written by the driver are one log."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Trains in memory give way to whatever else needs it."""
+"""Trains in memory give way to whatever else needs the memory."""
 
 import pyarrow as pa
 
@@ -6,29 +6,29 @@ from headgate.spark.log.budget import Budget, Limits
 from headgate.spark.log.train_cache import TrainCache
 
 TRAIN = pa.table({"v": pa.array(range(10), pa.int64())})
-"""Eighty bytes."""
+"""A train of eighty bytes."""
 
 
 def test_trains_take_half_of_the_memory_and_less_where_others_need_it() -> None:
-    waits = [0]
-    budget = Budget(Limits(memory_bytes=1000), kept=lambda: waits[0])
+    waiting_bytes = [0]
+    budget = Budget(Limits(memory_bytes=1000), windowed=lambda: waiting_bytes[0])
     cache = TrainCache(budget.train_room_bytes)
     for number in range(20):
         cache.put("s", number, TRAIN)
     assert cache.bytes == 480
-    waits[0] = 700
+    waiting_bytes[0] = 700
     cache.put("s", 20, TRAIN)
     assert cache.bytes == 160
-    waits[0] = 900
+    waiting_bytes[0] = 900
     cache.put("s", 21, TRAIN)
     assert cache.bytes == 0
 
 
 def test_sources_wait_for_what_is_kept_in_memory() -> None:
-    waits = [349]
-    budget = Budget(Limits(memory_bytes=1000), kept=lambda: waits[0])
+    waiting_bytes = [349]
+    budget = Budget(Limits(memory_bytes=1000), windowed=lambda: waiting_bytes[0])
     assert budget.pause_s() == 0.0
-    waits[0] = 425
+    waiting_bytes[0] = 425
     assert round(budget.pause_s(), 6) == 0.5
     with budget.holding(75):
         assert budget.pause_s() == 1.0

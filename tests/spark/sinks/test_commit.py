@@ -172,6 +172,6 @@ def test_a_dropped_query_leaves_no_promise(
     executor.commits(Work((path,), 0, 1, 1), [(path, output)])
     executor.commits.promises.forget("first")
     Cursors(journal).forget("first")
-    assert "its last result never got its name" in caplog.text
+    assert "its last result was never made visible" in caplog.text
     assert journal.unconfirmed() == []
     journal.close()

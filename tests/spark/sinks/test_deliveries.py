@@ -158,8 +158,8 @@ def test_a_receiver_that_stays_away_stops_its_query_before_the_disk_is_full(
     expected = expected_rows(sql, tmp_path / "source")
     assert committed_rows(tmp_path / "state/results/files") == expected
     message = str(gate.query("hot").exception())
-    assert "its callback sink takes nothing, and " in message
-    assert "Fix: bring back what takes the results" in message
+    assert "its callback sink accepts nothing, and " in message
+    assert "Fix: restore the receiver of the results" in message
     receiver = Receiver()
     run(gate_with(spark, tmp_path, sinks, deliver=receiver, sql=sql), offered)
     assert receiver.all() == expected

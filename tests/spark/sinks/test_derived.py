@@ -18,7 +18,7 @@ from headgate.model.operator import Operator
 from headgate.model.query import Query, Sink
 from headgate.model.stream import ARRIVED_AT, DERIVED, Stream
 from headgate.model.window_ends import NEVER
-from headgate.spark.event_time.derived_watermark import own
+from headgate.spark.event_time.derived_watermark import from_own_times
 from headgate.spark.event_time.store import Store
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.cut_cursors import CutCursors
@@ -293,8 +293,8 @@ def test_the_greatest_time_before_a_row_does_not_depend_on_how_rows_are_taken_to
     at = next(
         (n for n in range(min(at, len(rows)), len(rows)) if n and places[n] > places[n - 1]), 0
     )
-    whole, top = own(times, places, NEVER)
-    first, between = own(times[:at], places[:at], NEVER)
-    second, last = own(times[at:], places[at:], between)
+    whole, top = from_own_times(times, places, NEVER)
+    first, between = from_own_times(times[:at], places[:at], NEVER)
+    second, last = from_own_times(times[at:], places[at:], between)
     assert np.concatenate([first, second]).tolist() == whole.tolist()
     assert last == top == max([NEVER, *times.tolist()])

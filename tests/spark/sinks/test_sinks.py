@@ -66,7 +66,8 @@ def test_the_console_shows_rows_behind_the_querys_name(
         (
             Sink(format="jdbc", options={"url": DERBY, "table": "t", "key": "place"}),
             None,
-            "sink options.key 'place' is no column of it: it puts out location, temperature",
+            "sink options.key 'place' is not a column of the query, which returns location,"
+            " temperature",
         ),
         (
             Sink(format="jdbc", options={"url": "jdbc:none:x", "table": "t", "key": "location"}),

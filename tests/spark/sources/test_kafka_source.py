@@ -264,14 +264,15 @@ def test_records_that_are_gone_end_the_stream_or_are_told_of(
     with pytest.raises(RecordsLost) as lost:
         reader.until(lambda: False)
     assert str(lost.value) == (
-        f"stream 's' stopped: 15 records of {topic}/0 are gone: the next had offset 10, the first"
-        " that is left has 25.\nWhat had arrived is processed. Fix: set the stream's option"
-        " failOnDataLoss to false to go on without them, and start again; let the topic keep its"
-        " records for longer."
+        f"stream 's' stopped: 15 records of {topic}/0 were deleted before they were read: the next"
+        " offset to read was 10, but the first one left is 25.\nTuples that had arrived are"
+        " processed. Fix: to continue without the lost records, set the stream's option"
+        " failOnDataLoss to false and start again; to lose no more, let the topic keep its records"
+        " for longer."
     )
     reader.start(failOnDataLoss="false")
     assert _read(reader.read(15)) == [*range(10), *range(25, 30)]
-    assert caplog.text.count(f"stream 's' goes on, though 15 records of {topic}/0 are gone") == 1
+    assert caplog.text.count(f"stream 's' goes on, though 15 records of {topic}/0 were") == 1
 
 
 def test_a_topic_with_the_name_of_another_is_no_continuation(
@@ -281,7 +282,7 @@ def test_a_topic_with_the_name_of_another_is_no_continuation(
     reader = Reader(spark, broker, topic)
     reader.read(10)
     broker.delete(topic)
-    with pytest.raises(RecordsLost, match=f"{topic}/0 is gone"):
+    with pytest.raises(RecordsLost, match=f"{topic}/0 was deleted"):
         reader.until(lambda: False)
     reader.start(failOnDataLoss="false")
     reader.until(lambda: reader.position[f"{topic}/0"] == "")
@@ -294,7 +295,7 @@ def test_a_topic_with_the_name_of_another_is_no_continuation(
     broker.delete(topic)
     broker.create(topic)
     broker.produce(topic, _numbers(0, 50))
-    with pytest.raises(RecordsLost, match="another has its name; its next record had offset 30"):
+    with pytest.raises(RecordsLost, match="created again; the next offset to read was 30"):
         reader.until(lambda: False)
 
 

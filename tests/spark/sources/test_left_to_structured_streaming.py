@@ -106,7 +106,7 @@ def test_ingest_that_does_not_end_is_left(
     assert arrived.wait(60)
     ingest.end_ingest(running)
     assert not goes_on.is_set()
-    assert "headgate-ingest-s does not end, and is left" in caplog.text
+    assert "headgate-ingest-s does not stop and is abandoned" in caplog.text
     goes_on.set()
     running.stop()
     assert not running.isActive

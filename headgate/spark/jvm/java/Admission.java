@@ -39,12 +39,12 @@ import scala.Tuple3;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
-/** Parses and analyzes a text, and refuses it unless its whole plan is on the lists. */
+/** The parser and analyzer of texts; it refuses a plan with a node that is not on its lists. */
 public class Admission {
-  /** Enough for 500 nested brackets; with the usual 1 MB, 300 nested CASEs are the limit. */
+  /** Enough stack for 500 nested brackets; with the usual 1 MB, 300 nested CASEs are the limit. */
   private static final long STACK_BYTES = 256L << 20;
 
-  /** Nodes of Spark's parser for a SELECT. Others are commands, or too new to be trusted. */
+  /** Nodes of a parsed SELECT. Other nodes are commands, or too new to be trusted. */
   private static final Set PARSED = names(
       "Project Filter Aggregate Sort GlobalLimit LocalLimit LimitAll Offset Tail Distinct Union"
       + " Except Intersect Join LateralJoin AsOfJoin NearestByJoin Sample Pivot Unpivot Generate"
@@ -67,12 +67,12 @@ public class Admission {
   private static final Set REFLECTION = names("reflect java_method try_reflect");
   private static final Set REFLECTION_CLASSES = names("CallMethodViaReflection TryReflect");
 
-  /** Functions with an argument that may be the path of a file, which Spark reads to analyze. */
+  /** Functions with an argument that may be a file's path; Spark reads that file in analysis. */
   private static final Set WITH_OPTIONS = names("from_xml schema_of_xml from_avro schema_of_avro");
   private static final Set WITH_DESCRIPTOR = names("from_protobuf to_protobuf");
   private static final Set FILE_OPTIONS = names("rowvalidationxsdpath avroschemaurl");
 
-  /** Columns of a table that is not a temporary view, until it is analyzed. */
+  /** The assumed number of columns of a table that is not a temporary view, before analysis. */
   private static final long USUAL_WIDTH = 100;
 
   private SparkSession session;
@@ -95,20 +95,20 @@ public class Admission {
     this.state = state == null ? null : real(Paths.get(state));
   }
 
-  /** Returns the parsed plan of a text, or as a String why it is refused: a code, a name, a line. */
+  /** Return the parsed plan of a text, or a String if refused: code, name and line, with tabs. */
   public Object parse(final String text) throws Throwable {
     return guarded(
         new Work() {
           Object run(AtomicBoolean stopped) throws Exception {
             LogicalPlan parsed = session.sessionState().sqlParser().parsePlan(text);
-            // Analysis executes a command and opens files: the parsed plan is checked before.
+            // Analysis executes commands and opens files, so the parsed plan is checked first.
             refuseLarge(size(parsed, new HashMap(), 1, false, false));
             return parsed;
           }
         });
   }
 
-  /** Returns a parsed plan as a Dataset, or as a String why it is refused. */
+  /** Analyze a parsed plan; return its Dataset, or a String as `parse` does if it is refused. */
   public Object analyze(final LogicalPlan parsed) throws Throwable {
     return guarded(
         new Work() {
@@ -125,7 +125,7 @@ public class Admission {
     abstract Object run(AtomicBoolean stopped) throws Exception;
   }
 
-  /** Runs work in a thread with a large stack, which is left behind when it takes too long. */
+  /** Run work in a thread with a large stack; abandon the thread if it takes too long. */
   private Object guarded(final Work work) throws Throwable {
     final Object[] outcome = new Object[1];
     final Throwable[] failure = new Throwable[1];
@@ -163,7 +163,7 @@ public class Admission {
     throw failure[0];
   }
 
-  /** Returns the names of all functions of the session, separated by spaces. */
+  /** Return the names of all functions of the session, separated by spaces. */
   public String functions() {
     StringBuilder names = new StringBuilder();
     Seq[] lists = {
@@ -188,15 +188,15 @@ public class Admission {
   }
 
   /**
-   * Checks a plan and all that is in it; returns its nodes and its columns.
+   * Check a plan and everything in it; return the number of its nodes and of its columns.
    *
-   * A common table expression counts wherever it is named, since Spark's optimizer puts it there,
-   * and a star as all columns below it: twenty lines that each double the one before would
-   * exhaust the JVM.
+   * A common table expression counts wherever it is named, since Spark's optimizer copies it there.
+   * A star counts as all columns below it. Otherwise twenty lines, each of which doubles the one
+   * before, would exhaust the JVM.
    *
-   * @param sizes those of common table expressions, by name or by id
+   * @param sizes the sizes of common table expressions, by name or by id
    * @param analyzed whether names have been resolved
-   * @param trusted whether the plan is a view that was defined by a DataFrame, not by a text
+   * @param trusted whether the plan belongs to a view that a DataFrame defined, not a text
    */
   private long[] size(
       LogicalPlan plan, Map sizes, long level, boolean analyzed, boolean trusted) {
@@ -264,7 +264,7 @@ public class Admission {
     return size;
   }
 
-  /** Checks an expression and all that is in it; returns its nodes. */
+  /** Check an expression and everything in it; return the number of its nodes. */
   private long size(
       Expression expression, Map sizes, long level, long below, boolean analyzed,
       boolean trusted) {
@@ -347,7 +347,7 @@ public class Admission {
     }
   }
 
-  /** Tells whether a function may get the path of a file: not if its options are all literals. */
+  /** Return true if a function may get a file's path; literal options show that it does not. */
   private static boolean opensFile(String function, Seq arguments) {
     if (WITH_DESCRIPTOR.contains(function) && arguments.size() > 2) {
       Object third = arguments.apply(2);
@@ -377,7 +377,7 @@ public class Admission {
         && lower((String) ((UnresolvedFunction) expression).nameParts().last()).equals("map");
   }
 
-  /** Refuses a table that is named by its path, as in text.`/etc/passwd`. */
+  /** Refuse a table that is named by its path, as in text.`/etc/passwd`. */
   private void refusePath(UnresolvedRelation relation) {
     Seq parts = relation.multipartIdentifier();
     String last = (String) parts.last();
@@ -418,7 +418,7 @@ public class Admission {
     }
   }
 
-  /** Tells whether a path is in the state directory, or has it below. */
+  /** Return true if a path is in the state directory or contains it. */
   private boolean reachesState(String path) {
     if (state == null) {
       return false;
@@ -439,7 +439,7 @@ public class Admission {
     }
   }
 
-  /** Follows symbolic links, as far as there are files. */
+  /** Return a path with symbolic links resolved, as far as its files exist. */
   private static java.nio.file.Path real(java.nio.file.Path path) {
     java.nio.file.Path whole = path.toAbsolutePath().normalize();
     java.nio.file.Path head = whole;
@@ -482,7 +482,7 @@ public class Admission {
     return new HashSet(Arrays.asList(text.split(" ")));
   }
 
-  /** Ends an analysis that nobody waits for any more, after the rule that is being applied. */
+  /** A tracker that ends an abandoned analysis after the rule that is being applied. */
   private static class Tracker extends QueryPlanningTracker {
     private final AtomicBoolean stopped;
 
@@ -516,7 +516,7 @@ public class Admission {
       this.line = line;
     }
 
-    /** Names the view whose text is to blame; its lines are not those of the query. */
+    /** Return a refusal that names the view that causes it; a line in a view is not the query's. */
     Refused in(View view) {
       return name.isEmpty() ? this
           : new Refused(code, name + " in view " + view.desc().identifier().table(), "");

@@ -47,16 +47,16 @@ import scala.collection.Iterator;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Reads from a plan how streams are joined, and how far apart the times of joined tuples may lie.
+ * A reader of join conditions: how streams are joined, and how far apart joined tuples may lie.
  *
- * An expression is understood if it is a sum of event times and constants. A comparison of two of
- * them that leaves one time less another is a bound.
+ * It understands expressions that are sums of event times and constants. A comparison of two such
+ * sums is a bound if their difference is one time minus another, plus a constant.
  */
 public class JoinTimes {
   private static final String MARK = "__hg_input";
   private static final long DAY = 86400000000L;
 
-  /** Return a plan whose leaves, in their order, read the relations of frames. */
+  /** Return a plan in which each leaf, in the order of the plan, reads the next of the frames. */
   public LogicalPlan numbered(LogicalPlan plan, final List frames) {
     final int[] next = {0};
     return (LogicalPlan)
@@ -81,24 +81,25 @@ public class JoinTimes {
   /**
    * Return the joins of a plan as lines, in post-order.
    *
-   * "I number" is a relation with that number, "T" anything that reads no stream, "J kind line" a
-   * join of the two before it. "B earlier later most" is a bound in that join's condition, and "F
-   * earlier later most" one in a condition above: the time of relation `later` is at most so many
-   * microseconds behind that of `earlier`. "N number name" is how the text names its time.
+   * "I number" is a relation with that number. "T" is a plan that reads no stream. "J kind line" is
+   * a join of the two results before it. "B earlier later most" is a bound in the condition of that
+   * join, and "F earlier later most" is a bound in a condition above it: the time of relation
+   * `later` is at most `most` microseconds after that of `earlier`. "N number name" is the name of
+   * a relation's time in the text.
    *
-   * @param columns by number, the column with the event time
+   * @param columns for each relation, by number, the column with the event time
    */
   public String describe(LogicalPlan plan, List columns, String zone) {
     return new Walk(columns, ZoneId.of(zone)).run(plan);
   }
 
-  /** Whole numbers of event times, and a constant between two in microseconds. */
+  /** A sum of event times with whole factors and a constant, `least` to `most` microseconds. */
   private static class Sum {
     final Map times = new TreeMap();
     final long least;
     final long most;
 
-    /** Whether a constant has days although it is shorter than one, as 1 day less 23 hours has. */
+    /** Whether the constant has days even if it is shorter than a day: 1 day minus 23 hours. */
     boolean hasDays;
 
     Sum(long least, long most) {
@@ -229,7 +230,7 @@ public class JoinTimes {
       }
     }
 
-    /** Write for every relation how the text names it and its time, as far as it does. */
+    /** Write, for every relation that the text names, that name and the name of its time. */
     private void names(LogicalPlan plan) {
       final Map names = new TreeMap();
       final Map times = new HashMap();
@@ -275,7 +276,7 @@ public class JoinTimes {
       } else if (condition instanceof RuntimeReplaceable) {
         bounds(((RuntimeReplaceable) condition).replacement(), kind);
       } else if (condition instanceof With) {
-        // What is common to several comparisons, as in BETWEEN.
+        // An expression that several comparisons share, as in BETWEEN.
         for (Iterator items = ((With) condition).defs().iterator(); items.hasNext(); ) {
           CommonExpressionDef common = (CommonExpressionDef) items.next();
           sums.put(common.id(), sum((Expression) common.child()));
@@ -299,7 +300,7 @@ public class JoinTimes {
       }
     }
 
-    /** Write the bound, if it is one, that one expression is less than another by `margin`. */
+    /** Write the bound that `less` is at least `margin` below `more`, if it is a bound. */
     private void atMost(Expression less, Expression more, long margin, String kind) {
       Expression inside = less instanceof Abs ? (Expression) ((Abs) less).child() : less;
       Sum left = sum(inside);
@@ -335,12 +336,12 @@ public class JoinTimes {
 
     // ---- Sums of times and constants ----
 
-    /** Return an expression as a sum; null where it is none. */
+    /** Return an expression as a sum; null if it is not one. */
     private Sum sum(Expression node) {
       try {
         return understood(node);
       } catch (RuntimeException unknown) {
-        return null; // too great a number, or a constant that cannot be computed: no bound
+        return null; // a number is too great, or a constant cannot be computed: there is no bound
       }
     }
 
@@ -398,7 +399,7 @@ public class JoinTimes {
       return first == null || second == null ? null : first.plus(second, sign);
     }
 
-    /** Return a time that is moved by a constant; days and months are those of the zone. */
+    /** Return a time plus a constant; days and months are those of the time zone. */
     private Sum moved(Expression start, Sum by) {
       Sum sum = sum(start);
       if (sum == null || by == null) {
@@ -409,7 +410,7 @@ public class JoinTimes {
       return hasDays ? moved.plus(shift(start.dataType()), 1) : moved;
     }
 
-    /** Return how much a difference of local times may differ from that of the instants. */
+    /** Return by how much a difference of local times may differ from that of the instants. */
     private Sum shift(DataType type) {
       long shift = type instanceof TimestampType ? mostOffset - leastOffset : 0;
       return new Sum(-shift, shift);
@@ -434,7 +435,7 @@ public class JoinTimes {
       return toSeconds ? sum : null;
     }
 
-    /** Return a constant interval in microseconds, or a whole number; null where it is neither. */
+    /** Return a constant interval in microseconds, or a whole number; null if it is neither. */
     private static Sum constant(Expression node) {
       Object value = node.foldable() ? node.eval(null) : null;
       if (value instanceof CalendarInterval) {
@@ -453,14 +454,14 @@ public class JoinTimes {
       return inMonths ? months(number) : new Sum(number, number);
     }
 
-    /** Return how long months last: 28 to 31 days each. */
+    /** Return the length of some months: 28 to 31 days each. */
     private static Sum months(long count) {
       long one = Math.multiplyExact(count, 28 * DAY);
       long other = Math.multiplyExact(count, 31 * DAY);
       return new Sum(Math.min(one, other), Math.max(one, other));
     }
 
-    /** Return so many units of timestampadd; null for a unit that is not known. */
+    /** Return the length of `count` units of timestampadd; null if the unit is unknown. */
     private static Sum units(Sum count, String unit) {
       String[] names = {
         "MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "DAYOFYEAR", "WEEK"

@@ -86,9 +86,9 @@ import scala.runtime.AbstractPartialFunction;
 /**
  * One physical plan of Spark's, run in the calling thread without a job.
  *
- * The plan is made once, for a single partition, so it needs no exchange. Only the rows of its
- * leaves change between calls. Compiled at start by the Janino compiler that ships with Spark,
- * hence no lambdas and no generics.
+ * The plan is prepared once, for a single partition, so it needs no exchange. Only the rows of its
+ * leaves change between calls. The Janino compiler that ships with Spark compiles this class at
+ * start, hence no lambdas and no generics.
  */
 public class PlanRunner {
   private static final AtomicLong TASKS = new AtomicLong(1L << 40);
@@ -116,7 +116,7 @@ public class PlanRunner {
   private final StringBuilder windowPlaces = new StringBuilder();
   private final Map scans = new LinkedHashMap();
 
-  /** The rows of one view in one plan: the columns that the plan reads, for the present call. */
+  /** The rows of one view for the current call, with the columns that the plan reads. */
   private static class Scan extends RDD {
     private final StructType schema;
     private final boolean nested;
@@ -135,25 +135,25 @@ public class PlanRunner {
 
     public Iterator compute(Partition split, final TaskContext context) {
       row = -1;
-      final int[] at = {0};
+      final int[] position = {0};
       final byte[][] all = batches;
       Iterator bytes =
           new scala.collection.AbstractIterator() {
             public boolean hasNext() {
-              return at[0] < all.length;
+              return position[0] < all.length;
             }
 
             public Object next() {
-              return all[at[0]++];
+              return all[position[0]++];
             }
           };
-      Iterator found =
+      Iterator arrowRows =
           ArrowConverters$.MODULE$.fromBatchIterator(bytes, schema, ZONE, false, false, context);
       if (nested) {
-        // Arrow's nested values fail on a NULL inside; a job sees Spark's own rows, too.
-        found = (Iterator) found.map(UnsafeProjection.create(schema));
+        // Arrow's nested values fail on a NULL inside, so they become Spark's rows, as in a job.
+        arrowRows = (Iterator) arrowRows.map(UnsafeProjection.create(schema));
       }
-      final Iterator rows = found;
+      final Iterator rows = arrowRows;
       return new scala.collection.AbstractIterator() {
         public boolean hasNext() {
           return rows.hasNext();
@@ -182,7 +182,7 @@ public class PlanRunner {
     }
   }
 
-  /** Rows that never change, in one partition: those of VALUES. */
+  /** Rows that never change, in one partition, such as those of VALUES. */
   private static class Fixed extends RDD {
     private final Seq fixed;
 
@@ -200,9 +200,9 @@ public class PlanRunner {
     }
   }
 
-  /** The value of a scalar subquery, computed within the call that first asks for it. */
+  /** The value of a scalar subquery, computed once per call, when it is first needed. */
   private static class SubqueryValue implements java.util.function.Supplier, java.io.Serializable {
-    // Spark checks that generated code could be sent to an executor; it never is.
+    // Spark checks that generated code is serializable, although it is never sent to an executor.
     private final transient RDD rows;
     private final transient Partition partition;
     private final DataType type;
@@ -218,12 +218,12 @@ public class PlanRunner {
     public Object get() {
       TaskContext context = TaskContext.get();
       if (task != context.taskAttemptId()) {
-        Iterator found = rows.iterator(partition, context);
+        Iterator results = rows.iterator(partition, context);
         value = null;
-        if (found.hasNext()) {
-          InternalRow row = ((InternalRow) found.next()).copy();
+        if (results.hasNext()) {
+          InternalRow row = ((InternalRow) results.next()).copy();
           value = row.isNullAt(0) ? null : row.get(0, type);
-          if (found.hasNext()) {
+          if (results.hasNext()) {
             throw new IllegalStateException(
                 "[SCALAR_SUBQUERY_TOO_MANY_ROWS] More than one row returned by a subquery used"
                     + " as an expression. SQLSTATE: 21000");
@@ -235,7 +235,7 @@ public class PlanRunner {
     }
   }
 
-  /** Raised where a plan cannot be run this way; its message names the operator. */
+  /** Raised if a plan cannot run this way; the message names the operator that prevents it. */
   public static class NeedsJob extends RuntimeException {
     public NeedsJob(String message) {
       super(message);
@@ -253,7 +253,7 @@ public class PlanRunner {
     }
   }
 
-  /** Make the session active again that was before: settings are those of the active session. */
+  /** Restore the session that was active before; Spark reads settings from the active session. */
   private static void restore(Option before) {
     if (before.isDefined()) {
       SparkSession.setActiveSession((SparkSession) before.get());
@@ -278,10 +278,11 @@ public class PlanRunner {
   }
 
   /**
-   * Prepare the part of a plan below its only aggregate as `this`, and return the rest, which reads
-   * what this one gives under the name PARTIAL; null where the plan is not such a one.
+   * Prepare the partial aggregates of a plan as `this`, and return a runner for the rest of it.
    *
-   * Partial aggregates of parts of the rows, merged, are exactly the aggregates of all rows.
+   * The rest reads the partial aggregates as the relation PARTIAL. Merging the partial aggregates
+   * of parts of the rows gives exactly the aggregates of all rows. Returns null if the plan cannot
+   * be split like this.
    */
   public PlanRunner split(SparkSession session, LogicalPlan plan) throws Throwable {
     Option before = SparkSession$.MODULE$.getActiveSession();
@@ -297,7 +298,7 @@ public class PlanRunner {
     ready(session);
     org.apache.spark.sql.execution.QueryExecution execution =
         session.sessionState().executePlan(plan, session.sessionState().executePlan$default$2());
-    // Before preparation: that makes one aggregate of two where no exchange lies between them.
+    // This must precede preparation, which merges two aggregates with no exchange between them.
     SparkPlan whole = planned(execution.sparkPlan());
     final BaseAggregateExec last = lastAggregate(whole);
     if (last == null || !(last.child() instanceof BaseAggregateExec)
@@ -331,7 +332,7 @@ public class PlanRunner {
     if (computesWithWindow(partial, windows)) {
       return null;
     }
-    // Names of partial results repeat, so they are numbered.
+    // Names of partial columns may repeat, so the columns are numbered.
     StructType numbered = new StructType();
     for (int n = 0; n < partial.output().size(); n++) {
       Attribute column = (Attribute) partial.output().apply(n);
@@ -350,7 +351,7 @@ public class PlanRunner {
     return rest;
   }
 
-  /** Return the aggregate that only filters and projections stand above; null for other plans. */
+  /** Return the topmost aggregate; null if anything but filters and projections is above it. */
   private static BaseAggregateExec lastAggregate(SparkPlan plan) {
     while (plan instanceof ProjectExec || plan instanceof FilterExec) {
       plan = (SparkPlan) plan.children().head();
@@ -358,10 +359,10 @@ public class PlanRunner {
     return plan instanceof BaseAggregateExec ? (BaseAggregateExec) plan : null;
   }
 
-  /** Return true if partial results, merged in any order, are exactly those of all rows. */
+  /** Return true if partial results, merged in any order, are exactly the results of all rows. */
   private static boolean merges(BaseAggregateExec partial) {
-    for (Iterator each = partial.aggregateExpressions().iterator(); each.hasNext(); ) {
-      AggregateExpression aggregate = (AggregateExpression) each.next();
+    for (Iterator aggregates = partial.aggregateExpressions().iterator(); aggregates.hasNext(); ) {
+      AggregateExpression aggregate = (AggregateExpression) aggregates.next();
       String name = aggregate.aggregateFunction().getClass().getSimpleName();
       String type =
           aggregate.aggregateFunction().children().isEmpty()
@@ -369,18 +370,18 @@ public class PlanRunner {
               : ((Expression) aggregate.aggregateFunction().children().head())
                   .dataType().catalogString();
       boolean exact = !type.equals("float") && !type.equals("double");
-      boolean known =
+      boolean mergeable =
           name.equals("Count") || name.equals("Min") || name.equals("Max")
               || ((name.equals("Sum") || name.equals("Average")) && exact
                   && type.indexOf("interval") < 0);
-      if (!known || aggregate.isDistinct()
+      if (!mergeable || aggregate.isDistinct()
           || !aggregate.mode().toString().equals("Partial")) {
         return false;
       }
     }
-    for (Iterator each = partial.groupingExpressions().iterator(); each.hasNext(); ) {
-      // Of equal values of a collation, a group has the first; which one that is depends on parts.
-      if (!UnsafeRowUtils.isBinaryStable(((Expression) each.next()).dataType())) {
+    for (Iterator keys = partial.groupingExpressions().iterator(); keys.hasNext(); ) {
+      // If a collation makes values equal, a group has the first one, which depends on the parts.
+      if (!UnsafeRowUtils.isBinaryStable(((Expression) keys.next()).dataType())) {
         return false;
       }
     }
@@ -393,8 +394,8 @@ public class PlanRunner {
         || name.equals("WindowExec") || name.equals("GenerateExec")) {
       return true;
     }
-    for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
-      if (hasAggregate((SparkPlan) each.next())) {
+    for (Iterator children = plan.children().iterator(); children.hasNext(); ) {
+      if (hasAggregate((SparkPlan) children.next())) {
         return true;
       }
     }
@@ -402,27 +403,28 @@ public class PlanRunner {
   }
 
   /**
-   * Return true if anything is computed from the window: a pane's window is not the window that it
-   * is merged into, so it may only be a key.
+   * Return true if the plan computes anything from the window.
    *
-   * @param windows takes the columns that are the window, by whatever name: window(...) is one
+   * A pane's window is not the window that the pane is merged into, so it may only be a key.
+   *
+   * @param windows receives the columns that hold the window under any name, such as window(...)
    */
   private static boolean computesWithWindow(SparkPlan plan, Set windows) {
-    for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
-      if (computesWithWindow((SparkPlan) each.next(), windows)) {
+    for (Iterator children = plan.children().iterator(); children.hasNext(); ) {
+      if (computesWithWindow((SparkPlan) children.next(), windows)) {
         return true;
       }
     }
     if (plan.children().isEmpty()) {
-      for (Iterator each = plan.output().iterator(); each.hasNext(); ) {
-        Attribute column = (Attribute) each.next();
+      for (Iterator columns = plan.output().iterator(); columns.hasNext(); ) {
+        Attribute column = (Attribute) columns.next();
         if (column.name().equals("__hg_window")) {
           windows.add(column.exprId());
         }
       }
     }
-    for (Iterator each = plan.expressions().iterator(); each.hasNext(); ) {
-      Expression expression = (Expression) each.next();
+    for (Iterator expressions = plan.expressions().iterator(); expressions.hasNext(); ) {
+      Expression expression = (Expression) expressions.next();
       boolean renames =
           expression instanceof Alias && ((Alias) expression).child() instanceof Attribute;
       Set references = new HashSet();
@@ -437,21 +439,21 @@ public class PlanRunner {
     return false;
   }
 
-  /** Return which partial columns are the window, by number. */
+  /** Return the numbers of the partial columns that hold the window, separated by spaces. */
   public String windowPlaces() {
     return windowPlaces.toString();
   }
 
-  /** Return the physical plan of the part below an aggregate. */
+  /** Return the physical plan of the partial aggregates. */
   public SparkPlan physical() {
     return physical;
   }
 
-  /** Prepare a physical plan that has the output of its own. */
+  /** Set up a runnable plan for calls: create its RDD, and note how it runs. */
   private void start(SparkPlan runnable) {
     streams = isStreaming(runnable) && !subqueries && scans.size() == 1;
     explanation = runnable.toString();
-    // Interpreted, each comparison of a sort costs microseconds.
+    // If a sort is interpreted, each comparison costs microseconds.
     few = sorts(runnable) ? FEW_TO_SORT : FEW_ROWS;
     rows = runnable.execute();
     partition = only(rows);
@@ -461,8 +463,8 @@ public class PlanRunner {
     if (plan.getClass().getSimpleName().equals("SortExec")) {
       return true;
     }
-    for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
-      if (sorts((SparkPlan) each.next())) {
+    for (Iterator children = plan.children().iterator(); children.hasNext(); ) {
+      if (sorts((SparkPlan) children.next())) {
         return true;
       }
     }
@@ -477,7 +479,7 @@ public class PlanRunner {
     return partitions[0];
   }
 
-  /** Replace joins that need a broadcast or sorted input, and subqueries, before preparation. */
+  /** Replace subqueries, and joins that need a broadcast or sorted input, before preparation. */
   private SparkPlan planned(SparkPlan plan) {
     SparkPlan joined =
         (SparkPlan)
@@ -536,10 +538,10 @@ public class PlanRunner {
         SparkPlan plan =
             QueryExecution$.MODULE$.createSparkPlan(
                 session.sessionState().planner(), (LogicalPlan) subquery.plan());
-        RDD found = runnable(planned(plan)).execute();
-        only(found);
+        RDD subqueryRows = runnable(planned(plan)).execute();
+        only(subqueryRows);
         DataType type = subquery.dataType();
-        SubqueryValue value = new SubqueryValue(found, type);
+        SubqueryValue value = new SubqueryValue(subqueryRows, type);
         Expression target =
             Literal$.MODULE$.fromObject(value, new ObjectType(java.util.function.Supplier.class));
         return new Invoke(
@@ -561,12 +563,12 @@ public class PlanRunner {
     return onOneKey(join.joinType(), join.condition(), join.left(), join.right());
   }
 
-  /** Return a join without equal keys as a hash join on a literal. */
+  /** Return a join without equality keys as a hash join on a literal. */
   private static Object onOneKey(
       JoinType type, Option condition, SparkPlan left, SparkPlan right) {
     BuildSide side = buildSide(type);
     SparkPlan hashed = side instanceof BuildLeft$ ? left : right;
-    // Spark's map of numbers loses the first of rows that have no columns: its address is 0.
+    // If rows have no columns, Spark's hash map for numeric keys loses the first: its address is 0.
     Object value = hashed.output().isEmpty() ? (Object) Boolean.TRUE : (Object) Integer.valueOf(1);
     List keys = new ArrayList();
     keys.add(Literal$.MODULE$.apply(value));
@@ -574,7 +576,7 @@ public class PlanRunner {
     return new ShuffledHashJoinExec(key, key, type, side, condition, left, right, false);
   }
 
-  /** Return the side that can be hashed: the left one only for a right outer join. */
+  /** Return the side that can be hashed: the right side, except in a right outer join. */
   private static BuildSide buildSide(JoinType type) {
     return type.toString().equals("RightOuter")
         ? (BuildSide) BuildLeft$.MODULE$
@@ -582,20 +584,20 @@ public class PlanRunner {
   }
 
   private static boolean binaryStable(Seq keys) {
-    for (Iterator each = keys.iterator(); each.hasNext(); ) {
-      if (!UnsafeRowUtils.isBinaryStable(((Expression) each.next()).dataType())) {
+    for (Iterator expressions = keys.iterator(); expressions.hasNext(); ) {
+      if (!UnsafeRowUtils.isBinaryStable(((Expression) expressions.next()).dataType())) {
         return false;
       }
     }
     return true;
   }
 
-  /** Prepare a plan for one partition: no exchange, our scans, generated code. */
+  /** Prepare a plan for one partition: without exchanges, with our scans and generated code. */
   private SparkPlan runnable(SparkPlan plan) {
     return scanning(bare(plan));
   }
 
-  /** Return a plan prepared by Spark, without exchanges and generated code. */
+  /** Return a plan as Spark prepares it, but without exchanges and generated code. */
   private SparkPlan bare(SparkPlan plan) {
     SparkPlan prepared = QueryExecution$.MODULE$.prepareExecutedPlan(session, plan);
     SparkPlan bare =
@@ -631,7 +633,7 @@ public class PlanRunner {
     return bare;
   }
 
-  /** Return a plan with scans of its own and generated code. */
+  /** Return a plan with scans of the supplied rows and with generated code. */
   private SparkPlan scanning(SparkPlan bare) {
     final Map columns = usedColumns(bare);
     SparkPlan scanning =
@@ -659,37 +661,37 @@ public class PlanRunner {
         output, rdd, "rows", SinglePartition$.MODULE$, (Seq) Nil$.MODULE$, Option.empty());
   }
 
-  /** Return the scan of a leaf, with the columns that the plan reads; one scan serves all calls. */
+  /** Return the scan of a leaf, with the columns that the plan reads; all calls use this scan. */
   private Object scanOf(RDDScanExec leaf, Set places) {
     Relations.Leaf view = (Relations.Leaf) leaf.rdd();
     Seq output = leaf.output();
-    List kept = new ArrayList();
+    List columns = new ArrayList();
     StructType schema = new StructType();
-    for (java.util.Iterator at = places.iterator(); at.hasNext(); ) {
-      int place = ((Integer) at.next()).intValue();
+    for (java.util.Iterator numbers = places.iterator(); numbers.hasNext(); ) {
+      int place = ((Integer) numbers.next()).intValue();
       Attribute column = (Attribute) output.apply(place);
-      kept.add(column);
+      columns.add(column);
       String name = view.name.equals(PARTIAL) ? "p" + place : column.name();
       schema = schema.add(name, column.dataType(), true);
     }
-    View known = (View) scans.get(view.name);
-    if (known == null) {
-      known = new View();
-      scans.put(view.name, known);
+    View scansOfView = (View) scans.get(view.name);
+    if (scansOfView == null) {
+      scansOfView = new View();
+      scans.put(view.name, scansOfView);
     }
     Scan scan = new Scan(session.sparkContext(), schema);
-    known.scans.add(scan);
-    known.columns.add(Arrays.asList(schema.fieldNames()));
-    return scan(QueryPlans.seq(kept), scan);
+    scansOfView.scans.add(scan);
+    scansOfView.columns.add(Arrays.asList(schema.fieldNames()));
+    return scan(QueryPlans.seq(columns), scan);
   }
 
-  /** The scans of one view in a plan, and the names of the columns of each. */
+  /** The scans of one view in a plan, and the names of each scan's columns. */
   private static class View {
     final List scans = new ArrayList();
     final List columns = new ArrayList();
   }
 
-  /** Return the ordinals of the columns that a plan reads, by view; one at the least. */
+  /** Return the ordinals of the columns that a plan reads, by view; at least one per view. */
   private static Map usedColumns(SparkPlan plan) {
     final Set used = new HashSet();
     addAll(used, plan.output());
@@ -705,9 +707,9 @@ public class PlanRunner {
         columns.put(name, places);
       }
       Seq output = leaf.output();
-      for (int at = 0; at < output.size(); at++) {
-        if (used.contains(((Attribute) output.apply(at)).exprId())) {
-          places.add(Integer.valueOf(at));
+      for (int place = 0; place < output.size(); place++) {
+        if (used.contains(((Attribute) output.apply(place)).exprId())) {
+          places.add(Integer.valueOf(place));
         }
       }
     }
@@ -725,11 +727,11 @@ public class PlanRunner {
       leaves.add(plan);
       return;
     }
-    for (Iterator each = plan.expressions().iterator(); each.hasNext(); ) {
-      addAll(used, ((Expression) each.next()).references().toSeq());
+    for (Iterator expressions = plan.expressions().iterator(); expressions.hasNext(); ) {
+      addAll(used, ((Expression) expressions.next()).references().toSeq());
     }
     if (plan instanceof UnionExec) {
-      // The columns of a union are those of its parts, by place.
+      // The columns of a union are the columns of its parts, by place.
       for (Iterator part = plan.children().iterator(); part.hasNext(); ) {
         addAll(used, ((SparkPlan) part.next()).output());
       }
@@ -740,12 +742,12 @@ public class PlanRunner {
   }
 
   private static void addAll(Set ids, Seq attributes) {
-    for (Iterator each = attributes.iterator(); each.hasNext(); ) {
-      ids.add(((Attribute) each.next()).exprId());
+    for (Iterator columns = attributes.iterator(); columns.hasNext(); ) {
+      ids.add(((Attribute) columns.next()).exprId());
     }
   }
 
-  /** Raise NeedsJob for an operator that reads anything but our rows or needs another process. */
+  /** Raise NeedsJob for an operator that reads other rows than ours or needs another process. */
   private static void refuse(SparkPlan plan) {
     String kind = plan.getClass().getName();
     boolean leaf = plan.children().isEmpty();
@@ -764,7 +766,7 @@ public class PlanRunner {
     }
   }
 
-  /** Return true if each row leaves the plan before the next is read, so that it is to blame. */
+  /** Return true if rows pass one by one, so that the row read last is the one that failed. */
   private static boolean isStreaming(SparkPlan plan) {
     String name = plan.getClass().getSimpleName();
     boolean passes = name.equals("ProjectExec") || name.equals("FilterExec")
@@ -777,15 +779,17 @@ public class PlanRunner {
   }
 
   /**
-   * Return the settings of a session for the tasks of calls.
+   * Return the settings of a session, for the tasks of calls.
    *
-   * @param few for calls over few rows: Spark interprets projections that operators create for each
-   *     task, such as those of a join's keys. To generate their code takes longer than to use it.
+   * @param few true for calls over few rows: Spark then interprets projections that operators
+   *     create for each task, such as those of a join's keys. Generating their code takes longer
+   *     than running it.
    */
   private static Properties properties(SparkSession session, boolean few) {
     Properties properties = new Properties();
-    for (Iterator each = session.sessionState().conf().getAllConfs().iterator(); each.hasNext(); ) {
-      scala.Tuple2 setting = (scala.Tuple2) each.next();
+    for (Iterator settings = session.sessionState().conf().getAllConfs().iterator();
+        settings.hasNext(); ) {
+      scala.Tuple2 setting = (scala.Tuple2) settings.next();
       properties.setProperty((String) setting._1(), (String) setting._2());
     }
     if (few) {
@@ -794,16 +798,16 @@ public class PlanRunner {
     return properties;
   }
 
-  /** Return the views that the plan reads, each with its columns, by lines. */
+  /** Return the views that the plan reads, one line per scan: the view and its columns. */
   public String reads() {
     StringBuilder text = new StringBuilder();
-    for (java.util.Iterator each = scans.entrySet().iterator(); each.hasNext(); ) {
-      Map.Entry entry = (Map.Entry) each.next();
+    for (java.util.Iterator entries = scans.entrySet().iterator(); entries.hasNext(); ) {
+      Map.Entry entry = (Map.Entry) entries.next();
       List all = ((View) entry.getValue()).columns;
       for (int n = 0; n < all.size(); n++) {
         text.append((String) entry.getKey());
-        for (java.util.Iterator at = ((List) all.get(n)).iterator(); at.hasNext(); ) {
-          text.append('\t').append(at.next());
+        for (java.util.Iterator names = ((List) all.get(n)).iterator(); names.hasNext(); ) {
+          text.append('\t').append(names.next());
         }
         text.append('\n');
       }
@@ -811,7 +815,7 @@ public class PlanRunner {
     return text.toString();
   }
 
-  /** Return Spark's type of the rows that come out, as JSON. */
+  /** Return the Spark schema of the output rows, as JSON. */
   public String schema() {
     return schema.json();
   }
@@ -820,20 +824,20 @@ public class PlanRunner {
     return explanation;
   }
 
-  /** Return the row at which a call has failed; -1 where rows do not pass singly. Asked once. */
+  /** Return, once, the row at which a call failed; -1 if the plan does not pass rows one by one. */
   public long failingRow(String tag) {
     Long row = (Long) failingRows.remove(tag);
     return row == null ? -1 : row.longValue();
   }
 
   /**
-   * Run the plan over rows in files of Arrow's stream format; write batches behind their sizes.
+   * Run the plan over rows in files of Arrow's stream format; write batches, each after its size.
    *
-   * By files, because bytes that py4j returns wait 40 ms for an acknowledgement above 8 KB.
+   * Rows pass in files because py4j waits 40 ms for an acknowledgement if it returns over 8 KB.
    *
-   * @param request by lines: what `cancel` knows the call by, how many rows the inputs have in all,
-   *     the file for the output, and a file for each line of `reads`. One text, because py4j takes
-   *     30 microseconds for each argument.
+   * @param request one value per line: the tag for `cancel`, the number of rows of all inputs, the
+   *     file for the output, and a file for each line of `reads`. It is one text because py4j takes
+   *     30 microseconds per argument.
    */
   public synchronized void run(String request) throws Throwable {
     String[] lines = request.split("\n");
@@ -842,10 +846,10 @@ public class PlanRunner {
     String output = lines[2];
     String[] files = (String[]) Arrays.copyOfRange(lines, 3, lines.length);
     int number = 0;
-    for (java.util.Iterator each = scans.values().iterator(); each.hasNext(); ) {
-      List found = ((View) each.next()).scans;
-      for (int n = 0; n < found.size(); n++) {
-        ((Scan) found.get(n)).batches = batches(files[number++]);
+    for (java.util.Iterator views = scans.values().iterator(); views.hasNext(); ) {
+      List viewScans = ((View) views.next()).scans;
+      for (int n = 0; n < viewScans.size(); n++) {
+        ((Scan) viewScans.get(n)).batches = batches(files[number++]);
       }
     }
     long task = TASKS.incrementAndGet();
@@ -859,14 +863,14 @@ public class PlanRunner {
     RUNNING.put(tag, context);
     Throwable failure = null;
     try {
-      Iterator found =
+      Iterator outputBatches =
           ArrowConverters$.MODULE$.toBatchIterator(
               rows.iterator(partition, context), schema, ALL_ROWS, ZONE, false, false, context);
       DataOutputStream target =
           new DataOutputStream(new BufferedOutputStream(new FileOutputStream(output)));
       try {
-        while (found.hasNext()) {
-          byte[] batch = (byte[]) found.next();
+        while (outputBatches.hasNext()) {
+          byte[] batch = (byte[]) outputBatches.next();
           target.writeInt(batch.length);
           target.write(batch);
         }
@@ -892,17 +896,17 @@ public class PlanRunner {
         } else {
           TaskContext$.MODULE$.setTaskContext(outer);
         }
-        for (java.util.Iterator each = scans.values().iterator(); each.hasNext(); ) {
-          List found = ((View) each.next()).scans;
-          for (int n = 0; n < found.size(); n++) {
-            ((Scan) found.get(n)).batches = new byte[0][];
+        for (java.util.Iterator views = scans.values().iterator(); views.hasNext(); ) {
+          List viewScans = ((View) views.next()).scans;
+          for (int n = 0; n < viewScans.size(); n++) {
+            ((Scan) viewScans.get(n)).batches = new byte[0][];
           }
         }
       }
     }
   }
 
-  /** Interrupt the call that runs under a tag, within the next rows that it reads. */
+  /** Interrupt the call that runs under a tag; it stops within the next rows that it reads. */
   public static void cancel(String tag) {
     TaskContextImpl context = (TaskContextImpl) RUNNING.get(tag);
     if (context != null) {
@@ -913,19 +917,19 @@ public class PlanRunner {
   private static byte[][] batches(String file) throws Exception {
     FileInputStream source = new FileInputStream(file);
     try {
-      List found = new ArrayList();
+      List batches = new ArrayList();
       Iterator all =
           ArrowConverters$.MODULE$.getBatchesFromStream(Channels.newChannel(source));
       while (all.hasNext()) {
-        found.add(all.next());
+        batches.add(all.next());
       }
-      return (byte[][]) found.toArray(new byte[0][]);
+      return (byte[][]) batches.toArray(new byte[0][]);
     } finally {
       source.close();
     }
   }
 
-  /** What calls need of Spark's environment, by reflection: Janino cannot load that class. */
+  /** Parts of Spark's environment that calls need, by reflection: Janino cannot load its class. */
   private static class Environment {
     final MemoryManager memory;
     final BlockManager blocks;
@@ -936,7 +940,7 @@ public class PlanRunner {
     Environment() throws Throwable {
       ClassLoader loader = TaskContext.class.getClassLoader();
       Class kind = Class.forName("org.apache.spark.SparkEnv", true, loader);
-      // By handle: to list the methods of the class would load a class that Spark does not ship.
+      // By handle, because listing the methods of the class loads a class that Spark does not ship.
       Object environment =
           MethodHandles.publicLookup()
               .findStatic(kind, "get", MethodType.methodType(kind))
@@ -957,7 +961,7 @@ public class PlanRunner {
           .invokeWithArguments(new Object[] {environment});
     }
 
-    /** Return a task context; the constructor differs between versions, so it is matched by type. */
+    /** Return a task context. Its constructor depends on the version, so it is matched by type. */
     TaskContextImpl context(long task, TaskMemoryManager memory, Properties properties)
         throws Exception {
       Object[] values = new Object[types.length];
@@ -965,7 +969,8 @@ public class PlanRunner {
       for (int n = 0; n < types.length; n++) {
         String type = types[n].getName();
         if (type.equals("int")) {
-          // stage, attempt, partition, attempt of the task, partitions, and CPUs in older versions
+          // In order: stage, its attempt, partition, attempt of the task, partitions, and, in older
+          // versions, CPUs.
           values[n] = Integer.valueOf(ints++ >= 4 ? 1 : 0);
         } else if (type.equals("long")) {
           values[n] = Long.valueOf(task);

@@ -62,11 +62,11 @@ import scala.collection.immutable.Seq;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Reads, takes apart and rewrites Spark's logical plans; one call each, since py4j is slow.
+ * Functions that read, split and rewrite Spark's logical plans, in one call each: py4j is slow.
  *
- * Relations whose rows are handed over are leaves: `LogicalRDD` nodes over an RDD that has a name.
- * Their columns that begin with HIDDEN are known to nobody but Headgate. Compiled at start by the
- * Janino compiler that ships with Spark, hence no lambdas and no generics.
+ * Relations whose rows are supplied at each call are leaves: `LogicalRDD` nodes over a named RDD.
+ * Columns of a leaf that begin with HIDDEN are never shown to users. The Janino compiler that ships
+ * with Spark compiles this class at start, hence no lambdas and no generics.
  */
 public class QueryPlans {
   private static final String HIDDEN = "__hg_";
@@ -76,7 +76,7 @@ public class QueryPlans {
   private static final String TIME_WINDOW = "spark.timeWindow";
   private static final String SESSION_WINDOW = "spark.sessionWindow";
 
-  /** Raised where a plan cannot be rewritten; names the operator and its line. */
+  /** Raised if a plan cannot be rewritten; the message has the operator and its line. */
   public static class NotPossible extends RuntimeException {
     public NotPossible(String message) {
       super(message);
@@ -88,7 +88,7 @@ public class QueryPlans {
     return rewritten(
         parsed,
         new Rewrite() {
-          LogicalPlan of(LogicalPlan node) {
+          LogicalPlan apply(LogicalPlan node) {
             String number = mark(node);
             if (number == null) {
               return node;
@@ -103,12 +103,12 @@ public class QueryPlans {
         });
   }
 
-  /** What becomes of a node of a parsed plan. */
+  /** A function that rewrites one node of a parsed plan. */
   private abstract static class Rewrite {
-    abstract LogicalPlan of(LogicalPlan node);
+    abstract LogicalPlan apply(LogicalPlan node);
   }
 
-  /** Return a parsed plan with every node rewritten, in subqueries and common tables, too. */
+  /** Return a parsed plan with every node rewritten, including subqueries and CTEs. */
   private static LogicalPlan rewritten(LogicalPlan parsed, final Rewrite rewrite) {
     return (LogicalPlan)
         parsed.transformDownWithSubqueries(
@@ -118,14 +118,14 @@ public class QueryPlans {
               }
 
               public Object applyOrElse(Object node, Function1 otherwise) {
-                LogicalPlan made = rewrite.of((LogicalPlan) node);
-                if (!(made instanceof UnresolvedWith)) {
-                  return made;
+                LogicalPlan rewrittenNode = rewrite.apply((LogicalPlan) node);
+                if (!(rewrittenNode instanceof UnresolvedWith)) {
+                  return rewrittenNode;
                 }
-                UnresolvedWith with = (UnresolvedWith) made;
+                UnresolvedWith with = (UnresolvedWith) rewrittenNode;
                 List tables = new ArrayList();
-                for (Iterator each = with.cteRelations().iterator(); each.hasNext(); ) {
-                  Tuple3 table = (Tuple3) each.next();
+                for (Iterator relations = with.cteRelations().iterator(); relations.hasNext(); ) {
+                  Tuple3 table = (Tuple3) relations.next();
                   LogicalPlan plan = rewritten((LogicalPlan) table._2(), rewrite);
                   tables.add(new Tuple3(table._1(), plan, table._3()));
                 }
@@ -134,7 +134,7 @@ public class QueryPlans {
             });
   }
 
-  /** Return the relations of a parsed plan with a window: number, line, place, name, by lines. */
+  /** Return the relations with a window, one per line: number, line, place and name. */
   public String inputs(LogicalPlan parsed) {
     final StringBuilder text = new StringBuilder();
     visitAll(
@@ -177,10 +177,10 @@ public class QueryPlans {
   }
 
   /**
-   * Return a parsed plan in which `window` is the window of the rows that are handed over.
+   * Return a parsed plan in which `window` is the window of the supplied rows.
    *
-   * Within one window it is a constant, so it needs no GROUP BY. It is a scalar subquery over a
-   * relation of one row, by the number of the input.
+   * Within one window it is a constant, so it needs no GROUP BY. It becomes a scalar subquery over
+   * a relation of one row, whose name has the number of the input.
    */
   public LogicalPlan withGivenWindow(LogicalPlan parsed) {
     final Map inputs = new HashMap();
@@ -220,14 +220,14 @@ public class QueryPlans {
           }
 
           public Object applyOrElse(Object node, Function1 otherwise) {
-            Expression made = window(node, inputs, count);
-            return made == null ? otherwise.apply(node) : made;
+            Expression value = window(node, inputs, count);
+            return value == null ? otherwise.apply(node) : value;
           }
         };
     return rewritten(
         parsed,
         new Rewrite() {
-          LogicalPlan of(LogicalPlan node) {
+          LogicalPlan apply(LogicalPlan node) {
             LogicalPlan plan = node;
             if (node instanceof Project) {
               Project project = (Project) node;
@@ -245,20 +245,20 @@ public class QueryPlans {
         });
   }
 
-  /** Return outputs that keep the name of what was written, window.end as `end`. */
+  /** Return outputs with the window replaced and names kept: window.end is named `end`. */
   private static Seq named(Seq outputs, Map inputs, int count) {
-    List made = new ArrayList();
-    for (Iterator each = outputs.iterator(); each.hasNext(); ) {
-      Object output = each.next();
+    List namedOutputs = new ArrayList();
+    for (Iterator items = outputs.iterator(); items.hasNext(); ) {
+      Object output = items.next();
       Expression value = window(output, inputs, count);
-      made.add(
+      namedOutputs.add(
           value == null
               ? output
               : alias(
                   value, (String) ((UnresolvedAttribute) output).nameParts().last(),
                   NamedExpression$.MODULE$.newExprId()));
     }
-    return seq(made);
+    return seq(namedOutputs);
   }
 
   private static Expression window(Object node, Map inputs, int count) {
@@ -266,34 +266,35 @@ public class QueryPlans {
       return null;
     }
     List parts = list(((UnresolvedAttribute) node).nameParts());
-    int at = parts.size() > 1 && inputs.containsKey(((String) parts.get(0)).toLowerCase()) ? 1 : 0;
-    if (parts.size() <= at || !((String) parts.get(at)).equalsIgnoreCase("window")
-        || (at == 0 && count != 1)) {
+    int place =
+        parts.size() > 1 && inputs.containsKey(((String) parts.get(0)).toLowerCase()) ? 1 : 0;
+    if (parts.size() <= place || !((String) parts.get(place)).equalsIgnoreCase("window")
+        || (place == 0 && count != 1)) {
       return null;
     }
     Object number =
-        at == 0 ? inputs.values().iterator().next()
+        place == 0 ? inputs.values().iterator().next()
             : inputs.get(((String) parts.get(0)).toLowerCase());
     List column = new ArrayList();
     column.add(new UnresolvedAttribute(seq(Arrays.asList(new Object[] {WINDOW}))));
-    LogicalPlan given =
+    LogicalPlan windowRelation =
         new UnresolvedRelation(
             seq(Arrays.asList(new Object[] {GIVEN + number})),
             org.apache.spark.sql.util.CaseInsensitiveStringMap.empty(), false);
-    Expression made =
+    Expression value =
         new ScalarSubquery(
-            new Project(seq(column), given), (Seq) Nil$.MODULE$,
+            new Project(seq(column), windowRelation), (Seq) Nil$.MODULE$,
             NamedExpression$.MODULE$.newExprId(), (Seq) Nil$.MODULE$, Option.empty(),
             Option.empty(), Option.empty());
-    for (int n = at + 1; n < parts.size(); n++) {
+    for (int n = place + 1; n < parts.size(); n++) {
       Expression field =
           org.apache.spark.sql.catalyst.expressions.Literal$.MODULE$.apply(parts.get(n));
-      made = new UnresolvedExtractValue(made, field);
+      value = new UnresolvedExtractValue(value, field);
     }
-    return made;
+    return value;
   }
 
-  /** Return the calls of window functions of a parsed plan: name, line and arguments, by lines. */
+  /** Return the calls of window functions, one per line: name, line and arguments. */
   public String windowCalls(LogicalPlan parsed) {
     final StringBuilder text = new StringBuilder();
     visitAll(
@@ -311,8 +312,8 @@ public class QueryPlans {
               return;
             }
             text.append(name).append('\t').append(line(call));
-            for (Iterator each = call.arguments().iterator(); each.hasNext(); ) {
-              Expression argument = (Expression) each.next();
+            for (Iterator arguments = call.arguments().iterator(); arguments.hasNext(); ) {
+              Expression argument = (Expression) arguments.next();
               text.append('\t').append(written(argument));
             }
             text.append('\n');
@@ -336,7 +337,7 @@ public class QueryPlans {
     return line.isDefined() ? line.get().toString() : "";
   }
 
-  /** What is called for every plan and expression, subqueries included. */
+  /** A callback for every plan and expression, including subqueries. */
   abstract static class Visitor {
     abstract void plan(LogicalPlan plan, int depth);
 
@@ -353,8 +354,8 @@ public class QueryPlans {
       visitor.plan(plan, depth);
       List nested = new ArrayList();
       List expressions = new ArrayList();
-      for (Iterator each = plan.expressions().iterator(); each.hasNext(); ) {
-        expressions.add(each.next());
+      for (Iterator items = plan.expressions().iterator(); items.hasNext(); ) {
+        expressions.add(items.next());
       }
       while (!expressions.isEmpty()) {
         Expression node = (Expression) expressions.remove(expressions.size() - 1);
@@ -362,16 +363,16 @@ public class QueryPlans {
         if (node instanceof SubqueryExpression) {
           nested.add(((SubqueryExpression) node).plan());
         }
-        for (Iterator each = node.children().iterator(); each.hasNext(); ) {
-          expressions.add(each.next());
+        for (Iterator items = node.children().iterator(); items.hasNext(); ) {
+          expressions.add(items.next());
         }
       }
       List children = new ArrayList();
-      for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
-        children.add(each.next());
+      for (Iterator items = plan.children().iterator(); items.hasNext(); ) {
+        children.add(items.next());
       }
-      for (Iterator each = plan.innerChildren().iterator(); each.hasNext(); ) {
-        Object inner = each.next();
+      for (Iterator items = plan.innerChildren().iterator(); items.hasNext(); ) {
+        Object inner = items.next();
         if (inner instanceof LogicalPlan && !children.contains(inner) && !nested.contains(inner)
             && !(plan instanceof View)) {
           children.add(inner);
@@ -387,9 +388,11 @@ public class QueryPlans {
   }
 
   /**
-   * Return an analyzed plan as lines, in pre-order: N depth kind line detail, where a negative depth
-   * begins a subquery of the node above; E class line for expressions; R class for the first
-   * expression without a fixed answer.
+   * Return an analyzed plan as lines, in pre-order.
+   *
+   * "N depth kind line detail" is a node; a negative depth begins a subquery of the node above. "E
+   * class line" is a class of expressions. "R class line" is the first expression that is not
+   * deterministic.
    */
   public String describe(LogicalPlan plan) {
     final StringBuilder text = new StringBuilder();
@@ -418,8 +421,8 @@ public class QueryPlans {
   }
 
   private static boolean fixedBelow(Expression node) {
-    for (Iterator each = node.children().iterator(); each.hasNext(); ) {
-      if (!((Expression) each.next()).deterministic()) {
+    for (Iterator children = node.children().iterator(); children.hasNext(); ) {
+      if (!((Expression) children.next()).deterministic()) {
         return false;
       }
     }
@@ -451,7 +454,7 @@ public class QueryPlans {
             : "";
   }
 
-  /** Return the leaves of a plan, subqueries included: name and schema, by lines. */
+  /** Return the leaves of a plan, including subqueries, one per line: name and schema. */
   public String relations(LogicalPlan plan) {
     final StringBuilder text = new StringBuilder();
     visitAll(
@@ -505,13 +508,13 @@ public class QueryPlans {
     return Dataset$.MODULE$.ofRows(session, plan);
   }
 
-  /** Return a plan whose leaves read the plans of frames, which have the same columns by name. */
+  /** Return a plan whose leaves read the frames of these names, with columns matched by name. */
   public Dataset bound(SparkSession session, LogicalPlan plan, List names, List frames) {
-    final Map found = new HashMap();
+    final Map planByName = new HashMap();
     for (int n = 0; n < names.size(); n++) {
-      found.put(names.get(n), ((Dataset) frames.get(n)).queryExecution().analyzed());
+      planByName.put(names.get(n), ((Dataset) frames.get(n)).queryExecution().analyzed());
     }
-    LogicalPlan made =
+    LogicalPlan boundPlan =
         (LogicalPlan)
             plan.transformUpWithSubqueries(
                 new AbstractPartialFunction() {
@@ -524,23 +527,23 @@ public class QueryPlans {
                       return otherwise.apply(node);
                     }
                     LogicalPlan leaf = (LogicalPlan) node;
-                    LogicalPlan rows = (LogicalPlan) found.get(leafName(leaf));
+                    LogicalPlan rows = (LogicalPlan) planByName.get(leafName(leaf));
                     return rows == null ? leaf : renamed(leaf, rows);
                   }
                 });
-    return Dataset$.MODULE$.ofRows(session, made);
+    return Dataset$.MODULE$.ofRows(session, boundPlan);
   }
 
-  /** Return rows under the attributes of a leaf; columns that are missing are NULL. */
+  /** Return rows with the attributes of a leaf; missing columns are NULL. */
   static LogicalPlan renamed(LogicalPlan leaf, LogicalPlan rows) {
     Map columns = new HashMap();
-    for (Iterator each = rows.output().iterator(); each.hasNext(); ) {
-      Attribute column = (Attribute) each.next();
+    for (Iterator items = rows.output().iterator(); items.hasNext(); ) {
+      Attribute column = (Attribute) items.next();
       columns.put(column.name(), column);
     }
     List list = new ArrayList();
-    for (Iterator each = leaf.output().iterator(); each.hasNext(); ) {
-      Attribute wanted = (Attribute) each.next();
+    for (Iterator items = leaf.output().iterator(); items.hasNext(); ) {
+      Attribute wanted = (Attribute) items.next();
       Expression value = (Expression) columns.get(wanted.name());
       if (value == null) {
         value = new Literal(null, wanted.dataType());
@@ -560,21 +563,21 @@ public class QueryPlans {
   }
 
   static List list(Seq values) {
-    List found = new ArrayList();
-    for (Iterator each = values.iterator(); each.hasNext(); ) {
-      found.add(each.next());
+    List elements = new ArrayList();
+    for (Iterator items = values.iterator(); items.hasNext(); ) {
+      elements.add(items.next());
     }
-    return found;
+    return elements;
   }
 
-  // ---- Carrying columns that no user sees from the leaves to the output ----
+  // ---- Carrying hidden columns from the leaves to the output ----
 
   /** A rewritten plan and the hidden columns at the end of its output. */
   public static class Carried {
     public final LogicalPlan plan;
     final List hidden;
 
-    /** Whether a window has a result although no row of it passes WHERE, as count(*) has. */
+    /** Whether a window has a result even if none of its rows passes WHERE, as with count(*). */
     public boolean always;
 
     Carried(LogicalPlan plan, List hidden) {
@@ -593,11 +596,13 @@ public class QueryPlans {
   }
 
   /**
-   * Return a plan of joined tuples with the hidden columns of every leaf, in which each join asks
-   * that tuples lie in each other's windows.
+   * Return a plan of joined tuples with the hidden columns of every leaf. Each join requires that
+   * tuples lie in each other's windows.
    *
-   * @param sizes by leaf, how far back its window reaches; empty where conditions say that
-   * @param byNumber true for ROWS windows, where leaves tell how many tuples of others had come
+   * @param sizes for each leaf, by number, how far back its window reaches; empty if the conditions
+   *     of the query bound the times
+   * @param byNumber true for ROWS windows, where hidden columns of a leaf count the tuples of other
+   *     leaves that had arrived
    */
   public Carried pairs(LogicalPlan plan, Map sizes, boolean byNumber) {
     return new Carrier("pairs", sizes, byNumber).run(plan);
@@ -608,17 +613,17 @@ public class QueryPlans {
     return new Carrier("union", new HashMap(), false).run(plan);
   }
 
-  /** Return a plan that computes every window of its only leaf by itself, with the window. */
+  /** Return a plan that computes every window of its only leaf separately, with the window. */
   public Carried windows(LogicalPlan plan) {
     return new Carrier("windows", new HashMap(), false).run(plan);
   }
 
-  /** Return a plan that groups by session, with each session. */
+  /** Return a plan that groups by session, with the session as a hidden column. */
   public Carried sessions(LogicalPlan plan) {
     return new Carrier("sessions", new HashMap(), false).run(plan);
   }
 
-  /** Return the sessions of a plan that groups by session, whatever HAVING leaves of them. */
+  /** Return all sessions of a plan that groups by session, including those that HAVING drops. */
   public Carried allSessions(LogicalPlan plan) {
     LogicalPlan node = plan;
     while (!(node instanceof Aggregate)) {
@@ -633,14 +638,14 @@ public class QueryPlans {
         only);
   }
 
-  /** Return a plan in which window(...) is the window of the rows that are handed over. */
+  /** Return a plan in which window(...) is the window of the supplied rows. */
   public Carried overGivenWindows(LogicalPlan plan) {
     return new Carrier("given", new HashMap(), false).run(plan);
   }
 
   private static Attribute marked(Seq expressions, String marker) {
-    for (Iterator each = expressions.iterator(); each.hasNext(); ) {
-      Object node = each.next();
+    for (Iterator items = expressions.iterator(); items.hasNext(); ) {
+      Object node = items.next();
       if (node instanceof Attribute && ((Attribute) node).metadata().contains(marker)) {
         return (Attribute) node;
       }
@@ -657,7 +662,7 @@ public class QueryPlans {
     private final boolean byNumber;
     private boolean withoutKeys;
 
-    /** Columns that are NULL where a join has no tuple for them. */
+    /** Columns that are NULL if an outer join has no tuple for them. */
     private final Set absent = new HashSet();
 
     Carrier(String mode, Map sizes, boolean byNumber) {
@@ -667,31 +672,31 @@ public class QueryPlans {
     }
 
     Carried run(LogicalPlan plan) {
-      Carried made = carry(plan);
-      List shown = list(plan.output());
-      List columns = new ArrayList(shown);
+      Carried carried = carry(plan);
+      List visible = list(plan.output());
+      List columns = new ArrayList(visible);
       if (mode.equals("given")) {
-        return new Carried(new Project(seq(columns), made.plan), new ArrayList());
+        return new Carried(new Project(seq(columns), carried.plan), new ArrayList());
       }
-      if (!mode.equals("union") && readsInSubquery(made.plan)) {
+      if (!mode.equals("union") && readsInSubquery(carried.plan)) {
         throw new NotPossible("a subquery\t" + line(plan));
       }
-      columns.addAll(made.hidden);
-      Carried all = new Carried(new Project(seq(columns), made.plan), made.hidden);
+      columns.addAll(carried.hidden);
+      Carried all = new Carried(new Project(seq(columns), carried.plan), carried.hidden);
       all.always = withoutKeys;
       return all;
     }
 
-    /** Return a rewritten node in which the given window is the one that its rows carry. */
+    /** Return a rewritten node in which the window subquery is the window that its rows carry. */
     private Carried carry(LogicalPlan plan) {
-      Carried made = carryNode(plan);
-      if (!mode.equals("windows") || made.hidden.size() != 1) {
-        return made;
+      Carried carried = carryNode(plan);
+      if (!mode.equals("windows") || carried.hidden.size() != 1) {
+        return carried;
       }
-      final Expression window = (Expression) made.hidden.get(0);
+      final Expression window = (Expression) carried.hidden.get(0);
       LogicalPlan changed =
           (LogicalPlan)
-              made.plan.transformExpressions(
+              carried.plan.transformExpressions(
                   new AbstractPartialFunction() {
                     public boolean isDefinedAt(Object node) {
                       return isGivenWindow(node);
@@ -701,7 +706,7 @@ public class QueryPlans {
                       return isGivenWindow(node) ? window : otherwise.apply(node);
                     }
                   });
-      return new Carried(changed, made.hidden);
+      return new Carried(changed, carried.hidden);
     }
 
     private static boolean isGivenWindow(Object node) {
@@ -735,7 +740,7 @@ public class QueryPlans {
       if (plan instanceof Filter) {
         Carried below = carry(((Filter) plan).child());
         if (withoutKeys) {
-          // HAVING cannot be held against a window of which WHERE has left no row.
+          // HAVING cannot be checked for a window in which no row passes WHERE.
           throw new NotPossible("HAVING without GROUP BY\t" + line(plan));
         }
         return new Carried(new Filter(((Filter) plan).condition(), below.plan), below.hidden);
@@ -791,14 +796,14 @@ public class QueryPlans {
       throw new NotPossible(kind(plan) + "\t" + line(plan));
     }
 
-    /** Return any other node over rewritten children, for plans of one window. */
+    /** Return any other node with rewritten children, for plans of one window. */
     private Carried asItIs(LogicalPlan plan) {
       if (!reads(plan)) {
         return new Carried(plan, new ArrayList());
       }
       List children = new ArrayList();
-      for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
-        LogicalPlan child = (LogicalPlan) each.next();
+      for (Iterator items = plan.children().iterator(); items.hasNext(); ) {
+        LogicalPlan child = (LogicalPlan) items.next();
         children.add(new Project(child.output(), carry(child).plan));
       }
       return new Carried((LogicalPlan) plan.withNewChildren(seq(children)), new ArrayList());
@@ -806,8 +811,8 @@ public class QueryPlans {
 
     private List hiddenOf(LogicalPlan leaf) {
       List hidden = new ArrayList();
-      for (Iterator each = leaf.output().iterator(); each.hasNext(); ) {
-        Attribute column = (Attribute) each.next();
+      for (Iterator columns = leaf.output().iterator(); columns.hasNext(); ) {
+        Attribute column = (Attribute) columns.next();
         String name = column.name();
         boolean isWindow = name.equals(WINDOW);
         boolean wanted =
@@ -824,8 +829,10 @@ public class QueryPlans {
     }
 
     /**
-     * Return the window column that a node makes for window(...); null for any other node, and
-     * inside a window clause, where window(...) divides the rows of one window.
+     * Return the column that a node computes for window(...); null for any other node.
+     *
+     * Returns null for a relation with a window clause, too: window(...) divides the rows of one
+     * window there.
      */
     private Attribute windowMadeBy(LogicalPlan plan) {
       if (readsInput(plan)) {
@@ -833,8 +840,8 @@ public class QueryPlans {
       }
       if (plan instanceof Project) {
         Project project = (Project) plan;
-        for (Iterator each = project.projectList().iterator(); each.hasNext(); ) {
-          Object node = each.next();
+        for (Iterator items = project.projectList().iterator(); items.hasNext(); ) {
+          Object node = items.next();
           if (node instanceof Alias && ((Alias) node).metadata().contains(TIME_WINDOW)
               && kind(((Alias) node).child()).equals("CreateNamedStruct")) {
             return ((Alias) node).toAttribute();
@@ -842,10 +849,10 @@ public class QueryPlans {
         }
       }
       if (plan instanceof Filter && ((Filter) plan).child() instanceof Expand) {
-        Attribute made = marked(((Filter) plan).child().output(), TIME_WINDOW);
+        Attribute window = marked(((Filter) plan).child().output(), TIME_WINDOW);
         Expand expand = (Expand) ((Filter) plan).child();
-        if (made != null && !expand.child().outputSet().contains(made)) {
-          return made;
+        if (window != null && !expand.child().outputSet().contains(window)) {
+          return window;
         }
       }
       return null;
@@ -859,10 +866,10 @@ public class QueryPlans {
         throw new NotPossible("window(...)\t" + line(plan));
       }
       List columns = new ArrayList();
-      Expression given = (Expression) below.hidden.get(0);
+      Expression suppliedWindow = (Expression) below.hidden.get(0);
       columns.add(
           new Alias(
-              given, window.name(), window.exprId(), (Seq) Nil$.MODULE$,
+              suppliedWindow, window.name(), window.exprId(), (Seq) Nil$.MODULE$,
               new Some(window.metadata()), (Seq) Nil$.MODULE$));
       columns.addAll(list(child.output()));
       columns.addAll(below.hidden);
@@ -928,7 +935,7 @@ public class QueryPlans {
         hidden.addAll(rightNull ? nullable(right.hidden) : right.hidden);
       }
       if (mode.equals("given")) {
-        // Each side has the window of its own rows, and there is one.
+        // Each side carries the window of its rows; both are the same window, so one is enough.
         hidden = hidden.size() > 1 ? new ArrayList(hidden.subList(0, 1)) : hidden;
       }
       return new Carried(
@@ -936,32 +943,32 @@ public class QueryPlans {
     }
 
     private List nullable(List attributes) {
-      List made = new ArrayList();
+      List columns = new ArrayList();
       for (int n = 0; n < attributes.size(); n++) {
         absent.add(((Attribute) attributes.get(n)).exprId());
-        made.add(((Attribute) attributes.get(n)).withNullability(true));
+        columns.add(((Attribute) attributes.get(n)).withNullability(true));
       }
-      return made;
+      return columns;
     }
 
     /** Return the condition that tuples of two sides lie in each other's windows. */
     private Expression inWindows(List left, List right) {
-      Expression made = null;
+      Expression all = null;
       for (int n = 0; n < left.size(); n++) {
         for (int m = 0; m < right.size(); m++) {
-          made = and(made, reaches((Attribute) left.get(n), left, (Attribute) right.get(m), right));
-          made = and(made, reaches((Attribute) right.get(m), right, (Attribute) left.get(n), left));
+          all = and(all, reaches((Attribute) left.get(n), left, (Attribute) right.get(m), right));
+          all = and(all, reaches((Attribute) right.get(m), right, (Attribute) left.get(n), left));
         }
       }
-      return made;
+      return all;
     }
 
     private static Expression and(Expression a, Expression b) {
       return a == null ? b : b == null ? a : new And(a, b);
     }
 
-    /** Return the condition that a tuple lies in its own window where another one is the end. */
-    private Expression reaches(Attribute time, List own, Attribute other, List others) {
+    /** Return the condition that a tuple lies in its own window if that ends at another tuple. */
+    private Expression reaches(Attribute time, List ownColumns, Attribute other, List others) {
       String name = time.name();
       String with = other.name();
       if (!name.startsWith(HIDDEN + "t") || !with.startsWith(HIDDEN + "t")) {
@@ -979,11 +986,11 @@ public class QueryPlans {
         }
       }
       Object size = sizes.get(number);
-      Expression back =
+      Expression reach =
           org.apache.spark.sql.catalyst.expressions.Literal$.MODULE$.apply(
               Long.valueOf(((Number) size).longValue()));
-      Expression lies = new GreaterThanOrEqual(time, new Subtract(place, back));
-      // A tuple that is not there asks for nothing.
+      Expression lies = new GreaterThanOrEqual(time, new Subtract(place, reach));
+      // There is no condition on a tuple that is absent.
       lies = absent.contains(time.exprId()) ? new Or(new IsNull(time), lies) : lies;
       return absent.contains(other.exprId()) ? new Or(new IsNull(other), lies) : lies;
     }
@@ -991,8 +998,8 @@ public class QueryPlans {
     private Carried union(Union plan) {
       List children = new ArrayList();
       List hidden = null;
-      for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
-        LogicalPlan child = (LogicalPlan) each.next();
+      for (Iterator items = plan.children().iterator(); items.hasNext(); ) {
+        LogicalPlan child = (LogicalPlan) items.next();
         Carried part = carry(child);
         if (part.hidden.size() != 1) {
           throw new NotPossible("Union\t" + line(child));
@@ -1002,44 +1009,44 @@ public class QueryPlans {
         children.add(new Project(seq(columns), part.plan));
         hidden = hidden == null ? part.hidden : hidden;
       }
-      Union made = new Union(seq(children), plan.byName(), plan.allowMissingCol());
-      // The columns of a union have names of the first part and ids of their own, by place.
+      Union union = new Union(seq(children), plan.byName(), plan.allowMissingCol());
+      // By place, the columns of a union have the names of its first part, but new ids.
       List ids = list(plan.output());
-      List shown = list(made.output());
+      List unionColumns = list(union.output());
       List columns = new ArrayList();
       for (int n = 0; n < ids.size(); n++) {
         Attribute wanted = (Attribute) ids.get(n);
         columns.add(
-            ((Attribute) shown.get(n)).exprId().equals(wanted.exprId())
-                ? (Object) shown.get(n)
-                : alias((Attribute) shown.get(n), wanted.name(), wanted.exprId()));
+            ((Attribute) unionColumns.get(n)).exprId().equals(wanted.exprId())
+                ? (Object) unionColumns.get(n)
+                : alias((Attribute) unionColumns.get(n), wanted.name(), wanted.exprId()));
       }
       List last = new ArrayList();
-      last.add(shown.get(ids.size()));
+      last.add(unionColumns.get(ids.size()));
       columns.addAll(last);
-      return new Carried(new Project(seq(columns), made), last);
+      return new Carried(new Project(seq(columns), union), last);
     }
 
     private static Seq withHidden(Seq expressions, List hidden) {
       List columns = list(expressions);
-      Set known = new HashSet();
+      Set ids = new HashSet();
       for (int n = 0; n < columns.size(); n++) {
-        known.add(((NamedExpression) columns.get(n)).exprId());
+        ids.add(((NamedExpression) columns.get(n)).exprId());
       }
       for (int n = 0; n < hidden.size(); n++) {
-        if (known.add(((NamedExpression) hidden.get(n)).exprId())) {
+        if (ids.add(((NamedExpression) hidden.get(n)).exprId())) {
           columns.add(hidden.get(n));
         }
       }
       return seq(columns);
     }
 
-    /** Return window expressions whose partitions are within one window. */
+    /** Return window expressions that are also partitioned by the window. */
     private static Seq within(Seq expressions, final List hidden) {
-      List made = new ArrayList();
-      for (Iterator each = expressions.iterator(); each.hasNext(); ) {
-        Expression node = (Expression) each.next();
-        made.add(
+      List rewritten = new ArrayList();
+      for (Iterator items = expressions.iterator(); items.hasNext(); ) {
+        Expression node = (Expression) items.next();
+        rewritten.add(
             node.transformUp(
                 new AbstractPartialFunction() {
                   public boolean isDefinedAt(Object part) {
@@ -1059,14 +1066,14 @@ public class QueryPlans {
                   }
                 }));
       }
-      return seq(made);
+      return seq(rewritten);
     }
   }
 
-  /** Return the column of a leaf that window(...) or session_window(...) is over; "" for others. */
+  /** Return the leaf's column that window(...) or session_window(...) takes; "" for none. */
   public String timeColumn(LogicalPlan plan) {
-    for (Iterator each = plan.expressions().iterator(); each.hasNext(); ) {
-      Object node = each.next();
+    for (Iterator expressions = plan.expressions().iterator(); expressions.hasNext(); ) {
+      Object node = expressions.next();
       if (plan instanceof Project && node instanceof Alias
           && (((Alias) node).metadata().contains(TIME_WINDOW)
               || ((Alias) node).metadata().contains(SESSION_WINDOW))
@@ -1076,23 +1083,23 @@ public class QueryPlans {
     }
     if (plan instanceof Expand && marked(plan.output(), TIME_WINDOW) != null) {
       Expand expand = (Expand) plan;
-      Attribute made = marked(plan.output(), TIME_WINDOW);
-      if (!expand.child().outputSet().contains(made)) {
-        int place = list(plan.output()).indexOf(made);
+      Attribute window = marked(plan.output(), TIME_WINDOW);
+      if (!expand.child().outputSet().contains(window)) {
+        int place = list(plan.output()).indexOf(window);
         return origin(
             (Expression) ((Seq) expand.projections().head()).apply(place), expand.child());
       }
     }
-    for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
-      String found = timeColumn((LogicalPlan) each.next());
-      if (!found.isEmpty()) {
-        return found;
+    for (Iterator children = plan.children().iterator(); children.hasNext(); ) {
+      String name = timeColumn((LogicalPlan) children.next());
+      if (!name.isEmpty()) {
+        return name;
       }
     }
     return "";
   }
 
-  /** Return the leaf's column that is all an expression refers to; "" where it is not one. */
+  /** Return the only column of a leaf that an expression refers to; "" if it is not just one. */
   private static String origin(Expression expression, LogicalPlan plan) {
     List references = list(expression.references().toSeq());
     return references.size() == 1 ? origin(((Attribute) references.get(0)).exprId(), plan) : "";
@@ -1100,8 +1107,8 @@ public class QueryPlans {
 
   private static String origin(ExprId id, LogicalPlan plan) {
     if (leafName(plan) != null) {
-      for (Iterator each = plan.output().iterator(); each.hasNext(); ) {
-        Attribute column = (Attribute) each.next();
+      for (Iterator columns = plan.output().iterator(); columns.hasNext(); ) {
+        Attribute column = (Attribute) columns.next();
         if (column.exprId().equals(id)) {
           return column.name();
         }
@@ -1109,8 +1116,8 @@ public class QueryPlans {
       return "";
     }
     if (plan instanceof Project) {
-      for (Iterator each = ((Project) plan).projectList().iterator(); each.hasNext(); ) {
-        NamedExpression column = (NamedExpression) each.next();
+      for (Iterator columns = ((Project) plan).projectList().iterator(); columns.hasNext(); ) {
+        NamedExpression column = (NamedExpression) columns.next();
         if (column.exprId().equals(id) && column instanceof Alias) {
           Expression value = ((Alias) column).child();
           return value instanceof Attribute
@@ -1119,10 +1126,10 @@ public class QueryPlans {
         }
       }
     }
-    for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
-      String found = origin(id, (LogicalPlan) each.next());
-      if (!found.isEmpty()) {
-        return found;
+    for (Iterator children = plan.children().iterator(); children.hasNext(); ) {
+      String name = origin(id, (LogicalPlan) children.next());
+      if (!name.isEmpty()) {
+        return name;
       }
     }
     return "";
@@ -1130,8 +1137,8 @@ public class QueryPlans {
 
   /** Return true if a subquery anywhere in a plan reads a leaf. */
   private static boolean readsInSubquery(LogicalPlan plan) {
-    for (Iterator each = plan.subqueriesAll().iterator(); each.hasNext(); ) {
-      if (reads((LogicalPlan) each.next())) {
+    for (Iterator subqueries = plan.subqueriesAll().iterator(); subqueries.hasNext(); ) {
+      if (reads((LogicalPlan) subqueries.next())) {
         return true;
       }
     }
@@ -1144,8 +1151,8 @@ public class QueryPlans {
     if (leaf != null) {
       return leaf.startsWith(MARK);
     }
-    for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
-      if (readsInput((LogicalPlan) each.next())) {
+    for (Iterator children = plan.children().iterator(); children.hasNext(); ) {
+      if (readsInput((LogicalPlan) children.next())) {
         return true;
       }
     }
@@ -1157,8 +1164,8 @@ public class QueryPlans {
     if (leafName(plan) != null) {
       return true;
     }
-    for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
-      if (reads((LogicalPlan) each.next())) {
+    for (Iterator children = plan.children().iterator(); children.hasNext(); ) {
+      if (reads((LogicalPlan) children.next())) {
         return true;
       }
     }

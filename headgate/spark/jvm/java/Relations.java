@@ -19,9 +19,9 @@ import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 import scala.reflect.ClassTag$;
 
-/** The relations that queries read: their rows are handed over at each call, on either lane. */
+/** The relations that queries read; their rows are supplied at each call, on either lane. */
 public class Relations {
-  /** A leaf of an analyzed plan: the name of a view whose rows are handed over at each call. */
+  /** A leaf of an analyzed plan: the name of a view whose rows are supplied at each call. */
   public static class Leaf extends RDD {
     public final String name;
 
@@ -39,7 +39,7 @@ public class Relations {
     }
   }
 
-  /** The only partition of rows that lie in the driver. */
+  /** The only partition of rows that are in the driver. */
   public static class OnlyPartition implements Partition {
     public int index() {
       return 0;
@@ -50,12 +50,12 @@ public class Relations {
     }
   }
 
-  /** Return a relation without rows of its own, whose rows are handed over under a name. */
+  /** Return a relation without rows; rows are supplied later, under its name. */
   public static Dataset relation(SparkSession session, String schema, String name)
       throws Exception {
     StructType type = (StructType) DataType.fromJson(schema);
     Seq output = DataTypeUtils.toAttributes(type);
-    // The constructor differs between versions, so it is matched by type.
+    // The constructor differs between versions of Spark, so arguments are matched by type.
     Constructor constructor = LogicalRDD.class.getConstructors()[0];
     Class[] types = constructor.getParameterTypes();
     Object[] values = new Object[types.length];

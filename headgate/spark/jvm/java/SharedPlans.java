@@ -44,9 +44,7 @@ import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 import scala.runtime.AbstractPartialFunction;
 
-/**
- * Decides what queries have in common, by Catalyst's canonical form, and builds plans for several.
- */
+/** Functions that find, by Catalyst's canonical form, what queries share, and build their plans. */
 public class SharedPlans {
   private static final String MASK = "__hg_mask";
   private static final String MEMBER = "__hg_member";
@@ -82,7 +80,7 @@ public class SharedPlans {
   private static final Set CONSTANTS =
       words("tinyint smallint int bigint float double date timestamp timestamp_ntz string");
 
-  private final Map known = new HashMap();
+  private final Map kinByHash = new HashMap();
   private long next = 0;
   private final Map placeholders = new HashMap();
 
@@ -97,7 +95,7 @@ public class SharedPlans {
 
   // ---- The same sub-plan over the same rows ----
 
-  /** A number for plans that give the same rows, names apart. */
+  /** Plans with the same output rows, whose names may differ, and the number that they share. */
   private static class Kin {
     final long id;
     final List members = new ArrayList();
@@ -106,36 +104,36 @@ public class SharedPlans {
       this.id = id;
     }
 
-    /** Return a member that is still in use; forget the others. */
+    /** Return a member that is still in use, or null; drop members that are not. */
     Object any() {
-      for (java.util.Iterator each = members.iterator(); each.hasNext(); ) {
-        Object member = ((WeakReference) each.next()).get();
+      for (java.util.Iterator references = members.iterator(); references.hasNext(); ) {
+        Object member = ((WeakReference) references.next()).get();
         if (member != null) {
           return member;
         }
-        each.remove();
+        references.remove();
       }
       return null;
     }
   }
 
   /**
-   * Return a number for a plan, the same for plans that give the same rows; names may differ.
+   * Return a number that plans with the same output rows share; names of columns may differ.
    *
-   * It holds as long as somebody holds one of these plans.
+   * The number is valid as long as one of these plans is in use.
    */
   public synchronized long id(QueryPlan plan) {
     Integer hash = Integer.valueOf(plan.semanticHash());
-    List candidates = (List) known.get(hash);
+    List candidates = (List) kinByHash.get(hash);
     if (candidates == null) {
       candidates = new ArrayList();
-      known.put(hash, candidates);
+      kinByHash.put(hash, candidates);
     }
-    for (java.util.Iterator each = candidates.iterator(); each.hasNext(); ) {
-      Kin kin = (Kin) each.next();
+    for (java.util.Iterator items = candidates.iterator(); items.hasNext(); ) {
+      Kin kin = (Kin) items.next();
       QueryPlan member = (QueryPlan) kin.any();
       if (member == null) {
-        each.remove();
+        items.remove();
       } else if (member == plan || samePlan(member, plan)) {
         kin.members.add(new WeakReference(plan));
         return kin.id;
@@ -147,7 +145,7 @@ public class SharedPlans {
     return kin.id;
   }
 
-  /** Return true if two plans give the same rows, computed in an order that cannot matter. */
+  /** Return true if two plans give the same rows, and any difference in order cannot matter. */
   static boolean samePlan(QueryPlan a, QueryPlan b) {
     return a.sameResult(b) && (writtenAlike(a, b, new HashMap()) || !orderMatters(a));
   }
@@ -157,15 +155,15 @@ public class SharedPlans {
         && (writtenAlike(a, b, new HashMap()) || !orderMatters(a));
   }
 
-  /** Return true if a canonical form could have reordered what is inexact or may fail. */
+  /** Return true if the canonical form may have reordered operations that are inexact or fail. */
   private static boolean orderMatters(QueryPlan plan) {
-    for (Iterator each = plan.expressions().iterator(); each.hasNext(); ) {
-      if (orderMatters((Expression) each.next())) {
+    for (Iterator expressions = plan.expressions().iterator(); expressions.hasNext(); ) {
+      if (orderMatters((Expression) expressions.next())) {
         return true;
       }
     }
-    for (Iterator each = plan.children().iterator(); each.hasNext(); ) {
-      if (orderMatters((QueryPlan) each.next())) {
+    for (Iterator children = plan.children().iterator(); children.hasNext(); ) {
+      if (orderMatters((QueryPlan) children.next())) {
         return true;
       }
     }
@@ -177,8 +175,8 @@ public class SharedPlans {
       return true;
     }
     boolean commutes = COMMUTATIVE.contains(kind(node));
-    for (Iterator each = node.children().iterator(); each.hasNext(); ) {
-      Expression child = (Expression) each.next();
+    for (Iterator children = node.children().iterator(); children.hasNext(); ) {
+      Expression child = (Expression) children.next();
       if (commutes && (isFloating(child.dataType()) || !neverFails(node))) {
         return true;
       }
@@ -214,10 +212,10 @@ public class SharedPlans {
       if (one.output().size() != two.output().size()) {
         return false;
       }
-      for (int at = 0; at < one.output().size(); at++) {
+      for (int m = 0; m < one.output().size(); m++) {
         ids.put(
-            ((Attribute) one.output().apply(at)).exprId(),
-            ((Attribute) two.output().apply(at)).exprId());
+            ((Attribute) one.output().apply(m)).exprId(),
+            ((Attribute) two.output().apply(m)).exprId());
       }
     }
     for (int n = 0; n < ours.size(); n++) {
@@ -228,7 +226,7 @@ public class SharedPlans {
     return true;
   }
 
-  /** Return true if two expressions are written in the same order, apart from numbers of columns. */
+  /** Return true if two expressions are written in the same order; ids of columns may differ. */
   private static boolean writtenAlike(Expression a, Expression b, Map ids) {
     if (!a.getClass().equals(b.getClass()) || a.children().size() != b.children().size()
         || !a.dataType().equals(b.dataType())) {
@@ -247,7 +245,7 @@ public class SharedPlans {
     List left = QueryPlans.list(a.children());
     List right = QueryPlans.list(b.children());
     if (kind(a).equals("LambdaFunction")) {
-      // Its variables come behind its body.
+      // Compare its variables first, which follow its body.
       for (int n = 1; n < left.size(); n++) {
         if (!writtenAlike((Expression) left.get(n), (Expression) right.get(n), ids)) {
           return false;
@@ -281,11 +279,11 @@ public class SharedPlans {
     return true;
   }
 
-  /** Return true if Spark has a value, be it NULL, for every row. */
+  /** Return true if Spark can compute a value, possibly NULL, for every row. */
   static boolean neverFails(Expression node) {
     String kind = kind(node);
     List children = QueryPlans.list(node.children());
-    boolean known;
+    boolean safe;
     if (node.foldable() && !children.isEmpty()) {
       try {
         node.eval(null);
@@ -297,21 +295,21 @@ public class SharedPlans {
     if (kind.equals("Cast")) {
       String narrow = ((Expression) children.get(0)).dataType().catalogString();
       String wide = node.dataType().catalogString();
-      known =
+      safe =
           narrow.equals(wide)
               || (WIDER.contains(narrow) && WIDER.contains(wide)
                   && WIDER.indexOf(narrow) <= WIDER.indexOf(wide));
     } else if (OF_LITERALS.contains(kind)) {
-      known = ((Expression) children.get(1)).foldable();
+      safe = ((Expression) children.get(1)).foldable();
     } else if (OF_DOUBLES.contains(kind)) {
-      known = isFloating(node.dataType());
+      safe = isFloating(node.dataType());
     } else {
-      known = NEVER_FAIL.contains(kind);
+      safe = NEVER_FAIL.contains(kind);
     }
-    for (int n = 0; known && n < children.size(); n++) {
-      known = neverFails((Expression) children.get(n));
+    for (int n = 0; safe && n < children.size(); n++) {
+      safe = neverFails((Expression) children.get(n));
     }
-    return known;
+    return safe;
   }
 
   /** Return true if an expression calls a function; comparisons, arithmetic and casts are cheap. */
@@ -319,17 +317,17 @@ public class SharedPlans {
     if (!CHEAP.contains(kind(node))) {
       return true;
     }
-    for (Iterator each = node.children().iterator(); each.hasNext(); ) {
-      if (calls((Expression) each.next())) {
+    for (Iterator children = node.children().iterator(); children.hasNext(); ) {
+      if (calls((Expression) children.next())) {
         return true;
       }
     }
     return false;
   }
 
-  // ---- A query over one leaf, taken apart ----
+  // ---- The parts of a query over one leaf ----
 
-  /** Conditions and outputs of a query that takes each tuple of one leaf by itself. */
+  /** Conditions and outputs of a query that needs only one tuple of one leaf at a time. */
   public static class Parts {
     final List conditions;
     final List outputs;
@@ -342,7 +340,7 @@ public class SharedPlans {
       this.leaf = leaf;
     }
 
-    /** Return the conditions and outputs by lines; texts are for people, not for Spark. */
+    /** Return the conditions and outputs, one per line; the SQL is for people, not for Spark. */
     public String describe() {
       StringBuilder text = new StringBuilder();
       for (int n = 0; n < conditions.size(); n++) {
@@ -371,19 +369,19 @@ public class SharedPlans {
       return new Parts(other, outputs, leaf);
     }
 
-    /** Return a plan of the first conditions, which passes on all columns of the leaf. */
+    /** Return a plan that applies the first conditions and keeps columns of the leaf. */
     public LogicalPlan first(int count, String columns) {
       return new Project(columnsOf(leaf, columns), filter(conditions.subList(0, count), leaf));
     }
 
-    /** Return a plan of what follows behind the first conditions, over another relation. */
+    /** Return a plan for what follows the first conditions, over another relation. */
     public LogicalPlan rest(int count, LogicalPlan relation) {
       LogicalPlan rows = QueryPlans.renamed(leaf, relation);
       return new Project(
           QueryPlans.seq(outputs), filter(conditions.subList(count, conditions.size()), rows));
     }
 
-    /** Return a plan of one condition as a column. */
+    /** Return a plan with the value of one condition as a column; TRUE for a negative place. */
     public LogicalPlan condition(int place) {
       List only = new ArrayList();
       Expression value =
@@ -399,7 +397,7 @@ public class SharedPlans {
     }
   }
 
-  /** Return the SQL of an expression for people: columns without the names of relations. */
+  /** Return the SQL of an expression for people: columns have no names of relations. */
   private static String written(Expression expression) {
     Expression bare =
         (Expression)
@@ -434,13 +432,13 @@ public class SharedPlans {
     return output instanceof Alias ? ((Alias) output).child() : (Expression) output;
   }
 
-  /** Return the name that a leaf's column has there: queries may write it in another case. */
+  /** Return the name of a column as the leaf spells it; queries may use another case. */
   static String columnName(Expression column, LogicalPlan leaf) {
     ExprId id = ((Attribute) column).exprId();
-    for (Iterator each = leaf.output().iterator(); each.hasNext(); ) {
-      Attribute own = (Attribute) each.next();
-      if (own.exprId().equals(id)) {
-        return own.name();
+    for (Iterator columns = leaf.output().iterator(); columns.hasNext(); ) {
+      Attribute leafColumn = (Attribute) columns.next();
+      if (leafColumn.exprId().equals(id)) {
+        return leafColumn.name();
       }
     }
     return ((Attribute) column).name();
@@ -448,14 +446,14 @@ public class SharedPlans {
 
   private static Seq columnsOf(LogicalPlan leaf, String names) {
     Set wanted = new HashSet(Arrays.asList(names.split("\t")));
-    List kept = new ArrayList();
-    for (Iterator each = leaf.output().iterator(); each.hasNext(); ) {
-      Attribute column = (Attribute) each.next();
+    List columns = new ArrayList();
+    for (Iterator items = leaf.output().iterator(); items.hasNext(); ) {
+      Attribute column = (Attribute) items.next();
       if (wanted.contains(column.name())) {
-        kept.add(column);
+        columns.add(column);
       }
     }
-    return QueryPlans.seq(kept);
+    return QueryPlans.seq(columns);
   }
 
   private static Expression and(List conditions) {
@@ -481,7 +479,7 @@ public class SharedPlans {
         (Seq) Nil$.MODULE$);
   }
 
-  /** Return a query taken apart; null where it does more than filter and project one leaf. */
+  /** Return the parts of a query; null if it does more than filter and project one leaf. */
   public Parts parts(LogicalPlan plan) {
     List conditions = new ArrayList();
     List outputs = new ArrayList();
@@ -499,7 +497,7 @@ public class SharedPlans {
     return new Parts(conditions, outputs, leaf);
   }
 
-  /** Collect the conditions, innermost first, and outputs over a leaf; return null for others. */
+  /** Collect conditions, innermost first, and outputs; return the leaf, or null for other plans. */
   private static LogicalPlan collapsed(LogicalPlan plan, List conditions, List outputs) {
     if (QueryPlans.leafName(plan) != null) {
       outputs.addAll(QueryPlans.list(plan.output()));
@@ -524,16 +522,16 @@ public class SharedPlans {
       outputs.addAll(below);
       return leaf;
     }
-    for (Iterator each = ((Project) plan).projectList().iterator(); each.hasNext(); ) {
-      NamedExpression column = (NamedExpression) each.next();
-      Expression made = inlined(value(column), values);
+    for (Iterator columns = ((Project) plan).projectList().iterator(); columns.hasNext(); ) {
+      NamedExpression column = (NamedExpression) columns.next();
+      Expression value = inlined(value(column), values);
       outputs.add(
-          made instanceof AttributeReference
-                  && ((AttributeReference) made).exprId().equals(column.exprId())
-                  && ((AttributeReference) made).name().equals(column.name())
-              ? (Object) made
+          value instanceof AttributeReference
+                  && ((AttributeReference) value).exprId().equals(column.exprId())
+                  && ((AttributeReference) value).name().equals(column.name())
+              ? (Object) value
               : new Alias(
-                  made, column.name(), column.exprId(), (Seq) Nil$.MODULE$,
+                  value, column.name(), column.exprId(), (Seq) Nil$.MODULE$,
                   new Some(column.metadata()), (Seq) Nil$.MODULE$));
     }
     return leaf;
@@ -548,7 +546,7 @@ public class SharedPlans {
     }
   }
 
-  /** Return an expression in which columns are what they stand for. */
+  /** Return an expression in which columns are replaced by the expressions they stand for. */
   private static Expression inlined(Expression expression, final Map values) {
     return (Expression)
         expression.transformUp(
@@ -566,7 +564,7 @@ public class SharedPlans {
             });
   }
 
-  /** Add a condition or, of BETWEEN over something cheap, the two comparisons that it is. */
+  /** Add a condition; a BETWEEN over a cheap expression is added as its two comparisons. */
   private static void addComparisons(Expression condition, List conditions) {
     Expression with = kind(condition).equals("Between") ? only(condition) : null;
     if (with != null && kind(with).equals("With") && with.children().size() == 2) {
@@ -611,15 +609,15 @@ public class SharedPlans {
     if (node.getClass().getName().indexOf(word) >= 0) {
       return true;
     }
-    for (Iterator each = node.children().iterator(); each.hasNext(); ) {
-      if (has((Expression) each.next(), word)) {
+    for (Iterator children = node.children().iterator(); children.hasNext(); ) {
+      if (has((Expression) children.next(), word)) {
         return true;
       }
     }
     return false;
   }
 
-  /** Return a number for the longest function call of a query, the same for equal calls; 0: none. */
+  /** Return a number for the longest function call, the same for equal calls; 0 if none. */
   public long longestCall(Parts parts) {
     Expression[] longest = {null};
     int[] size = {0};
@@ -639,38 +637,38 @@ public class SharedPlans {
 
   private static void findLongest(Expression node, Expression[] longest, int[] size) {
     if (!CHEAP.contains(kind(node)) && node.resolved()) {
-      int own = node.sql().length();
-      if (own > size[0]) {
-        size[0] = own;
+      int length = node.sql().length();
+      if (length > size[0]) {
+        size[0] = length;
         longest[0] = node;
       }
       return;
     }
-    for (Iterator each = node.children().iterator(); each.hasNext(); ) {
-      findLongest((Expression) each.next(), longest, size);
+    for (Iterator children = node.children().iterator(); children.hasNext(); ) {
+      findLongest((Expression) children.next(), longest, size);
     }
   }
 
-  // ---- Queries over the same tuples as one plan, with a bit for each ----
+  // ---- Queries over the same tuples as one plan, with a bit for each query ----
 
-  /** A plan for several queries, and where each finds its rows and columns. */
+  /** A plan for several queries, and the rows and columns of each. */
   public static class Group {
     public LogicalPlan driver;
     public LogicalPlan job;
     final StringBuilder members = new StringBuilder();
 
-    /** Return by lines: a member's bit or line, then its columns, each by name. */
+    /** Return one line per member: its bit or its line in the table, then the names of columns. */
     public String describe() {
       return members.toString();
     }
   }
 
   /**
-   * Return a plan that computes, for every tuple, which members it passes and what they put out.
+   * Return a plan that computes, for every tuple, which members select it and what they output.
    *
-   * An output is computed only where a member that wants it passes: otherwise `1 / x` behind
-   * `WHERE x <> 0` would fail on rows that its query never sees. Equal outputs of several members
-   * are one column, equal predicates are one bit.
+   * An output is computed only if a member that outputs it selects the tuple. Otherwise `1 / x`
+   * with `WHERE x <> 0` would fail on rows that its query never sees. Equal outputs of several
+   * members share a column, and equal predicates share a bit.
    */
   public Group group(List members) {
     LogicalPlan leaf = ((Parts) members.get(0)).leaf;
@@ -716,8 +714,8 @@ public class SharedPlans {
       items.add(named(guarded(value, (List) askers.get(n)), "__hg_c" + n));
     }
     List columns = new ArrayList();
-    for (Iterator each = leaf.output().iterator(); each.hasNext(); ) {
-      Attribute column = (Attribute) each.next();
+    for (Iterator attributes = leaf.output().iterator(); attributes.hasNext(); ) {
+      Attribute column = (Attribute) attributes.next();
       if (plain.contains(column.name()) || column.name().equals(ARRIVED)) {
         columns.add(column);
       }
@@ -729,17 +727,17 @@ public class SharedPlans {
     return group;
   }
 
-  private static int place(List known, Expression expression) {
-    for (int n = 0; n < known.size(); n++) {
-      if (sameExpression((Expression) known.get(n), expression)) {
+  private static int place(List expressions, Expression expression) {
+    for (int n = 0; n < expressions.size(); n++) {
+      if (sameExpression((Expression) expressions.get(n), expression)) {
         return n;
       }
     }
-    known.add(expression);
-    return known.size() - 1;
+    expressions.add(expression);
+    return expressions.size() - 1;
   }
 
-  /** Return the bits of conditions as one number, as a tree of little depth. */
+  /** Return an expression for the bits of conditions as one number, as a balanced tree. */
   private static Expression mask(List conditions, int first, int end) {
     if (end - first == 1) {
       return choice((Expression) conditions.get(first), literal(Long.valueOf(1L << first)),
@@ -779,9 +777,9 @@ public class SharedPlans {
     return new Or(or(conditions, first, middle), or(conditions, middle, end));
   }
 
-  // ---- Queries that differ in constants alone, as a join with a table of constants ----
+  // ---- Queries that differ only in constants, as a join with a table of constants ----
 
-  /** A query without its constants, and these. */
+  /** A query with placeholders for its constants, and these constants. */
   public static class Form {
     final List conditions = new ArrayList();
     final List constants = new ArrayList();
@@ -799,10 +797,11 @@ public class SharedPlans {
   }
 
   /**
-   * Return the form of a query; null where no condition compares something with a constant.
+   * Return the form of a query; null if no condition compares something with a constant.
    *
-   * Up to a condition that may fail, constants stay where they are, unless it is the last one: a join
-   * tries conditions in an order of its own, and a query must fail on the same rows if it shares.
+   * Constants stay in all conditions up to the last one that may fail, except in the query's last
+   * condition. A join tries conditions in its own order, and a query that shares a plan must fail
+   * on the same rows as alone.
    */
   public synchronized Form form(Parts parts) {
     Form form = new Form(parts.outputs, parts.leaf);
@@ -819,7 +818,7 @@ public class SharedPlans {
     if (form.keys.isEmpty()) {
       return null;
     }
-    // Names are a query's own, but a table has one list of columns.
+    // The names of outputs may differ between queries, but a table has one list of columns.
     form.plan = new Project(QueryPlans.seq(form.outputs), filter(form.conditions, form.leaf));
     form.id = id(form.plan);
     return form;
@@ -864,24 +863,24 @@ public class SharedPlans {
     return constant.deterministic() && CONSTANTS.contains(constant.dataType().catalogString());
   }
 
-  /** Return the column of the table of constants at a place: one for all forms. */
+  /** Return the column of the table of constants at a place, the same for all forms. */
   private Attribute placeholder(int place, DataType type) {
     String name = "__hg_k" + place + "_" + type.catalogString();
-    Attribute known = (Attribute) placeholders.get(name);
-    if (known == null) {
-      known =
+    Attribute column = (Attribute) placeholders.get(name);
+    if (column == null) {
+      column =
           new AttributeReference(
               name, type, false, Metadata$.MODULE$.empty(),
               NamedExpression$.MODULE$.newExprId(), (Seq) Nil$.MODULE$);
-      placeholders.put(name, known);
+      placeholders.put(name, column);
     }
-    return known;
+    return column;
   }
 
   /**
-   * Return a plan that gives a row for every member that a tuple passes.
+   * Return a plan with one row for every tuple and every member that selects it.
    *
-   * Equal queries have one line of the table. On the driver lane rows are known by their number.
+   * Equal queries share a line of the table. On the driver lane, a row is identified by its number.
    */
   public Group constants(List members, String rowColumn) {
     Form first = (Form) members.get(0);
@@ -941,8 +940,8 @@ public class SharedPlans {
       }
     }
     List driver = new ArrayList();
-    for (Iterator each = first.leaf.output().iterator(); each.hasNext(); ) {
-      Attribute column = (Attribute) each.next();
+    for (Iterator columns = first.leaf.output().iterator(); columns.hasNext(); ) {
+      Attribute column = (Attribute) columns.next();
       if (column.name().equals(rowColumn)) {
         driver.add(column);
       }

@@ -1,5 +1,6 @@
 """The driver lane: Spark's physical plans, run in the calling thread without a job.
 
-In: an analyzed plan, and Arrow tables for its relations. Out: an Arrow table, or the error of the
-row that the plan failed at. Never decides whether a call runs here; that is the scheduler's.
+In: an analyzed plan, and Arrow tables for its relations. Out: an Arrow table, or the error with the
+row at which the plan failed. The scheduler decides whether a call runs here; this package never
+does.
 """

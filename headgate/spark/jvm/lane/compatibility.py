@@ -1,4 +1,4 @@
-"""Whether this Spark runs plans in the driver as the driver lane expects: a self-test at start."""
+"""A self-test at start: does this version of Spark run plans as the driver lane expects?"""
 
 import logging
 import threading
@@ -33,18 +33,18 @@ QUERIES = {
     "session": "SELECT k, session_window.end AS e, count(*) AS n FROM hg_left"
     " GROUP BY k, session_window(ts, '2 seconds')",
 }
-"""One query of each kind of operator that the driver lane relies on."""
+"""One query for each kind of operator that the driver lane relies on."""
 
 _LOCK = threading.Lock()
 _WORKS: dict[int, bool] = {}
 
 
 def driver_lane(session: SparkSession, folder: Path | None = None) -> DriverLane:
-    """Return the driver lane of an application; it is off where the self-test fails.
+    """Return the driver lane of an application. It is off if the self-test fails.
 
     Args:
-        session: one of our own; its settings are changed.
-        folder: where rows pass to the JVM while shared memory is full.
+        session: a session of Headgate's own; its settings are changed.
+        folder: the folder for row files while shared memory is full.
     """
     lane = DriverLane(session, folder)
     with _LOCK:
@@ -57,7 +57,7 @@ def driver_lane(session: SparkSession, folder: Path | None = None) -> DriverLane
 
 
 def self_test(session: SparkSession, lane: DriverLane) -> bool:
-    """Return True if both lanes give the same rows; warn once where they do not."""
+    """Return True if both lanes compute the same rows; log a warning if they do not."""
     plans = Plans(session)
     tables = {"hg_left": _rows(12), "hg_right": _rows(5)}
     for name in tables:
@@ -70,7 +70,7 @@ def self_test(session: SparkSession, lane: DriverLane) -> bool:
             in_driver = _sorted(lane.prepare(plan)(tables))
             if in_driver != by_job:
                 raise AssertionError(f"{kind}: {in_driver} instead of {by_job}")
-    except Exception as error:  # whatever another version of Spark does differently
+    except Exception as error:  # another version of Spark may fail in any way
         log.warning(
             "the driver lane is off, so every call is a Spark job and takes longer: this version of"
             " Spark does not run plans in the driver as expected (%s)",
@@ -84,7 +84,7 @@ def self_test(session: SparkSession, lane: DriverLane) -> bool:
 
 
 def _warn_of_settings(session: SparkSession) -> None:
-    """Warn where a user's session lacks settings that Spark takes at start only."""
+    """Warn if a user's session lacks settings that Spark reads only at start."""
     settings: Any = session.sparkContext.getConf()
     missing = [key for key in START_SETTINGS if not settings.contains(key)]
     if missing:

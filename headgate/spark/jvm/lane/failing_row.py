@@ -1,4 +1,4 @@
-"""The row at which a query fails, for the message of its error."""
+"""The row at which a query failed, for the error message."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from headgate.spark.jvm.errors import cause_of, condition_of
 
 MOST_OF_VALUE = 60
 MOST_OF_ROW = 300
-"""Characters of a value, and of all values, that a message has."""
+"""The most characters that a message shows of one value, and of all values together."""
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class FailingRow:
     """The row that a plan read last before it failed.
 
     Args:
-        view: the relation whose row it is.
-        number: its place in the call.
-        values: the columns that the plan reads, shortened.
+        view: the relation that the row belongs to.
+        number: the position of the row among the rows of the call.
+        values: the values of the columns that the plan reads, shortened.
     """
 
     view: str
@@ -30,7 +30,7 @@ class FailingRow:
 
     @classmethod
     def of(cls, view: str, rows: pa.Table, number: int) -> "FailingRow":
-        """Return one of the rows that were handed over."""
+        """Return the row with this number among the input rows of a call."""
         texts, length = list[str](), 0
         for name in rows.column_names:
             if name.startswith(HIDDEN):
@@ -47,13 +47,13 @@ class FailingRow:
 def blamed(
     in_driver: Exception, by_job: Exception, row: FailingRow | None, stream: str, number: int | None
 ) -> Exception:
-    """Return the error of a call that failed on both lanes: with its row, if that is certain.
+    """Return the error of a call that failed on both lanes, with the failing row if it is certain.
 
-    A job may stop at another row, but at the same kind of error. If it does not, the driver lane
-    has failed for a reason of its own, and its row says nothing.
+    The job may stop at another row, but then with the same kind of error. If the errors differ, the
+    driver lane failed for another reason, and its row proves nothing.
 
     Args:
-        number: the number of the tuple in its stream, where that is known.
+        number: the number of the tuple in its stream, if known.
     """
     cause, condition = cause_of(in_driver), condition_of(in_driver)
     alike = condition == condition_of(by_job) and (condition or cause == cause_of(by_job))
@@ -65,7 +65,7 @@ def blamed(
 def _text(scalar: Any) -> str:
     try:
         value = scalar.as_py()
-    except (ValueError, OverflowError):  # a time beyond the years of Python
+    except (ValueError, OverflowError):  # a time beyond the years that Python supports
         return "…"
     text = "NULL" if value is None else repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= MOST_OF_VALUE else f"{text[:MOST_OF_VALUE]}…"

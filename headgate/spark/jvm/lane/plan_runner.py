@@ -28,32 +28,32 @@ from headgate.spark.jvm.types import arrow_schema
 SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
-    # A broadcast is a job of its own.
+    # A broadcast runs a Spark job.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.optimizeNullAwareAntiJoin": "false",
     "spark.sql.optimizer.disableHints": "true",
-    # What is reused would be reused by later calls, over other rows.
+    # Later calls have other rows, and must not reuse the results of this one.
     "spark.sql.exchange.reuse": "false",
     "spark.sql.execution.reuseSubquery": "false",
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
     "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
 }
-"""Settings under which plans for one partition need no exchange and no broadcast."""
+"""Settings with which plans for one partition need no exchange and no broadcast."""
 
 PARTIAL = "__hg_partial"
-"""The relation of partial aggregates, from which a plan that was split makes its results."""
+"""The relation with the partial aggregates that the final half of a split plan reads."""
 
 
 class NeedsJob(Exception):
-    """A plan cannot be run in the driver; the message names the operator that prevents it."""
+    """A plan cannot run in the driver. The message names the operator that prevents it."""
 
 
 class DriverLane:
-    """Prepares plans of one application to be run in the driver.
+    """The lane that prepares plans of one application to run in the driver.
 
     Args:
-        session: where plans are optimized and planned; its settings are changed.
-        folder: where rows pass to the JVM while shared memory is full.
+        session: the session that optimizes and plans them; its settings are changed.
+        folder: the folder for row files while shared memory is full.
     """
 
     def __init__(self, session: SparkSession, folder: Path | None = None) -> None:
@@ -62,14 +62,14 @@ class DriverLane:
         self._session = session
         self._folders = folders(folder)
         self.enabled = True
-        """Whether plans may run here; False sends every call to a job."""
+        """Whether plans may run in the driver. If False, every call runs as a job."""
 
     @cached_property
     def _class(self) -> Any:
         return java_class(self._session, "PlanRunner")
 
     def prepare(self, plan: Plan) -> "PlanRunner":
-        """Return what runs a plan.
+        """Plan a query for the driver, and return its runner.
 
         Raises:
             NeedsJob: the plan reads a stored table, calls Python, or needs an exchange.
@@ -83,7 +83,9 @@ class DriverLane:
         return PlanRunner(java, plan.arrow_schema, self._folders)
 
     def split(self, plan: Plan) -> "SplitPlan | None":
-        """Return a plan that aggregates as two, of parts and of all; None where it cannot be.
+        """Split a plan that aggregates into partial aggregates and their merge.
+
+        Returns None if the plan cannot be split.
 
         Raises:
             NeedsJob: the plan cannot run in the driver.
@@ -104,7 +106,7 @@ class DriverLane:
         return SplitPlan(partial, final, windows, key)
 
     def cancel(self, tag: str) -> None:
-        """Interrupt the call that runs under a tag, if one does."""
+        """Interrupt the call that runs under a tag, if there is one."""
         if self.enabled:
             self._class.newInstance().cancel(tag)
 
@@ -114,7 +116,10 @@ class DriverLane:
 
 
 class PlanRunner:
-    """A physical plan that is run again and again over other rows; safe to use from any thread."""
+    """A physical plan that runs many times, each time over other rows.
+
+    It is safe to use from any thread.
+    """
 
     def __init__(self, java: Any, schema: pa.Schema, places: list[Path]) -> None:
         self._java, self.arrow_schema, self._folders = java, schema, places
@@ -123,16 +128,17 @@ class PlanRunner:
         self._failed = local()
 
     def reads(self, view: str, column: str = "") -> bool:
-        """Return True if the plan reads a relation or, where one is named, a column of it."""
+        """Return True if the plan reads a relation or, if `column` is set, that column of it."""
         return any(
             name == view and (not column or column in columns) for name, columns in self._reads
         )
 
     def __call__(self, tables: Mapping[str, pa.Table], tag: str = "") -> pa.Table:
-        """Return the rows that the plan makes of tables, whose columns are those of the relations.
+        """Run the plan over tables and return its rows.
 
         Args:
-            tag: what `DriverLane.cancel` knows the call by.
+            tables: a table with the columns of the relation, for each relation.
+            tag: a name for this call, by which `DriverLane.cancel` can interrupt it.
 
         Raises:
             PySparkException, Py4JJavaError: an expression fails on a row.
@@ -165,7 +171,7 @@ class PlanRunner:
 
     @property
     def failing_row(self) -> FailingRow | None:
-        """The row at which this thread's last failure was; None where rows do not pass singly."""
+        """The row of this thread's last failure; None if the plan does not pass rows one by one."""
         row: FailingRow | None = getattr(self._failed, "row", None)
         return row
 
@@ -176,10 +182,11 @@ class PlanRunner:
 
 
 class SplitPlan:
-    """A plan that aggregates, as two: partial aggregates of parts of the rows, merged later.
+    """A plan that aggregates, split in two: partial aggregates of some rows, and their merge.
 
     Args:
-        windows: which partial columns are the window: each of its names has one.
+        windows: the positions of the partial columns that hold the window, which may occur under
+            several names.
         key: the same number for plans whose partial aggregates are the same.
     """
 

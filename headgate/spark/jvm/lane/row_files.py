@@ -1,4 +1,4 @@
-"""Files by which rows pass to the JVM and back: in shared memory, or on disk where that is full."""
+"""Files that pass rows to the JVM and back, in shared memory or, if that is full, on disk."""
 
 import os
 import struct
@@ -16,12 +16,12 @@ _FULL = (ENOSPC, EDQUOT)
 
 
 class NoRoom(OSError):
-    """A folder has no room for a file."""
+    """A folder has no space for a file."""
 
 
 @contextmanager
 def row_files(folder: Path, count: int) -> Iterator[list[str]]:
-    """Create empty files that only this user can read; remove them at the end."""
+    """Create empty files that only this user can read, and remove them at the end."""
     names = [str(folder / f"headgate-{uuid4().hex}") for _ in range(count)]
     try:
         for name in names:
@@ -36,7 +36,7 @@ def row_files(folder: Path, count: int) -> Iterator[list[str]]:
 
 
 def folders(fallback: Path | None) -> list[Path]:
-    """Return where row files may lie, the best first."""
+    """Return the folders that row files may use, the best first."""
     last = Path(tempfile.gettempdir()) if fallback is None else fallback
     return [SHARED_MEMORY, last] if os.access(SHARED_MEMORY, os.W_OK) else [last]
 
@@ -48,14 +48,14 @@ def write_rows(name: str, table: pa.Table) -> None:
 
 
 def read_rows(name: str, schema: pa.Schema) -> pa.Table:
-    """Return the rows that the JVM has written, as batches behind their sizes."""
+    """Return the rows that the JVM wrote: Arrow batches, each preceded by its size."""
     with open(name, "rb") as file:
         data = file.read()
     batches: list[pa.RecordBatch] = []
-    at = 0
-    while at < len(data):
-        (size,) = struct.unpack_from(">i", data, at)
-        message = pa.py_buffer(memoryview(data)[at + 4 : at + 4 + size])
+    position = 0
+    while position < len(data):
+        (size,) = struct.unpack_from(">i", data, position)
+        message = pa.py_buffer(memoryview(data)[position + 4 : position + 4 + size])
         batches.append(pa.ipc.read_record_batch(message, schema))
-        at += 4 + size
+        position += 4 + size
     return pa.Table.from_batches(batches, schema=schema)

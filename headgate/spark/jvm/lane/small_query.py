@@ -1,4 +1,4 @@
-"""A plan over tables of Arrow: in the driver where that can be, else as a job."""
+"""A plan over Arrow tables that runs in the driver if it can, and as a job otherwise."""
 
 import logging
 import threading
@@ -18,14 +18,14 @@ from headgate.spark.jvm.query.plans import Plan
 log = logging.getLogger("headgate.spark")
 
 MOST_ROWS = 200_000
-"""Rows above which a query is left to a job: that has all cores."""
+"""The most rows for the driver lane. Above it, a query runs as a job, which uses all cores."""
 
 
 class SmallQuery:
-    """One plan, asked again and again over other rows of the same relations.
+    """One plan that runs many times, over other rows of the same relations.
 
     Args:
-        streams: the streams of relations, for the messages of errors.
+        streams: the stream of each relation, for error messages.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class SmallQuery:
     ) -> None:
         self.plan, self._driver, self._streams = plan, driver, streams or {}
         self.needs_job = False
-        """Whether the plan cannot run in the driver, as far as is known."""
+        """Whether the plan is known to be unable to run in the driver."""
         self._runner: PlanRunner | None = None
         self._split: SplitPlan | None = None
         self._is_split = False
@@ -41,13 +41,17 @@ class SmallQuery:
 
     @property
     def no_rows(self) -> pa.Table:
-        """No results, of the right columns."""
+        """An empty table with the columns of the results."""
         return self.plan.arrow_schema.empty_table()
 
     def __call__(
         self, session: SparkSession, lane: Lane, tables: Mapping[str, pa.Table]
     ) -> pa.Table:
-        """Return the rows that come out."""
+        """Run the plan on a lane and return its rows.
+
+        If the driver lane fails, the plan runs as a job. If the job succeeds, later calls are jobs
+        too.
+        """
         small = sum(table.num_rows for table in tables.values()) <= MOST_ROWS
         runner = self._prepared() if small and lane == "driver" else None
         if runner is None:
@@ -57,10 +61,10 @@ class SmallQuery:
         except Exception as error:
             try:
                 rows = self._by_job(session, tables)
-            except SPARK_ERRORS as again:  # a row is at fault
+            except SPARK_ERRORS as job_error:  # both lanes failed, so a row is the cause
                 row = runner.failing_row
                 stream = "" if row is None else self._streams.get(row.view, row.view)
-                raise blamed(error, again, row, stream, None) from error
+                raise blamed(error, job_error, row, stream, None) from error
             cause = cause_of(error)
             log.warning("a query runs as jobs from now on, the driver lane failed: %s", cause)
             with self._turn:
@@ -68,7 +72,7 @@ class SmallQuery:
             return rows
 
     def split(self) -> SplitPlan | None:
-        """Return the plan as partial aggregates and their merger; None where it has none."""
+        """Return the plan as partial aggregates and their merge; None if it cannot be split."""
         with self._turn:
             if not self._is_split and not self.needs_job:
                 try:

@@ -1,5 +1,5 @@
-"""Queries in the hands of Spark's analyzer.
+"""Analysis of queries by Spark.
 
-In: the text of a query and the schemas of its streams. Out: an analyzed plan, taken apart into
-conditions, outputs, windows and joins, or a refusal that names the clause. Never runs a plan.
+In: the text of a query and the schemas of its streams. Out: an analyzed plan with its conditions,
+outputs, windows and joins, or a refusal that names the clause. This package never runs a plan.
 """

@@ -1,4 +1,4 @@
-"""Admission: a text becomes a frame only if it is small, harmless, and analyzed in time."""
+"""Admission: a text becomes a DataFrame only if it is small, harmless, and analyzed in time."""
 
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ from headgate.spark.jvm.java_classes import java_class
 from headgate.spark.jvm.query.text_limits import refuse_text, too_deep
 
 LEVELS_PER_NESTING = 3
-"""Levels of a plan's tree for each level of brackets; chains of operators also count."""
+"""Levels of a plan's tree per level of brackets; a chain of operators also adds levels."""
 
 MOST_TYPE_LEVELS = 100
-"""Levels of a type's JSON that PySpark reads without exhausting Python's stack."""
+"""The most levels of a type's JSON that PySpark can read without exhausting Python's stack."""
 
 _FUNCTIONS = "use functions of Spark SQL, or register your own in the session that you pass in"
 _REASONS = {
@@ -39,14 +39,14 @@ _REASONS = {
 
 
 class Admission:
-    """Parses and analyzes texts in a session, and refuses those that break the rules.
+    """The parser and analyzer of texts, which refuses a text that breaks the rules.
 
-    The whole plan is checked, as parsed and as analyzed: subqueries, common table expressions and
-    the texts of views included.
+    The whole plan is checked after parsing and again after analysis, including subqueries, common
+    table expressions and the texts of views.
 
     Args:
-        session: one of our own, since a setting of it is changed.
-        state: the state directory, whose files no text may read, whatever is allowed.
+        session: a session of Headgate's own; one of its settings is changed.
+        state: the state directory. No text may read its files, even if the rules allow paths.
     """
 
     def __init__(self, session: SparkSession, rules: AdmissionRules, state: Path | None) -> None:
@@ -65,7 +65,7 @@ class Admission:
 
         Raises:
             QueryRefused: the text breaks a rule.
-            ParseException: Spark cannot parse it.
+            ParseException: Spark cannot parse the text.
         """
         refuse_text(query, self._rules)
         try:
@@ -76,17 +76,17 @@ class Admission:
             raise
 
     def analyze(self, query: Query, parsed: Any) -> DataFrame:
-        """Return a parsed plan as a frame; nothing is executed.
+        """Return a parsed plan as a DataFrame; nothing is executed.
 
         Raises:
             QueryRefused: the plan breaks a rule.
-            AnalysisException: Spark refuses it.
+            AnalysisException: Spark refuses the plan.
         """
         frame = DataFrame(self._admitted(query, self._java.analyze(parsed)), self._session)
         try:
             _ = frame.schema
         except PySparkValueError:
-            # PySpark also says so of a type that it does not know, which is refused by its name.
+            # PySpark raises the same error for an unknown type, which is later refused by its name.
             if _depth(frame._jdf.schema().json()) > MOST_TYPE_LEVELS:
                 raise too_deep(query, "has a result whose type is nested too deep") from None
         return frame
@@ -101,7 +101,7 @@ class Admission:
         return str(self._java.functions()).split()
 
     def path_refused(self, query: Query, name: str) -> QueryRefused:
-        """Return the refusal of a table that is named by its path."""
+        """Return the error for a table that is named by its path."""
         return self._refusal(query, "path", name, "")
 
     def _refusal(self, query: Query, code: str, name: str, line: str) -> QueryRefused:
@@ -127,7 +127,7 @@ class Admission:
 
 
 def _depth(text: str) -> int:
-    """Return how deep brackets of a JSON text are inside each other."""
+    """Return how deep the brackets of a JSON text are nested."""
     depth = deepest = 0
     for letter in text:
         depth += (letter in "[{") - (letter in "]}")

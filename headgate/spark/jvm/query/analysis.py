@@ -1,4 +1,4 @@
-"""Queries analyzed by Spark: what they read and do, or why they are refused."""
+"""Analysis of queries by Spark: what a query reads and computes, or why it is refused."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -50,13 +50,13 @@ from headgate.spark.jvm.types import nullable
 
 @dataclass(frozen=True)
 class WindowPlans:
-    """How a query over windows is computed.
+    """The plans of a query over windows.
 
     Args:
-        one: over the rows of one window.
-        at_once: over the rows of many, each row with its window, which is the last column; None
-            where windows can be computed only one after the other.
-        always: whether a window has a result although no row of it passes WHERE.
+        one: the plan over the rows of one window.
+        at_once: the plan over the rows of many windows, with the window as the last column of each
+            row; None if windows can only be computed one after the other.
+        always: whether a window has a result even if none of its rows passes WHERE.
     """
 
     one: Plan
@@ -66,17 +66,22 @@ class WindowPlans:
 
 @dataclass(frozen=True)
 class SessionPlans:
-    """How a query that groups by session is computed: with each session, and all sessions."""
+    """The plans of a query that groups by session.
+
+    Args:
+        ended: the query, with the session as its last column.
+        every: all sessions, including those that HAVING drops.
+    """
 
     ended: Plan
     every: Plan
 
 
 class Analyst:
-    """Analyzes queries over streams, in a session of its own.
+    """The analyzer of queries over streams, in a session of its own.
 
     Args:
-        rules: what a text may cost and do.
+        rules: limits on what a text may cost and do.
         state: the state directory, which no text may read.
     """
 
@@ -94,7 +99,7 @@ class Analyst:
         self._relations: dict[tuple[str, ...], DataFrame] = {}
 
     def add_stream(self, name: str, schema: StructType, event_time: str | None = None) -> None:
-        """Make a stream known under its name."""
+        """Create a view for a stream, so that queries can read it by its name."""
         self._schemas[name] = schema
         self._event_times[name] = event_time
         columns = _stream_relation(schema, self._time_type(name))
@@ -102,7 +107,7 @@ class Analyst:
         relation.select(*_quoted(schema.names)).createOrReplaceTempView(name)
 
     def drop_stream(self, name: str) -> None:
-        """Make a stream unknown."""
+        """Forget a stream and drop its view."""
         self._session.catalog.dropTempView(name)
         del self._schemas[name]
 
@@ -114,21 +119,22 @@ class Analyst:
         return TimestampNTZType() if wall_clock else TimestampType()
 
     def refuse_two_clocks(self, query: Query, inputs: Sequence[Input]) -> None:
-        """Refuse to order instants and wall-clock times together, unless the zone is UTC.
+        """Refuse a query that orders instants and wall-clock times together, unless in UTC.
 
-        In microseconds since 1970, in which windows are computed, they differ by the offset.
+        Windows are computed in microseconds since 1970, where the two kinds differ by the zone's
+        offset.
 
         Raises:
             QueryRefused: streams of the query have event times of both kinds.
         """
-        kinds = {type(self._time_type(each.stream)) for each in inputs}
+        kinds = {type(self._time_type(source.stream)) for source in inputs}
         by_time = inputs[0].window.axis == "time"
         session = self._session
         if by_time and len(kinds) > 1 and not same_zone(session, zone_of(session), "UTC"):
             raise QueryRefused(
                 query=query.name, clause="FROM",
-                reason="reads streams by time of which one has a TIMESTAMP as its event_time and"
-                " another a TIMESTAMP_NTZ", fix="declare all of them with one of the two types",
+                reason="orders streams by time, but the event_time of one is a TIMESTAMP and that"
+                " of another a TIMESTAMP_NTZ", fix="declare all of them with one of the two types",
             )  # fmt: skip
 
     def read(self, query: Query, text: str, axes: Sequence[Axis] = ()) -> Reading:
@@ -136,11 +142,11 @@ class Analyst:
 
         Args:
             text: the query's text, in which relations with a window are marked.
-            axes: what the windows are measured in, by number.
+            axes: the axis of each window, by number.
 
         Raises:
-            QueryRefused: Spark cannot parse or resolve it, or it is not a query.
-            UnknownName: a window stands behind the name of no stream.
+            QueryRefused: Spark cannot parse or resolve the text, or it is not a query.
+            UnknownName: a window follows a name that is not a stream.
         """
         parsed, frame, inputs = self._read(query, text, axes)
         plan = self.plans.of(frame)
@@ -150,10 +156,10 @@ class Analyst:
         return replace(reading, schema=frame._jdf.schema().json())
 
     def frame(self, query: Query) -> DataFrame:
-        """Return a text without windows as a frame; nothing is executed.
+        """Return a text without windows as a DataFrame; nothing is executed.
 
         Raises:
-            QueryRefused: Spark cannot parse or resolve it, or it is not a query.
+            QueryRefused: Spark cannot parse or resolve the text, or it is not a query.
         """
         return self._read(query, query.sql, ())[1]
 
@@ -175,7 +181,11 @@ class Analyst:
             ) from error  # fmt: skip
 
     def path(self, query: Query, reading: Reading) -> Path:
-        """Return the path of a stateless query: its conditions and outputs, or the whole as one."""
+        """Return the path of a stateless query.
+
+        Its operators are a selection and a projection, or one operator for the whole query if that
+        cannot be split.
+        """
         plan, (stream,) = _plan(reading), reading.relations
         parts = plan.parts if query.apply is None else None
         if parts is None:
@@ -196,7 +206,7 @@ class Analyst:
         )  # fmt: skip
 
     def segments(self, path: Path, first: Path, rest: Path) -> tuple[Path, Path]:
-        """Return the two segments of a path that is cut, with what each computes."""
+        """Return the two segments of a path that is cut, each with its plan."""
         assert isinstance(path.plan, Plan)
         parts, schema = path.plan.parts, self._schemas[path.stream]
         assert parts is not None
@@ -207,26 +217,26 @@ class Analyst:
         return replace(first, plan=head, key=head.key), replace(rest, plan=tail, key=tail.key)
 
     def schema_of(self, path: Path) -> StructType:
-        """Return the columns that a query puts out, with their types; each may be NULL."""
+        """Return the output columns of a query with their types; each may be NULL."""
         return nullable(path.schema)
 
     def key(self, reading: Reading) -> int:
-        """Return a number, the same for queries that give the same rows."""
+        """Return a number that queries with the same output rows share."""
         return _plan(reading).key
 
     def plan_key(self, plan: Plan) -> int:
-        """Return a number, the same for plans that give the same rows."""
+        """Return a number that plans with the same output rows share."""
         return plan.key
 
     def time_column(self, reading: Reading) -> str:
-        """Return the column that window(...) or session_window(...) is over; "" for none."""
+        """Return the column that window(...) or session_window(...) takes; "" if there is none."""
         return str(self.plans.queries.timeColumn(_plan(reading).java))
 
     def over_windows(self, reading: Reading) -> WindowPlans:
-        """Return how a query over windows of one stream, or that end together, is computed.
+        """Return the plans of a query over windows of one stream, or windows that end together.
 
         Raises:
-            NotPossible: window(...) is over what is computed of several tuples.
+            NotPossible: window(...) is applied to a value computed from several tuples.
         """
         plan = _plan(reading)
         one = self.plans.one_window(plan)
@@ -240,7 +250,7 @@ class Analyst:
         return WindowPlans(one, at_once, always)
 
     def numbered(self, reading: Reading, axis: Axis = "time") -> Reading:
-        """Return a reading in which every use of a stream has a number, as if it had a window."""
+        """Return a reading that numbers every use of a stream, as if each use had a window."""
         streams = [
             reading.inputs[int(name.removeprefix(MARK))] if name.startswith(MARK) else name
             for name in reading.relations
@@ -255,37 +265,37 @@ class Analyst:
         return replace(reading, plan=plan, inputs=dict(enumerate(streams)))
 
     def join_tree(self, reading: Reading) -> tuple[JoinTree, dict[int, str]]:
-        """Return how relations with numbers are joined, and how the text names their times.
+        """Return the join tree of numbered relations, and the names of their times in the text.
 
         Raises:
-            NotPossible: an operator is no join, and reads several streams.
+            NotPossible: an operator reads several streams and is not a join.
         """
         times = [self._event_times[reading.inputs[n]] for n in range(len(reading.inputs))]
         return join_tree(self.plans.join_lines(_plan(reading), times, zone_of(self._session)))
 
     def over_pairs(self, reading: Reading, inputs: Sequence[Input], *, bounded: bool) -> Plan:
-        """Return a join whose tuples lie in each other's windows.
+        """Return a join of tuples that lie in each other's windows.
 
         Args:
-            bounded: the query's own conditions say so.
+            bounded: whether the query's own conditions already bound the times.
 
         Raises:
             NotPossible: an operator needs more than the tuples that are joined.
         """
-        sizes = {number: each.window.size for number, each in enumerate(inputs)}
+        sizes = {number: source.window.size for number, source in enumerate(inputs)}
         by_number = inputs[0].window.axis == "rows"
         return self.plans.pairs(_plan(reading), {} if bounded else sizes, by_number=by_number)
 
     def over_sessions(self, reading: Reading) -> SessionPlans:
-        """Return how a query that groups by session is computed.
+        """Return the plans of a query that groups by session.
 
         Raises:
-            NotPossible: it does more than that.
+            NotPossible: the query does more than that.
         """
         return SessionPlans(*self.plans.sessions(_plan(reading)))
 
     def over_union(self, reading: Reading) -> Plan:
-        """Return a union with the time of each tuple.
+        """Return a plan of a union, with the time of each tuple.
 
         Raises:
             NotPossible: a part is not a SELECT from a stream.
@@ -300,18 +310,18 @@ class Analyst:
             name = (error.getMessageParameters() or {}).get("objectName", "")
             if "`window`" not in name.lower() or MARK not in text:
                 raise
-        # `window` is no column: it is the window of the rows that are handed over.
-        given = queries.withGivenWindow(self._admission.parse(query, text))
-        return self._admission.analyze(query, queries.withInputs(given))
+        # `window` is not a column of the stream: it stands for the window of the supplied rows.
+        over_window = queries.withGivenWindow(self._admission.parse(query, text))
+        return self._admission.analyze(query, queries.withInputs(over_window))
 
     def _inputs(self, query: Query, parsed: Any, axes: Sequence[Axis]) -> dict[int, str]:
-        """Return the streams of relations with a window, whose views are made here.
+        """Create views for relations with a window, and return their streams by number.
 
         Raises:
-            QueryRefused: the text has the option that stands for a window.
-            UnknownName: a window stands behind the name of no stream.
+            QueryRefused: the text uses the option that marks windows.
+            UnknownName: a window follows a name that is not a stream.
         """
-        known = {name.lower(): name for name in self._schemas}
+        stream_by_name = {name.lower(): name for name in self._schemas}
         names: dict[int, str] = {}
         places: dict[str, str] = {}
         for text in self.plans.queries.inputs(parsed).splitlines():
@@ -322,26 +332,30 @@ class Analyst:
                 raise QueryRefused(
                     query=query.name, clause=f"the option '{MARK}'",
                     line=int(line) if line else None,
-                    reason="is Headgate's own, which marks windows with it",
+                    reason="is reserved: Headgate marks windows with it",
                     fix=f"leave it out, or write a window as in FROM {name} [RANGE 10 SECONDS]",
                 )  # fmt: skip
-            if name.lower() not in known:
+            if name.lower() not in stream_by_name:
                 where = f"query '{query.name}'"
                 raise UnknownName(kind="stream", name=name, known=list(self._schemas), where=where)
-            names[int(number)] = known[name.lower()]
+            names[int(number)] = stream_by_name[name.lower()]
         for number, stream in names.items():
             schema, axis = self._schemas[stream], axes[number]
-            view, given = f"{MARK}{number}", f"{GIVEN}{number}"
+            view, window_view = f"{MARK}{number}", f"{GIVEN}{number}"
             window = _window_field(LongType() if axis == "rows" else self._time_type(stream))
             columns = _input_relation(schema, number, len(axes), axis, window)
             relation = self._relation((view, stream, columns.json()), columns)
             relation.select(*_quoted(schema.names)).createOrReplaceTempView(view)
             one_window = StructType([window])
-            self._relation((given, one_window.json()), one_window).createOrReplaceTempView(given)
+            window_relation = self._relation((window_view, one_window.json()), one_window)
+            window_relation.createOrReplaceTempView(window_view)
         return names
 
     def _relation(self, key: tuple[str, ...], schema: StructType) -> DataFrame:
-        """Return a relation: the same for all queries that read it, so that plans can be equal."""
+        """Return a relation, the same object for all queries that read it.
+
+        Otherwise plans of different queries could not be equal.
+        """
         if key not in self._relations:
             self._relations[key] = self.plans.relation(key[0], schema)
         return self._relations[key]
@@ -350,7 +364,7 @@ class Analyst:
         parameters = error.getMessageParameters() or {}
         name = parameters.get("relationName", "")
         if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND" and "/" in name:
-            return self._admission.path_refused(query, name)  # the text of a view has it
+            return self._admission.path_refused(query, name)  # a view reads the path
         return unresolved(query, text, error, self._tables, self._admission.functions)
 
     def _tables(self) -> list[str]:
@@ -373,7 +387,7 @@ def _window_field(kind: DataType) -> StructField:
 
 
 def _stream_relation(schema: StructType, time_type: DataType) -> StructType:
-    """Return the columns of a stream with those that no user sees."""
+    """Return the columns of a stream, then the hidden columns."""
     hidden = [
         StructField(ARRIVED_AT, DoubleType()),
         StructField(TIME, LongType()),
@@ -386,7 +400,7 @@ def _stream_relation(schema: StructType, time_type: DataType) -> StructType:
 def _input_relation(
     schema: StructType, number: int, count: int, axis: Axis, window: StructField
 ) -> StructType:
-    """Return the columns of a relation with a window, with those that no user sees."""
+    """Return the columns of a relation with a window, then the hidden columns."""
     others = [other for other in range(count) if other != number and axis == "rows"]
     hidden = [
         StructField(time_column(number), LongType()),
@@ -398,17 +412,17 @@ def _input_relation(
 
 
 def _applied(query: Query, frame: DataFrame) -> DataFrame:
-    """Return what a query's function makes of what its text gives."""
+    """Apply the query's `apply` function to the DataFrame of its text."""
     if query.apply is None:
         return frame
-    fix = "give a function that takes a DataFrame and gives one"
+    fix = "pass a function that takes a DataFrame and returns a DataFrame"
     try:
         result = query.apply(frame)
     except Exception as error:
         reason = f"fails: {reason_of(error)}"
         raise QueryRefused(query=query.name, clause="apply", reason=reason, fix=fix) from error
     if not isinstance(result, DataFrame):
-        reason = f"gives {type(result).__name__}, no DataFrame"
+        reason = f"returns {type(result).__name__}, not a DataFrame"
         raise QueryRefused(query=query.name, clause="apply", reason=reason, fix=fix)
     return result
 

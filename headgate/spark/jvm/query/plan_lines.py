@@ -1,4 +1,4 @@
-"""What our Java classes write about a plan, line by line, as trees of ours."""
+"""Parsers for the lines in which the Java classes describe a plan."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from headgate.model.window import GIVEN
 
 
 def window_calls(text: str) -> Iterator[WindowCall]:
-    """Yield the calls of window functions that Java has written, one a line."""
+    """Yield the calls of window functions in a text of `QueryPlans.windowCalls`, one per line."""
     for line in text.splitlines():
         name, number, *arguments = line.split("\t")
         yield WindowCall(name, int(number) if number else None, tuple(arguments))
@@ -22,16 +22,16 @@ def reading_of(
     inputs: Mapping[int, str],
     plan: object,
 ) -> Reading:
-    """Build the tree from what Java has written: nodes in pre-order, with their depths."""
+    """Build a reading from lines of `QueryPlans.describe`: nodes in pre-order, with depths."""
     rows: list[tuple[int, str, int | None, str, bool]] = []
     expressions: dict[str, int | None] = {}
     random: tuple[str, int | None] | None = None
     for line in lines:
         kind, *words = line.split("\t")
         if kind == "N":
-            depth, name, at, detail = words
+            depth, name, text, detail = words
             rows.append(
-                (abs(int(depth)), name, int(at) if at else None, detail, depth.startswith("-"))
+                (abs(int(depth)), name, int(text) if text else None, detail, depth.startswith("-"))
             )
         elif kind == "E":
             expressions[words[0]] = int(words[1]) if words[1] else None
@@ -41,8 +41,8 @@ def reading_of(
     relations: list[str] = []
 
     def build(place: int, in_subquery: bool) -> tuple[frozenset[str], int]:
-        """Build a node and all below it; return what it reads, and the place behind."""
-        depth, name, at, detail, begins = rows[place]
+        """Build a node and all nodes below it; return what it reads, and the next place."""
+        depth, name, line_number, detail, begins = rows[place]
         within = in_subquery or begins
         if name == "LogicalRDD" and detail and not detail.startswith(GIVEN):
             relations.append(detail)
@@ -54,7 +54,7 @@ def reading_of(
             if not nested:
                 sides.append(reads)
         detail = "" if detail.startswith(GIVEN) else detail
-        node = nodes[place] = Node(name, at, detail, tuple(sides), within)
+        node = nodes[place] = Node(name, line_number, detail, tuple(sides), within)
         return node.reads, after
 
     build(0, False)
@@ -67,7 +67,8 @@ def reading_of(
 def join_tree(lines: Iterable[str]) -> tuple[JoinTree, dict[int, str]]:
     """Return the tree that lines of `JoinTimes` describe, and the names of its relations' times.
 
-    A join with something that is no stream is not part of the tree: it takes each row by itself.
+    A join with a relation that is not a stream is left out of the tree: it needs only one tuple at
+    a time.
 
     >>> tree, names = join_tree(["I\\t0", "T", "J\\tInner\\t", "F\\t0\\t1\\t5", "N\\t0\\ta.ts"])
     >>> tree.number, tree.filters, names
@@ -85,8 +86,8 @@ def join_tree(lines: Iterable[str]) -> tuple[JoinTree, dict[int, str]]:
             case "J":
                 right, left = trees.pop(), trees.pop()
                 if left is not None and right is not None:
-                    at = int(words[1]) if words[1] else None
-                    trees.append(JoinTree(words[0], sides=(left, right), line=at))
+                    line_number = int(words[1]) if words[1] else None
+                    trees.append(JoinTree(words[0], sides=(left, right), line=line_number))
                 else:
                     trees.append(left or right)
             case "N":

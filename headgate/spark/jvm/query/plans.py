@@ -1,4 +1,4 @@
-"""Spark's logical plans: what a query computes, before anyone decides where and when."""
+"""Spark's logical plans: what a query computes, independent of where and when it runs."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,13 @@ from headgate.spark.jvm.types import arrow_schema
 
 @dataclass(frozen=True)
 class ConditionPart:
-    """One of the conditions that a query joins by AND; the text is for people."""
+    """One of the conditions that a query joins by AND.
+
+    Args:
+        text: the SQL, for people to read.
+        never_fails: whether Spark can compute the condition for every row.
+        calls: whether it calls a function.
+    """
 
     text: str
     never_fails: bool
@@ -27,7 +33,13 @@ class ConditionPart:
 
 @dataclass(frozen=True)
 class OutputPart:
-    """One output column: the column of the stream that it is, if it is one, and its text."""
+    """One output column.
+
+    Args:
+        column: the column of the stream, if the output is one; None if it is computed.
+        calls: whether it calls a function.
+        text: the SQL, for people to read.
+    """
 
     name: str
     column: str | None
@@ -36,30 +48,30 @@ class OutputPart:
 
 
 def struct_of(text: str) -> StructType:
-    """Return a type of Spark's from its JSON."""
+    """Return the struct type of a JSON text of Spark's."""
     schema: StructType = StructType.fromJson(json.loads(text))
     return schema
 
 
 class Plan:
-    """An analyzed plan over relations whose rows are handed over at every call."""
+    """An analyzed plan over relations whose rows are supplied at every call."""
 
     def __init__(self, java: Any, plans: "Plans") -> None:
         self.java, self.plans = java, plans
 
     @cached_property
     def schema(self) -> StructType:
-        """Spark's type of the rows that come out."""
+        """The Spark schema of the output rows."""
         return struct_of(self.java.schema().json())
 
     @cached_property
     def arrow_schema(self) -> pa.Schema:
-        """Arrow's type of the rows that come out."""
+        """The Arrow schema of the output rows."""
         return arrow_schema(self.schema)
 
     @cached_property
     def key(self) -> int:
-        """A number, the same for plans that give the same rows; names of columns may differ."""
+        """A number that plans with the same output rows share; names of columns may differ."""
         return int(self.plans.shared.id(self.java))
 
     @cached_property
@@ -72,28 +84,28 @@ class Plan:
 
     @cached_property
     def parts(self) -> "Parts | None":
-        """Conditions and outputs; None where it does more than filter and project a stream."""
+        """Conditions and outputs; None if the plan does more than filter and project a stream."""
         java = self.plans.shared.parts(self.java)
         return None if java is None else Parts(java, self.plans)
 
     def frame(self, session: SparkSession, frames: Mapping[str, DataFrame]) -> DataFrame:
-        """Return the frame of the plan, over frames for its relations."""
+        """Return a DataFrame that runs the plan over DataFrames for its relations."""
         names = list(frames)
         inputs = [frames[name]._jdf for name in names]
         bound = self.plans.queries.bound(session._jsparkSession, self.java, names, inputs)
         return DataFrame(bound, session)
 
     def select(self, *texts: str) -> "Plan":
-        """Return a plan of expressions over the output columns."""
+        """Return a plan that computes SQL expressions over the output columns."""
         return self.plans.of(self.plans.unbound(self).selectExpr(*texts))
 
     def named(self, columns: Sequence[str]) -> "Plan":
-        """Return the plan with other names of its columns."""
+        """Return the plan with other names for its columns."""
         return self.plans.of(self.plans.unbound(self).toDF(*columns))
 
 
 class Parts:
-    """A query over one stream, taken apart by Spark: conditions in order, and outputs."""
+    """The parts of a query over one stream: its conditions in order, and its outputs."""
 
     def __init__(self, java: Any, plans: "Plans") -> None:
         self.java, self.plans = java, plans
@@ -110,17 +122,17 @@ class Parts:
 
     @cached_property
     def longest_call(self) -> int:
-        """A number for the longest function call, the same for equal calls; 0 for none."""
+        """A number for the longest function call, the same for equal calls; 0 if there is none."""
         return int(self.plans.shared.longestCall(self.java))
 
     @cached_property
     def form(self) -> Any | None:
-        """The query without the constants of its comparisons; None where it has none."""
+        """The query without the constants of its comparisons; None if it has no constants."""
         return self.plans.shared.form(self.java)
 
     @cached_property
     def form_key(self) -> int | None:
-        """A number for the form, the same for queries that differ in constants alone."""
+        """A number for the form, the same for queries that differ only in constants."""
         return None if self.form is None else int(_field(self.form, "id"))
 
     def ordered(self, order: Sequence[int]) -> "Parts":
@@ -128,16 +140,16 @@ class Parts:
         return Parts(self.java.ordered(" ".join(map(str, order))), self.plans)
 
     def first(self, count: int, columns: Sequence[str]) -> Plan:
-        """Return a plan of the first conditions, which passes on columns of the stream."""
+        """Return a plan that applies the first conditions and keeps columns of the stream."""
         return Plan(self.java.first(count, "\t".join(columns)), self.plans)
 
     def rest(self, count: int, relation: DataFrame) -> Plan:
-        """Return a plan of what follows behind the first conditions, over another relation."""
+        """Return a plan for what follows the first conditions, over another relation."""
         plan = relation._jdf.queryExecution().analyzed()
         return Plan(self.java.rest(count, plan), self.plans)
 
     def condition(self, place: int | None) -> Plan:
-        """Return a plan with the value of one condition, or TRUE, as column `holds`."""
+        """Return a plan with the value of one condition as column `holds`; TRUE for None."""
         return Plan(self.java.condition(-1 if place is None else place), self.plans)
 
 
@@ -146,10 +158,10 @@ class SharedPlan:
     """A plan for several queries.
 
     Args:
-        driver: what the driver lane computes for every tuple; None where nothing is computed.
-        job: the same for a job, with the columns of the stream that are wanted.
-        members: a member's bit or line, −1 for all rows, and its columns; those of the stream begin
-            with "=".
+        driver: what the driver lane computes for every tuple; None if nothing is computed.
+        job: the same for a job, with the columns of the stream that members need.
+        members: for each member, its bit in the mask or its line in the table of constants (−1 for
+            all rows), and its columns; a column of the stream begins with "=".
     """
 
     driver: Plan | None
@@ -158,7 +170,7 @@ class SharedPlan:
 
 
 class Plans:
-    """Reads, takes apart and rewrites plans of one application."""
+    """The Java classes that read, split and rewrite the plans of one application."""
 
     def __init__(self, session: SparkSession) -> None:
         self.session = session
@@ -168,23 +180,25 @@ class Plans:
         self._join_times = java_class(session, "JoinTimes").newInstance()
 
     def relation(self, name: str, schema: StructType) -> DataFrame:
-        """Return a relation whose rows are handed over, under its name, at every call."""
+        """Return a relation whose rows are supplied, under its name, at every call."""
         frame = self._relations.relation(self.session._jsparkSession, schema.json(), name)
         return DataFrame(frame, self.session)
 
     def of(self, frame: DataFrame) -> Plan:
-        """Return the plan of a frame, without aliases of relations, views and CTEs."""
+        """Return the plan of a DataFrame, without aliases of relations, views and CTEs."""
         return Plan(self.queries.plain(frame._jdf.queryExecution().analyzed()), self)
 
     def unbound(self, plan: Plan) -> DataFrame:
-        """Return the frame of a plan over relations without rows."""
+        """Return the DataFrame of a plan over relations that have no rows yet."""
         return DataFrame(self.queries.frame(self.session._jsparkSession, plan.java), self.session)
 
     def pairs(self, plan: Plan, sizes: Mapping[int, int], *, by_number: bool) -> Plan:
-        """Return a join whose tuples lie in each other's windows, with its hidden columns.
+        """Return a join of tuples that lie in each other's windows, with its hidden columns.
 
         Args:
-            sizes: of the windows; empty where the join's own conditions bound the times.
+            sizes: the window size of each input, by number; empty if the query's own conditions
+                bound the times.
+            by_number: whether the windows are ROWS windows.
         """
         jvm: Any = self.session._jvm
         java = jvm.java.util.HashMap()
@@ -193,15 +207,15 @@ class Plans:
         return self._rewritten(lambda: self.queries.pairs(plan.java, java, by_number))[0]
 
     def numbered(self, plan: Plan, relations: Sequence[DataFrame]) -> Plan:
-        """Return a plan that reads other relations, one for each in the order of the plan."""
+        """Return a plan in which each relation is replaced by another, in the order of the plan."""
         frames = [relation._jdf for relation in relations]
         return Plan(self._join_times.numbered(plan.java, frames), self)
 
     def join_lines(self, plan: Plan, times: Sequence[str | None], zone: str) -> list[str]:
-        """Return how relations with a number are joined, line by line (`JoinTimes.describe`).
+        """Return lines that describe how numbered relations are joined (`JoinTimes.describe`).
 
         Raises:
-            NotPossible: an operator is no join, and reads several streams.
+            NotPossible: an operator reads several streams and is not a join.
         """
         text = _possible(lambda: self._join_times.describe(plan.java, list(times), zone))
         return str(text).splitlines()
@@ -211,31 +225,31 @@ class Plans:
         return self._rewritten(lambda: self.queries.union(plan.java))[0]
 
     def windows(self, plan: Plan) -> tuple[Plan, bool]:
-        """Return a plan that computes each window by itself, with the window as its last column.
+        """Return a plan that computes each window separately, with the window as its last column.
 
-        The second value says whether a window has a result although no row of it passes WHERE.
+        The second value is True if a window has a result even if none of its rows passes WHERE.
         """
         return self._rewritten(lambda: self.queries.windows(plan.java))
 
     def sessions(self, plan: Plan) -> tuple[Plan, Plan]:
-        """Return a plan with each session as its last column, and one of all sessions."""
+        """Return a plan with the session as its last column, and a plan of all sessions."""
         ended = self._rewritten(lambda: self.queries.sessions(plan.java))[0]
         return ended, self._rewritten(lambda: self.queries.allSessions(plan.java))[0]
 
     def one_window(self, plan: Plan) -> Plan:
-        """Return a plan in which window(...) is the window of the rows that are handed over.
+        """Return a plan in which window(...) is the window of the supplied rows.
 
         Raises:
-            NotPossible: window(...) is over what is computed of several tuples.
+            NotPossible: window(...) is applied to a value computed from several tuples.
         """
         return self._rewritten(lambda: self.queries.overGivenWindows(plan.java))[0]
 
     def mask_group(self, members: Sequence[Parts]) -> SharedPlan:
-        """Return a plan with a bit for each of some queries over one stream."""
+        """Return one plan for several queries over one stream, with a bit for each query."""
         return self._shared(self.shared.group([parts.java for parts in members]))
 
     def constants_group(self, forms: Sequence[Any], row_column: str) -> SharedPlan:
-        """Return a join with a table of the constants in which some queries differ."""
+        """Return a join of a stream with a table of the constants in which queries differ."""
         return self._shared(self.shared.constants(list(forms), row_column))
 
     def _shared(self, group: Any) -> SharedPlan:
@@ -253,10 +267,10 @@ class Plans:
 
 
 def _possible(call: Callable[[], Any]) -> Any:
-    """Return what a call of Java returns.
+    """Call Java and return the result.
 
     Raises:
-        NotPossible: Java says so.
+        NotPossible: the Java call raised its NotPossible.
     """
     try:
         return call()
@@ -272,5 +286,5 @@ def _field(java: Any, name: str) -> Any:
 
 
 def ddl(session: SparkSession, schema: StructType) -> str:
-    """Return a schema as Spark's DDL."""
+    """Return a schema as DDL in Spark's syntax."""
     return str(session._jsparkSession.parseDataType(schema.json()).toDDL())

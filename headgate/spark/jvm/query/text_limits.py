@@ -1,7 +1,7 @@
-"""Limits on a text before Spark parses it: its length, its words, and how deep it is nested.
+"""Limits on a text before Spark parses it: its length, its words and its depth of nesting.
 
-Spark's parser needs memory for every word and stack for every level of nesting; 3 000 nested
-parentheses already kept it busy for more than 30 seconds.
+Spark's parser needs memory for every word and stack for every level of nesting. With 3 000 nested
+parentheses, it ran for more than 30 seconds.
 """
 
 import re
@@ -11,7 +11,7 @@ from headgate.model.admission import AdmissionRules
 from headgate.model.query import Query
 
 WORDS_PER_NODE = 4
-"""Words and signs of SQL for each operator or expression of a plan; rarely more."""
+"""Words and signs of SQL per operator or expression of a plan; there are rarely more."""
 
 # Strings, comments and quoted names end where Spark's lexer (SqlBaseLexer.g4) ends them.
 _PIECE = re.compile(
@@ -33,7 +33,7 @@ _TABLE = "keep long lists of values in a table and join it"
 
 
 def refuse_text(query: Query, rules: AdmissionRules) -> None:
-    """Raise QueryRefused if a text is longer, or nested deeper, than the rules allow."""
+    """Raise QueryRefused if a text is longer or more deeply nested than the rules allow."""
     size = len(query.sql.encode("utf-8", "surrogatepass"))
     if size > rules.most_text_bytes:
         raise QueryRefused(
@@ -54,7 +54,7 @@ def refuse_text(query: Query, rules: AdmissionRules) -> None:
         else:
             words += 1
             text = "" if piece.lastgroup == "quoted" else piece.group().upper()
-            # Every dot in a chain, as in a.b.c.d, makes the parser copy all names before it.
+            # At every dot in a chain such as a.b.c.d, the parser copies all names before it.
             dots = dots + 1 if text == "." else dots if before == "." else 0
             _nest(open_, text, before)
             before = text
@@ -73,7 +73,7 @@ def refuse_text(query: Query, rules: AdmissionRules) -> None:
 
 
 def too_deep(query: Query, reason: str, line: int | None = None) -> QueryRefused:
-    """Return the refusal of a text that is nested too deep."""
+    """Return the error for a text that is nested too deep."""
     return QueryRefused(
         query=query.name, clause="the text", reason=reason, line=line,
         fix="make it flatter, or write several queries, or raise most_nesting",
@@ -81,8 +81,8 @@ def too_deep(query: Query, reason: str, line: int | None = None) -> QueryRefused
 
 
 def _nest(open_: list[str], text: str, before: str) -> None:
-    """Open or close a level of nesting, where a word or sign does."""
-    if before == ".":  # a name: window.end
+    """Update the open levels of nesting if a word or sign opens or closes one."""
+    if before == ".":  # part of a name, such as window.end
         return
     if text in ("(", "[", "->", "CASE") or (text == "<" and before in _NESTED_TYPES):
         open_.append(text)
@@ -90,7 +90,7 @@ def _nest(open_: list[str], text: str, before: str) -> None:
         while open_ and open_[-1] == "->":  # a lambda ends where its argument does
             open_.pop()
     elif (opening := _OPENED_BY.get(text)) in open_:
-        # Whatever is still open inside was no nesting, but a comparison or a column called CASE.
+        # What is still open inside was not nesting: it was a comparison, or a column named CASE.
         while text != ">" and open_[-1] != opening:
             open_.pop()
         if open_[-1] == opening:
@@ -98,13 +98,13 @@ def _nest(open_: list[str], text: str, before: str) -> None:
 
 
 def _depth(open_: list[str]) -> int:
-    """Return the depth of brackets or of CASEs, whichever is greater: `(CASE` is one level."""
+    """Return the depth of brackets or of CASEs, whichever is greater: `(CASE` counts once."""
     cases = open_.count("CASE")
     return max(cases, len(open_) - cases)
 
 
 def _comment(sql: str, start: int) -> tuple[int, int]:
-    """Return how deep a comment is nested, and where it ends."""
+    """Return how deep a comment is nested, and the position of its end."""
     depth = deepest = 0
     position = start
     while (mark := _COMMENT_MARK.search(sql, position)) is not None:

@@ -1,4 +1,4 @@
-"""Names that Spark cannot resolve: what they were meant to be, and the nearest that exists."""
+"""Errors for names that Spark cannot resolve, with the most similar name that exists."""
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
@@ -10,7 +10,7 @@ from headgate.model.query import Query
 from headgate.spark.jvm.errors import reason_of
 
 MOST_NAMES = 10
-"""Names that a fix lists, where none is near."""
+"""The most names that a fix lists if no name is similar."""
 
 
 def unresolved(
@@ -20,10 +20,10 @@ def unresolved(
     tables: Callable[[], Iterable[str]],
     functions: Callable[[], Iterable[str]],
 ) -> QueryRefused:
-    """Return the refusal of a text that Spark has parsed and cannot analyze.
+    """Return the error for a text that Spark can parse but not analyze.
 
     Args:
-        text: what Spark has read, which has the lines of the query's own text.
+        text: the text that Spark has parsed; its lines are those of the query's own text.
         tables: returns the names of streams, tables and views.
         functions: returns the names of functions.
     """
@@ -45,28 +45,28 @@ def unresolved(
         fix = f"write {near}" if near else "use a function of Spark SQL"
         fix = f"{fix}, or register yours in the session that you pass in"
     elif condition == "TABLE_OR_VIEW_NOT_FOUND":
-        name, known = parameters.get("relationName", ""), sorted(set(tables()))
+        name, table_names = parameters.get("relationName", ""), sorted(set(tables()))
         clause, reason = f"table or stream {name}", "does not exist"
-        if near := nearest(name, known):
+        if near := nearest(name, table_names):
             fix = f"write {near}"
-        elif known:
-            more = ", ..." if len(known) > MOST_NAMES else ""
-            fix = f"read one of {', '.join(known[:MOST_NAMES])}{more}"
+        elif table_names:
+            more = ", ..." if len(table_names) > MOST_NAMES else ""
+            fix = f"read one of {', '.join(table_names[:MOST_NAMES])}{more}"
         else:
             fix = "add the stream to the pipeline, or create the table"
     line = _line(text, error)
     return QueryRefused(query=query.name, clause=clause, reason=reason, fix=fix, line=line)
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like one, in the last of its parts.
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """Return the candidate whose last part is most similar to that of a name; None if none is.
 
     >>> nearest("`s`.`temprature`", ["`s`.`location`", "`s`.`temperature`"])
     '`s`.`temperature`'
     """
-    by_last = {_last(other): other for other in known}
-    matches = get_close_matches(_last(name), by_last, n=1, cutoff=0.6)
-    return by_last[matches[0]] if matches else None
+    candidate_by_last = {_last(candidate): candidate for candidate in candidates}
+    matches = get_close_matches(_last(name), candidate_by_last, n=1, cutoff=0.6)
+    return candidate_by_last[matches[0]] if matches else None
 
 
 def _last(name: str) -> str:

@@ -4,5 +4,5 @@ SELECT location FROM
    SELECT location FROM parcels)
 WHERE location > 'a'
 -- expect
--- refused: query 'q', line 2: UNION cannot be inside a query.
--- fix: write SELECT ... UNION ALL SELECT ... outside all others
+-- refused: query 'q', line 2: UNION cannot be nested inside a query.
+-- fix: write SELECT ... UNION ALL SELECT ... at the top level

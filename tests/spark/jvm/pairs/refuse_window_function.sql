@@ -3,4 +3,4 @@ SELECT location,
 FROM sensors
 -- expect
 -- refused: query 'q', line 1: OVER cannot run continuously without a window
--- fix: write a window behind the stream
+-- fix: write a window after the stream
