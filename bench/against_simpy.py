@@ -86,7 +86,7 @@ def best_in_simpy(
     """Return the fastest of several runs in SimPy; each of them must agree with the kernel.
 
     Raises:
-        AssertionError: a tuple left another query or at another instant.
+        AssertionError: a result came from another query or at another instant.
     """
     ours, runs = in_kernel(policy, queries, tuples), []
     for _ in range(repeats):

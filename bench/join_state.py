@@ -15,7 +15,7 @@ WINDOW_S, WINDOWS, RATE, LOOK_S = 5.0, 32, 500, 0.1
 
 
 def measurements(folder: Path) -> Iterator[Measurement]:
-    """Yield by how much the highest peak of 30 windows exceeds the first, without the first two.
+    """Yield by how much the highest peak of windows 3 to 32 exceeds the first of them.
 
     Peaks are compared because the log is cleared every few seconds, not at every tuple.
     """

@@ -244,7 +244,7 @@ def working_folder(keep: Path | None) -> Iterator[Path]:
 
 
 def _part(arguments: argparse.Namespace) -> int:
-    """Run the generator or a side; this process is its own."""
+    """Run the generator or a side in this process, which was started for it."""
     queries = MIXES[arguments.mix](arguments.queries)
     if arguments.part == "generator":
         seconds = arguments.warm_up + arguments.seconds + TAIL_S

@@ -1,4 +1,4 @@
-"""Runs the parts of a benchmark, one after the other, and holds every row against its bar."""
+"""The runner of a benchmark: it runs the parts in turn and compares every row with its bar."""
 
 import argparse
 import json
@@ -21,56 +21,56 @@ WARM_UP_S, SECONDS, GRACE_S = 20.0, 30.0, 30.0
 
 
 def run(parts: Mapping[str, Part], about: str) -> int:
-    """Measures parts, all or those that a command line names; gives the exit code."""
-    asked = _arguments(parts, about)
+    """Measure all parts, or those named on the command line; return the exit code."""
+    arguments = _arguments(parts, about)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupt)
-    found: list[Measurement] = []
+    results: list[Measurement] = []
     broken: list[str] = []
     rows: list[dict[str, object]] = []
     began_s = time.perf_counter()
     try:
-        with working_folder(asked.keep) as folder:
+        with working_folder(arguments.keep) as folder:
             prepare(folder)
-            for name in asked.only or parts:
+            for name in arguments.only or parts:
                 talk(f"part '{name}'")
                 part = folder / name
                 part.mkdir()
                 for file in ("classes", "fairscheduler.xml"):
                     (part / file).symlink_to(folder / file)
                 try:
-                    for each in parts[name](part):
-                        talk(table([each]).splitlines()[-1])
-                        found.append(each)
-                        rows.append({"part": name, "at": facts()["date"], **each.to_dict()})
+                    for result in parts[name](part):
+                        talk(table([result]).splitlines()[-1])
+                        results.append(result)
+                        rows.append({"part": name, "at": facts()["date"], **result.to_dict()})
                 except (subprocess.CalledProcessError, LookupError, TypeError) as error:
                     code = getattr(error, "returncode", None)
-                    why = repr(error) if code is None else f"a process ended with code {code}"
-                    broken.append(f"part '{name}' could not be measured: {why}")
+                    reason = repr(error) if code is None else f"a process ended with code {code}"
+                    broken.append(f"part '{name}' could not be measured: {reason}")
                     talk(broken[-1])
     except KeyboardInterrupt:
         talk("interrupted")
         return 130
-    print(table(found))
-    if asked.results is not None:
+    print(table(results))
+    if arguments.results is not None:
         order = list(parts)
-        rows += _kept(asked.results, asked.only or order)
+        rows += _earlier_rows(arguments.results, arguments.only or order)
         answer = {
             "machine": facts(),
             "seconds": round(time.perf_counter() - began_s),
             "rows": sorted(rows, key=lambda row: order.index(str(row["part"]))),
             "not measured": broken,
         }
-        asked.results.write_text(json.dumps(answer, indent=1) + "\n")
-    missed = [each for each in found if each.verdict == "miss"]
-    print(f"{len(missed)} of {sum(each.bar is not None for each in found)} bars missed")
+        arguments.results.write_text(json.dumps(answer, indent=1) + "\n")
+    missed = [result for result in results if result.verdict == "miss"]
+    print(f"{len(missed)} of {sum(result.bar is not None for result in results)} bars missed")
     return 1 if missed or broken else 0
 
 
 def run_sides(
     folder: Path, sides: tuple[str, ...], *, queries: int, mix: str = "demo", **others: float
 ) -> dict[str, SideResult]:
-    """Runs sides one after the other; what goes wrong with one is in its result."""
+    """Run sides one after the other. What goes wrong with a side is in its result."""
     folder.mkdir(exist_ok=True)
     for file in ("classes", "fairscheduler.xml"):
         if not (folder / file).exists():
@@ -79,28 +79,28 @@ def run_sides(
     request = Request(
         queries=queries, warm_up_s=WARM_UP_S, sides=sides, mix=mix, **{**settings, **others}
     )
-    found = {side: compared(side, request, folder) for side in sides}
-    for side, result in found.items():
+    results = {side: compared(side, request, folder) for side in sides}
+    for side, result in results.items():
         others_cores = result.conditions.get("other_cores", 0.0)
         if others_cores > DISTURBED_CORES:
             talk(f"! {side} was disturbed: others used {others_cores:.2f} cores")
-    return found
+    return results
 
 
-def figures_of(found: dict[str, SideResult], more: dict[str, object]) -> dict[str, object]:
+def figures_of(results: dict[str, SideResult], more: dict[str, object]) -> dict[str, object]:
     sides = {
         side: {
             "conditions": dict(result.conditions),
             "problems": result.problems,
             "classes": {name: asdict(line) for name, line in result.classes.items()},
         }
-        for side, result in found.items()
+        for side, result in results.items()
     }
     return {**more, "sides": sides}
 
 
-def _kept(file: Path, measured: list[str]) -> list[dict[str, object]]:
-    """Gives the rows of parts that were not measured this time, as the file has them."""
+def _earlier_rows(file: Path, measured: list[str]) -> list[dict[str, object]]:
+    """Return the rows in the file of those parts that were not measured this time."""
     if not file.exists():
         return []
     rows: list[dict[str, object]] = json.loads(file.read_text())["rows"]
@@ -115,5 +115,5 @@ def _arguments(parts: Mapping[str, Part], about: str) -> argparse.Namespace:
         type=Path,
         help="write the rows to this file, as JSON; rows of other parts stay",
     )
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep all files in a folder there")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep all files, in DIR")
     return parser.parse_args()

@@ -1,7 +1,7 @@
-"""Measures what distinct queries take before their first tuple: to add, to start, to keep.
+"""Measure what distinct queries cost before their first tuple: to add, to start, to hold.
 
-Prints the seconds that adding a query and starting a gate take, and the heap of the JVM for each
-plan that is prepared for the driver lane. An earlier checkout, without such plans, runs it too:
+Print the seconds of adding a query and of starting a gate, and the heap of the JVM for each plan
+that is prepared for the driver lane. An earlier checkout, without such plans, can run it too:
 
     python bench/prepared_plans.py --queries 500
     PYTHONPATH=../before python bench/prepared_plans.py
@@ -24,7 +24,7 @@ KILOBYTE = 1000
 
 
 def starts(count: int, folder: Path) -> None:
-    """Print the seconds that a gate takes until it runs."""
+    """Print the seconds that a gate needs until it runs."""
     gate = Headgate(state=folder, classes=CLASSES, master="local[2]")
     options = {"rate_per_s": "150"}
     gate.add_stream(Stream(name=STREAM, format="headgate", options=options, arrival_time="ts"))
@@ -42,7 +42,7 @@ def starts(count: int, folder: Path) -> None:
 
 
 def keeps(count: int, folder: Path) -> None:
-    """Print the milliseconds and the heap that a prepared plan takes."""
+    """Print the milliseconds and the heap of a prepared plan."""
     from headgate.spark.jvm.lane.compatibility import driver_lane  # noqa: PLC0415
     from headgate.spark.jvm.query.plans import Plans  # noqa: PLC0415
     from headgate.spark.jvm.session import local_session, own_session  # noqa: PLC0415
@@ -81,7 +81,7 @@ def _used_bytes(spark: Any) -> tuple[int, int]:
     """Return the bytes in use, in the heap and outside of it, after a collection of garbage."""
     for _ in range(3):
         spark._jvm.java.lang.System.gc()
-        time.sleep(0.3)  # Spark's own cleaner drops what the first has left
+        time.sleep(0.3)  # Spark's own cleaner frees what the first collection has left
     memory = spark._jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
     heap, other = memory.getHeapMemoryUsage(), memory.getNonHeapMemoryUsage()
     return int(heap.getUsed()), int(other.getUsed())

@@ -1,4 +1,4 @@
-"""The demo's kinds of queries, as many as wanted: cheap selections, and costly ones in C and N."""
+"""Any number of queries of the demo's kinds: cheap selections, and costly ones in C and N."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -18,8 +18,8 @@ MOISTURE = (
     "aggregate(sequence(1, 150), 0D, (moisture, hour) -> moisture"
     " + exp(-hour / 48D) * humidity / (1D + temperature))"
 )
-# The sums in closed form, for an answer that owes nothing to Spark. The two differ in the last
-# digits only, and no reading lies that near to a threshold.
+# The sums in closed form, so that the expected answer does not depend on Spark. They differ from
+# Spark's sums in the last digits only, and no reading is that close to a threshold.
 RISK_PLAIN = (
     f"({math.fsum(math.exp(-hour / 24) for hour in range(1, 121))!r}"
     " * temperature * (100 - humidity) / 4000.0)"
@@ -35,9 +35,9 @@ class Selection:
     """A query of the comparison: Spark's text, and its condition in plain SQL for DuckDB.
 
     Args:
-        streams: those it reads.
-        native: the text for native Structured Streaming, where that is another.
-        answer: DuckDB's text where it is more than a condition; gives `at_us`, the rows' times.
+        streams: the streams that the query reads.
+        native: the text for native Structured Streaming, if it differs.
+        answer: DuckDB's text, if it is more than a condition. It selects `at_us`, the rows' times.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Selection:
 
     @property
     def times(self) -> str:
-        """DuckDB's text that gives the times of the query's rows."""
+        """DuckDB's text that selects the times of the query's rows."""
         return self.answer or f"SELECT at_us FROM {STREAM} WHERE {self.condition}"
 
     def query(self) -> Query:
@@ -58,7 +58,7 @@ class Selection:
 
 
 Kind = Callable[[int], tuple[str, str]]
-"""Gives output columns and condition of the n-th query of a kind."""
+"""A function of n that returns the output columns and the condition of the n-th query of a kind."""
 
 
 def _fire_alarm(n: int) -> tuple[str, str]:
@@ -124,7 +124,7 @@ def _fuel_moisture(n: int) -> tuple[str, str]:
 
 
 def _spread(least: float, width: float, n: int) -> float:
-    """Gives the n-th of numbers that fill [least, least + width) evenly and never repeat."""
+    """Return the n-th of numbers that fill [least, least + width) evenly and never repeat."""
     return round(least + width * (n * 0.6180339887 % 1), 4)
 
 
@@ -138,11 +138,11 @@ ONE_COSTLY_IN = 4
 
 
 def selections(number: int) -> list[Selection]:
-    """Gives that many different queries: a quarter H, the rest evenly C and N, as in the demo.
+    """Return different queries: a quarter in H, the rest evenly in C and N, as in the demo.
 
     The classes alternate, so that no class starts before the others.
 
-    >>> [each.name for each in selections(4)]
+    >>> [query.name for query in selections(4)]
     ['h0_fire_alarm', 'c0_hot', 'n0_cold', 'c1_fire_risk']
     """
     wanted = {"H": round(number / 4), "C": round(number * 3 / 8)}
@@ -151,8 +151,8 @@ def selections(number: int) -> list[Selection]:
     chosen = [
         rows[name][n] for n in range(max(wanted.values())) for name in CLASSES if n < wanted[name]
     ]
-    if len({each.sql for each in chosen}) < number:
-        raise ValueError(f"only {len({each.sql for each in chosen})} of {number} queries differ")
+    if len({query.sql for query in chosen}) < number:
+        raise ValueError(f"only {len({query.sql for query in chosen})} of {number} queries differ")
     return chosen
 
 
@@ -190,11 +190,11 @@ ATOMS = (
     "length(location) > {c}",
     "abs(temperature - humidity) > {c}",
 )
-"""Conditions that Spark and DuckDB read alike; three or four make a query of its own form."""
+"""Conditions that mean the same to Spark and DuckDB. Any three or four make a form of query."""
 
 
 def distinct(number: int) -> list[Selection]:
-    """Gives queries of which no two are equal after their constants are removed.
+    """Return queries of which no two are equal after their constants are removed.
 
     >>> distinct(2)[0].condition
     'temperature > 1 AND temperature <= 41 AND temperature <> 1'
@@ -206,7 +206,7 @@ def distinct(number: int) -> list[Selection]:
 
 
 def constants(number: int) -> list[Selection]:
-    """Gives queries that differ in their constants alone."""
+    """Return queries that differ only in their constants."""
     form = "location = 'forest-{e:05d}' AND temperature > {a} AND humidity < {b}"
     return [_formed("constants", n, form) for n in range(number)]
 
@@ -221,8 +221,8 @@ def _formed(kind: str, n: int, form: str) -> Selection:
 
 
 def streams_of(queries: Sequence[Selection]) -> list[str]:
-    """Gives the streams that queries read, each once."""
-    return list(dict.fromkeys(name for each in queries for name in each.streams))
+    """Return the streams that the queries read, each once."""
+    return list(dict.fromkeys(name for query in queries for name in query.streams))
 
 
 MIXES: dict[str, Callable[[int], list[Selection]]] = {

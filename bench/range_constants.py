@@ -1,8 +1,8 @@
-"""Measures queries that differ only in constants: ranges, BETWEEN, and equality beside them.
+"""Measure queries that differ only in constants: ranges, BETWEEN, and equality beside them.
 
-Prints the milliseconds of a call, compute and split, by number of queries, rows of a call and lane,
-with the seconds that adding and preparing take; `--gate` runs the queries of one form at a steady
-rate instead, and prints what was carried and whether the answers are right.
+Print the milliseconds of a call (compute and split) by number of queries, rows of a call and lane,
+and the time that adding and preparing take. With `--gate`, run the queries of one form at a steady
+rate instead, and print what was carried and whether the answers are right.
 
     python bench/range_constants.py
     python bench/range_constants.py --gate --queries 2000 --rate 1000
@@ -29,41 +29,41 @@ FORMS = {
 }
 COUNTS, ROWS, DDL = (24, 256, 2000), (150, 1500, 20_000), "x INT, y INT, region STRING"
 SPREAD = 10_000
-"""Values of x: of the ranges, 4 wide on average, a tuple is in few."""
+"""How many values x has. The ranges are 4 wide on average, so a tuple is in few of them."""
 
 
 def texts_of(form: str, count: int, seed: int = 1) -> list[str]:
-    """Return texts of one form; no two are equal."""
-    chance = np.random.default_rng(seed)
-    lows = chance.choice(SPREAD, count, replace=False)
+    """Return SQL texts of one form, no two of them equal."""
+    random = np.random.default_rng(seed)
+    lows = random.choice(SPREAD, count, replace=False)
     return [
         "SELECT x, y, region FROM s WHERE "
         + FORMS[form].format(low=low, high=low + 1 + wide, least=least)
         for low, wide, least in zip(
-            lows, chance.integers(1, 8, count), chance.integers(0, 50, count), strict=True
+            lows, random.integers(1, 8, count), random.integers(0, 50, count), strict=True
         )
     ]
 
 
 def rows_of(count: int, seed: int = 2) -> dict[str, Any]:
-    """Return the columns of some tuples."""
-    chance = np.random.default_rng(seed)
+    """Return the columns of random tuples."""
+    random = np.random.default_rng(seed)
     return {
-        "x": pa.array(chance.integers(0, SPREAD, count), pa.int32()),
-        "y": pa.array(chance.integers(0, 100, count), pa.int32()),
-        "region": pa.array(chance.choice(REGIONS, count)),
+        "x": pa.array(random.integers(0, SPREAD, count), pa.int32()),
+        "y": pa.array(random.integers(0, 100, count), pa.int32()),
+        "region": pa.array(random.choice(REGIONS, count)),
     }
 
 
 def calls(counts: Sequence[int], sizes: Sequence[int], repeats: int) -> None:
-    """Print what a call takes, of all groups together."""
-    from headgate.model.query import Query  # noqa: PLC0415  # the gate needs none of these
+    """Print the milliseconds of a call, all groups together."""
+    from headgate.model.query import Query  # noqa: PLC0415  # `--gate` needs none of these
     from headgate.model.stream import ARRIVED_AT, Stream  # noqa: PLC0415
     from headgate.runtime.live.query_paths import segments_of  # noqa: PLC0415
     from headgate.spark.jvm.lane.plan_runner import DriverLane  # noqa: PLC0415
     from headgate.spark.jvm.query.analysis import Analyst  # noqa: PLC0415
     from headgate.spark.jvm.session import local_session, own_session  # noqa: PLC0415
-    from headgate.spark.log.stream_log import Trains  # noqa: PLC0415
+    from headgate.spark.log.trains import Trains  # noqa: PLC0415
     from headgate.spark.sharing.constants_group import constants_group  # noqa: PLC0415
     from headgate.spark.sharing.group_plan import Prepared  # noqa: PLC0415
     from headgate.spark.sharing.sharing_plan import Member, parts_of  # noqa: PLC0415
@@ -128,7 +128,7 @@ def calls(counts: Sequence[int], sizes: Sequence[int], repeats: int) -> None:
 
 
 def steady(form: str, count: int, rate: int, seconds: float) -> None:
-    """Print how a gate carries queries at a rate; needs the public interface only."""
+    """Print how a gate carries queries at a rate, using only the public API."""
     from headgate import Headgate, Query, Stream  # noqa: PLC0415
 
     folder = Path(tempfile.mkdtemp())

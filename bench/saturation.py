@@ -1,7 +1,7 @@
-"""Throughput when tuples are there already: Headgate against one hand-written Spark job.
+"""Throughput when all tuples are there at the start: Headgate against one hand-written Spark job.
 
-The job is the limit: it evaluates all queries over all files at once, with one scan and one write,
-knows nothing of classes, order or crashes, and answers when it has seen everything.
+The job is the limit. It evaluates all queries over all files at once, with one scan and one write.
+It ignores classes, order and crashes, and answers only when it has read everything.
 """
 
 import json
@@ -26,7 +26,7 @@ QUERIES, FILES, ROWS, REPEATS = 50, 40, 10_000, 2
 
 
 def write_source(folder: Path) -> None:
-    """Write the tuples that wait, as files."""
+    """Write the files with all tuples, before any query starts."""
     source = folder / "source"
     source.mkdir()
     for number in range(FILES):
@@ -39,14 +39,14 @@ def measurements(folder: Path) -> Iterator[Measurement]:
     tuples = FILES * ROWS
     best = {}
     for side in ("headgate", "job"):
-        found_s = []
+        times_s = []
         for repeat in range(REPEATS):
             state = folder / f"{side}-{repeat}"
             state.mkdir()
             command = [sys.executable, __file__, side, str(folder), str(state)]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
-            found_s.append(json.loads(done.stdout.splitlines()[-1])["seconds"])
-        best[side] = min(found_s)
+            times_s.append(json.loads(done.stdout.splitlines()[-1])["seconds"])
+        best[side] = min(times_s)
     yield Measurement(
         what=f"tuples/s at saturation, {QUERIES} queries: Headgate / one hand-written job",
         measured=best["job"] / best["headgate"],
@@ -57,7 +57,7 @@ def measurements(folder: Path) -> Iterator[Measurement]:
 
 
 def _headgate(folder: Path, state: Path) -> float:
-    """Return the seconds from the first tuple asked for to the last result committed."""
+    """Return the seconds from the start of the gate to the last committed result."""
     gate = Headgate(
         state=state / "state",
         policy=policy_named("cqc", inner="hr", period_steps=10),
@@ -79,7 +79,7 @@ def _headgate(folder: Path, state: Path) -> float:
 
 
 def _job(folder: Path, state: Path) -> float:
-    """Return the seconds of the second of two runs: the first compiles."""
+    """Return the seconds of the second of two runs; the first one compiles."""
     session = local_session(state, "local[2]", settings_of("headgate", folder))
     conditions = [query.sql.split(" WHERE ", 1)[1] for query in distinct(QUERIES)]
     matches = ", ".join(f"CASE WHEN {text} THEN {n} END" for n, text in enumerate(conditions))

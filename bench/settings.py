@@ -1,4 +1,4 @@
-"""What Spark is told on either side of the comparison, each setting with its reason."""
+"""The Spark settings of both sides of the comparison, each with its reason."""
 
 import subprocess
 from pathlib import Path
@@ -8,10 +8,10 @@ import pyspark
 from queries import CLASSES
 
 MASTERS = {
-    # As many slots as tasks can run; more slots change nothing where the order is FIFO anyway.
+    # As many slots as tasks can run; more slots change nothing if the order is FIFO anyway.
     "native-fifo": "local[2]",
-    # Weights of pools act only where tasks of several pools run at once: with 2 slots one class
-    # starves by the name of its pool, with 10 none does.
+    # Weights of pools matter only while tasks of several pools run at once. With 2 slots, one class
+    # starves because of the name of its pool; with 10, none does.
     "native-fair": "local[10]",
     "headgate": "local[2]",
     "headgate-spark": "local[2]",
@@ -20,44 +20,44 @@ MASTERS = {
 
 SHARED = {
     "spark.driver.memory": "4g",
-    # Without libhadoop, which the package from PyPI does not bring, Hadoop starts a process
-    # `chmod` for every file it makes: 20 processes a micro-batch. See _FILE_SYSTEM.
+    # Without libhadoop, which the package from PyPI does not contain, Hadoop starts a process
+    # `chmod` for every file it creates: 20 processes per micro-batch. See _FILE_SYSTEM.
     "spark.hadoop.fs.file.impl": "PlainLocalFileSystem",
     # The default writes logs through FileContext, with a checksum file beside each and some 80
-    # processes a micro-batch; this one is a write and a rename, atomic on a local disk. Measured
-    # with 4 queries on a busy machine: 1.6 s a micro-batch against 0.45, a log commit 130 ms
-    # against 21, and 1 ms with the file system above.
+    # processes per micro-batch. This class needs a write and a rename, atomic on a local disk.
+    # Measured with 4 queries on a busy machine: 1.6 s per micro-batch against 0.45, a log commit
+    # 130 ms against 21, and 1 ms with the file system above.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing."
         "FileSystemBasedCheckpointFileManager"
     ),
 }
-"""The ground both stand on: memory, and how files are made."""
+"""Settings of both sides: memory, and how files are created."""
 
 NATIVE = {
-    # A selection shuffles nothing; 1 is the least, should a plan have an exchange after all.
+    # A selection shuffles nothing. 1 is the minimum, in case a plan has an exchange after all.
     "spark.sql.shuffle.partitions": "1",
-    # Costs 27–33 % of every small job, and has nothing to adapt here.
+    # Adaptive execution costs 27–33 % of every small job, and has nothing to adapt here.
     "spark.sql.adaptive.enabled": "false",
-    # A trigger without rows is a commit without use.
+    # A trigger without rows would only add a useless commit.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    # Nobody reads them.
+    # Nobody reads the metrics.
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.ui.enabled": "false",
-    # Above 32 files a micro-batch, Spark lists them by a job of its own: 3 s a trigger once a
-    # query is 3 s behind, and it never catches up. Also spares a look at each file's blocks.
+    # Above 32 files per micro-batch, Spark lists them in a separate job: 3 s per trigger once a
+    # query is 3 s behind, and it never catches up. The second setting skips block locations.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
     "spark.sql.sources.ignoreDataLocality": "true",
-    # One task and one result file a micro-batch: queries are enough to keep both cores busy.
+    # One task and one result file per micro-batch: the queries keep both cores busy anyway.
     "spark.sql.files.openCostInBytes": "0",
     "spark.sql.files.minPartitionNum": "1",
-    # Every 10th trigger would write the list of all files again, of the source and of the sink.
+    # Otherwise every 10th trigger rewrites the lists of all files of the source and of the sink.
     "spark.sql.streaming.fileSource.log.compactInterval": "1000",
     "spark.sql.streaming.fileSink.log.compactInterval": "1000",
-    # Spark's default, against Headgate's 8000, which is for its long fused queries.
+    # Spark's default. Headgate sets 8000, for its long fused queries.
     "spark.sql.codegen.hugeMethodLimit": "65535",
 }
-"""How N native queries are tuned; with these, the trigger is `processingTime 0`: at once."""
+"""The tuning of native queries. With these settings, their trigger is `processingTime 0`."""
 
 FAIR = {"spark.scheduler.mode": "FAIR"}
 
@@ -89,7 +89,7 @@ _POOL = (
 
 
 def settings_of(side: str, folder: Path) -> dict[str, str]:
-    """Gives everything a side's Spark is told; `folder` holds what `prepare` has put there."""
+    """Return all Spark settings of a side; `folder` holds the files that `prepare` has written."""
     settings = SHARED | {"spark.driver.extraClassPath": str(folder / "classes")}
     if side.startswith("headgate"):
         return settings
@@ -101,10 +101,10 @@ def settings_of(side: str, folder: Path) -> dict[str, str]:
 
 
 def prepare(folder: Path) -> None:
-    """Writes the pools and compiles the file system, by the Scala compiler that Spark brings.
+    """Write the pools and compile the file system with the Scala compiler that Spark contains.
 
     Raises:
-        CalledProcessError: the compiler refuses, or there is no Java.
+        CalledProcessError: the compiler failed, or there is no Java.
     """
     pools = "\n".join(
         _POOL.format(name=name, weight=round(weight)) for name, weight in CLASSES.items()

@@ -1,7 +1,7 @@
-"""Times queries that join the same two streams and differ in WHERE and outputs.
+"""Time queries that join the same two streams and differ in WHERE and outputs.
 
-Prints the seconds of a run as JSON, for 1 and for 20 queries. Only the public API is used, so that
-`checkouts.py` can run it with older commits.
+Print the seconds of a run as JSON, for 1 and for 20 queries. The script uses only the public API,
+so that `checkouts.py` can run it with older commits.
 
     python bench/shared_joins.py
 """
@@ -24,7 +24,7 @@ COUNTS = (1, 20)
 
 
 def write_files(folder: Path) -> None:
-    """Write the tuples of one stream, a small file at a time."""
+    """Write the tuples of one stream in small files."""
     folder.mkdir(parents=True)
     for file in range(FILES):
         number = np.arange(file * ROWS, (file + 1) * ROWS)

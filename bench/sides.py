@@ -18,19 +18,19 @@ from queries import CLASSES, Selection, streams_of
 from settings import MASTERS, settings_of
 
 STOP, ENDED, REPORTED = "stop", "ended", "reported"
-"""Names in a side's folder: the marker that ends it, its last words, Headgate's own figures."""
+"""Names in a side's folder: the marker that stops it, its errors, Headgate's own figures."""
 
 REHEARSAL_S = 12.0
-"""How long either side may warm up before the first tuple; Headgate's own default."""
+"""How long either side may warm up before the first tuple; the default of Headgate."""
 
 
 def results_of(side: str, folder: Path, query: str) -> Path:
-    """Tells where a query's results are; on either side in one folder with its logs."""
+    """Return the folder of a query's results; on both sides it is in the state folder."""
     return folder / "state" / ("results" if side.startswith("headgate") else "sinks") / query
 
 
 def run_side(side: str, folder: Path, queries: Sequence[Selection]) -> None:
-    """Starts the queries, says when they are ready, runs until told to stop, tells its errors."""
+    """Start the queries, report when they are ready, run until stopped, and write the errors."""
     try:
         run = _headgate if side.startswith("headgate") else _native
         errors = run(side, folder, queries)
@@ -52,15 +52,15 @@ def _native(side: str, folder: Path, queries: Sequence[Selection]) -> list[str]:
             source = source.withWatermark("ts", "0 seconds")
         source.createOrReplaceTempView(name)
     running: list[StreamingQuery] = []
-    for each in queries:
+    for selection in queries:
         # The thread that runs a query inherits the pool from the one that starts it.
-        session.sparkContext.setLocalProperty("spark.scheduler.pool", each.query_class)
+        session.sparkContext.setLocalProperty("spark.scheduler.pool", selection.query_class)
         running.append(
-            session.sql(each.native or each.sql)
+            session.sql(selection.native or selection.sql)
             .writeStream.format("parquet")
-            .queryName(each.name)
-            .option("path", str(results_of(side, folder, each.name)))
-            .option("checkpointLocation", str(state / "checkpoints" / each.name))
+            .queryName(selection.name)
+            .option("path", str(results_of(side, folder, selection.name)))
+            .option("checkpointLocation", str(state / "checkpoints" / selection.name))
             .trigger(processingTime="0 seconds")
             .start()
         )
@@ -106,18 +106,20 @@ def _headgate(side: str, folder: Path, queries: Sequence[Selection]) -> list[str
             ingest="spark" if side == "headgate-spark" else "auto",
         )
         headgate.add_stream(stream)
-    handles = [headgate.add_query(each.query()) for each in queries]
+    handles = [headgate.add_query(query.query()) for query in queries]
     headgate.start()
-    _prime(folder, streams, lambda number: all(_has_passed(each, number) for each in handles), 0.0)
+    _prime(
+        folder, streams, lambda number: all(_has_passed(handle, number) for handle in handles), 0.0
+    )
     wait_until((folder / STOP).exists)
     report = headgate.stop()
     if report is not None:
-        own = {
+        figures = {
             "scheduler_s": report.scheduler_s,
             "loop_s": report.loop_s,
             "busy_s": report.total.busy_s,
         }
-        put_text(folder / REPORTED, json.dumps({**own, "calls": report.calls}))
+        put_text(folder / REPORTED, json.dumps({**figures, "calls": report.calls}))
     return [] if report is None else [str(error) for error in report.errors]
 
 
@@ -131,11 +133,11 @@ def _has_passed(handle: QueryHandle, train: int) -> bool:
 def _prime(
     folder: Path, streams: Sequence[str], passed: Callable[[int], bool], at_least_s: float
 ) -> None:
-    """Lets every query work off a small file, and another, before the first tuple that counts.
+    """Run small files through every query, one by one, before the first tuple that counts.
 
-    The first micro-batch of a query takes seconds, and 50 of them would be a backlog that the
-    warm-up does not clear. One round is the least; native gets rounds for as long as Headgate
-    rehearses.
+    The first micro-batch of a query takes seconds, and the warm-up would not clear the queues
+    behind 50 of them. There is at least one round; native queries get rounds for as long as
+    Headgate rehearses.
     """
     began_s, number = time.perf_counter(), 0
     while number == 0 or time.perf_counter() - began_s < at_least_s:

@@ -1,13 +1,14 @@
-"""Sharaf's testbed at query level in SimPy, written for speed: what the kernel is compared with.
+"""Sharaf's testbed at query level in SimPy, written for speed, to compare the kernel with.
 
-It has the kernel's data structures: a cursor a query into the one stream, static priorities as
+It has the kernel's data structures: per query a cursor into the one stream, static priorities as
 ranks with a bit for each query that waits, Φ W over arrays for `bsd`. The bits are one integer, so
 that an arrival, which makes every query ready, costs one assignment.
 
-There are two models. The whole one does what the kernel does: every box call is an event, luck is
-drawn when a box runs, by the same hash, and what a report needs is counted when a tuple leaves. The
-lean one does as little as possible: a call of all boxes is one event, what becomes of a tuple was
-drawn beforehand and is looked up, and nothing is counted but what left and when.
+There are two models. The whole model does what the kernel does: every box call is an event, a
+random number is drawn when a box runs, by the same hash, and the figures of a report are updated
+when a tuple leaves. The lean model does as little as possible: a call of all boxes is one event,
+the fate of a tuple was drawn beforehand and is looked up, and only the results and their times are
+recorded.
 """
 
 from collections.abc import Callable, Generator
@@ -32,29 +33,29 @@ NOBODY = (-1, -1)
 
 @dataclass(frozen=True)
 class Fates:
-    """What becomes of tuples, drawn beforehand.
+    """The fates of tuples, drawn beforehand.
 
-    `of[query]` has for each tuple how many boxes it runs through, and one more where it comes out
-    of the last; `seconds[query]` what that takes.
+    `boxes_run[query]` has, for each tuple, how many boxes it runs through, and one more if it
+    passes the last. `seconds[query]` has the seconds that each such number takes.
     """
 
-    of: list[bytes]
+    boxes_run: list[bytes]
     seconds: list[list[float]]
 
     @property
     def box_calls(self) -> int:
-        """How many boxes all tuples of a run go through."""
-        most = [len(each) - 2 for each in self.seconds]
-        runs = [np.frombuffer(each, dtype=np.uint8) for each in self.of]
-        return sum(int(np.minimum(own, top).sum()) for own, top in zip(runs, most, strict=True))
+        """The number of box calls in a run of all tuples."""
+        most = [len(times_s) - 2 for times_s in self.seconds]
+        runs = [np.frombuffer(counts, dtype=np.uint8) for counts in self.boxes_run]
+        return sum(int(np.minimum(run, top).sum()) for run, top in zip(runs, most, strict=True))
 
 
 @dataclass(frozen=True)
 class Model:
     """Queries over one stream, by number.
 
-    `boxes[query]` has cost, selectivity and luck of each box. `rates` are S / C̄ (Sharaf eq 3.1),
-    `phi` is S / (C̄ T²) (eq 3.7), `ideals_s` are T. The lean model has `fates`.
+    `boxes[query]` has cost, selectivity and random draw of each box. `rates` are S / C̄
+    (Sharaf eq 3.1), `phi` is S / (C̄ T²) (eq 3.7), `ideals_s` are T. The lean model has `fates`.
     """
 
     times_s: list[float]
@@ -68,14 +69,14 @@ class Model:
 
 @dataclass(frozen=True)
 class Done:
-    """What left, by query, tuple and instant, and how many boxes were called."""
+    """The results, each with query, tuple and instant, and the number of box calls."""
 
     left: list[tuple[int, int, float]]
     box_calls: int
 
 
 class Books:
-    """What a report needs: response, slowdown, their norms and quantiles, queues, staleness."""
+    """The figures of a report: response, slowdown, their norms and quantiles, queues, staleness."""
 
     def __init__(self, ideals_s: list[float]) -> None:
         count = len(ideals_s)
@@ -90,19 +91,19 @@ class Books:
         self._total = self._most = 0
 
     def arrive(self) -> None:
-        """Counts a tuple into every queue."""
+        """Count a tuple into every queue."""
         self._pending = [count + 1 for count in self._pending]
         self._total += len(self._pending)
         self._most = max(self._most, self._total)
 
     def finish(self, query: int, arrived_at_s: float, now_s: float) -> None:
-        """Counts a tuple out of a queue."""
+        """Count a tuple out of a queue."""
         self._pending[query] -= 1
         self._pending_areas[query] += now_s - arrived_at_s
         self._total -= 1
 
     def leave(self, query: int, arrived_at_s: float, now_s: float) -> None:
-        """Counts a result."""
+        """Count a result."""
         response_s = now_s - arrived_at_s
         slowdown = response_s / self._ideals_s[query]
         responses, squares, largest, slowdowns, slow_squares, slowest = self._sums
@@ -128,10 +129,10 @@ def _bin_of(value: float) -> int:
 
 
 def model_of(network: Network, times_s: Floats, seed: int, *, lean: bool = False) -> Model:
-    """Gives the model of queries that are plain lines of boxes, with the kernel's luck."""
+    """Return the model of queries that are plain lines of boxes, with the kernel's random draws."""
     boxes, figures = [], []
     for path in network.paths:
-        boxes.append(tuple(_box(each) for each in path.operators))
+        boxes.append(tuple(_box(operator) for operator in path.operators))
         figures.append(_figures(path.operators))
     selectivity, cost_s, ideal_s = np.array(figures).T
     rates = selectivity / cost_s
@@ -141,7 +142,7 @@ def model_of(network: Network, times_s: Floats, seed: int, *, lean: bool = False
 
 
 def run(model: Model, policy: str) -> Done:
-    """Runs to the end. The policy is `hr` or `bsd`."""
+    """Run the model to its end, under the policy `hr` or `bsd`."""
     assert policy in ("hr", "bsd"), policy
     arrive, pick = _by_rank(model) if policy == "hr" else _by_wait(model)
     env, fates = simpy.Environment(), model.fates
@@ -166,9 +167,9 @@ def run(model: Model, policy: str) -> Done:
     def server() -> Process:
         nonlocal idle, box_calls
         boxes, seed, times_s = model.boxes, model.seed, model.times_s
-        known, takes_s = (fates.of, fates.seconds) if fates is not None else ([], [])
-        lasts, leave = [len(each) - 1 for each in takes_s], left.append
-        # The clock of its own is the environment's without the rounding of an arrival's timeout.
+        boxes_run, takes_s = (fates.boxes_run, fates.seconds) if fates is not None else ([], [])
+        lasts, leave = [len(seconds) - 1 for seconds in takes_s], left.append
+        # This clock is the environment's, without the rounding of an arrival's timeout.
         now_s = 0.0
         for _ in range(len(boxes) * len(times_s)):
             query, number = pick(now_s)
@@ -176,8 +177,8 @@ def run(model: Model, policy: str) -> Done:
                 idle = env.event()
                 now_s = yield idle
                 query, number = pick(now_s)
-            if known:
-                fate = known[query][number]
+            if boxes_run:
+                fate = boxes_run[query][number]
                 spent_s = takes_s[query][fate]
                 yield timeout(spent_s)
                 now_s += spent_s
@@ -185,11 +186,11 @@ def run(model: Model, policy: str) -> Done:
                     leave((query, number, now_s))
                 continue
             spent_s, passes = 0.0, True
-            for cost_s, selectivity, luck in boxes[query]:
+            for cost_s, selectivity, draw in boxes[query]:
                 yield timeout(cost_s)
                 spent_s += cost_s
                 box_calls += 1
-                if selectivity < 1.0 and chance(seed, number, luck) >= selectivity:
+                if selectivity < 1.0 and chance(seed, number, draw) >= selectivity:
                     passes = False
                     break
             now_s += spent_s
@@ -205,7 +206,7 @@ def run(model: Model, policy: str) -> Done:
 
 
 def bare_events(count: int) -> None:
-    """Waits so many times and does nothing else: what events alone cost."""
+    """Wait `count` times and do nothing else, to time events alone."""
     env = simpy.Environment()
 
     def wait() -> Process:
@@ -218,9 +219,10 @@ def bare_events(count: int) -> None:
 
 
 def _by_rank(model: Model) -> tuple[Arrive, Pick]:
-    """Gives what an arrival does, and who is next: the highest rate; nobody where none waits.
+    """Return a function for arrivals and one that picks the waiting query of the highest rate.
 
-    Asking for the next ends the call of the one before: a function less to call.
+    A pick also ends the call before it, which saves a function call. It is NOBODY if no query
+    waits.
     """
     order = np.argsort(-model.rates, kind="stable").tolist()
     cursors, everybody = [0] * len(order), (1 << len(order)) - 1
@@ -247,9 +249,9 @@ def _by_rank(model: Model) -> tuple[Arrive, Pick]:
 
 
 def _by_wait(model: Model) -> tuple[Arrive, Pick]:
-    """Gives what `_by_rank` does; the largest Φ W is next."""
+    """Return the same functions as `_by_rank`, but pick the largest Φ W."""
     times_s, phi, count = model.times_s, model.phi, len(model.phi)
-    heads_s = np.full(count, inf)  # of who has nothing: then W is −∞
+    heads_s = np.full(count, inf)  # inf for an empty queue: then W is −∞
     cursors, values = [0] * count, np.empty(count)
     subtract, multiply, largest = np.subtract, np.multiply, values.argmax
     waiting = arrived = 0
@@ -285,21 +287,21 @@ def _by_wait(model: Model) -> tuple[Arrive, Pick]:
 
 
 def _fates(boxes: list[tuple[tuple[float, float, int], ...]], tuples: int, seed: int) -> Fates:
-    """Draws for each tuple the first box, from 1, that drops it; where none does, one behind."""
+    """Draw for each tuple the first box that drops it, from 1; if none does, one past the last."""
     drawn: dict[int, Floats] = {}
-    of, seconds = [], []
+    boxes_run, seconds = [], []
     for line in boxes:
         drops = np.zeros((len(line) + 1, tuples), dtype=np.bool_)
         drops[-1] = True
-        for position, (_, selectivity, luck) in enumerate(line):
+        for position, (_, selectivity, draw) in enumerate(line):
             if selectivity < 1.0:
-                if luck not in drawn:
-                    drawn[luck] = np.array([chance(seed, number, luck) for number in range(tuples)])
-                drops[position] = drawn[luck] >= selectivity
-        of.append(bytes((drops.argmax(axis=0) + 1).astype(np.uint8)))
+                if draw not in drawn:
+                    drawn[draw] = np.array([chance(seed, number, draw) for number in range(tuples)])
+                drops[position] = drawn[draw] >= selectivity
+        boxes_run.append(bytes((drops.argmax(axis=0) + 1).astype(np.uint8)))
         spent_s = np.cumsum([0.0, *(cost_s for cost_s, _, _ in line)]).tolist()
         seconds.append([*spent_s, spent_s[-1]])
-    return Fates(of, seconds)
+    return Fates(boxes_run, seconds)
 
 
 def _box(operator: Operator) -> tuple[float, float, int]:
@@ -307,16 +309,16 @@ def _box(operator: Operator) -> tuple[float, float, int]:
     assert operator.selectivity is not None
     certain = operator.selectivity == 1.0
     assert certain or operator.attribute is not None, "predicates of the testbed test attributes"
-    luck = 0 if operator.attribute is None else -1 - operator.attribute
-    return operator.cost_s, operator.selectivity, luck
+    draw = 0 if operator.attribute is None else -1 - operator.attribute
+    return operator.cost_s, operator.selectivity, draw
 
 
 def _figures(operators: tuple[Operator, ...]) -> tuple[float, float, float]:
-    """Gives S, C̄ and T of a query (Sharaf §3.1)."""
+    """Return S, C̄ and T of a query (Sharaf §3.1)."""
     selectivity, cost_s, ideal_s = 1.0, 0.0, 0.0
     for operator in reversed(operators):
-        own_s, passing, _ = _box(operator)
-        cost_s = own_s + passing * cost_s
+        box_s, passing, _ = _box(operator)
+        cost_s = box_s + passing * cost_s
         selectivity = passing * selectivity
     for operator in operators:
         ideal_s += _box(operator)[0]

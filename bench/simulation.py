@@ -1,6 +1,6 @@
-"""Measures the simulation: how fast it is, how decisions grow with the boxes, what AMoS costs.
+"""Measure the simulation: its speed, the cost of a decision among many boxes, the cost of AMoS.
 
-Exits with 1 where a bar is missed; run it on a machine that does nothing else.
+The exit code is 1 if a bar is missed. Run it on a machine that does nothing else.
 
     python bench/simulation.py --results bench/results/simulation.json
     python bench/simulation.py --quick --only growth
@@ -30,21 +30,21 @@ from machine import cpu_clock, facts
 Part = Callable[[argparse.Namespace], Iterator[Measurement]]
 
 
-def _speed(asked: argparse.Namespace) -> Iterator[Measurement]:
-    return speed.measurements(speed.QUICK if asked.quick else speed.FULL, asked.policies)
+def _speed(arguments: argparse.Namespace) -> Iterator[Measurement]:
+    return speed.measurements(speed.QUICK if arguments.quick else speed.FULL, arguments.policies)
 
 
-def _simpy(asked: argparse.Namespace) -> Iterator[Measurement]:
-    sizes = against_simpy.QUICK if asked.quick else against_simpy.FULL
-    return against_simpy.measurements(sizes, speed.QUICK if asked.quick else speed.FULL)
+def _simpy(arguments: argparse.Namespace) -> Iterator[Measurement]:
+    sizes = against_simpy.QUICK if arguments.quick else against_simpy.FULL
+    return against_simpy.measurements(sizes, speed.QUICK if arguments.quick else speed.FULL)
 
 
-def _growth(asked: argparse.Namespace) -> Iterator[Measurement]:
-    return growth.measurements(*((growth.QUICK, 1) if asked.quick else (growth.FULL, 3)))
+def _growth(arguments: argparse.Namespace) -> Iterator[Measurement]:
+    return growth.measurements(*((growth.QUICK, 1) if arguments.quick else (growth.FULL, 3)))
 
 
-def _amos(asked: argparse.Namespace) -> Iterator[Measurement]:
-    return amos_cost.measurements(amos_cost.QUICK if asked.quick else speed.FULL)
+def _amos(arguments: argparse.Namespace) -> Iterator[Measurement]:
+    return amos_cost.measurements(amos_cost.QUICK if arguments.quick else speed.FULL)
 
 
 PARTS: dict[str, Part] = {"speed": _speed, "simpy": _simpy, "growth": _growth, "amos": _amos}
@@ -52,28 +52,28 @@ PARTS: dict[str, Part] = {"speed": _speed, "simpy": _simpy, "growth": _growth, "
 
 def main() -> int:
     arguments = _arguments()
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     parts: dict[str, Any] = {}
     for name in arguments.only or PARTS:
         before = cpu_clock(os.getpgrp(), time.time())
         measured = list(PARTS[name](arguments))
         conditions = cpu_clock(os.getpgrp(), time.time()).since(before)
-        parts[name] = {"conditions": conditions, "rows": [each.to_dict() for each in measured]}
-        found += measured
-    print(table(found))
+        parts[name] = {"conditions": conditions, "rows": [row.to_dict() for row in measured]}
+        measurements += measured
+    print(table(measurements))
     print()
     for name, part in parts.items():
-        of = part["conditions"]
+        cores = part["conditions"]
         print(
-            f"{name}: used {of['side_cores']:.2f} cores, others {of['other_cores']:.2f},"
-            f" the host {of['stolen_cores']:.2f}"
+            f"{name}: used {cores['side_cores']:.2f} cores, others {cores['other_cores']:.2f},"
+            f" the host {cores['stolen_cores']:.2f}"
         )
     if arguments.results is not None:
         answer = {"machine": _machine(), "quick": arguments.quick, **_settings(), "parts": parts}
         arguments.results.parent.mkdir(parents=True, exist_ok=True)
         arguments.results.write_text(json.dumps(answer, indent=1, ensure_ascii=False) + "\n")
-    missed = [each for each in found if each.verdict == "miss"]
-    print(f"{len(missed)} of {sum(each.bar is not None for each in found)} bars missed")
+    missed = [row for row in measurements if row.verdict == "miss"]
+    print(f"{len(missed)} of {sum(row.bar is not None for row in measurements)} bars missed")
     return 1 if missed else 0
 
 
@@ -100,13 +100,13 @@ def _names(text: str) -> frozenset[str]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description="Measures the simulation against its bars; exits with 1 where one is missed.",
+        description="Measure the simulation against its bars; exit with 1 if one is missed.",
         epilog="example: python bench/simulation.py --quick --only growth",
     )
     parser.add_argument("--quick", action="store_true", help="small runs, once each")
-    parser.add_argument("--only", nargs="+", choices=list(PARTS), help="some of the parts")
-    parser.add_argument("--policies", type=_names, default=frozenset(), help="of the speed part")
-    parser.add_argument("--results", type=Path, metavar="FILE", help="write what was found there")
+    parser.add_argument("--only", nargs="+", choices=list(PARTS), help="the parts to run (all)")
+    parser.add_argument("--policies", type=_names, default=frozenset(), help="for the speed part")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="write the results here")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""100 sliding aggregates over one stream: panes and compiled code in common, or each its own."""
+"""100 sliding aggregates over one stream, with shared panes and compiled code, and without."""
 
 import json
 import os
@@ -20,33 +20,33 @@ from settings import settings_of
 
 QUERIES, ROWS, SECONDS_A_FILE = 100, 2_000, 1.0
 FILES = 180
-"""Long enough that what the JVM compiles at first, on either side, is a small part of it."""
+"""Enough files that what the JVM compiles at first is a small part of either run."""
 
 
 def measurements(folder: Path) -> Iterator[Measurement]:
-    """Gives the CPU time without sharing over that with it."""
+    """Yield the CPU time without sharing over the CPU time with sharing."""
     source = folder / "source"
     source.mkdir()
     for number in range(FILES):
         times_s = np.arange(ROWS) * SECONDS_A_FILE / ROWS + number * SECONDS_A_FILE
         batch = sensor_readings(1, number * ROWS, times_s)
         pq.write_table(pa.Table.from_batches([batch]), source / f"{number:06d}.parquet")
-    found = {}
+    runs = {}
     for shares in (True, False):
         state = folder / f"shares-{shares}"
         command = [sys.executable, __file__, str(folder), str(state), str(int(shares))]
         done = subprocess.run(
             command, capture_output=True, text=True, check=True, start_new_session=True
         )
-        found[shares] = json.loads(done.stdout.splitlines()[-1])
-    if found[True]["rows"] != found[False]["rows"]:
-        raise LookupError(f"other results without sharing: {found}")
+        runs[shares] = json.loads(done.stdout.splitlines()[-1])
+    if runs[True]["rows"] != runs[False]["rows"]:
+        raise LookupError(f"other results without sharing: {runs}")
     yield Measurement(
         what=f"{QUERIES} sliding aggregates: CPU seconds, nothing shared / panes and code shared",
-        measured=found[False]["cpu_s"] / found[True]["cpu_s"],
+        measured=runs[False]["cpu_s"] / runs[True]["cpu_s"],
         unit="times",
         bar=5.0,
-        figures={"shared": found[True], "own": found[False]},
+        figures={"shared": runs[True], "own": runs[False]},
     )
 
 
@@ -76,7 +76,7 @@ def _run(folder: Path, state: Path, shares: bool) -> dict[str, float]:
     while any(consumed < FILES * ROWS for consumed, _ in gate.totals().values()):
         gate.wait(0.1)
     after = cpu_clock(os.getpid(), time.time())
-    rows = sum(made for _, made in gate.totals().values())
+    rows = sum(results for _, results in gate.totals().values())
     gate.stop()
     return {"cpu_s": after.group_s - before.group_s, "rows": rows}
 

@@ -1,7 +1,7 @@
-"""Measures the Spark engine against native Structured Streaming and against the machine's limits.
+"""Measure the Spark engine against native Structured Streaming and against the machine's limits.
 
-Every row is printed beside its bar; exits with 1 where one is missed. Run it on a machine that does
-nothing else: a part during which others used a quarter of a core says so.
+Every row is printed beside its bar. The exit code is 1 if a bar is missed. Run it on a machine that
+does nothing else: a warning follows a part during which others used a quarter of a core.
 
     python bench/spark.py
     python bench/spark.py --only low,streams --results bench/results/spark.json
@@ -24,24 +24,24 @@ CRITICAL_P99_S = 2.0
 
 
 def against_native(folder: Path) -> Iterator[Measurement]:
-    """50 selections of three classes: response by class, and what they cost in CPU time."""
+    """Yield, for 50 selections, native over Headgate: the response by class, and the CPU time."""
     sides = ("native-fifo", "native-fair", "headgate")
-    found = run_sides(folder, sides, queries=50)
-    ours = found["headgate"]
-    natives = [found[side] for side in sides[:2]]
-    usable = [each for each in natives if not each.problems] or natives
+    results = run_sides(folder, sides, queries=50)
+    ours = results["headgate"]
+    natives = [results[side] for side in sides[:2]]
+    usable = [native for native in natives if not native.problems] or natives
     for name in ("H", "C", "N", "all"):
         for key, bar in (("p95_s", 10.0 if name == "H" else None), ("mean_s", 3.0)):
-            theirs = min(getattr(each.classes[name], key) for each in usable if each.classes)
-            own = getattr(ours.classes[name], key)
+            theirs = min(getattr(native.classes[name], key) for native in usable if native.classes)
+            headgate_s = getattr(ours.classes[name], key)
             yield Measurement(
                 what=f"50 queries: {key[:-2]} response of {name}, native / Headgate",
-                measured=theirs / own,
+                measured=theirs / headgate_s,
                 unit="times",
                 bar=bar if name != "all" else None,
-                figures=figures_of(found, {"native_s": theirs, "headgate_s": own}),
+                figures=figures_of(results, {"native_s": theirs, "headgate_s": headgate_s}),
             )
-    cpu = {side: _cpu_s_per_million(result) for side, result in found.items()}
+    cpu = {side: _cpu_s_per_million(result) for side, result in results.items()}
     yield Measurement(
         what="50 queries: CPU seconds per million tuples, native / Headgate",
         measured=min(cpu[side] for side in sides[:2]) / cpu["headgate"],
@@ -52,39 +52,43 @@ def against_native(folder: Path) -> Iterator[Measurement]:
 
 
 def low_load(folder: Path) -> Iterator[Measurement]:
-    """One query and six, hardly any load: what a result waits for when nobody else does."""
+    """Yield the response of one and of six queries with hardly any load: nobody else waits."""
     sides = ("native-fifo", "headgate", "headgate-spark")
     for queries in (1, 6):
-        found = run_sides(
+        results = run_sides(
             folder / str(queries), sides, queries=queries, mix="distinct", rate_per_s=150.0,
             tick_s=0.1, seconds=20.0, grace_s=5.0,
         )  # fmt: skip
-        native_s = found["native-fifo"].classes["all"].mean_s or 0.0
+        native_s = results["native-fifo"].classes["all"].mean_s or 0.0
         for side, bar, way in (
             ("headgate", 0.5, "asked by the driver"),
             ("headgate-spark", 1.5, "through Structured Streaming"),
         ):
-            own_s = found[side].classes["all"].mean_s or 0.0
+            headgate_s = results[side].classes["all"].mean_s or 0.0
             yield Measurement(
                 what=f"{queries} at low load, {way}: mean response, Headgate / native",
-                measured=own_s / native_s,
+                measured=headgate_s / native_s,
                 unit="times",
                 bar=bar,
                 at_most=True,
-                figures=figures_of(found, {"native_s": native_s, "headgate_s": own_s}),
+                figures=figures_of(results, {"native_s": native_s, "headgate_s": headgate_s}),
             )
 
 
 def sustained(folder: Path) -> Iterator[Measurement]:
-    """Queries that two cores carry: the critical class within two seconds, nothing left behind."""
+    """Yield the queries that two cores carry.
+
+    Queries are carried if the critical class answers within two seconds and no tuple is left
+    behind.
+    """
     for mix, queries in (("distinct", 500), ("constants", 2000)):
-        found = run_sides(
+        results = run_sides(
             folder / mix, ("headgate",), queries=queries, mix=mix, seconds=20.0, grace_s=15.0
         )
-        result = found["headgate"]
+        result = results["headgate"]
         p99_s = result.classes["H"].p99_s if result.classes else None
         carried = p99_s is not None and p99_s < CRITICAL_P99_S and not result.problems
-        figures = figures_of(found, {"p99_s": p99_s, "problems": result.problems})
+        figures = figures_of(results, {"p99_s": p99_s, "problems": result.problems})
         yield Measurement(
             what=f"queries carried of {queries}, {mix} (p99 of H {p99_s or 0:.2f} s)",
             measured=float(queries if carried else 0),
@@ -94,26 +98,26 @@ def sustained(folder: Path) -> Iterator[Measurement]:
         )
         reported = folder / mix / "headgate" / REPORTED
         if mix == "distinct" and reported.exists():
-            own = json.loads(reported.read_text())
+            report = json.loads(reported.read_text())
             for key, bar, what in (
                 ("scheduler_s", 1.0, "hearing and deciding"),
                 ("loop_s", None, "that and keeping the figures"),
             ):
                 yield Measurement(
                     what=f"scheduler at {queries} units, of the time of a step: {what}",
-                    measured=100 * own[key] / max(own["busy_s"], 1e-9),
+                    measured=100 * report[key] / max(report["busy_s"], 1e-9),
                     unit="%",
                     bar=bar,
                     at_most=True,
-                    figures=own,
+                    figures=report,
                 )
     carried_natively = 0
     for queries in (6, 24):
-        found = run_sides(
+        results = run_sides(
             folder / f"native-{queries}", ("native-fifo",), queries=queries, mix="distinct",
             seconds=20.0, grace_s=15.0,
         )  # fmt: skip
-        result = found["native-fifo"]
+        result = results["native-fifo"]
         p99_s = result.classes["H"].p99_s if result.classes else None
         if p99_s is None or p99_s >= CRITICAL_P99_S or result.problems:
             break
@@ -134,7 +138,7 @@ PARTS: dict[str, Part] = {
 
 
 def _cpu_s_per_million(result: SideResult) -> float:
-    """Gives the CPU time of a million tuples in, scaled to those that were answered."""
+    """Return the CPU seconds per million input tuples, scaled to those that were answered."""
     share = result.classes["all"].share if result.classes else 0.0
     return result.conditions["side_cores"] / (1500.0 * max(share, 1e-9)) * 1e6
 

@@ -1,7 +1,8 @@
-"""How fast the compiled kernel is: box calls and decisions a second on Sharaf's testbed.
+"""The speed of the compiled kernel: box calls and decisions per second on Sharaf's testbed.
 
-500 queries × 20 000 tuples at a utilisation of 0.95, a train of one tuple. A box call is one
-operator's run on one tuple. Only the loop is timed: everything is compiled before, the world built.
+The testbed has 500 queries × 20 000 tuples at a utilization of 0.95, in trains of one tuple. A box
+call is one operator's run on one tuple. Only the loop is timed: before, everything is compiled and
+the world is built.
 """
 
 import sys
@@ -29,9 +30,9 @@ UTILISATION = 0.95
 BOX_CALLS_PER_S = 5e6
 DECISIONS_PER_S = 1e6
 EXACT = ("qos", "edf", "edf-hr", "fas")
-"""Beside the priorities that move by themselves: those that also look at every unit that waits."""
+"""Policies that examine every unit that waits, besides the priorities that change with time."""
 DEMANDING = ("qos", "qos-bucketed", "edf", "edf-hr")
-"""Those that say nothing without QoS graphs and deadlines, which the thesis' testbed has not."""
+"""Policies that need QoS graphs or deadlines, which the thesis' testbed does not have."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ QUICK = Size(500, 1_000, 1)
 
 @dataclass(frozen=True)
 class Timed:
-    """A run: seconds of the clock, CPU seconds, and what was counted."""
+    """A run: wall-clock seconds, CPU seconds, and the counts of the kernel."""
 
     seconds: float
     cpu_s: float
@@ -79,10 +80,10 @@ class Timed:
 
 
 def measurements(size: Size, only: frozenset[str] = frozenset()) -> Iterator[Measurement]:
-    """Gives a line for each policy in compiled form: static ones, exact ones, then the others."""
+    """Yield a line for each policy in compiled form: static ones, exact ones, then the others."""
     kinds = {name: kind_of(name) for name in policies() if not only or name in only}
     for kind in ("static", "exact", "other"):
-        for name in [name for name, found in kinds.items() if found == kind]:
+        for name in [name for name, policy_kind in kinds.items() if policy_kind == kind]:
             timed = best_of(name, size)
             if kind == "static":
                 yield Measurement(
@@ -103,10 +104,10 @@ def measurements(size: Size, only: frozenset[str] = frozenset()) -> Iterator[Mea
 
 
 def kind_of(name: str) -> str:
-    """Says how a policy finds a unit: by a static order, among all, in another way, or in Python.
+    """Return how a policy finds a unit: by a static order, exactly, in another way, or in Python.
 
-    A static priority never changes while costs and selectivities stay. An exact one is computed for
-    every unit that waits, or compared with that of every other.
+    A static priority never changes while costs and selectivities stay the same. An exact one is
+    computed for every unit that waits, or compared with that of every other unit.
     """
     entry, policy = policies()[name], policy_named(name)
     if "query" not in entry.levels or _selection(name) is None or policy.foresees:
@@ -115,24 +116,24 @@ def kind_of(name: str) -> str:
         return "static" if policy.changes == "never" else "exact"
     if _selection(name).pick is ways.rank_pick:
         return "static"
-    # Where readers share a buffer, a chart's partition takes turns by its oldest tuples.
+    # If readers share a buffer, a chart's partition serves them by their oldest tuples.
     return "exact" if name in EXACT or isinstance(policy, ChartPolicy) else "other"
 
 
 def best_of(name: str, size: Size, level: Level = "query") -> Timed:
-    """Compiles with a small run, then gives the fastest of some runs."""
+    """Compile with a small run, then return the fastest of several runs."""
     simulation(name, 20, 50, level).run()
     print(f"{name}, {level} level", file=sys.stderr, flush=True)
     runs = [timed(simulation(name, size.queries, size.tuples, level)) for _ in range(size.repeats)]
     return min(runs, key=lambda run: run.seconds)
 
 
-def timed(made: Simulation) -> Timed:
-    """Runs a world to its end."""
+def timed(kernel: Simulation) -> Timed:
+    """Run a simulation to its end and return its times and counts."""
     began_cpu_s, began_s = time.process_time(), time.perf_counter()
-    made.run()
+    kernel.run()
     seconds, cpu_s = time.perf_counter() - began_s, time.process_time() - began_cpu_s
-    clock = made.world.clock[0]
+    clock = kernel.world.clock[0]
     counts = [int(clock[key]) for key in ("box_calls", "calls", "decisions", "examined")]
     return Timed(seconds, max(cpu_s, 1e-9), *counts)
 
@@ -140,7 +141,7 @@ def timed(made: Simulation) -> Timed:
 def simulation(
     name: str | Policy, queries: int, tuples: int, level: Level = "query", keep: bool = False
 ) -> Simulation:
-    """Gives the testbed under a policy before its first instant."""
+    """Return the testbed under a policy, before its first instant."""
     policy = policy_named(name) if isinstance(name, str) else name
     bed = testbed(queries, tuples)
     network = demanding(bed.network) if policy.name in DEMANDING else bed.network
@@ -155,7 +156,7 @@ def testbed(queries: int, tuples: int) -> Testbed:
 
 
 def demanding(network: Network) -> Network:
-    """Gives each query a deadline and a QoS graph, by multiples of its ideal time."""
+    """Return the network with a deadline and a QoS graph per query, multiples of its ideal time."""
     paths = []
     for number, path in enumerate(network.paths):
         ideal_s = sum(operator.cost_s or 0.0 for operator in path.operators)

@@ -17,7 +17,7 @@ PART = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTAL
 
 
 def filled(page: str) -> str:
-    """Return the text of a page with its generated parts as the last results have them."""
+    """Return the text of a page with its generated parts filled in from the last results."""
     return PART.sub(lambda part: f"{part[1]}{PARTS[part[2]]()}\n{part[3]}", page)
 
 

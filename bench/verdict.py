@@ -1,4 +1,4 @@
-"""What came of a comparison: a line per class and side, who failed, and the ratios."""
+"""The outcome of a comparison: a line per class and side, the failures, and the ratios."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,7 +12,7 @@ from queries import CLASSES, Selection
 LEAST_SHARE = 0.99
 ALL = "all"
 DISTURBED_CORES = 0.25
-"""The generator and this script use less; whoever used more has spoilt the times."""
+"""The generator and this script use less. If other processes use more, the times are spoiled."""
 
 TITLES = {
     "native-fifo": "native FIFO",
@@ -25,7 +25,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Line:
-    """A class, or all, on one side. Times are of result rows; None where there are none."""
+    """The rows of a class, or of all queries, on one side; times are None if there are no rows."""
 
     queries: int
     expected: int
@@ -44,7 +44,7 @@ class Line:
 
 @dataclass(frozen=True)
 class SideResult:
-    """A side's lines by class and by query, and what went wrong."""
+    """The lines of a side by class and by query, and its errors."""
 
     side: str
     classes: Mapping[str, Line] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class SideResult:
 
     @property
     def problems(self) -> list[str]:
-        """Says why the side has failed; empty when it has not."""
+        """The reasons why the side has failed; empty if it has not."""
         problems = list(self.errors)
         if ALL in self.classes:
             line = self.classes[ALL]
@@ -76,20 +76,20 @@ class SideResult:
 def lines_of(
     queries: Sequence[Selection], measured: Mapping[str, Measured]
 ) -> tuple[dict[str, Line], dict[str, Line]]:
-    """Gives the lines by class (and of all) and by query."""
-    names = {name: [each for each in queries if each.query_class == name] for name in CLASSES}
+    """Return the lines by class, with one line for all, and by query."""
+    names = {name: [query for query in queries if query.query_class == name] for name in CLASSES}
     groups = {**names, ALL: list(queries)}
     by_class = {
-        name: _line([measured[each.name] for each in group]) for name, group in groups.items()
+        name: _line([measured[query.name] for query in group]) for name, group in groups.items()
     }
-    return by_class, {each.name: _line([measured[each.name]]) for each in queries}
+    return by_class, {query.name: _line([measured[query.name]]) for query in queries}
 
 
 def ratios(results: Sequence[SideResult]) -> dict[str, dict[str, float | None]]:
-    """Gives, by class, the better native time over Headgate's; a side that failed is no better.
+    """Return the better native time over Headgate's, by class. A failed native side is left out.
 
-    Where both native sides failed, the better of the two stands in: its rows are the fast ones, so
-    the ratio is rather too small.
+    If both native sides failed, the better of the two is used. Its rows are the fast ones, so the
+    ratio is rather too small.
     """
     by_side = {result.side: result for result in results}
     ours = by_side.get("headgate")
@@ -107,7 +107,7 @@ def ratios(results: Sequence[SideResult]) -> dict[str, dict[str, float | None]]:
 
 
 def table(results: Sequence[SideResult]) -> str:
-    """Gives the comparison as text; a star marks times of a side that failed."""
+    """Return the comparison as text; a star marks the times of a side that failed."""
     better = ratios(results)
     first, second = f"{'':6}{'':>8}", f"{'class':6}{'queries':>8}"
     for result in results:
@@ -133,13 +133,14 @@ def table(results: Sequence[SideResult]) -> str:
 
 
 def _conditions(result: SideResult) -> list[str]:
-    of = result.conditions
+    facts = result.conditions
     lines = [
-        f"{TITLES[result.side]}: used {of['side_cores']:.2f} cores, others {of['other_cores']:.2f},"
-        f" the host {of['stolen_cores']:.2f}; tuples were late by {of['late_p95_s'] * 1e3:.0f} ms"
-        f" (p95), {of['late_max_s'] * 1e3:.0f} ms at most"
+        f"{TITLES[result.side]}: used {facts['side_cores']:.2f} cores,"
+        f" others {facts['other_cores']:.2f}, the host {facts['stolen_cores']:.2f};"
+        f" tuples were late by {facts['late_p95_s'] * 1e3:.0f} ms (p95),"
+        f" {facts['late_max_s'] * 1e3:.0f} ms at most"
     ]
-    if of["other_cores"] + of["stolen_cores"] > DISTURBED_CORES:
+    if facts["other_cores"] + facts["stolen_cores"] > DISTURBED_CORES:
         lines.append(f"! {TITLES[result.side]} was disturbed: its times are no measurement")
     return lines
 
@@ -166,16 +167,16 @@ def _ratio(native_s: Sequence[float | None], ours: SideResult, name: str, key: s
 
 
 def _line(measured: Sequence[Measured]) -> Line:
-    responses_s = np.concatenate([each.responses_s for each in measured] or [np.zeros(0)])
+    responses_s = np.concatenate([rows.responses_s for rows in measured] or [np.zeros(0)])
     times: tuple[float, ...] = ()
     if responses_s.size:
         quantiles = np.quantile(responses_s, (0.5, 0.95, 0.99)).tolist()
         times = (float(responses_s.mean()), *quantiles, float(responses_s.max()))
     return Line(
         len(measured),
-        sum(each.expected for each in measured),
-        sum(each.committed for each in measured),
-        sum(each.surplus for each in measured),
+        sum(rows.expected for rows in measured),
+        sum(rows.committed for rows in measured),
+        sum(rows.surplus for rows in measured),
         *times,
     )
 

@@ -1,7 +1,7 @@
-"""Fills in what the commands of README and docs print. `make docs`.
+"""The script of `make docs` that fills in the output of commands in README and docs.
 
-A block of kind `console` begins with a command, `$ headgate ...`; what follows is its output. A
-Python block whose first line is a comment with a file's name is that file.
+A `console` block begins with a command, `$ headgate ...`; its output follows. A Python block whose
+first line is a comment with a file name is the content of that file.
 """
 
 import re
@@ -18,7 +18,7 @@ FILE = re.compile(r"```python\n# (\w+\.py)\n(.*?)```", re.DOTALL)
 
 
 def filled(text: str) -> str:
-    """Gives a page with the output of its commands as it is now."""
+    """Return a page with the current output of its commands."""
     with TemporaryDirectory() as folder:
         for name, code in FILE.findall(text):
             (Path(folder) / name).write_text(code)

@@ -1,4 +1,4 @@
-"""Writes docs/reference.md from the program itself: every key, command and policy. `make docs`."""
+"""The script of `make docs` that writes docs/reference.md: every key, command and policy."""
 
 import os
 from pathlib import Path
@@ -35,23 +35,25 @@ MODELS = (
 
 
 def reference() -> str:
-    """Return the whole page."""
+    """Return the text of the page."""
     parts = [
         "# Reference",
-        "Printed from the program by `make docs`; a test holds the two together.",
+        "`make docs` generates this page from the program. A test compares the two.",
         "## The pipeline file",
         "A value comes from its default, the file, the environment (`HEADGATE_STATE` sets `state`)"
-        " or a flag; the last one wins. `headgate check FILE --show` says where each comes from.",
+        " or a flag. The last of these that has the value wins. `headgate check FILE --show` prints"
+        " where each value comes from.",
         *map(_table, MODELS),
         "## The command line",
         "Exit codes: 0 done, 1 the work failed, 2 the request was wrong, 130 interrupted.",
         *map(_help, ((), *(tuple(verb.split()) for verb in VERBS))),
         "## The measures",
-        "What `headgate simulate` prints and `headgate compare --objective` takes; those marked may"
-        " be of a class or a query: `p95_response:class=H`.",
+        "`headgate simulate` prints these measures, and `headgate compare --objective` ranks by one"
+        " of them. The last column says whether a measure exists for a single class or query, as in"
+        " `p95_response:class=H`.",
         _measures(),
         "## The testbeds",
-        "The workloads of the papers' experiments; the first variant is the usual one.",
+        "The workloads of the papers' experiments. The first variant of a testbed is the default.",
         _testbeds(),
         "## The policies",
         _policies(),
@@ -85,9 +87,12 @@ def _help(words: tuple[str, ...]) -> str:
 
 
 def _measures() -> str:
-    rows = ["| measure | is | unit | better | class, query |", "| --- | --- | --- | --- | --- |"]
+    rows = [
+        "| measure | meaning | unit | better | by class or query |",
+        "| --- | --- | --- | --- | --- |",
+    ]
     for measure in MEASURES.values():
-        better = "more" if measure.more_is_better else "less"
+        better = "higher" if measure.more_is_better else "lower"
         part = "no" if measure.of_line is None else "yes"
         rows.append(f"| `{measure.name}` | {measure.title} | {measure.unit} | {better} | {part} |")
     return "\n".join(rows)

@@ -11,7 +11,7 @@ BENCH = Path(__file__).parents[1] / "bench"
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return a function that imports a file of bench/; they import each other by bare name."""
+    """Return a function that imports a file of bench/. Its files import each other by name."""
     monkeypatch.syspath_prepend(str(BENCH))
     return importlib.import_module
 

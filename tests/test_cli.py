@@ -13,6 +13,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+import headgate
 from headgate.cli.app import app
 from headgate.errors import HeadgateError
 
@@ -144,7 +145,7 @@ def test_a_policy_of_the_users_own_module_is_known_by_name(tmp_path: Path) -> No
     words = ["simulate", "--testbed", "sharaf", "--queries", "3", "--tuples", "20", "--json"]
     done = _headgate(*words, "--policy", "dearest", "--module", str(module))
     assert json.loads(done.stdout)[0]["policy"] == "dearest", done.stderr
-    assert done.stderr == ""  # no bar off a terminal
+    assert done.stderr == ""  # no progress bar outside a terminal
 
 
 def test_a_pipeline_is_simulated_at_the_costs_of_the_file(tmp_path: Path) -> None:
@@ -277,3 +278,25 @@ def _wait_for_results(run: subprocess.Popen[str], folder: Path) -> None:
             continue
         break
     raise AssertionError(run.communicate()[1])
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert CliRunner().invoke(app, ["--version"]).output == f"headgate {headgate.__version__}\n"
+
+
+@pytest.mark.parametrize("extra", ["confluent_kafka", "plotly"])
+def test_no_command_needs_an_extra_before_it_is_used(extra: str) -> None:
+    program = (
+        f"import sys; sys.modules['{extra}'] = None\n"
+        "import headgate.cli, headgate.runtime, headgate.spark.room\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_plot_without_its_library_is_refused_before_the_simulation(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    words = ["simulate", "--testbed", "sharaf", "--plot", str(tmp_path / "x.html")]
+    error = CliRunner().invoke(app, words).exception
+    assert str(error) == "--plot: plotly must be installed: pip install 'headgate[plots]'."

@@ -1,8 +1,8 @@
-"""What every query has to answer, as SQL over all rows at once.
+"""The expected answer of every query, as SQL over all rows at once.
 
-Written apart from the queries: windows are Spark's own window(), or there are none; what has been
-ranked there is sorted in arrays here. `bid`, `auction` and `person` have the rows that are not
-late, `every_bid` all bids, and a window counts once it has closed.
+The answers are written independently of the queries: windows are Spark's own window(), or there are
+none, and arrays are sorted where the queries rank. `bid`, `auction` and `person` have the rows that
+are not late, `every_bid` has all bids, and a window counts once it has closed.
 """
 
 from collections.abc import Mapping
@@ -26,16 +26,16 @@ SOLD = (
 
 
 def closed(stream: str, size: str, slide: str, upto: str) -> str:
-    """Gives a relation with each row once for every window `w` that has it and has closed."""
+    """Return a relation with each row once for every closed window `w` that contains it."""
     every = f"SELECT *, window(dateTime, '{size}', '{slide}') AS w FROM {stream}"
     return f"(SELECT * FROM ({every}) WHERE w.end <= TIMESTAMP '{upto}')"
 
 
 def answers(marks: Mapping[str, str]) -> dict[str, str]:
-    """Gives the SQL of all queries.
+    """Return the SQL of all answers, by query.
 
     Args:
-        marks: the watermark of every stream, as text; for `all`, the least of them.
+        marks: the watermark of every stream, as text; under `all`, the least of them.
     """
     bids = marks["bid"]
     sales = min(bids, marks["auction"])

@@ -1,4 +1,4 @@
-"""Nexmark from end to end: writes the streams, runs the queries over them, checks every answer."""
+"""Nexmark from end to end: write the streams, run the queries over them, check every answer."""
 
 import os
 import re
@@ -24,7 +24,7 @@ from headgate.workloads.nexmark import SCHEMAS, Nexmark
 
 PIPELINE = Path(__file__).with_name("nexmark.yaml")
 PLACE = "state/nexmark"
-"""Where the pipeline file has streams and state."""
+"""The folder of the streams and the state in the pipeline file."""
 
 MIDNIGHT_S = 1_704_067_200.0  # 2024 begins
 LATENESS_US = 4_000_000
@@ -32,7 +32,7 @@ LATENESS_US = 4_000_000
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a query has put out: how many rows, and how many are missing or too many."""
+    """The output of a query: how many rows it has, and how many are missing or wrong."""
 
     query: str
     query_class: str
@@ -47,30 +47,30 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Checked:
-    """A run: the outcome of each query, and what has gone wrong on the way."""
+    """A run: the outcome of each query, and the errors on the way."""
 
     outcomes: tuple[Outcome, ...]
     errors: tuple[str, ...]
 
 
 def site(events: int, rate_per_s: float, seed: int) -> Nexmark:
-    """Gives streams with so many events, in the middle of which a new day begins."""
+    """Return streams for that many events; a new day begins in the middle of them."""
     start_s = MIDNIGHT_S - round(0.6 * events / rate_per_s)
     return Nexmark(seed=seed, rate_per_s=rate_per_s, start_s=start_s)
 
 
 def pipeline_at(folder: Path, queries: Collection[str] = ()) -> Pipeline:
-    """Gives the pipeline with streams and state in a folder; of the queries some, or all."""
+    """Return the pipeline with streams and state in a folder, with some or all of its queries."""
     folder.mkdir(parents=True, exist_ok=True)
     copy = folder / PIPELINE.name
     copy.write_text(PIPELINE.read_text().replace(PLACE, str(folder)))
     pipeline = read_pipeline(copy)
-    chosen = {name: each for name, each in pipeline.queries.items() if name in queries}
+    chosen = {name: query for name, query in pipeline.queries.items() if name in queries}
     return pipeline.model_copy(update={"queries": chosen}) if queries else pipeline
 
 
 def prepare(folder: Path) -> None:
-    """Makes empty folders for the streams, and the table that q13 joins with."""
+    """Create empty folders for the streams, and the table that q13 joins with."""
     for name in ("run", "source"):
         shutil.rmtree(folder / name, ignore_errors=True)
     for stream in SCHEMAS:
@@ -81,7 +81,7 @@ def prepare(folder: Path) -> None:
 
 
 def write_step(folder: Path, nexmark: Nexmark, step: int, first: int, count: int) -> None:
-    """Writes the events of one step: a file for each stream, which appears as a whole."""
+    """Write the events of one step: a file for each stream, which appears as a whole."""
     for stream, table in nexmark.events(first, count).items():
         hidden = folder / "source" / f"{stream}.parquet"
         pq.write_table(table, hidden)
@@ -100,11 +100,11 @@ def run(
     pause_s: float = 0.2,
     timeout_s: float = 600.0,
 ) -> Checked:
-    """Runs queries while events come in, and gives what they put out beside what they should.
+    """Run queries while events come in, and compare their output with the expected one.
 
     Args:
         steps: how many files a stream has; they come one after the other.
-        pause_s: from one to the next.
+        pause_s: the time from one file to the next.
     """
     prepare(folder)
     pipeline, nexmark = pipeline_at(folder, queries), site(events, rate_per_s, seed)
@@ -125,13 +125,13 @@ def run(
 
 
 def _consume(gate: Headgate, folder: Path, pipeline: Pipeline, timeout_s: float) -> list[str]:
-    """Waits until every query has taken in all tuples of its streams, or one has failed.
+    """Wait until every query has consumed all tuples of its streams, or one has failed.
 
-    Gives those that have not.
+    Return the queries that have not.
     """
     offered = {stream: _rows(folder, stream).num_rows for stream in SCHEMAS}
     due = {
-        name: sum(offered[each] for each in _streams_of(query.sql))
+        name: sum(offered[stream] for stream in _streams_of(query.sql))
         for name, query in pipeline.queries.items()
     }
     ends_at_s = time.monotonic() + timeout_s
@@ -144,15 +144,15 @@ def _consume(gate: Headgate, folder: Path, pipeline: Pipeline, timeout_s: float)
 
 
 def check(spark: SparkSession, folder: Path, pipeline: Pipeline) -> tuple[Outcome, ...]:
-    """Compares what is in the result files with Spark's answer over the files of the streams."""
+    """Compare the rows in the result files with Spark's answer over the files of the streams."""
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     marks = {}
     for stream in SCHEMAS:
         rows = _rows(folder, stream)
-        kept, mark = in_time(rows)
+        timely_rows, mark = in_time(rows)
         marks[stream] = datetime.fromtimestamp(mark / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
-        session.createDataFrame(kept).createOrReplaceTempView(stream)
+        session.createDataFrame(timely_rows).createOrReplaceTempView(stream)
         session.createDataFrame(rows).createOrReplaceTempView(f"every_{stream}")
     side = str(folder / "source" / "side.parquet")
     session.read.parquet(side).createOrReplaceTempView("side")
@@ -161,19 +161,19 @@ def check(spark: SparkSession, folder: Path, pipeline: Pipeline) -> tuple[Outcom
     for name, query in pipeline.queries.items():
         expected = _counted(session.sql(wanted[name]))
         files = sorted((folder / "run" / "results" / name).glob("*.parquet"))
-        found = _counted(session.read.parquet(*map(str, files))) if files else Counter()
-        missing, wrong = (expected - found).total(), (found - expected).total()
-        outcomes.append(Outcome(name, query.class_, found.total(), missing, wrong))
+        actual = _counted(session.read.parquet(*map(str, files))) if files else Counter()
+        missing, wrong = (expected - actual).total(), (actual - expected).total()
+        outcomes.append(Outcome(name, query.class_, actual.total(), missing, wrong))
     return tuple(outcomes)
 
 
 def in_time(rows: pa.Table) -> tuple[pa.Table, int]:
-    """Gives the rows that are not late, and the watermark behind the last, in microseconds."""
-    top, kept = -(2**63), []
+    """Return the rows that are not late, and the watermark after the last, in microseconds."""
+    top, timely = -(2**63), []
     for time_us in rows["dateTime"].cast(pa.int64()).to_pylist():
-        kept.append(time_us >= top - LATENESS_US)
+        timely.append(time_us >= top - LATENESS_US)
         top = max(top, time_us)
-    return rows.filter(pa.array(kept)), top - LATENESS_US
+    return rows.filter(pa.array(timely)), top - LATENESS_US
 
 
 def _rows(folder: Path, stream: str) -> pa.Table:

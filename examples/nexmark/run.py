@@ -1,4 +1,4 @@
-"""Runs Nexmark's queries over generated streams and says of each whether it is right.
+"""Run Nexmark's queries over generated streams and print whether each answer is right.
 
 .venv/bin/python examples/nexmark/run.py
 .venv/bin/python examples/nexmark/run.py --events 20000 --queries q5,q9
@@ -21,7 +21,7 @@ SLOWEST = 8
 
 
 def main() -> int:
-    """Gives the exit code: 0 if every query is right."""
+    """Return the exit code: 0 if every query is right."""
     options = _options()
     folder = Path(options.folder).absolute()
     chosen = [name for name in options.queries.split(",") if name]
@@ -40,7 +40,7 @@ def main() -> int:
     console.print(_table(checked.outcomes, options.events))
     for error in checked.errors:
         console.print(error, markup=False)
-    right = sum(each.equal for each in checked.outcomes)
+    right = sum(outcome.equal for outcome in checked.outcomes)
     console.print(f"{right} of {len(checked.outcomes)} queries equal, {took_s:.0f} s")
     return 0 if right == len(checked.outcomes) and not checked.errors else 1
 
@@ -48,8 +48,8 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Nexmark on Headgate, checked against Spark")
     parser.add_argument("--events", type=int, default=6000, help="events of all three streams")
-    parser.add_argument("--rate", type=float, default=20.0, help="events a second of event time")
-    parser.add_argument("--steps", type=int, default=20, help="files of a stream, one by one")
+    parser.add_argument("--rate", type=float, default=20.0, help="events per second of event time")
+    parser.add_argument("--steps", type=int, default=20, help="files per stream, one by one")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--queries", default="", help="such as q5,q9; all of the pipeline if empty")
     parser.add_argument("--folder", default=PLACE, help="streams, state and results go here")
@@ -64,9 +64,9 @@ def _table(outcomes: Sequence[Outcome], events: int) -> Table:
     for name, justify in (("query", "left"), ("class", "left"), ("rows", "right")):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     table.add_column("same as Spark in batch")
-    for each in outcomes:
-        verdict = "equal" if each.equal else f"{each.missing} missing, {each.wrong} wrong"
-        table.add_row(each.query, each.query_class, f"{each.rows:,}", verdict)
+    for outcome in outcomes:
+        verdict = "equal" if outcome.equal else f"{outcome.missing} missing, {outcome.wrong} wrong"
+        table.add_row(outcome.query, outcome.query_class, f"{outcome.rows:,}", verdict)
     return table
 
 

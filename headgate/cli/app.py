@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -16,12 +17,30 @@ from headgate.errors import HeadgateError
 from headgate.runtime import load, spelled
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Run hundreds of continuous queries of different importance in one Spark application."
-    "\n\nExample: headgate run examples/forest.yaml --seconds 20",
 )
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"headgate {version('headgate')}")
+        raise typer.Exit
+
+
+@app.callback()
+def headgate(
+    show_version: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_show_version, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Run hundreds of continuous queries of different importance in one Spark application.
+
+    Example: headgate run examples/forest.yaml --seconds 20
+    """
 
 
 @app.command()

@@ -3,7 +3,9 @@
 import json
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated
 
 import typer
@@ -11,7 +13,6 @@ import typer
 from headgate.cli import measured, options
 from headgate.cli.progress import overall_bar, policy_bars
 from headgate.errors import ConfigRefused
-from headgate.experiments import comparison_page, over_time_page
 from headgate.runtime import compare as compare_policies
 from headgate.runtime import spelled, workload
 
@@ -33,6 +34,7 @@ def simulate(
 
     Example: headgate simulate --testbed sharaf --queries 100 --tuples 5000 --policy hr,hnr,bsd
     """
+    _refuse_plot(ctx.params["plot"])
     chosen = options.policies(ctx)
     with options.suggesting_options(ctx):
         source, settings = options.simulation_request(ctx)
@@ -40,7 +42,7 @@ def simulate(
     chosen = chosen or spelled(simulated.usual_policy)
     with policy_bars(chosen, simulated.ends_at_s) as watch:
         reports = [simulated.simulate(policy, watch(policy)) for policy in chosen]
-    _write(ctx.params["plot"], lambda: over_time_page(reports, simulated.name))
+    _write(ctx.params["plot"], lambda plots: plots.over_time_page(reports, simulated.name))
     if ctx.params["as_json"]:
         print(json.dumps([report.to_dict() for report in reports]))
     else:
@@ -69,6 +71,7 @@ def compare(
 
     Example: headgate compare --testbed cqc --workload B --objective p95_response:class=H
     """
+    _refuse_plot(ctx.params["plot"])
     names = [policy.text for policy in options.policies(ctx)]
     with options.suggesting_options(ctx), overall_bar() as progress:
         source, settings = options.simulation_request(ctx)
@@ -76,23 +79,39 @@ def compare(
             source, objective=objective, policies=names, seeds=seeds, patience_s=patience_s,
             progress=progress, **settings,
         )  # fmt: skip
-    _write(ctx.params["plot"], lambda: comparison_page(comparison))
+    _write(ctx.params["plot"], lambda plots: plots.comparison_page(comparison))
     if ctx.params["as_json"]:
         print(json.dumps(comparison.to_dict()))
     else:
         measured.show_comparison(comparison)
 
 
-def _write(file: Path | None, page: Callable[[], str]) -> None:
+def _refuse_plot(file: Path | None) -> None:
+    """Raise ConfigRefused if a plot is wanted and the library that draws it is not installed."""
+    if file is not None and find_spec("plotly") is None:
+        raise ConfigRefused(
+            path="--plot",
+            key="plotly",
+            value=None,
+            expected="installed: pip install 'headgate[plots]'",
+        )
+
+
+def _write(file: Path | None, page: Callable[[ModuleType], str]) -> None:
     """Write a page if a file for it is named.
+
+    Args:
+        page: returns the page, drawn by `headgate.experiments`.
 
     Raises:
         ConfigRefused: the file cannot be written.
     """
     if file is None:
         return
+    from headgate import experiments  # noqa: PLC0415  # plotly is an extra
+
     try:
-        file.write_text(page())
+        file.write_text(page(experiments))
     except OSError as error:
         reason = (error.strerror or "it is not").lower()
         raise ConfigRefused(

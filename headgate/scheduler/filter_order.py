@@ -17,6 +17,40 @@ class ConditionFigures:
     cost_s: tuple[float, ...]
 
 
+class ConditionOrders:
+    """By unit, the order in which calls evaluate its conditions; as written until measured."""
+
+    def __init__(self) -> None:
+        self._order_by_unit: dict[int, tuple[int, ...]] = {}
+
+    def of(self, units: Sequence[int]) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        """Return pairs of unit and order, for those of the units that were measured."""
+        orders = self._order_by_unit
+        return tuple((unit, orders[unit]) for unit in units if unit in orders)
+
+    def improve(
+        self, unit: int, figures: ConditionFigures | None, conditions: Sequence[Condition]
+    ) -> None:
+        """Change the order of a unit's conditions if the figures say that this pays."""
+        if figures is not None and len(figures.cost_s) == len(conditions):
+            written = tuple(range(len(conditions)))
+            present = self._order_by_unit.get(unit, written)
+            self._order_by_unit[unit] = better_order(figures, conditions, present)
+
+    def text(
+        self, unit: int, figures: ConditionFigures | None, conditions: Sequence[Condition]
+    ) -> str | None:
+        """Return the order of a unit's conditions and why; None without figures for them."""
+        if figures is None or len(figures.cost_s) != len(conditions):
+            return None
+        order = self._order_by_unit.get(unit, range(len(conditions)))
+        return order_text(figures, conditions, order)
+
+    def forget(self, unit: int) -> None:
+        """Forget the order of a unit, whose number now belongs to another query."""
+        self._order_by_unit.pop(unit, None)
+
+
 def better_order(
     figures: ConditionFigures, conditions: Sequence[Condition], present: tuple[int, ...]
 ) -> tuple[int, ...]:

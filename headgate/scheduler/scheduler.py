@@ -8,7 +8,6 @@ import numpy as np
 from headgate.errors import PlanRejected
 from headgate.model.arrays import Ints
 from headgate.model.events import (
-    ConditionSample,
     Event,
     NetworkChanged,
     Overloaded,
@@ -27,12 +26,13 @@ from headgate.model.unit_table import UnitTable, grown
 from headgate.model.units import Sharing, units_of
 from headgate.policies.interface import Policy, State
 from headgate.scheduler.feeds import feeds_of
-from headgate.scheduler.filter_order import better_order, order_text
+from headgate.scheduler.filter_order import ConditionOrders
 from headgate.scheduler.fusion import fuse
 from headgate.scheduler.monitor import Monitor
 from headgate.scheduler.queues import StreamBuffer
+from headgate.scheduler.shedder import skips_of
 from headgate.scheduler.statistics import Statistics
-from headgate.scheduler.together import Together
+from headgate.scheduler.together import Together, call_groups
 
 
 class Scheduler:
@@ -74,8 +74,7 @@ class Scheduler:
         self.network, self.table, self.policy = network, table, policy
         self.workers, self.train_tuples, self.most_fused = workers, train_tuples, most_fused
         self.statistics, self.call_bytes, self.lane = statistics, call_bytes, lane
-        self._orders: dict[int, tuple[int, ...]] = {}
-        """By unit, the order of its conditions, if it is not the written one."""
+        self._orders = ConditionOrders()
         self.cursors = np.zeros(len(table), dtype=np.int64) if cursors is None else cursors
         self.groups = np.array(groups, dtype=np.int64) if len(groups) else None
         self._call_groups, self._together = self.groups, Together(sharing, most_fused)
@@ -162,10 +161,7 @@ class Scheduler:
     def order_text(self, unit: int) -> str | None:
         """Return the order of a unit's conditions and why; None if they were not measured."""
         figures = None if self.statistics is None else self.statistics.conditions(unit)
-        conditions = self.network.paths[unit].conditions
-        if figures is None or len(figures.cost_s) != len(conditions):
-            return None
-        return order_text(figures, conditions, self._orders.get(unit, range(len(conditions))))
+        return self._orders.text(unit, figures, self.network.paths[unit].conditions)
 
     def passed(self, stream: int) -> int:
         """Return the first train of a stream that a unit still needs; failed units do not count."""
@@ -175,29 +171,15 @@ class Scheduler:
         return int(self.cursors[units].min()) if len(units) else self.buffers[stream].end
 
     def _shed(self, now_s: float) -> None:
-        """Skip the pending trains, except the last, of queries that allow shedding.
-
-        Queries whose results are worth least per second of cost come first (Aurora §2.2).
-        """
+        """Skip pending trains of queries that allow shedding, as far as the skips are committed."""
         if self._commit_shed is None:
             return
-        skips = []
-        for unit in self._sheddable():
-            stream, first = int(self.table["stream"][unit]), int(self.cursors[unit])
-            buffer = self.buffers[stream]
-            if buffer.end - first < 2:
-                continue
-            tuples = buffer.tuples(first, buffer.end - 1)
-            skips.append(TuplesShed(now_s, int(unit), first, buffer.end - 1, tuples))
+        paths = self.network.paths
+        allowed = [unit for unit in self.ready if paths[unit].query.allows_shedding]
+        skips = skips_of(allowed, self.table, self.cursors, self.buffers, now_s)
         for event in self._commit_shed(skips):
             self.cursors[event.unit] = event.end_train
             self._refresh(np.array([event.unit]))
-
-    def _sheddable(self) -> list[int]:
-        rows, paths = self.table, self.network.paths
-        allowed = [unit for unit in self.ready if paths[unit].query.allows_shedding]
-        worth = rows["weight"] * rows["selectivity"] / rows["tuple_cost_s"]
-        return sorted(allowed, key=lambda unit: float(worth[unit]))
 
     def _prepare(self) -> None:
         """Set up everything that depends on the network or the policy, before the next plan."""
@@ -210,7 +192,9 @@ class Scheduler:
         if self.statistics is not None:
             self.statistics.connect(feeds_of(units), self.table)
         self.policy.prepare(units)
-        self._call_groups = self._groups_that_share_calls()
+        self._call_groups = call_groups(
+            self.groups, self.table, self.policy, len(self.network.classes)
+        )
         if self._call_groups is not None:
             # This compiles the code, so that the first decision is as fast as later ones.
             numbers = np.arange(len(self.table))
@@ -220,19 +204,6 @@ class Scheduler:
                 )
         watched = self.policy.wake_at_s < inf
         self._monitor = Monitor(self.network, self.table) if watched else None
-
-    def _groups_that_share_calls(self) -> Ints | None:
-        """Return the groups, split by class if the policy allows no call for two classes."""
-        if self.groups is None:
-            return None
-        classes, first = self.table["query_class"].tolist(), dict[int, int]()
-        for unit, group in enumerate(self.groups.tolist()):
-            other = first.setdefault(group, unit)
-            if classes[unit] == classes[other] or self.policy.may_fuse(self.table, other, unit):
-                continue
-            by_class: Ints = self.groups * len(self.network.classes) + self.table["query_class"]
-            return by_class
-        return self.groups
 
     def _change(self, event: NetworkChanged) -> None:
         """Add new units and streams; the state of the old ones stays as it is."""
@@ -246,7 +217,7 @@ class Scheduler:
         for unit, train in event.cursors.items():
             self.cursors[unit], self._idle[unit] = train, True
             self._inactive.discard(unit)
-            self._orders.pop(unit, None)
+            self._orders.forget(unit)
             self._delayed_until_s.pop(unit, None)  # of the query that had this number before
         for stream in sorted(event.first_trains):
             self.buffers.append(StreamBuffer(event.first_trains[stream]))
@@ -318,7 +289,7 @@ class Scheduler:
         end = end if stop is None else min(end, stop)
         call_tuples = buffer.tuples(first, end)
         lane = self._lane_of(units, call_tuples)
-        orders = tuple((unit, self._orders[unit]) for unit in units if unit in self._orders)
+        orders = self._orders.of(units)
         call = BoxCall(self._calls, units, stream, first, end, call_tuples, lane, orders)
         self._calls += 1
         self._running += 1
@@ -334,7 +305,9 @@ class Scheduler:
         self._idle[[unit for unit in done if unit not in self._inactive]] = True
         if self.statistics is not None:
             self.statistics.learn(self.table, event)
-            self._reorder(event.samples)
+            for unit in [sample.unit for sample in event.samples]:
+                conditions = self.network.paths[unit].conditions
+                self._orders.improve(unit, self.statistics.conditions(unit), conditions)
             self._figures += 1
         self._refresh(np.array(call.units))
         self.policy.hear(event)
@@ -344,16 +317,6 @@ class Scheduler:
         if self.lane is not None or self.statistics is None:
             return self.lane or "driver"
         return self.statistics.lane(units, tuples)
-
-    def _reorder(self, samples: Sequence[ConditionSample]) -> None:
-        """Update the order of conditions for units whose conditions were measured."""
-        for sample in samples:
-            unit, conditions = sample.unit, self.network.paths[sample.unit].conditions
-            figures = self.statistics.conditions(unit) if self.statistics is not None else None
-            if figures is not None and len(figures.cost_s) == len(conditions):
-                written = tuple(range(len(conditions)))
-                present = self._orders.get(unit, written)
-                self._orders[unit] = better_order(figures, conditions, present)
 
     def _refresh(self, units: Ints) -> None:
         """Update the pending tuples, arrival times and costs of units of one stream.

@@ -1,13 +1,16 @@
 """The load shedder: which tuples to drop when more arrive than can be processed (Aurora §2.2)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from headgate.errors import ConfigRefused
 from headgate.model.arrays import Floats, Ints
+from headgate.model.events import TuplesShed
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
+from headgate.scheduler.queues import StreamBuffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +111,31 @@ class Shedder:
                 tuple_s = saved_s / (1.0 - useless)
                 pieces.append((lost, shape.number, 1.0 - useless, tuple_s))
         return pieces
+
+
+def skips_of(
+    units: Sequence[int],
+    table: UnitTable,
+    cursors: Ints,
+    buffers: Sequence[StreamBuffer],
+    now_s: float,
+) -> list[TuplesShed]:
+    """Return for each unit the pending trains to skip: all except the last.
+
+    Queries whose results are worth least per second of cost come first (Aurora §2.2).
+
+    Args:
+        units: the units whose queries allow shedding.
+        cursors: the next train of each unit of the table.
+        buffers: the trains of each stream.
+    """
+    worth = table["weight"] * table["selectivity"] / table["tuple_cost_s"]
+    skips = []
+    for unit in sorted(units, key=lambda unit: float(worth[unit])):
+        stream, first = int(table["stream"][unit]), int(cursors[unit])
+        buffer = buffers[stream]
+        if buffer.end - first < 2:
+            continue
+        tuples = buffer.tuples(first, buffer.end - 1)
+        skips.append(TuplesShed(now_s, int(unit), first, buffer.end - 1, tuples))
+    return skips

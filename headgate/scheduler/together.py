@@ -61,6 +61,25 @@ class Together:
         return visible
 
 
+def call_groups(groups: Ints | None, table: UnitTable, policy: Policy, classes: int) -> Ints | None:
+    """Return the groups, split by class if the policy allows no call for two classes.
+
+    Args:
+        groups: a number for every unit, the same for units that share code.
+        classes: how many classes there are.
+    """
+    if groups is None:
+        return None
+    class_by_unit, first = table["query_class"].tolist(), dict[int, int]()
+    for unit, group in enumerate(groups.tolist()):
+        other = first.setdefault(group, unit)
+        if class_by_unit[unit] == class_by_unit[other] or policy.may_fuse(table, other, unit):
+            continue
+        by_class: Ints = groups * classes + table["query_class"]
+        return by_class
+    return groups
+
+
 @compiled
 def _plant(
     table: UnitTable,

@@ -1,4 +1,4 @@
-"""Pages with plots: every policy is a line or a bar, axes have units, nothing is loaded."""
+"""Pages with plots: every policy is a line or a bar, axes have units, nothing is downloaded."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from headgate.runtime.what_if.compare import Comparison, Standing
 
 
 def figure_of(page: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Gives the traces and the layout that a page hands to plotly."""
+    """Return the traces and the layout that a page passes to plotly."""
     after = page[page.rindex("Plotly.newPlot(") :]
     decoder = json.JSONDecoder()
     traces, end = decoder.raw_decode(after, after.index("["))
@@ -22,15 +22,15 @@ def figure_of(page: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 def reports(name: str, policies: tuple[str, ...], **options: object) -> list[Report]:
-    made = workload(name, **options)
-    return [made.simulate(policy) for policy in policies]
+    testbed = workload(name, **options)
+    return [testbed.simulate(policy) for policy in policies]
 
 
 def comparison(*means: float) -> Comparison:
     names = ("lsf", "hr", "mss")
     standings = tuple(
-        Standing(at + 1, names[at], (mean * 0.5, mean * 1.5), 1.0, names[at] != "mss")
-        for at, mean in enumerate(means)
+        Standing(place + 1, names[place], (mean * 0.5, mean * 1.5), 1.0, names[place] != "mss")
+        for place, mean in enumerate(means)
     )
     return Comparison("bed", "", "memory", "memory, mean (tuples)", False, (0, 1), standings)
 
@@ -40,7 +40,7 @@ def test_every_policy_is_a_line_in_every_panel() -> None:
     traces, layout = figure_of(page)
     assert [trace["name"] for trace in traces] == ["rr"] * 4 + ["hr"] * 4
     assert [trace["showlegend"] for trace in traces[:4]] == [True, False, False, False]
-    titles = [each["text"] for each in layout["annotations"]]
+    titles = [annotation["text"] for annotation in layout["annotations"]]
     assert titles == ["queue size", "response time", "slowdown", "QoS"]
     axes = [value for key, value in layout.items() if key.startswith(("xaxis", "yaxis"))]
     assert {axis["title"]["text"] for axis in axes if "title" in axis} == {
@@ -51,7 +51,7 @@ def test_every_policy_is_a_line_in_every_panel() -> None:
 
 def test_a_panel_without_values_is_left_out() -> None:
     page = over_time_page(reports("amos", ("hr",), tuples=200), "plan")
-    titles = [each["text"] for each in figure_of(page)[1]["annotations"]]
+    titles = [annotation["text"] for annotation in figure_of(page)[1]["annotations"]]
     assert titles == ["queue size", "response time", "slowdown"]
 
 

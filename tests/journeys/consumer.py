@@ -24,7 +24,7 @@ def main(file: str, offered: str, point: str = "", times: str = "0") -> None:
     Args:
         offered: how many tuples each query must consume, as JSON: one number, or one per query.
         point: the point of the engine at which the whole process group kills itself.
-        times: how often the point must be reached before that.
+        times: the group dies when it reaches the point for the n-th time.
     """
     running.FORGET_EVERY_S = 0.0  # so that even a run of a few seconds drops trains many times
     headgate = loaded(file)

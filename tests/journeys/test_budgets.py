@@ -1,4 +1,4 @@
-"""Two budgets hold: sources wait, what is passed goes, and tuples are shed where allowed."""
+"""The budgets of memory and log hold: sources wait, passed trains are dropped, tuples are shed."""
 
 import threading
 import time
@@ -22,17 +22,17 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 HOT = "SELECT location, temperature, ts FROM sensors WHERE temperature > 30"
 ALL = "SELECT * FROM sensors"
-# Some milliseconds a tuple.
+# A few milliseconds per tuple.
 SLOW = (
     "SELECT location, aggregate(sequence(1, 20000), 0D, (a, n) -> a + n * temperature) AS x"
     " FROM sensors"
 )
-# About a millisecond, also in DuckDB.
+# About a millisecond per tuple, also in DuckDB.
 FAR = "levenshtein(repeat(md5(location), 20), repeat(md5(concat(location, 'x')), 20))"
 
 
 def most_used(gate: Headgate, offered: int, but: tuple[str, ...] = ()) -> float:
-    """Waits until all is consumed; gives the largest share of the log's budget seen meanwhile."""
+    """Wait until all is consumed; return the largest share of the log's budget seen meanwhile."""
     most = 0.0
     for _ in range(4000):
         totals = gate.totals()
@@ -166,7 +166,7 @@ def test_a_call_after_a_restart_takes_no_more_than_memory_allows(
             calls.append(event.call)
 
     for queries in ({"hot": HOT}, {"hot": HOT, "all": ALL, "counts": counts}):
-        # An eighth of the memory for two workers is less than what two trains take.
+        # An eighth of the memory, divided by two workers, is less than two trains need.
         gate = Headgate(
             spark, state=tmp_path / "state", classes={"H": 1}, rehearsal_s=0, memory_bytes=2 << 20
         )
@@ -199,8 +199,8 @@ def test_what_waits_between_segments_is_in_the_log_and_takes_no_memory(
     consume(gate, offered)
     gate.stop()
     for name, text in (("hot", HOT), ("slow", sql)):
-        found = committed_rows(tmp_path / "state/results" / name)
-        assert found == expected_rows(text, tmp_path / "source"), name
+        rows = committed_rows(tmp_path / "state/results" / name)
+        assert rows == expected_rows(text, tmp_path / "source"), name
     balanced(gate)
 
 

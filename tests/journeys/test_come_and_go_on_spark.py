@@ -1,4 +1,4 @@
-"""Queries and streams come and go while others run, and so does the policy."""
+"""Queries and streams are added and dropped, and the policy changes, while other queries run."""
 
 import shutil
 from collections import Counter
@@ -72,14 +72,14 @@ def test_the_trains_that_a_query_begins_with_stay_until_it_is_planned(
     gate.start()
     consume(gate, offered)
     engine = gate._engine
-    arrange = engine._executor.arrange
+    arrange = engine._executor.arrangement.arrange
 
-    def arrange_while_retention_ends(*told: Any) -> None:
-        engine._retention_s = 0.0
-        engine.forget(0, 3)  # as the loop does, which has not heard of the query
-        arrange(*told)
+    def arrange_while_retention_ends(*arguments: Any) -> None:
+        engine._log_space.retention_s = 0.0
+        engine.forget(0, 3)  # as the engine's loop does, which does not know the new query yet
+        arrange(*arguments)
 
-    engine._executor.arrange = arrange_while_retention_ends
+    engine._executor.arrangement.arrange = arrange_while_retention_ends
     late = gate.add_query(Query(name="late", sql=ALL, query_class="N"))
     until(lambda: late.exception() is not None or gate.totals()["late"][0] == offered, gate)
     assert late.exception() is None
@@ -133,8 +133,8 @@ def test_a_stream_that_cannot_begin_leaves_the_next_one_its_place(
     gate.add_query(Query(name="new", sql="SELECT * FROM more", query_class="H"))
     consume(gate, offered)
     gate.stop()
-    found = committed_rows(tmp_path / "state/results/new")
-    assert found == expected_rows("SELECT * FROM sensors", tmp_path / "other")
+    rows = committed_rows(tmp_path / "state/results/new")
+    assert rows == expected_rows("SELECT * FROM sensors", tmp_path / "other")
 
 
 def test_a_query_that_comes_with_another_text_is_refused_and_the_next_one_runs(
@@ -160,11 +160,11 @@ def test_a_query_that_comes_with_another_text_is_refused_and_the_next_one_runs(
     offered += write_readings(tmp_path / "source", files=2, rows=50, first_file=2)
     consume(gate, offered, but=("counts",))
     gate.stop()
-    found = committed_rows(tmp_path / "state/results/tops")
+    rows = committed_rows(tmp_path / "state/results/tops")
     closed = (
         "SELECT max(temperature) FROM sensors WHERE ts < to_timestamp(3) GROUP BY epoch(ts)::INT"
     )
-    assert found == expected_rows(closed, tmp_path / "source")
+    assert rows == expected_rows(closed, tmp_path / "source")
 
 
 def test_a_stream_that_comes_later_is_read_and_goes_when_nobody_reads_it(
@@ -225,8 +225,8 @@ def test_a_dropped_stream_comes_back_and_its_log_goes_on(
     consume(gate, 150, but=("hot",))
     consume(gate, offered)
     gate.stop()
-    found = committed_rows(tmp_path / "state/results/second")
-    assert found == expected_rows("SELECT * FROM sensors", tmp_path / "other")
+    rows = committed_rows(tmp_path / "state/results/second")
+    assert rows == expected_rows("SELECT * FROM sensors", tmp_path / "other")
     same(gate, tmp_path / "source", "hot", HOT)
 
 
@@ -236,16 +236,16 @@ def test_a_stream_and_a_query_that_need_functions_come_while_others_run(
     offered = write_readings(tmp_path / "source", files=1, rows=20)
     gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
     gate.start()
-    told: list[int] = []
-    rows = Stream(name="s", format="python", schema="a INT")
-    gate.add_stream(rows, rows=lambda first: [{"a": n} for n in range(first, 20)])
+    delivered: list[int] = []
+    stream = Stream(name="s", format="python", schema="a INT")
+    gate.add_stream(stream, rows=lambda first: [{"a": n} for n in range(first, 20)])
     gate.add_query(
         Query(name="q", sql="SELECT a FROM s", query_class="H", sink=Sink(format="callback")),
-        deliver=lambda table, key: told.extend(table["a"].to_pylist()),
+        deliver=lambda table, key: delivered.extend(table["a"].to_pylist()),
     )
     consume(gate, offered)
     gate.stop()
-    assert told == list(range(20))
+    assert delivered == list(range(20))
 
 
 def test_the_policy_changes_while_running_and_no_answer_does(
@@ -268,10 +268,10 @@ def test_the_policy_changes_while_running_and_no_answer_does(
 def test_rows_of_python_are_a_stream_that_goes_on_after_a_restart(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    asked: list[int] = []
+    positions: list[int] = []
 
     def rows(first: int) -> list[dict[str, object]]:
-        asked.append(first)
+        positions.append(first)
         return [{"a": n, "b": f"row {n}" if n != 3 else n} for n in range(first, 5 + first)]
 
     for expected in (5, 10):
@@ -279,10 +279,10 @@ def test_rows_of_python_are_a_stream_that_goes_on_after_a_restart(
         gate.add_stream(Stream(name="s", format="python", schema="a INT, b STRING"), rows=rows)
         gate.add_query(Query(name="q", sql="SELECT a, b FROM s WHERE a >= 0", query_class="H"))
         gate.start()
-        # Row 3 has a number where a text belongs.
+        # Row 3 becomes a dead letter: it has a number in a STRING column.
         consume(gate, expected - 1)
         gate.stop()
-    assert asked == [0, 5]
+    assert positions == [0, 5]
     table = committed_rows(tmp_path / "state/results/q")
     assert sorted(row[0] for row in table) == [n for n in np.arange(10).tolist() if n != 3]
     (letter,) = (tmp_path / "state/dead-letters/s.jsonl").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""Records that nobody can read: each a dead letter once; every account adds up, crash or not."""
+"""Each unreadable record becomes exactly one dead letter, and accounts add up, crash or not."""
 
 import json
 import signal
@@ -16,6 +16,7 @@ from sources import balanced, consume, until
 
 from headgate import Headgate, Query, Stream
 from headgate.spark.log.cursors import Cursors
+from headgate.spark.log.dead_letters import letter_counts
 from headgate.spark.log.journal import Journal
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -29,7 +30,7 @@ QUERIES = {
 
 
 def is_bad(number: int) -> bool:
-    """Every fifth record, and all of one file."""
+    """Return True for every fifth record, and for all records of one file."""
     return number % 5 == 3 or number // LINES == 4
 
 
@@ -69,12 +70,12 @@ def gate_over(
 
 
 def each_once(state: Path) -> None:
-    """Holds the letters against the bad records."""
+    """Check that there is one dead letter for each bad record."""
     lines = (state / "dead-letters" / "s.jsonl").read_text().splitlines()
-    told = [json.loads(line) for line in lines]
-    found = [int(each["record"].split("bad ")[1].rstrip("'}")) for each in told]
-    assert sorted(found) == BAD
-    assert all(each["place"] and each["reason"] for each in told)
+    letters = [json.loads(line) for line in lines]
+    numbers = [int(letter["record"].split("bad ")[1].rstrip("'}")) for letter in letters]
+    assert sorted(numbers) == BAD
+    assert all(letter["place"] and letter["reason"] for letter in letters)
 
 
 @pytest.mark.parametrize(
@@ -131,11 +132,11 @@ def test_kill_between_letters_and_journal_leaves_no_letter_twice(
         )  # fmt: skip
         assert done.returncode == code, done.stderr
         journal = Journal(tmp_path / "state")
-        for name, each in Cursors(journal).accounts().items():
-            account = vars(each)
+        for name, account in Cursors(journal).accounts().items():
+            fields = vars(account)
             parts = ("delivered", "filtered", "queued", "shed", "missed", "late", "dead_lettered")
-            assert account["arrived"] == sum(account[part] for part in parts), (name, account)
-        assert journal.letters()["s"] == account["dead_lettered"]
+            assert fields["arrived"] == sum(fields[part] for part in parts), (name, fields)
+        assert letter_counts(journal)["s"] == fields["dead_lettered"]
         journal.close()
-    assert account["dead_lettered"] == len(BAD)
+    assert fields["dead_lettered"] == len(BAD)
     each_once(tmp_path / "state")

@@ -1,4 +1,4 @@
-"""A query over a view answers as if the view's text stood in its place, whatever happens."""
+"""A query over a view answers as if the text of the view stood in its place."""
 
 from collections import Counter
 from pathlib import Path
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.spark
 ROWS = 60
 WARM = "SELECT location, temperature AS t, humidity, ts FROM sensors WHERE temperature > 15"
 EARLY = "ts < TIMESTAMP'1970-01-01 00:00:14'"
-"""Behind it nothing comes into one of the views, and its windows close all the same."""
+"""After this time the view `hot` gets no more tuples, and its windows must close all the same."""
 
 VIEWS = (
     View(name="warm", event_time="ts", sql=WARM),
@@ -92,14 +92,14 @@ TWINS = {
         " UNION ALL SELECT ts, location FROM alarms",
     ),
 }
-"""Queries over views, and the same without them."""
+"""Queries over views, and equivalent queries without views."""
 
 SECOND = 1_000_000
 
 
-def _windows(of: str, size: int, slide: int, upto: str) -> str:
+def _windows(relation: str, size: int, slide: int, upto: str) -> str:
     ends = f"unnest(range(us - us % {slide} + {slide}, us + {size} + 1, {slide})) AS e"
-    return f"(SELECT * FROM (SELECT *, {ends} FROM {of}) WHERE e <= {upto})"
+    return f"(SELECT * FROM (SELECT *, {ends} FROM {relation}) WHERE e <= {upto})"
 
 
 CHECKED = {
@@ -133,8 +133,8 @@ CHECKED = {
         " GROUP BY p // 7 HAVING count(*) = 7",
     ),
 }
-"""Queries over views, and what DuckDB is asked instead: @upto is the watermark of sensors, @both
-the lesser of both streams'."""
+"""Queries over views, and equivalent queries for DuckDB. @upto is the watermark of `sensors`, @both
+the lower watermark of both streams."""
 
 TABLES = (
     "CREATE TABLE all_{name} AS SELECT * EXCLUDE (file_row_number), epoch_us(ts) AS us,"
@@ -161,7 +161,7 @@ DERIVED = (
 
 
 def _answers(folder: Path) -> dict[str, Rows]:
-    """What DuckDB says over the files of the source."""
+    """Return DuckDB's answers over the files of the source."""
     with duckdb.connect() as db:
         db.execute("SET TimeZone = 'UTC'")
         for name in ("sensors", "alarms"):
@@ -171,14 +171,14 @@ def _answers(folder: Path) -> dict[str, Rows]:
         ((other,),) = db.sql("SELECT max(us) - 1000000 FROM alarms").fetchall()
         marks = {"@upto": str(upto), "@both": str(min(upto, other))}
 
-        def put(text: str) -> str:
+        def with_marks(text: str) -> str:
             for mark, value in marks.items():
                 text = text.replace(mark, value)
             return text
 
         for text in DERIVED:
-            db.execute(put(text))
-        return {name: rows_of(db, put(oracle)) for name, (_, oracle) in CHECKED.items()}
+            db.execute(with_marks(text))
+        return {name: rows_of(db, with_marks(oracle)) for name, (_, oracle) in CHECKED.items()}
 
 
 def _gate(spark: SparkSession, folder: Path, **options: Any) -> Headgate:
@@ -216,13 +216,13 @@ def _whole(spark: SparkSession, folder: Path, **options: Any) -> Headgate:
 def _check(gate: Headgate, folder: Path) -> None:
     results = folder / "state" / "results"
     for name in TWINS:
-        found, twin = committed_rows(results / name), committed_rows(results / f"{name}_twin")
-        assert found == twin, (name, found - twin, twin - found)
-        assert found, name
+        rows, twin = committed_rows(results / name), committed_rows(results / f"{name}_twin")
+        assert rows == twin, (name, rows - twin, twin - rows)
+        assert rows, name
     for name, expected in _answers(folder).items():
-        found = committed_rows(results / name)
-        assert found == expected, (name, found - expected, expected - found)
-        assert found, name
+        rows = committed_rows(results / name)
+        assert rows == expected, (name, rows - expected, expected - rows)
+        assert rows, name
     balanced(gate)
 
 
@@ -294,7 +294,7 @@ def test_views_come_and_go_with_their_readers(spark: SparkSession, tmp_path: Pat
     gate.start()
 
     def classes() -> dict[str, str]:
-        return {each["query"]: each["class"] for each in gate.status()["queries"]}
+        return {entry["query"]: entry["class"] for entry in gate.status()["queries"]}
 
     def unit() -> Any:
         scheduler = gate._run.scheduler  # type: ignore[union-attr]
@@ -308,7 +308,7 @@ def test_views_come_and_go_with_their_readers(spark: SparkSession, tmp_path: Pat
     assert "over warm" in gate.explanation("low").text()
     assert [*gate.drawing().streams] == gate.status()["streams"] == ["sensors", "alarms", "warm"]
 
-    # Readers lend a view their class, through other views, too; all of them must allow shedding.
+    # A view has the class of its readers, through other views, too. It may shed if all of them may.
     gate.add(
         {
             "views": {
@@ -325,13 +325,13 @@ def test_views_come_and_go_with_their_readers(spark: SparkSession, tmp_path: Pat
     until(lambda: unit() == ("N", True), gate)
     assert classes() == dict.fromkeys(("warm", "hotter", "hottest"), "N")
 
-    # A producer is not dropped before its readers.
+    # A view cannot be dropped before its readers.
     with pytest.raises(ConfigRefused, match="'warm': readers is 'hotter', but must be dropped"):
         gate.drop_query("warm")
     with pytest.raises(ConfigRefused, match="the stream goes with query 'warm'"):
         gate.drop_stream("warm")
-    circle = {name: {"sql": f"SELECT * FROM {of}"} for name, of in ("ab", "bc", "ca")}
-    with pytest.raises(ConfigRefused, match="cycle is 'a -> c -> b -> a', but must be without"):
+    circle = {name: {"sql": f"SELECT * FROM {base}"} for name, base in ("ab", "bc", "ca")}
+    with pytest.raises(ConfigRefused, match="cycle is 'a -> c -> b -> a', but must be removed"):
         gate.add({"views": circle})
     gate.add_view(View(name="loud", sql="SELECT location FROM sensors"))
     gate.add_view(View(name="counts", sql="SELECT count(*) AS n FROM sensors [RANGE 1 SECOND]"))
@@ -340,7 +340,7 @@ def test_views_come_and_go_with_their_readers(spark: SparkSession, tmp_path: Pat
             gate.add_view(wanted) if isinstance(wanted, View) else gate.add_query(wanted)
         assert str(refused.value).startswith(message), name
 
-    # Another view may have the name of one that was dropped, and other columns.
+    # A new view may have the name of a dropped one, and other columns.
     for name in ("hottest", "hotter", "warm"):
         gate.drop_query(name)
     assert not (tmp_path / "state" / "log" / "warm").exists()
@@ -360,7 +360,7 @@ def test_views_come_and_go_with_their_readers(spark: SparkSession, tmp_path: Pat
     until(lambda: gate.totals()["new"][0] > 0, gate)
     gate.stop()
 
-    # Another run goes on where this one has stopped, in the stream and behind it.
+    # A second run continues where this one stopped, both the view and its readers.
     second = _gate(spark, tmp_path, train_tuples=ROWS, workers=1)
     for query in new:
         second.add_query(query)
@@ -369,7 +369,7 @@ def test_views_come_and_go_with_their_readers(spark: SparkSession, tmp_path: Pat
     until(lambda: second.totals()["new_twin"][0] == offered, second)
     assert second.drain(60)
     second.stop()
-    found = committed_rows(results / "new")
-    assert found == committed_rows(results / "new_twin") != Counter()
-    assert sum(n for n, _ in found) > ROWS
+    rows = committed_rows(results / "new")
+    assert rows == committed_rows(results / "new_twin") != Counter()
+    assert sum(n for n, _ in rows) > ROWS
     balanced(second)

@@ -1,4 +1,4 @@
-"""Dropped queries: what stays of them, and who gets their names and numbers."""
+"""Dropped queries: their results stay, and new queries may take their names and numbers."""
 
 import shutil
 import threading
@@ -36,7 +36,7 @@ def test_a_dropped_query_runs_no_more_and_its_name_is_free(
     with pytest.raises(RecoveryRefused, match=f"query 'dry': expected an empty .* {results} "):
         gate.add_query(again)
     with pytest.raises(RecoveryRefused, match="Fix: move or remove the folder, or give the query"):
-        gate.add({"queries": {each: {"class": "C", "sql": ALL} for each in ("new", "dry")}})
+        gate.add({"queries": {name: {"class": "C", "sql": ALL} for name in ("new", "dry")}})
     assert [query.name for query in gate.queries] == ["hot"]
     results.rename(tmp_path / "old")
     gate.add_query(again)
@@ -56,19 +56,19 @@ def test_a_query_that_comes_gets_the_number_of_one_that_went(
     consume(gate, offered)
     shutil.copytree(tmp_path / "source", tmp_path / "before")
     text = DRY.replace("20", "{}")
-    went = gate.query("dry")
+    dropped = gate.query("dry")
     for number in range(5):
         gate.drop_query("dry" if number == 0 else f"q{number - 1}")
         new = gate.add_query(Query(name=f"q{number}", sql=text.format(number), query_class="C"))
         consume(gate, offered)
         assert new.unit == 1
-    went.stop()  # is nobody's any more
+    dropped.stop()  # must stop no query: the number of this handle belongs to another one
     offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=2)
     consume(gate, offered)
-    assert not went.isActive
-    back = gate.add_query(Query(name="whole", sql=ALL, query_class="N"))
+    assert not dropped.isActive
+    whole = gate.add_query(Query(name="whole", sql=ALL, query_class="N"))
     consume(gate, offered)
-    assert back.unit == 2
+    assert whole.unit == 2
     report = gate.stop()
     assert report is not None
     assert [line.name for line in report.queries] == ["hot", "q4", "whole"]
@@ -100,7 +100,7 @@ def test_others_come_while_a_query_that_leaves_waits_for_its_last_call(
     leaving.start()
     until(lambda: not gate.queries, gate)
     gate.add_query(Query(name="whole", sql=ALL, query_class="N"))
-    assert [each["query"] for each in gate.status()["queries"]] == ["whole"]
+    assert [query["query"] for query in gate.status()["queries"]] == ["whole"]
     consume(gate, offered, but=("hot",))
     assert leaving.is_alive()
     with pytest.raises(UnknownName):

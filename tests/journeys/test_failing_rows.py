@@ -1,4 +1,4 @@
-"""The message of a query's own error names the tuple, where rows pass one by one."""
+"""If a query fails on a tuple and handles rows one by one, its error message names the tuple."""
 
 from pathlib import Path
 

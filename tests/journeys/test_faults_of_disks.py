@@ -1,4 +1,4 @@
-"""Disks fill up, directories go or cannot be written: nothing is lost, others go on."""
+"""Disks fill up, directories vanish or cannot be written: nothing is lost, other queries go on."""
 
 import contextlib
 import shutil
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of four megabytes, where the process may mount one."""
+    """Mount a file system of four megabytes; skip the test if the process may not."""
     folder = tmp_path / "small"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
@@ -37,7 +37,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def gate(spark: SparkSession, tmp_path: Path, small_disk: Path) -> Callable[[], Headgate]:
-    """Starts a Headgate with one query that writes to the small disk, and one that does not."""
+    """Return a function that starts a Headgate with two queries, one of them on the small disk."""
 
     def started() -> Headgate:
         gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
@@ -50,7 +50,7 @@ def gate(spark: SparkSession, tmp_path: Path, small_disk: Path) -> Callable[[], 
 
 
 def fill(folder: Path) -> Path:
-    """Takes all the room that is left."""
+    """Fill the disk of a folder with a file; return the file."""
     ballast = folder / "ballast"
     with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while True:
@@ -116,7 +116,8 @@ def test_a_journal_that_cannot_be_written_for_a_while_ends_no_run(
     engine._journal._db.execute("PRAGMA query_only = ON")
     dropping = threading.Thread(target=gate.drop_query, args=("hot",))
     dropping.start()
-    engine._events.put(ClockTicked(engine.now_s() + 10))  # the loop drops what all have passed
+    # This tick makes the engine's loop drop the trains that all queries have passed.
+    engine._events.put(ClockTicked(engine.now_s() + 10))
     lines = engine._intake._poller.lines
     offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=3)
     until(lambda: lines[0].failing, gate)
@@ -181,7 +182,7 @@ def test_a_sink_directory_that_comes_back_shows_what_was_hidden_without_a_restar
 def test_a_sink_that_cannot_be_written_stops_its_query_alone(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """A file in the directory's place: not even root can write there."""
+    """Replace the directory by a file, so that not even root can write there."""
     offered = write_readings(tmp_path / "source", files=1, rows=50)
     queries = {"hot": ("H", HOT), "all": ("H", ALL)}
     gate = gate_over(spark, tmp_path, queries)
@@ -207,10 +208,10 @@ def test_a_sink_that_cannot_be_written_stops_its_query_alone(
 def test_a_read_only_sink_stops_its_query_alone(
     tmp_path: Path, small_disk: Path, gate: Callable[[], Headgate]
 ) -> None:
-    """A file system that is mounted anew, to be read only: not even root writes there."""
+    """Remount the file system read-only, so that not even root can write there."""
 
-    def mount(how: str) -> None:
-        subprocess.run(["mount", "-o", f"remount,{how}", str(small_disk)], check=True)
+    def mount(mode: str) -> None:
+        subprocess.run(["mount", "-o", f"remount,{mode}", str(small_disk)], check=True)
 
     offered = write_readings(tmp_path / "source", files=1, rows=50)
     first = gate()
@@ -228,7 +229,7 @@ def test_a_read_only_sink_stops_its_query_alone(
     assert "after 3 attempts" in message
     assert f"cannot be written to {results}: Read-only file system" in message
     assert f"Fix: make the directory {results} writable" in message
-    second = gate()  # it is read-only still
+    second = gate()  # the disk is still read-only
     until(lambda: second.query("all").exception() is not None, second)
     second.stop()
     mount("rw")

@@ -1,4 +1,4 @@
-"""Files of the log rot or go, clocks are set: it is told, and others go on."""
+"""Log files are damaged or missing, clocks are set: Headgate reports it, other queries go on."""
 
 import threading
 import time
@@ -64,7 +64,7 @@ def test_a_log_that_does_not_match_its_journal_is_refused(
     gate.stop()
     file = tmp_path / "state/log/sensors/000000000001.parquet"
     whole = file.read_bytes()
-    for damage, found in (
+    for damage, finding in (
         (lambda: file.write_bytes(whole[:-7]), f"found {len(whole) - 7} bytes"),
         (file.unlink, "found no such file"),
     ):
@@ -75,7 +75,7 @@ def test_a_log_that_does_not_match_its_journal_is_refused(
         message = str(refused.value)
         assert "train 1 of stream 'sensors'" in message
         assert f"expected {len(whole)} bytes in {file}" in message
-        assert found in message
+        assert finding in message
         assert "Fix: restore" in message
     file.write_bytes(whole)
     again = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
@@ -91,7 +91,7 @@ def test_a_journal_that_is_damaged_is_refused_with_what_to_do(
     write_readings(tmp_path / "source", files=1, rows=20)
     (tmp_path / "state").mkdir()
     (tmp_path / "state/journal.db").write_bytes(damage)
-    for _ in range(2):  # the first has given the directory free
+    for _ in range(2):  # the first Headgate has released the directory
         gate = gate_over(spark, tmp_path, {"all": ("H", ALL)})
         with pytest.raises(RecoveryRefused, match=r"expected a journal\.db that SQLite can read"):
             gate.start()
@@ -105,7 +105,7 @@ def test_a_clock_that_is_set_delays_nothing(
     tried: list[str] = []
 
     def reached(point: str) -> None:
-        # The clock is set in the midst of the first call, which then fails and is tried again.
+        # The clock is set during the first call, which then fails and is retried.
         if point == "results written" and not tried:
             tried.append(point)
             jumped.set()
@@ -124,5 +124,5 @@ def test_a_clock_that_is_set_delays_nothing(
     assert report is not None
     most_s = [line.response_s.maximum for line in report.classes if line.response_s.count]
     assert len(most_s) == 2
-    assert all(0 <= each < time.monotonic() - began_s for each in most_s)
+    assert all(0 <= maximum_s < time.monotonic() - began_s for maximum_s in most_s)
     same(gate, tmp_path / "source", hot=HOT, all=ALL)

@@ -1,4 +1,4 @@
-"""Queries that never end, fail or make too much: others go on."""
+"""Queries that never end, fail or output too many rows: the others go on."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ from headgate.spark.engine import calls as calls_module
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-# A second and more a tuple, in code that nobody can interrupt.
+# More than a second per tuple, in code that nobody can interrupt.
 ENDLESS = (
     "SELECT aggregate(sequence(1, 60000000), 0L, (a, n) -> a + n % 7) + temperature AS x"
     " FROM sensors"
@@ -40,7 +40,7 @@ def test_a_query_that_makes_ten_rows_of_one_does_not_stop_the_others(
 def test_a_query_that_failed_and_resumes_after_retention_tells_of_the_gap(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log does not wait for it: with no retention, what the other has passed is gone."""
+    """Use no retention: the log does not wait for a failed query and drops what others passed."""
     offered = write_readings(tmp_path / "source", files=3, rows=50)
     queries = {"all": ("H", ALL), "bad": ("H", "SELECT CAST(location AS INT) AS n FROM sensors")}
     gate = gate_over(spark, tmp_path, queries, retention_s=0)
@@ -116,9 +116,9 @@ def test_a_run_that_drains_ends_though_a_source_dies_meanwhile(
     gate.start()
     until(commits.is_set, gate)
     gate._engine.drain()
-    died = gate._engine._intake._poller.failed
-    died.append(StreamFailed(stream="sensors", cause="records are gone"))
-    until(lambda: not died, gate)
+    failures = gate._engine._intake._poller.failed
+    failures.append(StreamFailed(stream="sensors", cause="records are gone"))
+    until(lambda: not failures, gate)
     goes_on.set()
     assert gate.wait(30)
     gate.stop()
@@ -146,7 +146,7 @@ def test_a_stop_takes_no_ten_seconds_though_a_call_and_a_receiver_never_end(
     balanced(gate)
 
 
-# Half a minute over the tuples of a rehearsal, and no more: nobody waits for it.
+# About half a minute over the tuples of a rehearsal; not longer, as nothing can end the call.
 SLOW = ENDLESS.replace("60000000", "16000000")
 
 
@@ -162,7 +162,7 @@ SLOW = ENDLESS.replace("60000000", "16000000")
 def test_a_query_that_never_ends_in_rehearsal_keeps_nobody_from_starting(
     spark: SparkSession, tmp_path: Path, sql: str, limit_s: float, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def doze(value: int) -> int:  # a worker of Spark's has no module of tests
+    def doze(value: int) -> int:  # nested, because Spark's Python worker cannot import this module
         time.sleep(3600)
         return value
 
@@ -170,15 +170,15 @@ def test_a_query_that_never_ends_in_rehearsal_keeps_nobody_from_starting(
     offered = write_readings(tmp_path / "source", files=1, rows=20)
     queries = {"endless": ("H", sql), "hot": ("H", HOT), "all": ("H", ALL)}
     gate = gate_over(spark, tmp_path, queries, call_timeout_s=limit_s, rehearsal_s=1.0)
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     began_s = time.monotonic()
-    gate.start(progress=lambda done, of: told.append((done, of)))
+    gate.start(progress=lambda done, total: progress.append((done, total)))
     assert time.monotonic() - began_s < 30
-    assert told[0] == (1, 3)
-    says = f"took longer than {limit_s:g} s over 5000 invented tuples"
-    assert f"query 'endless' {says}" in caplog.text
+    assert progress[0] == (1, 3)
+    message = f"took longer than {limit_s:g} s over 5000 invented tuples"
+    assert f"query 'endless' {message}" in caplog.text
     late = gate.add_query(Query(name="late", sql=sql, query_class="N"))
-    assert f"query 'late' {says}" in caplog.text
+    assert f"query 'late' {message}" in caplog.text
     consume(gate, offered, but=("endless", "late"))
     for handle in (gate.query("endless"), late):
         until(lambda handle=handle: handle.exception() is not None, gate)  # type: ignore[misc]

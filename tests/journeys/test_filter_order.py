@@ -1,4 +1,4 @@
-"""A query's conditions change places while it runs; what it puts out does not."""
+"""Headgate reorders the conditions of a running query; its results stay the same."""
 
 from pathlib import Path
 
@@ -17,9 +17,9 @@ LONG = f"concat({DIGITS.format('a')}, {DIGITS.format('b')})"
 OTHER = f"concat({DIGITS.format('c')}, {DIGITS.format('d')})"
 COSTLY = f"levenshtein({LONG}, {OTHER}) > 60 AND exp(sin(temperature)) > 0.2D"
 TEXTS = {
-    # What is written last drops nearly all, and costs next to nothing.
+    # The last condition drops nearly all tuples and costs next to nothing.
     "late": ("H", f"SELECT location, temperature FROM sensors WHERE {COSTLY} AND humidity < 2"),
-    # What is written last drops most and is cheap, but fails without what is written before it.
+    # The last condition drops most tuples and is cheap, but fails without the one before it.
     "guarded": (
         "H",
         f"SELECT location FROM sensors WHERE {COSTLY} AND temperature <> 0"
@@ -32,8 +32,8 @@ TEXTS = {
 def test_conditions_change_places(spark: SparkSession, tmp_path: Path) -> None:
     source, files = tmp_path / "source", 0
     source.mkdir()
-    # As an earlier run has left it: only costly queries are looked at, and a slow machine might not
-    # have the time to measure that they are.
+    # Statistics of an earlier run: Headgate reorders only costly queries, and a slow machine might
+    # not have the time to measure that these are costly.
     alone_s = {"late": 1e-4, "guarded": 1e-4, "plain": 1e-7}
     (tmp_path / "state").mkdir()
     record_statistics(
@@ -45,7 +45,7 @@ def test_conditions_change_places(spark: SparkSession, tmp_path: Path) -> None:
     )
     gate = gate_over(spark, tmp_path, TEXTS, train_tuples=1, rehearsal_s=0.1)
     gate.start()
-    # There is a look a second at the most, so it may take some files until it is this query's turn.
+    # Headgate examines one query per second at most, so several files may pass before these two.
     while None in [gate.explanation(name).order for name in ("late", "guarded")]:
         write_readings(source, files=1, rows=300, first_file=files)
         files += 1
@@ -62,7 +62,7 @@ def test_conditions_change_places(spark: SparkSession, tmp_path: Path) -> None:
     assert guarded.order is not None
     assert guarded.order.split(", then ")[-1].startswith("(CAST(1000 AS DOUBLE) /")
     for name, (_, sql) in TEXTS.items():
-        found = committed_rows(tmp_path / "state" / "results" / name)
-        asked = sql.replace("0.2D", "0.2")
-        assert found == expected_rows(asked, source), name
-        assert found
+        rows = committed_rows(tmp_path / "state" / "results" / name)
+        oracle = sql.replace("0.2D", "0.2")
+        assert rows == expected_rows(oracle, source), name
+        assert rows

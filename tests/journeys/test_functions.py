@@ -1,4 +1,4 @@
-"""Python functions in queries: of values, and from frame to frame."""
+"""Python functions in queries: functions of values, and functions of DataFrames (`apply`)."""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def by_python(frame: DataFrame) -> DataFrame:
 
 
 def most(frame: DataFrame) -> DataFrame:
-    """The hottest reading of every place, which takes all tuples of a window."""
+    """Return the hottest reading of every place, which needs all tuples of a window."""
     best = frame.groupBy("location").agg(F.max("temperature").alias("most"))
     return best.filter("most > 38")
 
@@ -39,7 +39,7 @@ APPLIED = {
     "python": ("SELECT location, temperature FROM sensors WHERE humidity < 50", by_python),
     "window": (f"SELECT location, temperature FROM sensors {WINDOW}", most),
 }
-ASKED = {
+ORACLES = {
     "rows": "SELECT location, temperature, temperature * 2 FROM sensors WHERE temperature > 30",
     "python": "SELECT location, temperature FROM sensors WHERE humidity < 50 AND temperature > 35",
 }
@@ -62,8 +62,8 @@ def test_functions_from_frame_to_frame(spark: SparkSession, tmp_path: Path) -> N
     assert not report.errors
     balanced(gate)
     results = {name: committed_rows(tmp_path / "state" / "results" / name) for name in APPLIED}
-    for name, asked in ASKED.items():
-        assert results[name] == expected_rows(asked, source), name
+    for name, oracle in ORACLES.items():
+        assert results[name] == expected_rows(oracle, source), name
         assert results[name], name
     last = "(SELECT max(epoch_us(ts)) // 2000000 FROM sensors)"
     assert results["window"] == expected_rows(
@@ -98,21 +98,21 @@ def test_functions_of_values_in_windows(spark: SparkSession, tmp_path: Path) -> 
     assert not report.errors
     last = "(SELECT max(epoch_us(ts)) // 2000000 FROM sensors)"
     closed = f"sensors WHERE epoch_us(ts) // 2000000 < {last}"
-    found = {name: committed_rows(tmp_path / "state" / "results" / name) for name in texts}
-    assert found["half"] == expected_rows(
+    results = {name: committed_rows(tmp_path / "state" / "results" / name) for name in texts}
+    assert results["half"] == expected_rows(
         f"SELECT location, temperature // 2 FROM {closed}", source
     )
-    assert found["sums"] == expected_rows(
+    assert results["sums"] == expected_rows(
         f"SELECT location, sum(humidity // 2)::BIGINT FROM {closed} GROUP BY location,"
         " epoch_us(ts) // 2000000",
         source,
     )
-    assert found["half"]
-    assert found["sums"]
+    assert results["half"]
+    assert results["sums"]
 
 
 @pytest.mark.parametrize(
-    ("sql", "apply", "said"),
+    ("sql", "apply", "message"),
     [
         ("SELECT * FROM sensors", most, "GROUP BY or an aggregate cannot run continuously"),
         ("SELECT * FROM sensors", lambda frame: frame.orderBy("ts"), "ORDER BY"),
@@ -127,11 +127,11 @@ def test_functions_of_values_in_windows(spark: SparkSession, tmp_path: Path) -> 
     ],
 )
 def test_what_cannot_be_continuous_is_refused(
-    spark: SparkSession, tmp_path: Path, sql: str, apply: Any, said: str
+    spark: SparkSession, tmp_path: Path, sql: str, apply: Any, message: str
 ) -> None:
     (tmp_path / "source").mkdir()
     gate = gate_over(spark, tmp_path, {})
-    with pytest.raises(QueryRefused, match=said) as refused:
+    with pytest.raises(QueryRefused, match=message) as refused:
         gate.add_query(query("wrong", sql, apply=apply))
     assert "query 'wrong'" in str(refused.value)
     gate.stop()

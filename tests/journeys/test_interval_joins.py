@@ -1,4 +1,4 @@
-"""Joins that bound the times of streams, without windows, answer as Spark does in batch."""
+"""Joins without windows whose conditions bound the times answer as Spark does in batch."""
 
 from pathlib import Path
 
@@ -73,7 +73,7 @@ def test_a_join_with_bounded_times_is_spark_s(
     add(gate, TEXTS)
     gate.start()
     for name in TEXTS:
-        reads = [s for s in rows if s in TEXTS[name]]
+        reads = [stream for stream in rows if stream in TEXTS[name]]
         until(lambda n=name, r=reads: gate.totals()[n][0] >= sum(len(rows[s]) + 1 for s in r), gate)
     report = gate.stop()
     assert report is not None

@@ -1,4 +1,4 @@
-"""Joins and unions give what the same SQL gives over the rows that are not late."""
+"""Joins and unions answer as the same SQL does over the rows that are not late."""
 
 from pathlib import Path
 
@@ -45,13 +45,13 @@ def test_a_join_of_tuples_as_they_come(spark: SparkSession, tmp_path: Path, lane
     assert report is not None
     assert not report.errors
     (a, a_upto), (b, b_upto) = in_time(lefts), in_time(rights)
-    found = committed_rows(tmp_path / "state" / "results" / "join")
-    assert found == answer(
+    joined = committed_rows(tmp_path / "state" / "results" / "join")
+    assert joined == answer(
         "SELECT a.k, a.v, b.v, b.ts FROM lefts a JOIN rights b ON a.k = b.k"
         " AND a.ts >= b.ts - INTERVAL 6 SECOND AND b.ts >= a.ts - INTERVAL 2 SECOND"
         " WHERE a.v > b.v OR b.v = 3", lefts=a, rights=b,
     )  # fmt: skip
-    assert found
+    assert joined
     assert committed_rows(tmp_path / "state" / "results" / "self") == answer(
         "SELECT a.v, b.v FROM lefts a JOIN lefts b ON a.k = b.k AND a.v < b.v"
         " AND abs(epoch_us(a.ts) - epoch_us(b.ts)) <= 2000000", lefts=a,
@@ -62,19 +62,19 @@ def test_a_join_of_tuples_as_they_come(spark: SparkSession, tmp_path: Path, lane
         f" LEFT JOIN {windows(10, 5, upto, 'rights')} b ON a.k = b.k AND a.e = b.e"
         " GROUP BY a.k, a.e", lefts=a, rights=b,
     )  # fmt: skip
-    shown = committed_rows(tmp_path / "state" / "results" / "shown")
-    assert shown == answer(
+    bounds = committed_rows(tmp_path / "state" / "results" / "shown")
+    assert bounds == answer(
         f"SELECT a.k, a.v, a.e - INTERVAL 5 SECOND, a.e FROM {windows(10, 5, upto)} a"
         f" JOIN {windows(5, 5, upto, 'rights')} b ON a.k = b.k AND a.v = b.v AND a.e = b.e"
         " WHERE a.ts < a.e - INTERVAL 5 SECOND", lefts=a, rights=b,
     )  # fmt: skip
-    assert shown
+    assert bounds
     many = committed_rows(tmp_path / "state" / "results" / "many")
     assert many == answer(
         "SELECT a.v, b.v FROM lefts a JOIN rights b ON a.k = b.k"
         " AND abs(epoch_us(a.ts) - epoch_us(b.ts)) <= 6000000", lefts=a, rights=b,
     )  # fmt: skip
-    # More comes out than goes in, and the next run knows.
+    # This join outputs more tuples than it reads, and the next run has that statistic.
     assert sum(many.values()) > len(lefts) + len(rights)
     assert recorded_statistics(tmp_path / "state")["many"].selectivity > 1
     balanced(gate)
@@ -119,13 +119,13 @@ def test_a_tuple_without_a_partner_comes_out_when_none_can_come(
             f" OR coalesce(a.ts + INTERVAL 1 SECOND, b.ts + INTERVAL 2 SECOND) < {upto}",
         }.get(kind, f"a.ts + INTERVAL 1 SECOND < {upto}")
         name = kind.replace(" ", "_").lower()
-        found = committed_rows(tmp_path / "state" / "results" / name)
-        assert found == answer(
+        rows = committed_rows(tmp_path / "state" / "results" / name)
+        assert rows == answer(
             f"SELECT {columns} FROM lefts a {kind.replace('LEFT S', 'S').replace('LEFT A', 'A')}"
             " JOIN rights b ON a.k = b.k AND a.v < b.v + 5 AND a.ts >= b.ts - INTERVAL 1 SECOND"
             f" AND b.ts >= a.ts - INTERVAL 2 SECOND WHERE {final}", lefts=a, rights=b,
         ), kind  # fmt: skip
-        assert found, kind
+        assert rows, kind
     balanced(gate)
 
 
@@ -185,6 +185,6 @@ def test_a_stream_is_joined_with_a_table(spark: SparkSession, tmp_path: Path) ->
         + joined.format("").replace("lefts", numbered) + " GROUP BY t.label, w",
     }  # fmt: skip
     for name, sql in expected.items():
-        found = committed_rows(tmp_path / "state" / "results" / name)
-        assert found == answer(sql, lefts=rows), name
+        joined_rows = committed_rows(tmp_path / "state" / "results" / name)
+        assert joined_rows == answer(sql, lefts=rows), name
     balanced(gate)

@@ -1,4 +1,4 @@
-"""Joins of windows by number: a tuple meets the last so many of the other stream as it comes."""
+"""Joins of ROWS windows: an arriving tuple joins with the last n tuples of the other stream."""
 
 from collections import Counter
 from itertools import product
@@ -28,19 +28,24 @@ TEXTS = {
 }
 
 
-def came(gate: Headgate, streams: dict[str, list[Row]]) -> list[tuple[str, int, Row]]:
-    """Gives all tuples in the order of the timeline, with their numbers."""
+def in_order(gate: Headgate, streams: dict[str, list[Row]]) -> list[tuple[str, int, Row]]:
+    """Return all tuples in the order of the timeline, with their stream and number."""
     entries = gate._engine._store.timelines["lefts__rights__time"]._course.entries
     return [
-        (each.stream, number, streams[each.stream][number])
-        for each in entries
-        for number in range(each.first_tuple, each.first_tuple + each.tuples)
+        (entry.stream, number, streams[entry.stream][number])
+        for entry in entries
+        for number in range(entry.first_tuple, entry.first_tuple + entry.tuples)
     ]
 
 
-def met(order: list[tuple[str, int, Row]], *windows: tuple[str, int]) -> list[tuple[Row, ...]]:
-    """Gives the tuples that meet: those in all windows when the last of them comes."""
-    found: list[tuple[Row, ...]] = []
+def cross_join(
+    order: list[tuple[str, int, Row]], *windows: tuple[str, int]
+) -> list[tuple[Row, ...]]:
+    """Return the combinations of tuples, one from each window, that join without a condition.
+
+    Tuples join if each is still in its window when the last of them arrives.
+    """
+    joined: list[tuple[Row, ...]] = []
     lasts: dict[str, list[Row]] = {"lefts": [], "rights": []}
     for stream, _, row in order:
         lasts[stream].append(row)
@@ -52,15 +57,15 @@ def met(order: list[tuple[str, int, Row]], *windows: tuple[str, int]) -> list[tu
                     rows = rows[-1:]
                 elif name == stream and number < turn:
                     rows = rows[:-1]
-                combinations = [(*each, one) for each in combinations for one in rows]
-            found += combinations
-    return found
+                combinations = [(*combination, one) for combination in combinations for one in rows]
+            joined += combinations
+    return joined
 
 
 def check(folder: Path, order: list[tuple[str, int, Row]]) -> None:
-    pairs = met(order, ("lefts", 7), ("rights", 4))
-    triples = met(order, ("lefts", 3), ("rights", 4), ("lefts", 2))
-    twice = met(order, ("lefts", 3), ("rights", 4), ("lefts", 3))
+    pairs = cross_join(order, ("lefts", 7), ("rights", 4))
+    triples = cross_join(order, ("lefts", 3), ("rights", 4), ("lefts", 2))
+    twice = cross_join(order, ("lefts", 3), ("rights", 4), ("lefts", 3))
     expected: dict[str, Counter[Any]] = {
         "two": Counter((a[1], b[1]) for a, b in pairs if a[0] == b[0] is not None),
         "where": Counter((a[1], b[1] + 1) for a, b in pairs if a[0] == b[0] and a[1] < b[1] + 1),
@@ -80,7 +85,7 @@ def check(folder: Path, order: list[tuple[str, int, Row]]) -> None:
 def test_a_tuple_meets_the_last_so_many_of_the_other_stream(
     spark: SparkSession, tmp_path: Path, train_tuples: int, lane: str
 ) -> None:
-    """Tuples that are late or have no time are among them."""
+    """Include tuples that are late or have no time: ROWS windows ignore time."""
     lefts, rights = rows_of(21, 80), rows_of(22, 60)
     write(tmp_path / "left", lefts, 8)
     write(tmp_path / "right", rights, 5)
@@ -90,7 +95,7 @@ def test_a_tuple_meets_the_last_so_many_of_the_other_stream(
     report = gate.stop()
     assert report is not None
     assert not report.errors
-    check(tmp_path, came(gate, {"lefts": lefts, "rights": rights}))
+    check(tmp_path, in_order(gate, {"lefts": lefts, "rights": rights}))
     balanced(gate)
 
 
@@ -107,7 +112,7 @@ def test_a_crash_changes_no_join_by_number(spark: SparkSession, tmp_path: Path) 
     second.start()
     consume(second, len(lefts) + len(rights))
     second.stop()
-    check(tmp_path, came(second, {"lefts": lefts, "rights": rights}))
+    check(tmp_path, in_order(second, {"lefts": lefts, "rights": rights}))
     balanced(second)
 
 
@@ -156,6 +161,6 @@ def test_refusals_say_what_windows_by_number_cannot_do(spark: SparkSession, tmp_
     write(tmp_path / "left", rows_of(1, 5), 1)
     write(tmp_path / "right", rows_of(2, 5), 1)
     gate = gate_over(spark, tmp_path, {})
-    for sql, said in REFUSED.items():
-        with pytest.raises(QueryRefused, match=said):
+    for sql, message in REFUSED.items():
+        with pytest.raises(QueryRefused, match=message):
             gate.add_query(Query(name="q", sql=sql, query_class="N"))

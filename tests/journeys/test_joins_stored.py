@@ -1,4 +1,4 @@
-"""Windows and joins of streams, joined with stored rows."""
+"""Windows and joins of streams that are joined with a stored table."""
 
 from pathlib import Path
 
@@ -44,22 +44,22 @@ def test_stored_rows_without_a_tuple_come_out_for_every_window(
     consume(gate, len(rows))
     assert "window by window" not in (gate.explanation("left").lane or "")
     gate.stop()
-    kept, upto = in_time(rows)
-    of, ends = windows(10, 5, upto), f"(SELECT DISTINCT e FROM {windows(10, 5, upto)})"
+    punctual, upto = in_time(rows)
+    tuples, ends = windows(10, 5, upto), f"(SELECT DISTINCT e FROM {windows(10, 5, upto)})"
     every = f"(SELECT t.*, e FROM '{path}' t, {ends}) t"
     for name, sql in {
-        "right": f"SELECT t.label, count(s.v) FROM {of} s RIGHT JOIN {every}"
+        "right": f"SELECT t.label, count(s.v) FROM {tuples} s RIGHT JOIN {every}"
         " ON s.k = t.k AND s.e = t.e GROUP BY t.label, t.e",
-        "first": f"SELECT count(*) FROM {every} LEFT JOIN {of} s"
+        "first": f"SELECT count(*) FROM {every} LEFT JOIN {tuples} s"
         " ON s.k = t.k AND s.v > 17 AND s.e = t.e GROUP BY t.e",
-        "full": f"SELECT t.label, s.v FROM {every} FULL JOIN {of} s"
+        "full": f"SELECT t.label, s.v FROM {every} FULL JOIN {tuples} s"
         " ON s.k = t.k AND s.v > 17 AND s.e = t.e",
-        "left": f"SELECT t.label, count(*) FROM {of} s LEFT JOIN '{path}' t ON s.k = t.k"
+        "left": f"SELECT t.label, count(*) FROM {tuples} s LEFT JOIN '{path}' t ON s.k = t.k"
         " GROUP BY t.label, s.e",
     }.items():
-        found = committed_rows(tmp_path / "state" / "results" / name)
-        assert found == answer(sql, lefts=kept), name
-        assert found, name
+        joined = committed_rows(tmp_path / "state" / "results" / name)
+        assert joined == answer(sql, lefts=punctual), name
+        assert joined, name
 
 
 def test_tuples_that_are_joined_as_they_come_are_joined_with_stored_rows(
@@ -79,11 +79,11 @@ def test_tuples_that_are_joined_as_they_come_are_joined_with_stored_rows(
         " UNION ALL SELECT k, 'none' FROM rights",
     }
     gate = gate_over(spark, tmp_path, texts, train_tuples=40, allows_paths=True)
-    kept = (
+    refused = (
         f"SELECT a.v AS x, t.label FROM {a} JOIN {b} ON a.k = b.k RIGHT JOIN {table} ON a.k = t.k"
     )
     with pytest.raises(QueryRefused, match="JOIN keeps rows of a table that no tuple"):
-        gate.add_query(Query(name="kept", sql=kept, query_class="N"))
+        gate.add_query(Query(name="kept", sql=refused, query_class="N"))
     gate.start()
     consume(gate, len(lefts) + len(rights))
     report = gate.stop()
@@ -100,9 +100,9 @@ def test_tuples_that_are_joined_as_they_come_are_joined_with_stored_rows(
         "union": f"SELECT k, label FROM (SELECT ts, a.k, label FROM lefts a JOIN '{path}' t"
         f" ON a.k = t.k UNION ALL SELECT ts, k, 'none' FROM rights) WHERE ts < {upto}",
     }.items():
-        found = committed_rows(tmp_path / "state" / "results" / name)
-        assert found == answer(sql, lefts=left, rights=right), name
-        assert found, name
+        joined = committed_rows(tmp_path / "state" / "results" / name)
+        assert joined == answer(sql, lefts=left, rights=right), name
+        assert joined, name
     balanced(gate)
 
 
@@ -126,6 +126,6 @@ def test_stored_rows_may_be_aggregated_before_a_tuple_is_joined_with_them(
     consume(gate, len(rows))
     gate.stop()
     for name, sql in texts.items():
-        found = committed_rows(tmp_path / "state" / "results" / name)
-        assert found == answer(sql.replace(f"parquet.`{path}`", f"'{path}'"), lefts=rows), name
-        assert found, name
+        joined = committed_rows(tmp_path / "state" / "results" / name)
+        assert joined == answer(sql.replace(f"parquet.`{path}`", f"'{path}'"), lefts=rows), name
+        assert joined, name

@@ -1,4 +1,4 @@
-"""Joins of tuples as they come, in all the ways that they are written."""
+"""Joins of tuples as they arrive, in all the ways that SQL can write them."""
 
 from pathlib import Path
 
@@ -86,9 +86,9 @@ def test_streams_may_be_joined_by_using_and_inside_subqueries(
     (a, a_upto), (b, b_upto) = in_time(lefts), in_time(rights)
     upto = f"TIMESTAMPTZ '{min(a_upto, b_upto).isoformat()}'"
     for name, (_, oracle) in CASES.items():
-        found = committed_rows(tmp_path / "state" / "results" / name)
-        assert found == answer(oracle.replace("@upto", upto), lefts=a, rights=b), name
-        assert found, name
+        rows = committed_rows(tmp_path / "state" / "results" / name)
+        assert rows == answer(oracle.replace("@upto", upto), lefts=a, rights=b), name
+        assert rows, name
     balanced(gate)
 
 

@@ -1,4 +1,4 @@
-"""From a topic of Kafka to results, by way of the driver: nothing lost, nothing twice."""
+"""From a Kafka topic, read in the driver, to results: nothing is lost, nothing comes twice."""
 
 import random
 import signal
@@ -29,32 +29,32 @@ QUERIES = {
     "place": "SELECT r.topic, r.partition, r.offset, r.timestamp, r.timestampType FROM readings r",
     "keyed": "SELECT CAST(key AS STRING) AS k, value FROM readings WHERE key IS NOT NULL",
 }
-"""Texts that mean the same to Spark and to DuckDB."""
+"""Queries that mean the same to Spark and to DuckDB."""
 
 
 class Readings:
-    """A topic, and a Parquet file of what was produced, written from what the broker told."""
+    """A topic, and a Parquet file of its records as the broker acknowledged them."""
 
     def __init__(self, broker: Broker, folder: Path) -> None:
         self._broker, self._folder = broker, folder / "produced"
         self._folder.mkdir()
         self.topic = broker.new_topic(3)
-        self.offered, self.luck = 0, random.Random(5)
+        self.offered, self._rng = 0, random.Random(5)
 
     def produce(self, records: int) -> None:
         keys = [None, b"a", b"b"]
-        told = self._broker.produce(
+        rows = self._broker.produce(
             self.topic,
             [
-                {"key": self.luck.choice(keys), "value": str(self.luck.randrange(100)).encode()}
+                {"key": self._rng.choice(keys), "value": str(self._rng.randrange(100)).encode()}
                 for _ in range(records)
             ],
         )
         names = ("key", "value", "topic", "partition", "offset")
-        columns: dict[str, Any] = {name: [row[name] for row in told] for name in names}
+        columns: dict[str, Any] = {name: [row[name] for row in rows] for name in names}
         columns["key"] = pa.array(columns["key"], pa.binary())
         columns["timestamp"] = pa.array(
-            [row["timestamp_ms"] for row in told], pa.timestamp("ms", "UTC")
+            [row["timestamp_ms"] for row in rows], pa.timestamp("ms", "UTC")
         )
         columns["timestampType"] = [0] * records
         pq.write_table(pa.table(columns), self._folder / f"{self.offered}.parquet")
@@ -74,11 +74,11 @@ def _gate(
     reached: Callable[[str], None] = lambda point: None,
     **options: str,
 ) -> Headgate:
-    told = broker.source(readings.topic, maxOffsetsPerTrigger="40", **options)
+    source = broker.source(readings.topic, maxOffsetsPerTrigger="40", **options)
     gate = Headgate(
         spark, state=state, classes={"H": 1}, rehearsal_s=0, train_tuples=50, reached=reached
     )
-    gate.add_stream(Stream(name="readings", format="kafka", options=told))
+    gate.add_stream(Stream(name="readings", format="kafka", options=source))
     for name, sql in QUERIES.items():
         gate.add_query(Query(name=name, sql=sql, query_class="H"))
     return gate
@@ -110,7 +110,7 @@ def test_a_run_over_a_topic_that_crashed_ends_like_one_that_did_not(
         crash = CrashAt(point, times - 1)
         gate = _gate(spark, broker, readings, tmp_path / "state", crash)
         gate.start()
-        assert crash.dead.wait(30), f"never came to '{point}'"
+        assert crash.dead.wait(30), f"the run never reached '{point}'"
         readings.produce(100)
         gate.stop()
     gate = _gate(spark, broker, readings, tmp_path / "state")

@@ -1,4 +1,4 @@
-"""To a topic of Kafka by Spark's connector: all results, and what comes twice has its key."""
+"""Results go to a Kafka topic through Spark's connector; repeated records have the same key."""
 
 import json
 import signal
@@ -18,12 +18,12 @@ from headgate.workloads.forest import SCHEMA
 pytestmark = [pytest.mark.spark, pytest.mark.long]  # two starts of Spark
 
 CONNECTOR = Path(__file__).with_name("kafka-connector-jars.lock")
-"""The newest connector of which Maven's central repository, as we reach it, has every part."""
+"""The newest connector whose jars can all be downloaded from Maven Central."""
 
 HOT = "SELECT location, temperature FROM sensors WHERE temperature > 35"
 MANY = "SELECT location, count(*) AS n FROM sensors [RANGE 1 SECONDS] GROUP BY location"
 LAST = "(SELECT max(epoch_us(ts)) // 1000000 FROM sensors)"
-ASKED = {
+ORACLES = {
     HOT: HOT,
     MANY: f"SELECT location, count(*) FROM sensors WHERE epoch_us(ts) // 1000000 < {LAST}"
     " GROUP BY location, epoch_us(ts) // 1000000",
@@ -36,21 +36,23 @@ def _pipeline(folder: Path, broker: Broker, topic: str, sql: str) -> Path:
         "format": "parquet", "schema": SCHEMA, "options": options, "event_time": "ts",
         "quiet_s": None,
     }  # fmt: skip
-    to = {"kafka.bootstrap.servers": broker.servers, "topic": topic}
+    target = {"kafka.bootstrap.servers": broker.servers, "topic": topic}
     pipeline = {
         "state": str(folder / "state"), "rehearsal_s": 0, "train_tuples": 50, "classes": {"H": 1},
         "spark": {
             "master": "local[2]", "config": {"spark.jars": ",".join(map(str, jars(CONNECTOR)))}
         },
         "streams": {"sensors": stream},
-        "queries": {"hot": {"class": "H", "sql": sql, "sink": {"format": "kafka", "options": to}}},
+        "queries": {
+            "hot": {"class": "H", "sql": sql, "sink": {"format": "kafka", "options": target}}
+        },
     }  # fmt: skip
     file = folder / "pipeline.yaml"
     file.write_text(yaml.safe_dump(pipeline))
     return file
 
 
-@pytest.mark.parametrize("sql", ASKED)
+@pytest.mark.parametrize("sql", ORACLES)
 def test_records_that_come_again_after_a_kill_are_known_by_their_key(
     broker: Broker, tmp_path: Path, sql: str
 ) -> None:
@@ -60,11 +62,11 @@ def test_records_that_come_again_after_a_kill_are_known_by_their_key(
         sys.executable, str(Path(__file__).with_name("consumer.py")),
         str(_pipeline(tmp_path, broker, topic, sql)), str(offered),
     ]  # fmt: skip
-    for more, ends in ((["result delivered", "2"], -signal.SIGKILL), ([], 0)):
-        ended = subprocess.run(
+    for more, code in ((["result delivered", "2"], -signal.SIGKILL), ([], 0)):
+        process = subprocess.run(
             [*command, *more], capture_output=True, text=True, start_new_session=True, timeout=300
         )
-        assert ended.returncode == ends, ended.stderr
+        assert process.returncode == code, process.stderr
     times: Counter[str] = Counter()
     rows: dict[str, str] = {}
     for record in broker.records(topic):
@@ -73,9 +75,9 @@ def test_records_that_come_again_after_a_kill_are_known_by_their_key(
         assert rows.setdefault(key, record.value().decode()) == record.value().decode()
         times[key] += 1
     values = Counter(tuple(json.loads(row).values()) for row in rows.values())
-    assert values == expected_rows(ASKED[sql], tmp_path / "source")
+    assert values == expected_rows(ORACLES[sql], tmp_path / "source")
     assert values
-    # The one result that was delivered, but not yet removed from the outbox, came once more.
-    again = {key.rpartition("/")[0] for key, count in times.items() if count > 1}
-    assert len(again) == 1
-    assert {times[key] for key in rows if key.rpartition("/")[0] in again} == {2}
+    # Only the result that was delivered but not yet removed from the outbox is delivered again.
+    repeated = {key.rpartition("/")[0] for key, count in times.items() if count > 1}
+    assert len(repeated) == 1
+    assert {times[key] for key in rows if key.rpartition("/")[0] in repeated} == {2}

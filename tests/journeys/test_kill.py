@@ -1,4 +1,4 @@
-"""kill −9 at points and at random instants, start again: nothing lost, nothing twice."""
+"""kill −9 at named points and at random instants, then restart: nothing is lost or comes twice."""
 
 import inspect
 import json
@@ -27,13 +27,13 @@ WINDOWS = {
     "on the way to a receiver": ["delivery begun", "result delivered"],
     "between journal and removal": ["train dropped"],
 }
-"""Every point that the engine tells of while it runs, by what a crash there must not break."""
+"""Every point that the engine reports while it runs, grouped by what a crash there interrupts."""
 
 OF_LETTERS = {"letters written", "letters journalled"}
-"""Where records cannot be read: `test_dead_letters.py` has runs that die there."""
+"""Points for unreadable records: `test_dead_letters.py` has runs that die there."""
 
 IN_RECOVERY = [("result visible", 2), ("result recovered", 1), ("result recovered", 1)]
-"""A death that leaves something to recover, and those of the runs that would."""
+"""A death that leaves a result to recover, then two deaths of runs while they recover it."""
 
 POINT = re.compile(r'reached\("([^"]+)"\)')
 
@@ -47,7 +47,7 @@ def _start(file: Path, offered: dict[str, int], *more: object) -> subprocess.Pop
 
 
 def _end(process: subprocess.Popen[str]) -> int:
-    """Waits for the end, and holds every account that was told against its law."""
+    """Wait for the process to end, check every account that it printed, return its exit code."""
     out, errors = process.communicate(timeout=300)
     assert process.returncode in (0, -signal.SIGKILL), errors
     for line in out.splitlines():
@@ -58,29 +58,29 @@ def _end(process: subprocess.Popen[str]) -> int:
 
 def _check_accounts(accounts: dict[str, dict[str, int]]) -> None:
     assert set(accounts) == {*QUERIES, *VIEWS}
-    for name, each in accounts.items():
+    for name, account in accounts.items():
         parts = ("delivered", "filtered", "queued", "shed", "missed", "late", "dead_lettered")
-        assert each["arrived"] == sum(each[part] for part in parts), (name, each)
-        assert not each["missed"], (name, each)  # no train was dropped that a query needs
+        assert account["arrived"] == sum(account[part] for part in parts), (name, account)
+        assert not account["missed"], (name, account)  # no train was dropped that a query needs
 
 
 def _check_journal(state: Path) -> None:
-    """What a crash has left in the journal adds up as it lies there."""
+    """Check that the accounts in the journal add up just as the crash has left them."""
     journal = Journal(state)
-    accounts = {name: vars(each) for name, each in Cursors(journal).accounts().items()}
+    accounts = {name: vars(account) for name, account in Cursors(journal).accounts().items()}
     journal.close()
     if accounts:
         _check_accounts(accounts)
 
 
 def _kill_at(folder: Path, ingest: str, points: list[tuple[str, int]]) -> None:
-    """Lets every run but the last die at a point, when it comes there for the n-th time."""
+    """Kill one run per point when it reaches the point for the n-th time, then run to the end."""
     file, files = write_pipeline(folder, ingest), 6
     for number, (point, times) in enumerate(points):
-        # As many files as no point needs, so that the run certainly comes there.
+        # More files than any point needs, so that the run is certain to reach it.
         offered = offer(folder, number * files, files)
         killed = _end(_start(file, offered, point, times))
-        assert killed == -signal.SIGKILL, f"never came to '{point}' for the {times}th time"
+        assert killed == -signal.SIGKILL, f"the run never reached '{point}' {times} times"
         _check_journal(folder / "state")
     assert _end(_start(file, offered)) == 0
     check_results(folder, len(points))
@@ -88,19 +88,19 @@ def _kill_at(folder: Path, ingest: str, points: list[tuple[str, int]]) -> None:
 
 def test_every_point_of_the_engine_is_in_a_window() -> None:
     sources = Path(inspect.getfile(Journal)).parents[2].rglob("*.py")
-    told = {point for file in sources for point in POINT.findall(file.read_text())}
+    engine_points = {point for file in sources for point in POINT.findall(file.read_text())}
     in_windows = {point for points in WINDOWS.values() for point in points}
-    assert told == in_windows | OF_LETTERS | {point for point, _ in IN_RECOVERY}
+    assert engine_points == in_windows | OF_LETTERS | {point for point, _ in IN_RECOVERY}
 
 
 def test_runs_that_die_at_points_end_like_one_that_did_not(tmp_path: Path) -> None:
     seed = random.randrange(10**6)
     print(f"seed={seed}")
-    luck = random.Random(seed)
-    window = luck.choice(list(WINDOWS))
-    points = [(luck.choice(WINDOWS[window]), luck.randint(1, 3))]
+    rng = random.Random(seed)
+    window = rng.choice(list(WINDOWS))
+    points = [(rng.choice(WINDOWS[window]), rng.randint(1, 3))]
     print(points)
-    _kill_at(tmp_path, luck.choice(["auto", "spark"]), points)
+    _kill_at(tmp_path, rng.choice(["auto", "spark"]), points)
 
 
 @pytest.mark.long
@@ -109,8 +109,8 @@ def test_runs_that_die_at_points_end_like_one_that_did_not(tmp_path: Path) -> No
 def test_twenty_deaths_in_every_window(tmp_path: Path, window: str, ingest: str) -> None:
     seed = random.randrange(10**6)
     print(f"seed={seed}")
-    luck = random.Random(seed)
-    points = [(luck.choice(WINDOWS[window]), luck.randint(1, 3)) for _ in range(20)]
+    rng = random.Random(seed)
+    points = [(rng.choice(WINDOWS[window]), rng.randint(1, 3)) for _ in range(20)]
     print(points)
     _kill_at(tmp_path, ingest, points)
 
@@ -127,15 +127,15 @@ def test_runs_that_die_while_they_recover_leave_it_to_the_next(tmp_path: Path, i
 def test_runs_killed_at_any_instant_end_like_one_that_was_not(
     tmp_path: Path, seed: int, ingest: str
 ) -> None:
-    luck = random.Random(seed)
+    rng = random.Random(seed)
     file, deaths, files = write_pipeline(tmp_path, ingest), 6, 8
     for number in range(deaths):
         offered = offer(tmp_path, number * files, files)
         process = _start(file, offered)
         assert process.stdout is not None
         assert process.stdout.readline() == "started\n", process.communicate()[1]
-        # The whole session dies, the JVM with it, in the midst of whatever it does.
-        timer = threading.Timer(luck.uniform(0.3, 4.0), os.killpg, (process.pid, signal.SIGKILL))
+        # The whole process group dies, including the JVM, whatever it is doing.
+        timer = threading.Timer(rng.uniform(0.3, 4.0), os.killpg, (process.pid, signal.SIGKILL))
         timer.start()
         _end(process)
         timer.cancel()

@@ -1,4 +1,4 @@
-"""What no window has for being late is in files, once, whatever reads the stream and crashes."""
+"""Late tuples are written to the files of `late_path` exactly once, even after a crash."""
 
 from collections import Counter
 from datetime import datetime
@@ -40,16 +40,16 @@ def gate_over(spark: SparkSession, folder: Path, **more: Any) -> Headgate:
 
 
 def numbers(rows: list[Row]) -> dict[int, str]:
-    """The rows that are late or have no time, by their number."""
-    found: dict[int, str] = {}
+    """Return the reason why rows are in no window, `late` or `no time`, by the row's number."""
+    reasons: dict[int, str] = {}
     top: datetime | None = None
     for number, (_, _, time) in enumerate(rows):
         if time is None:
-            found[number] = "no time"
+            reasons[number] = "no time"
         elif top is not None and (top - time).total_seconds() > LATENESS_S:
-            found[number] = "late"
+            reasons[number] = "late"
         top = time if top is None else max(top, time or top)
-    return found
+    return reasons
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_late_tuples_are_in_files_once(
     gate.stop()
     balanced(gate)
     files = sorted((tmp_path / "late").glob("*.parquet"))
-    found = [row for file in files for row in pq.read_table(file).to_pylist()]
+    late = [row for file in files for row in pq.read_table(file).to_pylist()]
     expected = numbers(lefts)
-    assert Counter((row["_number"], row["_why"]) for row in found) == Counter(expected.items())
-    assert [(row["k"], row["v"], row["ts"]) for row in found] == [lefts[n] for n in expected]
-    assert {each.name[:6] for each in files} == {"lefts-"}
-    kept, _ = in_time(lefts)
-    assert len(found) == len(lefts) - len(kept) > 0
+    assert Counter((row["_number"], row["_why"]) for row in late) == Counter(expected.items())
+    assert [(row["k"], row["v"], row["ts"]) for row in late] == [lefts[n] for n in expected]
+    assert {file.name[:6] for file in files} == {"lefts-"}
+    punctual, _ = in_time(lefts)
+    assert len(late) == len(lefts) - len(punctual) > 0
     assert gate.accounts()["sums"].late == sum(why == "late" for why in expected.values())
     frame = spark.read.parquet(str(tmp_path / "late"))
-    assert frame.count() == len(found)
+    assert frame.count() == len(late)

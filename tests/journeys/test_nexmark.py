@@ -1,4 +1,4 @@
-"""Nexmark's queries give what Spark gives in batch, and what is left out is refused."""
+"""Nexmark's queries answer as Spark does in batch, and a query that reads the clock is refused."""
 
 from pathlib import Path
 
@@ -12,16 +12,16 @@ from headgate.runtime.live.load import load
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
-# Stateless, joined as they come, ranked and joined in windows, sessions, with a table, by the day.
+# Stateless, joins of tuples, windows that rank or join, sessions, joins with a table, days.
 SOME = ("q1", "q3", "q5", "q8", "q9", "q11", "q13", "q16", "q20", "q21")
 
 
 def test_queries_of_every_kind_answer_as_spark_does(spark: SparkSession, tmp_path: Path) -> None:
     checked = run(spark, tmp_path, events=700, steps=4, rate_per_s=10, queries=SOME, pause_s=0.05)
     assert checked.errors == ()
-    assert [each.query for each in checked.outcomes] == list(SOME)
-    assert [each for each in checked.outcomes if not each.equal] == []
-    assert all(each.rows for each in checked.outcomes)
+    assert [outcome.query for outcome in checked.outcomes] == list(SOME)
+    assert [outcome for outcome in checked.outcomes if not outcome.equal] == []
+    assert all(outcome.rows for outcome in checked.outcomes)
 
 
 def test_the_clock_is_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Outer joins of several streams, by windows or bounded times, answer as Spark in batch."""
+"""Outer joins of several streams, over windows or with bounded times, answer as Spark in batch."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,10 @@ COUNT = 14
 
 @dataclass(frozen=True)
 class Joined:
-    """A join as it is written, as Spark in batch is asked, and the streams that one can select."""
+    """A join for Headgate, the same join for Spark in batch, and the aliases one can select from.
+
+    A semi join and an anti join hide the aliases of their right side.
+    """
 
     text: str
     oracle: str
@@ -27,7 +30,7 @@ class Joined:
 
 
 class Drawn:
-    """Draws joins of three or four streams, in any order of brackets."""
+    """A source of random joins of three or four streams, with brackets in any order."""
 
     def __init__(self, seed: int, *, windows: bool) -> None:
         self._random = np.random.default_rng(seed)
@@ -35,7 +38,7 @@ class Drawn:
         self._sizes_s: dict[str, float] = {}
 
     def query(self) -> tuple[str, str]:
-        """Return a text and what Spark in batch is asked."""
+        """Return a query for Headgate and the same query for Spark in batch."""
         count = int(self._random.integers(3, 5))
         joined = self._joined("abcd"[:count])
         columns = ", ".join(f"{name}.v AS {name}v, {name}.k AS {name}k" for name in joined.names)
@@ -66,12 +69,12 @@ class Drawn:
         brackets = "({})" if " JOIN " in right.text else "{}"
         text = f"{left.text} {kind} JOIN {brackets.format(right.text)} ON {condition}"
         oracle = f"{left.oracle} {kind} JOIN {brackets.format(right.oracle)} ON {condition}"
-        shown = left.names if kind.startswith("LEFT ") else (*left.names, *right.names)
+        visible = left.names if kind.startswith("LEFT ") else (*left.names, *right.names)
         text = text if self._windows else f"{text} AND {near}"
-        return Joined(text, f"{oracle} AND {near}", shown)
+        return Joined(text, f"{oracle} AND {near}", visible)
 
     def _near(self, one: str, other: str) -> str:
-        """Return that two tuples lie in each other's windows, if both are there."""
+        """Return the condition that two tuples are in each other's windows, unless one is NULL."""
         lies = [
             f"{a}.ts >= {b}.ts - INTERVAL '{self._sizes_s[a]}' SECOND"
             for a, b in ((one, other), (other, one))
@@ -107,10 +110,10 @@ def test_an_outer_join_of_several_streams_is_spark_s(
     assert report is not None
     assert not report.errors
     batch = Batch(spark, rows)
-    some = 0
+    with_rows = 0
     for name, (text, oracle) in queries.items():
         answer = committed_rows(tmp_path / "state" / "results" / name)
         assert answer == batch(oracle), text
-        some += bool(answer)
-    assert some > COUNT // 2
+        with_rows += bool(answer)
+    assert with_rows > COUNT // 2
     balanced(gate)

@@ -1,4 +1,4 @@
-"""Twice what can be done: memory keeps its budget, nobody starves, the critical class is first."""
+"""Overload: memory stays within its budget, no query starves, the critical class comes first."""
 
 import time
 from pathlib import Path
@@ -12,21 +12,21 @@ from headgate.metrics.report import Report
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 POLICIES = ["rr", "bsd", "brt", "lsf", "fcfs", "cqc"]
-# About 0.2 ms a tuple, so that eight of them are far more than a worker can do.
+# About 0.2 ms per tuple, so that eight such queries are far more than one worker can process.
 WORK = (
     "SELECT location, aggregate(sequence(1, 2000), 0D, (a, n) -> a + n * temperature) AS x"
     " FROM sensors WHERE temperature > {}"
 )
 MEMORY = 8 << 20
-"""Half of it is for trains; two minutes of tuples are more than that."""
+"""Half of the memory budget is for trains; the tuples of two minutes need more than that."""
 
 TARGET_S = 2.0
-"""What 95 of 100 results of the critical class, a quarter of the work, are to be answered within
-when twice as much comes as can be done."""
+"""The 95th percentile of the critical class's response must stay below this under twice the load
+that can be processed; the critical class is a quarter of the work."""
 
 
 def _started(spark: SparkSession, folder: Path, policy: str, rate_per_s: int) -> Headgate:
-    """Gives eight queries on one worker under a generator."""
+    """Return a started Headgate: eight queries on one worker, fed by a generator."""
     gate = Headgate(
         spark, state=folder / policy, policy=policy, classes={"critical": 6, "other": 1}, workers=1,
         most_fused=1, rehearsal_s=0, memory_bytes=MEMORY, train_tuples=2000,
@@ -41,19 +41,19 @@ def _started(spark: SparkSession, folder: Path, policy: str, rate_per_s: int) ->
 
 
 def _capacity_per_s(spark: SparkSession, folder: Path, seconds: float) -> float:
-    """Gives the tuples a second that the eight queries can do, once everything is compiled."""
-    gate, done = _started(spark, folder, "rr", 2500), []
+    """Return how many tuples per second the eight queries can process, once all is compiled."""
+    gate, totals = _started(spark, folder, "rr", 2500), []
     for _ in range(2):
         gate.wait(seconds)
-        done.append(sum(consumed for consumed, _ in gate.totals().values()))
+        totals.append(sum(consumed for consumed, _ in gate.totals().values()))
     gate.stop()
-    return (done[1] - done[0]) / 8 / seconds
+    return (totals[1] - totals[0]) / 8 / seconds
 
 
 def _overloaded(
     spark: SparkSession, folder: Path, policy: str, seconds: float, rate_per_s: int
 ) -> tuple[Headgate, Report, float]:
-    """Runs for some seconds, until all have run; gives also the most memory in use."""
+    """Run for some seconds, and until every query has run; return also the peak use of memory."""
     gate = _started(spark, folder, policy, rate_per_s)
     ends_at_s, most = time.monotonic() + seconds, 0.0
     while time.monotonic() < ends_at_s or min(n for n, _ in gate.totals().values()) == 0:
@@ -73,17 +73,17 @@ def _check(
         gate, report, most = _overloaded(spark, folder, policy, seconds, rate_per_s)
         assert most <= 1.0, policy
         waiting = 0
-        for name, each in gate.accounts().items():
-            assert each.arrived == each.delivered + each.filtered + each.queued, name
-            assert each.delivered + each.filtered > 0, f"{name} starves under {policy}"
-            waiting += each.queued
-        assert waiting > 0, "this was no overload"
+        for name, account in gate.accounts().items():
+            assert account.arrived == account.delivered + account.filtered + account.queued, name
+            assert account.delivered + account.filtered > 0, f"{name} starves under {policy}"
+            waiting += account.queued
+        assert waiting > 0, "this was not an overload"
         reports[policy] = report
         means_s = {line.name: round(line.response_s.mean, 2) for line in report.classes}
         p95_s = {line.name: round(line.response_s.p95, 2) for line in report.classes}
         print(f"{policy}: mean {means_s}, p95 {p95_s}, memory {most:.2f} of its budget")
         if seconds > 60:
-            assert most > 0.45, "more trains wait than the budget has room for"
+            assert most > 0.45, "the waiting trains did not fill their half of the memory budget"
     return reports
 
 
@@ -94,7 +94,7 @@ def test_overload(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_two_minutes_of_overload(spark: SparkSession, tmp_path: Path) -> None:
     rate_per_s = round(2 * _capacity_per_s(spark, tmp_path / "capacity", 20))
-    print(f"{rate_per_s} tuples/s are twice what can be done")
+    print(f"{rate_per_s} tuples/s are twice what can be processed")
     reports = _check(spark, tmp_path, POLICIES, 120, rate_per_s)
     critical = {
         policy: next(line.response_s for line in report.classes if line.name == "critical")

@@ -43,8 +43,8 @@ def test_pipes_are_spark_s(spark: SparkSession, tmp_path: Path, lane: str) -> No
     add(gate, TUPLES | {name: text for name, (text, _) in WINDOWS.items()})
     gate.start()
     consume(gate, len(rows["lefts"]) + 1)
-    shown = gate.explanation("piped_w").lane or ""
-    assert "all closed windows at once" in shown
+    lane_text = gate.explanation("piped_w").lane or ""
+    assert "all closed windows at once" in lane_text
     report = gate.stop()
     assert report is not None
     assert not report.errors

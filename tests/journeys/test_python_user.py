@@ -1,4 +1,4 @@
-"""A Python user's way: a session goes in, queries run, handles tell, results lie in files."""
+"""How a Python user works: pass in a session, run queries, read their handles and result files."""
 
 import json
 from collections import Counter
@@ -43,7 +43,7 @@ def test_a_handle_tells_what_structured_streaming_users_expect(
     assert progress is not None
     native = {"id", "runId", "name", "timestamp", "batchId", "numInputRows", "sources", "sink"}
     assert native <= set(progress)
-    assert sum(each["numInputRows"] for each in handle.recentProgress) == offered
+    assert sum(entry["numInputRows"] for entry in handle.recentProgress) == offered
     assert handle.exception() is None
     assert 0 < handle.statistics()["selectivity"] < 1
     handle.explain()
@@ -278,7 +278,7 @@ def test_rr_and_cqc_take_other_steps_and_cqc_never_fuses_across_classes(
 
 
 def _leave_statistics(state: Path) -> None:
-    """Leaves what an earlier run would have, so that no query is probed alone first."""
+    """Write the statistics of an earlier run, so that no query is probed alone first."""
     state.mkdir()
     figures = {"cost_s": 1e-5, "selectivity": 0.2, "overhead_s": 0.1}
     (state / "statistics.json").write_text(json.dumps({"queries": dict.fromkeys(QUERIES, figures)}))

@@ -1,4 +1,4 @@
-"""A run on Spark is recorded, decides the same when told the same, and is simulated again."""
+"""A recorded run on Spark can be replayed: with the same decisions, or under other policies."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ ON_SPARK = sorted(
 )
 
 SHORT = {"rr", "hr", "cqc", "bsd", "edf-hr", "qos-bucketed", "top-k", "amos"}
-"""One of each kind; the others are in the long form."""
+"""One policy of each kind; the others run only in the long form."""
 
 
 def test_a_recorded_run_is_simulated_under_other_policies(
@@ -48,19 +48,19 @@ def test_a_recorded_run_is_simulated_under_other_policies(
     report = gate.stop()
     assert report is not None
 
-    found = replay(gate.state, policies=["rr", "cqc(inner=hnr)"])
-    assert [each.policy for each in found.reports] == ["cqc", "rr", "cqc(inner=hnr)"]
-    assert found.measured.total.tuples_in == report.total.tuples_in == offered * len(QUERIES)
-    measured = found.measured.total.response_s
+    replayed = replay(gate.state, policies=["rr", "cqc(inner=hnr)"])
+    assert [outcome.policy for outcome in replayed.reports] == ["cqc", "rr", "cqc(inner=hnr)"]
+    assert replayed.measured.total.tuples_in == report.total.tuples_in == offered * len(QUERIES)
+    measured = replayed.measured.total.response_s
     assert measured.count == report.total.response_s.count
     assert measured.mean == pytest.approx(report.total.response_s.mean)
-    for each in found.reports:
-        for would_be, was in zip(each.queries, report.queries, strict=True):
-            assert would_be.tuples_in == was.tuples_in
-            assert would_be.response_s.count == was.response_s.count
-    assert found.same_decisions
-    assert [each.name for each in found.calibration] == ["H", "C", "N"]
-    assert all(abs(each.error) < 10 for each in found.calibration)
+    for outcome in replayed.reports:
+        for simulated, real in zip(outcome.queries, report.queries, strict=True):
+            assert simulated.tuples_in == real.tuples_in
+            assert simulated.response_s.count == real.response_s.count
+    assert replayed.same_decisions
+    assert [line.name for line in replayed.calibration] == ["H", "C", "N"]
+    assert all(abs(line.error) < 10 for line in replayed.calibration)
     assert read_recording(gate.state).learned
 
     as_json = CliRunner().invoke(app, ["replay", str(gate.state), "--policy", "rr", "--json"])
@@ -82,16 +82,16 @@ def test_queries_that_are_cut_are_simulated_segment_by_segment(
     consume(gate, offered)
     report = gate.stop()
     assert report is not None
-    found = replay(gate.state, policies=["fcfs"])
-    assert found.same_decisions
-    for each in found.reports:
-        for would_be, was in zip(each.queries, report.queries, strict=True):
-            assert would_be.tuples_in == was.tuples_in
-            assert would_be.response_s.count == was.response_s.count
-        counts = [line.response_s.count for line in each.queries]
+    replayed = replay(gate.state, policies=["fcfs"])
+    assert replayed.same_decisions
+    for outcome in replayed.reports:
+        for simulated, real in zip(outcome.queries, report.queries, strict=True):
+            assert simulated.tuples_in == real.tuples_in
+            assert simulated.response_s.count == real.response_s.count
+        counts = [line.response_s.count for line in outcome.queries]
         assert len(counts) == 3  # the first segment has no result of its own
         assert sorted(counts) == [0, max(counts), max(counts)]
-        assert each.total.response_s.mean > 0
+        assert outcome.total.response_s.mean > 0
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_told_the_same_every_policy_decides_the_same(
             Query(name=name, sql=sql, query_class=letter, deadline_s=0.5, qos=graph, weight=2.0)
         )
     gate.start()
-    consume(gate, offered)  # by now every query is measured, and the policy decides
+    consume(gate, offered)  # after this every query is measured, and the policy decides
     gate.set_policy(policy)
     offered += write_readings(tmp_path / "source", files=4, rows=40, first_file=1)
     consume(gate, offered)
@@ -118,6 +118,6 @@ def test_told_the_same_every_policy_decides_the_same(
     consume(gate, offered)
     gate.stop()
     recording = read_recording(gate.state)
-    made = [[call for call, _ in turn.calls] for turn in recording.turns]
-    assert sum(map(len, made)) > 2 * len(QUERIES)
-    assert decisions(recording) == made
+    calls = [[call for call, _ in turn.calls] for turn in recording.turns]
+    assert sum(map(len, calls)) > 2 * len(QUERIES)
+    assert decisions(recording) == calls

@@ -1,4 +1,4 @@
-"""What a query outputs never depends on policy, train size, fusion, workers or a crash."""
+"""The output of a query never depends on policy, train size, fusion, workers or a crash."""
 
 import random
 from collections.abc import Callable
@@ -32,14 +32,14 @@ ARROW = pa.schema(
         ("ts", pa.timestamp("us", tz="UTC")),
     ]
 )
-# Shrinking would run Spark for an hour; the failing case is printed as it was drawn.
+# No shrinking, which would run Spark for an hour: a failing case is printed as it was drawn.
 UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
 POINTS = [
     *("train written", "train named", "train journalled"),
     *("result written", "results written", "step journalled", "result visible"),
 ]
 
-# Texts that mean the same to Spark and to DuckDB; `{a}` and `{b}` are drawn.
+# Queries that mean the same to Spark and to DuckDB; `{a}` and `{b}` are drawn.
 TEXTS = [
     "SELECT location, temperature, ts FROM sensors WHERE temperature > {a}",
     "SELECT * FROM sensors WHERE temperature BETWEEN {a} AND {b}",
@@ -124,7 +124,7 @@ SECOND_TRAIN_NAMED_BUT_NOT_JOURNALLED = Case(
     crash_at="train named",
     crash_after=1,
 )
-"""The train was written in the driver, and its replay by Spark: a folder in the place of a file."""
+"""The driver has written the train as a file; its replay by Spark is a folder in the same place."""
 
 
 def _run(
@@ -154,7 +154,7 @@ def _run(
         query = Query(name=f"q{number}", sql=sql, query_class="HN"[number % 2], cut=case.cut)
         try:
             gate.add_query(query)
-        except QueryRefused:  # there is nothing to cut in it
+        except QueryRefused:  # the query cannot be cut
             gate.add_query(replace(query, cut=False))
     gate.start()
     offered = sum(map(len, case.files))
@@ -166,7 +166,7 @@ def _run(
         else:
             raise AssertionError("the run did not finish")
     finally:
-        with suppress(Crash):  # it drops trains at its end, too
+        with suppress(Crash):  # the stop drops trains, too, and the crash raises at every point
             gate.stop()
 
 
@@ -188,34 +188,34 @@ def test_committed_output_equals_the_batch_answer_in_the_long_form(
         _check(spark, Path(name), case)
 
 
-def _dealt(luck: random.Random, policy: str) -> Case:
-    """Draws a case without Hypothesis, which likes to vary what it has drawn before."""
+def _random_case(rng: random.Random, policy: str) -> Case:
+    """Draw a case without Hypothesis, which tends to vary cases that it has drawn before."""
 
     def row() -> dict[str, Any]:
         return {
-            "location": luck.choice([None, *(f"l{n}" for n in range(10))]),
-            "temperature": luck.choice([None, *range(-20, 51)]),
-            "humidity": luck.choice([None, 0.0, 100.0, 5e-324, *(100 * luck.random(),) * 9]),
-            "ts": luck.randint(-(10**12), 2 * 10**15),
+            "location": rng.choice([None, *(f"l{n}" for n in range(10))]),
+            "temperature": rng.choice([None, *range(-20, 51)]),
+            "humidity": rng.choice([None, 0.0, 100.0, 5e-324, *(100 * rng.random(),) * 9]),
+            "ts": rng.randint(-(10**12), 2 * 10**15),
         }
 
     return Case(
-        files=[[row() for _ in range(luck.randint(1, 30))] for _ in range(luck.randint(1, 6))],
+        files=[[row() for _ in range(rng.randint(1, 30))] for _ in range(rng.randint(1, 6))],
         queries=[
-            luck.choice(TEXTS).format(a=luck.randint(0, 9), b=luck.randint(0, 40))
-            for _ in range(luck.randint(2, 6))
+            rng.choice(TEXTS).format(a=rng.randint(0, 9), b=rng.randint(0, 40))
+            for _ in range(rng.randint(2, 6))
         ],
         policy=policy,
-        train_tuples=luck.choice([1, 7, 50, 10**9]),
-        lane=luck.choice([None, "driver", "job"]),
-        ingest=luck.choice(["auto", "spark"]),
-        most_fused=luck.choice([1, 3, 16]),
-        workers=luck.randint(1, 3),
-        files_a_trigger=luck.randint(1, 3),
-        crash_at=luck.choice([None, *POINTS]),
-        crash_after=luck.randint(0, 4),
-        cut=luck.choice([True, False]),
-        sharing=luck.choice(["pdt", "max", "sum"]),
+        train_tuples=rng.choice([1, 7, 50, 10**9]),
+        lane=rng.choice([None, "driver", "job"]),
+        ingest=rng.choice(["auto", "spark"]),
+        most_fused=rng.choice([1, 3, 16]),
+        workers=rng.randint(1, 3),
+        files_a_trigger=rng.randint(1, 3),
+        crash_at=rng.choice([None, *POINTS]),
+        crash_after=rng.randint(0, 4),
+        cut=rng.choice([True, False]),
+        sharing=rng.choice(["pdt", "max", "sum"]),
     )
 
 
@@ -225,16 +225,16 @@ def test_every_policy_gives_the_batch_answer_to_two_hundred_queries(
 ) -> None:
     seed = random.randrange(10**6)
     print(f"seed={seed}")
-    luck = random.Random(seed)
-    asked: set[str] = set()
+    rng = random.Random(seed)
+    texts_run: set[str] = set()
     for number, policy in enumerate(ON_SPARK * 4):
-        case = _dealt(luck, policy)
+        case = _random_case(rng, policy)
         print(f"{number}: {replace(case, files=[])}")
         folder = tmp_path / str(number)
         folder.mkdir()
         _check(spark, folder, case)
-        asked.update(case.queries)
-    assert len(asked) >= 200
+        texts_run.update(case.queries)
+    assert len(texts_run) >= 200
 
 
 def _check(spark: SparkSession, folder: Path, case: Case) -> None:

@@ -1,4 +1,4 @@
-"""Queries that are cut in two answer as if they were not, whatever happens in between."""
+"""Queries that are cut into two segments answer as if they were whole, even after a crash."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -40,8 +40,8 @@ def _gate(spark: SparkSession, folder: Path, *, cut: bool = True, **options: obj
 def _same(gate: Headgate, folder: Path) -> None:
     texts = {**CUT, **{name: sql for name, (_, sql) in PLAIN.items()}}
     for name, sql in texts.items():
-        found = committed_rows(folder / "state" / "results" / name)
-        assert found == expected_rows(sql, folder / "source"), name
+        rows = committed_rows(folder / "state" / "results" / name)
+        assert rows == expected_rows(sql, folder / "source"), name
     balanced(gate)
 
 
@@ -68,8 +68,8 @@ def test_the_answers_are_those_of_the_text(
     assert not report.errors
     _same(gate, tmp_path)
     assert gate.accounts()["never"].filtered == offered
-    line = next(each for each in report.queries if each.name == "hot")
-    assert line.response_s.count == sum(committed_rows(tmp_path / "state/results/hot").values())
+    hot = next(line for line in report.queries if line.name == "hot")
+    assert hot.response_s.count == sum(committed_rows(tmp_path / "state/results/hot").values())
 
 
 def test_policies_of_segments_cut_queries_where_it_pays(
@@ -97,13 +97,13 @@ def test_policies_of_segments_cut_queries_where_it_pays(
     gate.stop()
     assert cut == ["dear"]
     for name, sql in {**texts, "never": CUT["never"]}.items():
-        found = committed_rows(tmp_path / "state" / "results" / name)
-        assert found == expected_rows(sql, tmp_path / "source"), name
-    kept = recorded_statistics(tmp_path / "state")
-    assert kept["hot__rest"] == figures["hot__rest"]
-    assert kept["dear__rest"] != figures["dear__rest"]
-    assert "hot" in kept
-    assert "dear" not in kept
+        rows = committed_rows(tmp_path / "state" / "results" / name)
+        assert rows == expected_rows(sql, tmp_path / "source"), name
+    statistics = recorded_statistics(tmp_path / "state")
+    assert statistics["hot__rest"] == figures["hot__rest"]
+    assert statistics["dear__rest"] != figures["dear__rest"]
+    assert "hot" in statistics
+    assert "dear" not in statistics
 
 
 @pytest.mark.parametrize("times", [0, pytest.param(4, marks=pytest.mark.long)])
@@ -125,7 +125,7 @@ def test_a_crash_anywhere_changes_nothing_nor_does_a_cut_that_comes_or_goes(
     first.start()
     done = lambda: all(consumed >= offered for consumed, _ in first.totals().values())  # noqa: E731
     until(lambda: crash.dead.is_set() or done(), first)
-    with suppress(Crash):  # it drops trains at its end, too
+    with suppress(Crash):  # the stop drops trains, too, and the crash raises at every point
         first.stop()
     second = _gate(spark, tmp_path, cut=cuts[1])
     second.start()
@@ -147,13 +147,13 @@ def test_they_come_and_go(spark: SparkSession, tmp_path: Path) -> None:
     assert "select      temperature > 30" in text
     assert late.exception() is None
     assert "hot__rest" not in gate.status()["streams"]
-    found = committed_rows(tmp_path / "state/results/hot")
-    assert found == expected_rows(CUT["hot"], tmp_path / "source")
+    rows = committed_rows(tmp_path / "state/results/hot")
+    assert rows == expected_rows(CUT["hot"], tmp_path / "source")
     gate.drop_query("hot")
     offered += write_readings(tmp_path / "source", files=1, rows=30, first_file=4)
     consume(gate, offered)
     gate.stop()
-    assert committed_rows(tmp_path / "state/results/hot") == found
+    assert committed_rows(tmp_path / "state/results/hot") == rows
 
 
 def test_where_the_rest_fails_the_query_does_and_nobody_else(

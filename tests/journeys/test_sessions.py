@@ -1,4 +1,4 @@
-"""Sessions come out once, as Spark's batch has them, when no tuple can prolong them any more."""
+"""A session is output once, as in Spark's batch answer, when no tuple can extend it any more."""
 
 from collections import Counter
 from datetime import timedelta
@@ -28,26 +28,27 @@ TEXTS = {
 
 
 def batch(spark: SparkSession, rows: list[Row], sql: str, gap_s: float) -> Counter[tuple[Any, ...]]:
-    """What Spark gives over the rows that are not late, for sessions that have ended."""
-    kept, mark = in_time(rows)
+    """Return Spark's batch answer over the rows that are not late, for sessions that have ended."""
+    punctual, mark = in_time(rows)
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
-    session.createDataFrame(kept, "k STRING, v INT, ts TIMESTAMP").createOrReplaceTempView("lefts")
-    found = session.sql(sql.replace(" FROM", ", unix_micros(max(ts)) AS latest FROM", 1))
-    table = found.toArrow()
-    made = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    frame = session.createDataFrame(punctual, "k STRING, v INT, ts TIMESTAMP")
+    frame.createOrReplaceTempView("lefts")
+    answer = session.sql(sql.replace(" FROM", ", unix_micros(max(ts)) AS latest FROM", 1))
+    table = answer.toArrow()
+    answer_rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     return Counter(
-        tuple(each.timestamp() if hasattr(each, "timestamp") else each for each in row[:-1])
-        for row in made
+        tuple(value.timestamp() if hasattr(value, "timestamp") else value for value in row[:-1])
+        for row in answer_rows
         if row[-1] / 1e6 + gap_s < mark.timestamp()
     )
 
 
 def check(spark: SparkSession, folder: Path, rows: list[Row]) -> None:
     for (name, sql), gap_s in zip(TEXTS.items(), (2, 1.5, 0.5), strict=True):
-        found = committed_rows(folder / "state" / "results" / name)
-        assert found == batch(spark, rows, sql, gap_s), name
-        assert found, name
+        results = committed_rows(folder / "state" / "results" / name)
+        assert results == batch(spark, rows, sql, gap_s), name
+        assert results, name
 
 
 @pytest.mark.parametrize(
@@ -98,35 +99,35 @@ def test_a_crash_changes_no_session(spark: SparkSession, tmp_path: Path, point: 
 
 
 def test_tuples_just_the_gap_apart_are_of_one_session(spark: SparkSession, tmp_path: Path) -> None:
-    # Lateness is 4 s and the gap 2: behind "b" the watermark stands just at the end of the first
-    # two, where another tuple still is one of them.
-    came = [("a", 4), ("a", 6), ("b", 12), ("a", 8), ("a", 13), ("a", 15.000001), ("a", 34)]
-    rows: list[Row] = [(k, 1, BASE + timedelta(seconds=at_s)) for k, at_s in came]
+    # The lateness is 4 s and the gap is 2 s: after "b" the watermark is exactly the end of the
+    # session of the first two tuples, where another tuple can still join it.
+    arrivals = [("a", 4), ("a", 6), ("b", 12), ("a", 8), ("a", 13), ("a", 15.000001), ("a", 34)]
+    rows: list[Row] = [(k, 1, BASE + timedelta(seconds=time_s)) for k, time_s in arrivals]
     write(tmp_path / "left", rows, len(rows))
     gate = gate_over(spark, tmp_path, {"by_place": TEXTS["by_place"]}, train_tuples=1)
     gate.start()
     consume(gate, len(rows))
     gate.stop()
-    found = committed_rows(tmp_path / "state" / "results" / "by_place")
-    assert found == batch(spark, rows, TEXTS["by_place"], 2)
-    assert sorted(row[:2] for row in found) == [("a", 1), ("a", 1), ("a", 3), ("b", 1)]
+    results = committed_rows(tmp_path / "state" / "results" / "by_place")
+    assert results == batch(spark, rows, TEXTS["by_place"], 2)
+    assert sorted(row[:2] for row in results) == [("a", 1), ("a", 1), ("a", 3), ("b", 1)]
 
 
 def test_the_log_keeps_what_open_sessions_need(spark: SparkSession, tmp_path: Path) -> None:
-    """The stream never rests, but each place does after a minute."""
+    """Use a stream that is never quiet, but in which each place is quiet after a minute."""
     rows: list[Row] = [("abc"[n // 60], n, BASE + timedelta(seconds=n)) for n in range(180)]
     write(tmp_path / "left", rows, 30)
     texts = {name: TEXTS[name] for name in ("by_place", "having")}
-    texts["twin"] = TEXTS["by_place"]  # of the same class: they have one answer
+    texts["twin"] = TEXTS["by_place"]  # in the same class, so that both share one answer
     gate = gate_over(spark, tmp_path, texts, train_tuples=6, retention_s=0)
     gate.start()
     consume(gate, len(rows))
     timeline = gate._engine._store.timelines["lefts__time"]
     for name in texts:
-        found = committed_rows(tmp_path / "state" / "results" / name)
+        results = committed_rows(tmp_path / "state" / "results" / name)
         gap_s = 1.5 if name == "having" else 2
-        assert found == batch(spark, rows, texts[name], gap_s), name
-        assert found, name
+        assert results == batch(spark, rows, texts[name], gap_s), name
+        assert results, name
     gate.drop_query("twin")
     assert set(timeline.open_sessions._queries) == {"by_place", "having"}
     gate.stop()
@@ -148,15 +149,15 @@ def test_a_quiet_stream_ends_its_sessions(spark: SparkSession, tmp_path: Path) -
     gate.start()
     until(lambda: gate.totals()["q"][1] == 2, gate)
     gate.stop()
-    found = committed_rows(tmp_path / "state" / "results" / "q")
-    assert found == Counter({("a", 1): 1, ("b", 1): 1})
+    results = committed_rows(tmp_path / "state" / "results" / "q")
+    assert results == Counter({("a", 1): 1, ("b", 1): 1})
 
 
 @pytest.mark.parametrize("lane", ["driver", pytest.param("job", marks=pytest.mark.long)])
 def test_sessions_inside_a_window_are_merged(
     spark: SparkSession, tmp_path: Path, lane: str
 ) -> None:
-    rows: list[Row] = [("a", 1, BASE + timedelta(seconds=each)) for each in (0, 1, 2, 9, 70)]
+    rows: list[Row] = [("a", 1, BASE + timedelta(seconds=time_s)) for time_s in (0, 1, 2, 9, 70)]
     write(tmp_path / "left", rows, 1)
     sql = "SELECT k, count(*) AS n FROM lefts [RANGE 1 MINUTE]" \
         " GROUP BY k, session_window(ts, '2 seconds')"  # fmt: skip
@@ -165,8 +166,8 @@ def test_sessions_inside_a_window_are_merged(
     consume(gate, len(rows))
     assert (gate.explanation("q").lane or "").startswith(lane)
     gate.stop()
-    found = committed_rows(tmp_path / "state" / "results" / "q")
-    assert found == Counter({("a", 3): 1, ("a", 1): 1})
+    results = committed_rows(tmp_path / "state" / "results" / "q")
+    assert results == Counter({("a", 3): 1, ("a", 1): 1})
 
 
 def test_a_function_of_python_makes_keys_of_sessions(spark: SparkSession, tmp_path: Path) -> None:
@@ -179,9 +180,9 @@ def test_a_function_of_python_makes_keys_of_sessions(spark: SparkSession, tmp_pa
     consume(gate, len(rows))
     assert (gate.explanation("q").lane or "").startswith("job")
     gate.stop()
-    found = committed_rows(tmp_path / "state" / "results" / "q")
-    assert found == batch(spark, rows, sql.format("(v % 2 = 1)"), 1)
-    assert found
+    results = committed_rows(tmp_path / "state" / "results" / "q")
+    assert results == batch(spark, rows, sql.format("(v % 2 = 1)"), 1)
+    assert results
 
 
 REFUSED = {
@@ -207,12 +208,14 @@ REFUSED = {
 def test_refusals_say_what_sessions_cannot_do(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path / "left", rows_of(1, 5), 1)
     gate = gate_over(spark, tmp_path, {})
-    said = {}
+    messages = {}
     for sql in REFUSED:
         with pytest.raises(QueryRefused) as refused:
             gate.add_query(Query(name="q", sql=sql, query_class="N"))
-        said[sql] = str(refused.value)
-    wrong = {sql: text for sql, text in said.items() if REFUSED[sql] not in text or "__hg" in text}
+        messages[sql] = str(refused.value)
+    wrong = {
+        sql: text for sql, text in messages.items() if REFUSED[sql] not in text or "__hg" in text
+    }
     assert not wrong
     with pytest.raises(QueryRefused, match="apply is not possible after session_window"):
         gate.add_query(

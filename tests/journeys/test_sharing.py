@@ -1,4 +1,4 @@
-"""Equal parts of queries run once, and every query gets its own answer."""
+"""Parts that queries have in common run once, and every query still gets its answer."""
 
 import json
 from collections import Counter
@@ -38,7 +38,7 @@ TEXTS = {
 
 @pytest.fixture
 def computed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Counts what is computed for queries that run whole."""
+    """Return a counter of how often closed windows and whole queries are computed."""
     counts: Counter[str] = Counter()
     windowed, alone = ClosingWindows.__call__, Prepared.run
 
@@ -87,7 +87,7 @@ def test_equal_queries_are_answered_once(
     )
     assert results["mean"] == results["mean_again"] == results["mean_of_others"]
     assert results["mean"]
-    # What a policy takes for an aggregate's output are windows, however many groups they have.
+    # A policy counts an aggregate's output in windows, however many groups they have.
     assert sum(closed) == len({until for *_, until in results["mean"]}) < len(results["mean"])
     means = [units for units in together.elements() if "mean" in "".join(units)]
     if share == "none":
@@ -95,12 +95,12 @@ def test_equal_queries_are_answered_once(
         assert computed["windows"] == len(means)
         assert explained["mean"].shares_code_with == []
         return
-    # Each is probed alone first; then they stand at the same train, and go on together.
+    # Each query is probed alone first; then they are at the same train and run together.
     everyone = share == "all"
     equal = ("mean", "mean_again", "mean_of_others")[: 3 if everyone else 2]
-    for some in (equal, ("words", "words_again")):
-        assert [together[frozenset({name})] for name in some] == [1] * len(some)
-        assert together[frozenset(some)] > 0
+    for group in (equal, ("words", "words_again")):
+        assert [together[frozenset({name})] for name in group] == [1] * len(group)
+        assert together[frozenset(group)] > 0
     assert computed["windows"] == len(means)
     words = [units for units in together.elements() if "words" in "".join(units)]
     assert computed["words"] + computed["words_again"] == len(words)
@@ -146,11 +146,11 @@ def test_queries_with_a_join_in_common_run_together(spark: SparkSession, tmp_pat
     gate.stop()
     balanced(gate)
     assert "a join in common with 4" in str(explained.shape)
-    assert max(together) > 1  # behind a probe of each alone
+    assert max(together) > 1  # after each was probed alone
     for name, (_, sql) in JOINS.items():
-        asked = sql.replace(" [RANGE 1 SECOND]", "")
-        end = " AND " if "WHERE" in asked else " WHERE "
+        oracle = sql.replace(" [RANGE 1 SECOND]", "")
+        end = " AND " if "WHERE" in oracle else " WHERE "
         near = "abs(epoch_us(a.ts) - epoch_us(b.ts)) <= 1000000"
         results = committed_rows(tmp_path / "state" / "results" / name)
-        assert results == expected_rows(asked + end + near, tmp_path / "source"), name
+        assert results == expected_rows(oracle + end + near, tmp_path / "source"), name
         assert results, name

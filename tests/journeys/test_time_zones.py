@@ -1,4 +1,4 @@
-"""Queries in the time zone of the user's session, held against Spark in batch in the same zone."""
+"""Queries in the time zone of the user's session answer as Spark in batch does in that zone."""
 
 import json
 import sqlite3
@@ -19,7 +19,8 @@ from sources import consume
 
 from headgate import Headgate, Query, Sink, Stream
 from headgate.errors import QueryRefused, RecoveryRefused
-from headgate.spark.log.journal import VERSION, Journal
+from headgate.spark.log.journal import Journal
+from headgate.spark.log.journal_schema import VERSION
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -29,10 +30,10 @@ CHANGES = [
     datetime(2024, 10, 27, 1, tzinfo=UTC),
     datetime(2024, 11, 3, 6, tzinfo=UTC),
 ]
-"""When clocks go forward in spring, and back in autumn."""
+"""The instants at which clocks go forward in spring, and back in autumn."""
 
 LAST = datetime(2025, 1, 1, tzinfo=UTC)
-"""Closes all windows before it."""
+"""The time of the last tuple, which closes all windows before it."""
 
 INSTANTS = [
     change + timedelta(minutes=30 * n, microseconds=n) for change in CHANGES for n in range(-6, 7)
@@ -44,7 +45,7 @@ WALL = [
     for hour in (0, 1, 2, 3)
     for minute in ("00", "30")
 ]
-"""Times on a wall: some do not exist, or exist twice, in one zone or another."""
+"""Wall-clock times: in one zone or another, some do not exist and some exist twice."""
 
 FIELDS = (
     "ts, hour(ts) AS h, date_trunc('DAY', ts) AS d, CAST(ts AS STRING) AS t, to_date(ts) AS day,"
@@ -90,7 +91,7 @@ WINDOWS = {
         " GROUP BY session_window(ts, '2 hours')",
     ) * 2,
 }  # fmt: skip
-"""Texts with windows, and what Spark is asked in batch."""
+"""Queries with windows, and equivalent queries for Spark in batch."""
 
 
 def in_zone(spark: SparkSession, zone: str) -> SparkSession:
@@ -100,7 +101,7 @@ def in_zone(spark: SparkSession, zone: str) -> SparkSession:
 
 
 def write_sources(folder: Path) -> None:
-    """Write instants and times on a wall as Parquet, JSON and CSV."""
+    """Write instants and wall-clock times as Parquet, JSON and CSV."""
     for name in ("s", "w", "j", "c"):
         (folder / name).mkdir()
     walls = [datetime.fromisoformat(text) for text in sorted(WALL)]
@@ -135,7 +136,7 @@ def python_rows(first: int) -> list[dict[str, Any]]:
 
 
 def lines_of(frame: DataFrame) -> Counter[str]:
-    """Return rows as text, every digit of a second included."""
+    """Return rows as JSON text, with all six digits of the microseconds."""
     pattern = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
     options = {"timestampFormat": f"{pattern}XXX", "timestampNTZFormat": pattern}
     rows = frame.select(F.to_json(F.struct("*"), options)).collect()
@@ -143,7 +144,7 @@ def lines_of(frame: DataFrame) -> Counter[str]:
 
 
 FEW = ("fields", "of_json", "of_python", "to_csv", "days", "wall", "sessions")
-"""What a second zone could still get wrong: half hours, hours behind UTC."""
+"""Queries that could still go wrong in other zones: with half hours, or with hours behind UTC."""
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def test_results_are_those_of_batch_in_the_same_zone(
     write_sources(tmp_path)
     session = in_zone(spark, zone)
     gate = Headgate(session, state=tmp_path / "state", rehearsal_s=0)
-    session.conf.set("spark.sql.session.timeZone", "Pacific/Apia")  # too late to matter
+    session.conf.set("spark.sql.session.timeZone", "Pacific/Apia")  # too late to have an effect
     texts = {name: STATELESS[name] if name in STATELESS else WINDOWS[name][0] for name in names}
     streams = [
         stream
@@ -176,7 +177,7 @@ def test_results_are_those_of_batch_in_the_same_zone(
         query = Query(name=name, sql=sql, query_class="default", sink=Sink(format=kind))
         gate.add_query(query)
         if name in ("fields", "wall"):
-            # A function over a frame has no other lane than a job.
+            # A query with an `apply` function always runs as a job.
             gate.add_query(replace(query, name=f"{name}_job", apply=lambda frame: frame))
     gate.start()
     of_wall = [name for name in texts if " FROM s" not in texts[name]]

@@ -1,4 +1,4 @@
-"""Windows give what the same SQL gives over the rows that are not late."""
+"""Windows answer as the same SQL does over the rows that are not late."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -55,10 +55,10 @@ AGGREGATES = {
 
 
 def _expected(sql: str, rows: list[Row]) -> Counter[tuple[Any, ...]]:
-    kept, upto = in_time(rows)
+    punctual, upto = in_time(rows)
     for size, slide in ((20, 5), (10, 10), (30, 10), (20, 10), (20, 20)):
         sql = sql.replace(f"{{{size},{slide}}}", windows(size, slide, upto))
-    return answer(sql, lefts=kept)
+    return answer(sql, lefts=punctual)
 
 
 @pytest.fixture
@@ -85,14 +85,14 @@ def test_windows_that_have_closed(
     assert report is not None
     assert not report.errors
     for name, (_, sql) in AGGREGATES.items():
-        found = committed_rows(tmp_path / "state" / "results" / name)
-        assert found == _expected(sql, rows), name
-        assert found, name
-    kept, _ = in_time(rows)
+        results = committed_rows(tmp_path / "state" / "results" / name)
+        assert results == _expected(sql, rows), name
+        assert results, name
+    punctual, _ = in_time(rows)
     timeless = sum(row[2] is None for row in rows)
     account = gate.accounts()["sliding"]
-    assert account.late == len(rows) - len(kept) - timeless > 0
-    assert account.delivered == len(kept)
+    assert account.late == len(rows) - len(punctual) - timeless > 0
+    assert account.delivered == len(punctual)
     balanced(gate)
 
 
@@ -115,26 +115,27 @@ def test_windows_of_many_sizes_share_their_panes(
 
     gate.start(listeners=[hear])
     consume(gate, len(rows))
-    # Once each was probed alone, those of a class go on together, whatever their windows.
+    # After each was probed alone, the queries of a class run together, whatever their windows.
     for pair in ({"w20_5", "w30_10"}, {"w10_10", "w6_4"}):
         assert any(pair <= members for members in calls), calls
     windowed = gate._engine._executor.windowed
     panes = windowed._panes
-    tables = [table for each in panes.values() for table in each._partials.values() if table]
+    tables = [table for shared in panes.values() for table in shared._partials.values() if table]
     assert windowed.memory_bytes == sum(table.nbytes for table in tables) > 0
     windowed.spare_memory()
     assert windowed.memory_bytes == 0
     gate.stop()
-    assert len(panes) == 2  # one a class
-    assert sorted(each._width for each in panes.values()) == [1_000_000, 2_000_000]
-    kept, upto = in_time(rows)
+    assert len(panes) == 2  # one per class
+    assert sorted(shared._width for shared in panes.values()) == [1_000_000, 2_000_000]
+    punctual, upto = in_time(rows)
     for (size, slide), name in zip(sizes, texts, strict=True):
-        found = committed_rows(tmp_path / "state" / "results" / name)
-        assert found == answer(
+        results = committed_rows(tmp_path / "state" / "results" / name)
+        assert results == answer(
             "SELECT k, count(*), sum(v)::BIGINT, avg(v), min(v), max(ts) FROM"
-            f" {windows(size, slide, upto)} WHERE v > 2 GROUP BY k, e HAVING sum(v) > 3", lefts=kept
-        ), name  # fmt: skip
-        assert found
+            f" {windows(size, slide, upto)} WHERE v > 2 GROUP BY k, e HAVING sum(v) > 3",
+            lefts=punctual,
+        ), name
+        assert results
 
 
 OF_FUNCTION = {
@@ -172,8 +173,8 @@ def test_window_functions_of_many_sizes_share_their_panes_where_nothing_is_compu
         "computes": [],
         "aggregates": [],
     }
-    kept, upto = in_time(rows)
-    frame = spark.createDataFrame(kept, SCHEMA)
+    punctual, upto = in_time(rows)
+    frame = spark.createDataFrame(punctual, SCHEMA)
     for name, sql in OF_FUNCTION.items():
         window = "w" if " AS w," in sql else "window"
         closed = f"{window}.end <= TIMESTAMP'{upto.isoformat()}'"
@@ -202,16 +203,17 @@ def test_panes_of_a_query_that_is_dropped_go(
     gate.drop_query("dropped")
     assert len(windowed._panes) == 2
     gate.stop()
-    kept, upto = in_time(rows)
-    for name, (size, slide, what) in {
+    punctual, upto = in_time(rows)
+    for name, (size, slide, aggregate) in {
         "most": (10, 10, "max(v)"), "many": (20, 5, "count(*)"),
     }.items():  # fmt: skip
-        found = committed_rows(tmp_path / "state" / "results" / name)
-        assert found == answer(
-            f"SELECT k, {what} FROM {windows(size, slide, upto)} WHERE v % 3 = 1 GROUP BY k, e",
-            lefts=kept,
+        results = committed_rows(tmp_path / "state" / "results" / name)
+        assert results == answer(
+            f"SELECT k, {aggregate} FROM {windows(size, slide, upto)} WHERE v % 3 = 1"
+            " GROUP BY k, e",
+            lefts=punctual,
         ), name
-        assert found
+        assert results
 
 
 @pytest.mark.parametrize("point", ["results written", "step journalled", "train journalled"])
@@ -229,8 +231,8 @@ def test_a_crash_changes_nothing(
     consume(second, len(rows))
     second.stop()
     for name in texts:
-        found = committed_rows(tmp_path / "state" / "results" / name)
-        assert found == _expected(AGGREGATES[name][1], rows), name
+        results = committed_rows(tmp_path / "state" / "results" / name)
+        assert results == _expected(AGGREGATES[name][1], rows), name
     balanced(second)
 
 
@@ -248,7 +250,7 @@ def test_a_tuple_at_fault_fails_its_own_windows_alone(
     gate.start()
     consume(gate, len(rows))
     gate.stop()
-    assert gate.query("q").exception() is None  # the window of the bad one is open
+    assert gate.query("q").exception() is None  # the window of the bad tuple is still open
     assert committed_rows(tmp_path / "state" / "results" / "q") == Counter({(1, 1): 1})
 
 

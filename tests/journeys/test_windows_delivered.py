@@ -1,4 +1,4 @@
-"""Windows, joins and functions over them into receivers: a database, a callback, files of text."""
+"""Results of windows, joins and `apply` functions reach a database, a callback and text files."""
 
 import csv
 import json
@@ -31,14 +31,14 @@ EACH = "SELECT k, v FROM lefts [RANGE 10 SECONDS]"
 
 
 def spread(frame: DataFrame) -> DataFrame:
-    """How far the readings of a place are apart, by a worker of Python."""
+    """Return the range of the readings of each place, computed by a Python worker."""
 
     def apart(readings: list[int]) -> int:
         return max(readings) - min(readings)
 
-    of_place = frame.groupBy("k").agg(F.count("*").alias("n"), F.collect_list("v").alias("all"))
+    places = frame.groupBy("k").agg(F.count("*").alias("n"), F.collect_list("v").alias("all"))
     total = F.udf(apart, "bigint", useArrow=False)("all")
-    return of_place.select("k", "n", total.alias("total"))
+    return places.select("k", "n", total.alias("total"))
 
 
 TEXTS: dict[str, tuple[str, Any]] = {
@@ -48,10 +48,10 @@ TEXTS: dict[str, tuple[str, Any]] = {
 
 @pytest.fixture
 def rows(tmp_path: Path) -> tuple[list[Row], list[Row]]:
-    found = rows_of(11, 120), rows_of(12, 120)
-    write(tmp_path / "left", found[0], 6)
-    write(tmp_path / "right", found[1], 6)
-    return found
+    sides = rows_of(11, 120), rows_of(12, 120)
+    write(tmp_path / "left", sides[0], 6)
+    write(tmp_path / "right", sides[1], 6)
+    return sides
 
 
 def _gate(
@@ -65,9 +65,9 @@ def _gate(
             "json": Sink(format="json"),
             "csv": Sink(format="csv"),
         }
-        for to, sink in sinks.items():
-            query = Query(name=f"{name}_{to}", sql=sql, query_class="H", sink=sink, apply=apply)
-            gate.add_query(query, deliver=receiver if to == "callback" else None)
+        for kind, sink in sinks.items():
+            query = Query(name=f"{name}_{kind}", sql=sql, query_class="H", sink=sink, apply=apply)
+            gate.add_query(query, deliver=receiver if kind == "callback" else None)
     return gate
 
 
@@ -101,7 +101,9 @@ def test_what_windows_bring_arrives_once_by_key_also_after_a_crash(
         table = database.rows(f"SELECT k, n, total FROM {name}")
         assert Counter((k, int(n or 0), int(total or 0)) for k, n, total in table) == expected, name
         delivered = [
-            each for key, each in _once(receiver).items() if key.startswith(f"{name}_callback/")
+            content
+            for key, content in _once(receiver).items()
+            if key.startswith(f"{name}_callback/")
         ]
         assert sum(delivered, Counter()) == expected, name
         results = tmp_path / "state" / "results"
@@ -110,10 +112,10 @@ def test_what_windows_bring_arrives_once_by_key_also_after_a_crash(
 
 
 def _once(receiver: Receiver) -> dict[str, Counter[Any]]:
-    known: dict[str, Counter[Any]] = {}
-    for key, each in receiver.deliveries:
-        assert known.setdefault(key, each) == each
-    return known
+    contents: dict[str, Counter[Any]] = {}
+    for key, content in receiver.deliveries:
+        assert contents.setdefault(key, content) == content
+    return contents
 
 
 def _json_rows(folder: Path) -> Counter[Any]:
@@ -124,28 +126,28 @@ def _json_rows(folder: Path) -> Counter[Any]:
 
 
 def _csv_rows(folder: Path) -> Counter[Any]:
-    found: Counter[Any] = Counter()
+    rows: Counter[Any] = Counter()
     for file in folder.glob("*.csv"):
         with file.open(newline="") as lines:
-            found.update((k or None, int(n), int(total)) for k, n, total in csv.reader(lines))
-    return found
+            rows.update((k or None, int(n), int(total)) for k, n, total in csv.reader(lines))
+    return rows
 
 
 def _expected(lefts: list[Row], rights: list[Row]) -> dict[str, Counter[tuple[Any, ...]]]:
-    kept, upto = in_time(lefts)
+    punctual, upto = in_time(lefts)
     others, _ = in_time(rights)
     return {
         "totals": answer(
             f"SELECT k, count(*), sum(v)::BIGINT FROM {windows(20, 5, upto)} WHERE v > 2"
-            " GROUP BY k, e", lefts=kept,
+            " GROUP BY k, e", lefts=punctual,
         ),
         "pairs": answer(
             "SELECT l.k, l.v, r.v FROM lefts l JOIN rights r ON l.k = r.k"
             " AND l.ts >= r.ts - INTERVAL 3 SECOND AND r.ts >= l.ts - INTERVAL 5 SECOND",
-            lefts=kept, rights=others,
+            lefts=punctual, rights=others,
         ),
         "spreads": answer(
             f"SELECT k, count(*), max(v) - min(v) FROM {windows(10, 10, upto)} GROUP BY k, e",
-            lefts=kept,
+            lefts=punctual,
         ),
     }  # fmt: skip

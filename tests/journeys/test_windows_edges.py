@@ -1,4 +1,4 @@
-"""Windows at the edges: names that clash, times without a zone, sinks of text, coming and going."""
+"""Edge cases of windows: clashing names, times without a zone, text sinks, dropped queries."""
 
 import gc
 import json
@@ -26,7 +26,7 @@ SCHEMA = "window INT, `end` INT, `a.b` STRING, `c d` INT, `e``f` INT, ts TIMESTA
 
 
 def write(folder: Path, number: int, count: int = 10) -> None:
-    """Ten readings, one a second, with names that SQL has to quote."""
+    """Write a file of readings, one per second, in columns whose names SQL has to quote."""
     folder.mkdir(exist_ok=True)
     rows = range(number * count, (number + 1) * count)
     columns = [
@@ -89,7 +89,7 @@ def test_names_that_sql_has_to_quote(spark: SparkSession, tmp_path: Path) -> Non
     balanced(gate)
     replayed = replay(tmp_path / "state", ["rr"])
     assert replayed.same_decisions
-    assert {each.policy for each in replayed.reports} == {"cqc", "rr"}
+    assert {outcome.policy for outcome in replayed.reports} == {"cqc", "rr"}
 
 
 def test_what_has_a_result_without_rows(spark: SparkSession, tmp_path: Path) -> None:
@@ -97,11 +97,11 @@ def test_what_has_a_result_without_rows(spark: SparkSession, tmp_path: Path) -> 
         write(tmp_path / "s", number)
     gate = Headgate(spark, state=tmp_path / "state", rehearsal_s=0)
     gate.add_stream(stream(tmp_path / "s"))
-    of = "FROM s [RANGE 5 SECONDS] WHERE `c d` BETWEEN 7 AND 16"
+    tuples = "FROM s [RANGE 5 SECONDS] WHERE `c d` BETWEEN 7 AND 16"
     texts = {
-        "at_once": f"SELECT count(*) AS n, max(`c d`) AS top {of}",
-        "each": f"SELECT count(*) AS n, max(`c d`) AS top {of} LIMIT 1",
-        "having": f"SELECT count(*) AS n, max(`c d`) AS top {of} HAVING count(*) < 9",
+        "at_once": f"SELECT count(*) AS n, max(`c d`) AS top {tuples}",
+        "each": f"SELECT count(*) AS n, max(`c d`) AS top {tuples} LIMIT 1",
+        "having": f"SELECT count(*) AS n, max(`c d`) AS top {tuples} HAVING count(*) < 9",
     }
     for name, sql in texts.items():
         gate.add_query(query(name, sql))
@@ -109,8 +109,8 @@ def test_what_has_a_result_without_rows(spark: SparkSession, tmp_path: Path) -> 
     consume(gate, 30)
     gate.stop()
     for name in texts:
-        found = committed_rows(tmp_path / "state" / "results" / name)
-        assert found == {(0, None): 2, (3, 9): 1, (5, 14): 1, (2, 16): 1}, name
+        rows = committed_rows(tmp_path / "state" / "results" / name)
+        assert rows == {(0, None): 2, (3, 9): 1, (5, 14): 1, (2, 16): 1}, name
 
 
 def test_queries_come_and_go_while_others_run(spark: SparkSession, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_queries_come_and_go_while_others_run(spark: SparkSession, tmp_path: Pat
     gate.add_query(query("two", sql.replace("8", "2").replace("SLIDE 4", "SLIDE 2")))
     write(tmp_path / "s", 2)
     consume(gate, 30, but=("other", "two", "three"))
-    # Where a query begins depends on what retention has left, where it ends does not.
+    # Where a query begins depends on what retention has left; where it ends does not.
     until(lambda: (2, 27) in committed_rows(results / "two"), gate)
     until(lambda: gate.totals()["three"][1] >= 4, gate)
     for name in ("one", "two", "three"):
@@ -153,13 +153,13 @@ def test_queries_come_and_go_while_others_run(spark: SparkSession, tmp_path: Pat
     gate.drop_stream("s")
     gc.collect()
     engine = gate._engine
-    assert not engine._executor.windowed._plans  # prepared plans, and what the JVM holds of them
-    assert not any(each._readers for each in engine._store.timelines.values())
+    assert not engine._executor.windowed._plans  # prepared plans, and their objects in the JVM
+    assert not any(timeline._retention._readers for timeline in engine._store.timelines.values())
     report = gate.stop()
     assert report is not None
     assert not report.errors
-    found = committed_rows(results / "one")
-    assert found == {(4, 3): 1, **{(8, top): 1 for top in (7, 11, 15, 19, 23, 27)}}
+    rows = committed_rows(results / "one")
+    assert rows == {(4, 3): 1, **{(8, top): 1 for top in (7, 11, 15, 19, 23, 27)}}
     assert committed_rows(results / "two") >= Counter({(2, top): 1 for top in (21, 23, 25, 27)})
 
 
@@ -208,12 +208,14 @@ def test_refusals_name_what_the_user_wrote(spark: SparkSession, tmp_path: Path) 
     write(tmp_path / "s", 0)
     gate = Headgate(spark, state=tmp_path / "state", rehearsal_s=0)
     gate.add_stream(stream(tmp_path / "s"))
-    said = {}
+    messages = {}
     for sql in REFUSED:
         with pytest.raises(QueryRefused) as refused:
             gate.add_query(query("q", sql))
-        said[sql] = str(refused.value)
-    wrong = {sql: text for sql, text in said.items() if REFUSED[sql] not in text or "__hg" in text}
+        messages[sql] = str(refused.value)
+    wrong = {
+        sql: text for sql, text in messages.items() if REFUSED[sql] not in text or "__hg" in text
+    }
     assert not wrong
     with pytest.raises(QueryRefused, match="cut is for queries without windows"):
         gate.add_query(query("q", "SELECT ts FROM s [ROWS 3]", cut=True))
@@ -224,29 +226,29 @@ def test_refusals_name_what_the_user_wrote(spark: SparkSession, tmp_path: Path) 
 def test_a_window_that_the_clock_has_closed_stays_closed(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    def gate() -> Headgate:
-        made = Headgate(spark, state=tmp_path / "state", rehearsal_s=1)
-        made.add_stream(stream(tmp_path / "s", quiet_s=0.1))
-        made.add_query(query("q", "SELECT min(`c d`) AS low FROM s [RANGE 2 SECONDS]"))
-        made.add_query(query("u", "SELECT `c d`, ts FROM s UNION ALL SELECT `c d`, ts FROM s"))
-        made.start()
-        return made
+    def started() -> Headgate:
+        gate = Headgate(spark, state=tmp_path / "state", rehearsal_s=1)
+        gate.add_stream(stream(tmp_path / "s", quiet_s=0.1))
+        gate.add_query(query("q", "SELECT min(`c d`) AS low FROM s [RANGE 2 SECONDS]"))
+        gate.add_query(query("u", "SELECT `c d`, ts FROM s UNION ALL SELECT `c d`, ts FROM s"))
+        gate.start()
+        return gate
 
     results = tmp_path / "state" / "results"
     write(tmp_path / "s", 0, 2)
-    first = gate()
-    until(lambda: [first.totals()[each][1] for each in "qu"] == [1, 4], first)
+    first = started()
+    until(lambda: [first.totals()[name][1] for name in "qu"] == [1, 4], first)
     first.stop()
-    again = gate()
-    write(tmp_path / "s", 1, 2)  # may be late, may be not: but nothing comes twice
+    again = started()
+    write(tmp_path / "s", 1, 2)  # these tuples may be late or not, but no result comes twice
     write(tmp_path / "s", 2000, 2)
     until(lambda: again.totals()["q"][0] == 6, again)
     until(lambda: again.totals()["q"][1] >= 2, again)
     report = again.stop()
     assert report is not None
     assert not report.errors
-    found = committed_rows(results / "q")
-    assert found[0,] == 1
-    assert set(found.values()) == {1}
+    rows = committed_rows(results / "q")
+    assert rows[0,] == 1
+    assert set(rows.values()) == {1}
     assert set(committed_rows(results / "u").values()) == {2}
     balanced(again)

@@ -30,7 +30,7 @@ def run(
     texts: dict[str, str],
     **more: Any,
 ) -> Path:
-    """Runs queries over a stream `s` of files until all is consumed; gives where results are."""
+    """Run queries over a stream `s` of files until all is consumed; return the results folder."""
     (folder / "s").mkdir()
     for number, table in enumerate(tables):
         pq.write_table(table, folder / "s" / f"{number:04d}.parquet")
@@ -75,11 +75,11 @@ def test_times_before_1970(spark: SparkSession, tmp_path: Path) -> None:
     }
     results = run(spark, tmp_path, [table, end], "ts TIMESTAMP", texts)
     two = 2_000_000
-    ends = Counter(each // two * two + two for each in micros)
+    ends = Counter(instant // two * two + two for instant in micros)
     assert committed_rows(results / "windows") == Counter((e, n) for e, n in ends.items())
-    last = {each // two: each for each in micros}
-    assert committed_rows(results / "each") == Counter((each,) for each in last.values())
-    assert committed_rows(results / "sessions") == Counter((each, 13) for each in micros[::13])
+    last = {instant // two: instant for instant in micros}
+    assert committed_rows(results / "each") == Counter((instant,) for instant in last.values())
+    assert committed_rows(results / "sessions") == Counter((first, 13) for first in micros[::13])
 
 
 @pytest.mark.parametrize("lane", ["driver", pytest.param("job", marks=pytest.mark.long)])
@@ -104,13 +104,13 @@ def test_keys_that_equal_nothing_or_each_other(
     batch = session.sql("SELECT CAST(k AS STRING), count(*) FROM s GROUP BY k").collect()
     assert len(batch) == 4
     for name in texts:
-        found = committed_rows(results / name)
-        assert found == Counter(tuple(row) for row in batch), name
+        rows = committed_rows(results / name)
+        assert rows == Counter(tuple(row) for row in batch), name
 
 
 def test_windows_without_tuples_have_no_results(spark: SparkSession, tmp_path: Path) -> None:
     seconds = [0, 1, 7200, 7201, 90_000]
-    tables = [pa.table({"ts": pa.array([each * 1_000_000]).cast(US)}) for each in seconds]
+    tables = [pa.table({"ts": pa.array([second * 1_000_000]).cast(US)}) for second in seconds]
     texts = {
         "windows": "SELECT count(*) AS n, CAST(window.end AS BIGINT) AS e FROM s"
         " [RANGE 4 SECONDS SLIDE 2 SECONDS]",
@@ -131,9 +131,9 @@ def test_windows_without_tuples_have_no_results(spark: SparkSession, tmp_path: P
 def test_wide_rows(spark: SparkSession, tmp_path: Path, lane: str) -> None:
     count, mega = 12, 1 << 20
     columns = {f"c{n}": pa.array([n + row for row in range(count)]) for n in range(300)}
-    texts_of = pa.array([chr(97 + row % 2) * mega + str(row) for row in range(count)])
+    long_texts = pa.array([chr(97 + row % 2) * mega + str(row) for row in range(count)])
     times = pa.array([row * 1_000_000 for row in range(count)]).cast(US)
-    table = pa.table({**columns, "t": texts_of, "ts": times})
+    table = pa.table({**columns, "t": long_texts, "ts": times})
     ddl = ", ".join([*(f"c{n} BIGINT" for n in range(300)), "t STRING", "ts TIMESTAMP"])
     sums = ", ".join(f"sum(c{n}) AS c{n}" for n in range(300))
     texts = {
@@ -158,7 +158,7 @@ def test_wide_rows(spark: SparkSession, tmp_path: Path, lane: str) -> None:
         (a + "2", 2): 1, (b + "3", 2): 1, (a + "6", 2): 1, (b + "7", 2): 1,
     }  # fmt: skip
     texts_of_sessions = Counter((row[300], row[299]) for row in rows)
-    assert committed_rows(results / "sessions") > texts_of_sessions, "and two more"
+    assert committed_rows(results / "sessions") > texts_of_sessions, "plus two more sessions"
 
 
 def test_sinks_of_text_and_of_python(spark: SparkSession, tmp_path: Path) -> None:
@@ -185,15 +185,15 @@ def test_sinks_of_text_and_of_python(spark: SparkSession, tmp_path: Path) -> Non
             quiet_s=None, options={"path": str(tmp_path / "s"), "maxFilesPerTrigger": "1"},
         )
     )  # fmt: skip
-    taken: dict[str, dict[str, list[dict[str, Any]]]] = {name: {} for name in texts}
+    delivered: dict[str, dict[str, list[dict[str, Any]]]] = {name: {} for name in texts}
     options = {"header": "true", "multiLine": "true"}
     for name, sql in texts.items():
         gate.add_query(Query(name=name, sql=sql, query_class="default"))
         sink = Sink(format="csv", options=options)
         gate.add_query(Query(name=f"{name}_csv", sql=sql, query_class="default", sink=sink))
 
-        def deliver(made: pa.Table, key: Any, name: str = name) -> None:
-            taken[name][str(key)] = made.to_pylist()
+        def deliver(result: pa.Table, key: Any, name: str = name) -> None:
+            delivered[name][str(key)] = result.to_pylist()
 
         to_python = Sink(format="callback")
         gate.add_query(
@@ -204,23 +204,25 @@ def test_sinks_of_text_and_of_python(spark: SparkSession, tmp_path: Path) -> Non
     results = tmp_path / "state" / "results"
     wanted = {name: committed_rows(results / name).total() for name in texts}
     until(
-        lambda: all(sum(map(len, taken[name].values())) == count for name, count in wanted.items()),
+        lambda: all(
+            sum(map(len, delivered[name].values())) == count for name, count in wanted.items()
+        ),
         gate,
     )
     gate.stop()
     assert wanted == {"windows": 12, "each": 6, "sessions": 27}
     for name in texts:
-        found = committed_rows(results / name)
-        rows = [row for part in taken[name].values() for row in part]
-        assert Counter(_plain(row.values()) for row in rows) == found, name
+        committed = committed_rows(results / name)
+        rows = [row for part in delivered[name].values() for row in part]
+        assert Counter(_plain(row.values()) for row in rows) == committed, name
         lines = []
         for file in sorted((results / f"{name}_csv").glob("*.csv")):
             text = file.read_text().splitlines(keepends=True)
             lines += list(csv.reader(text, escapechar="\\", doublequote=False))[1:]
         assert Counter(line[0] for line in lines) == Counter(
-            key or "" for key, *_ in found.elements()
+            key or "" for key, *_ in committed.elements()
         ), name
 
 
 def _plain(row: Any) -> tuple[Any, ...]:
-    return tuple(each.timestamp() if isinstance(each, datetime) else each for each in row)
+    return tuple(value.timestamp() if isinstance(value, datetime) else value for value in row)

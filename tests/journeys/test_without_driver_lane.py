@@ -1,4 +1,4 @@
-"""Every query answers where a version of Spark does not run plans in the driver: by jobs."""
+"""On a version of Spark that cannot run plans in the driver, every query is answered by jobs."""
 
 import logging
 from collections import Counter
@@ -95,7 +95,8 @@ QUERIES = {
         "SELECT k, v * 2 + 1 FROM all_lefts WHERE v > 4 AND v * 2 < 30",
     ),
 }  # fmt: skip
-"""Texts, and what Spark is asked in batch; `{lefts_10}` has the rows of windows that closed."""
+"""Queries, and equivalent queries for Spark in batch; `{lefts_10}` has the rows of closed windows
+of 10 seconds."""
 
 CONSTANTS = {
     f"constant_{n}": (
@@ -114,7 +115,7 @@ WHY = "this version of Spark does not run plans in the driver as expected"
 
 @pytest.fixture
 def other_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the driver lane's class name one that this version of Spark does not have."""
+    """Make the driver lane's Java code use a class that this version of Spark does not have."""
     source = java_classes._source
 
     def changed(package: str, names: Any, imports: Any) -> str:
@@ -153,14 +154,14 @@ def test_a_lane_that_fails_in_the_middle_of_a_run_blames_no_query(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The calls of half of the first trains are in the driver; then it can no more."""
+    """Run the first 60 calls in the driver lane; from then on, the lane fails."""
     calls, run = Counter[str](), PlanRunner._run
 
     def fails(self: PlanRunner, inputs: Any, folder: Path, tag: str) -> pa.Table:
         calls["all"] += 1
         if calls["all"] <= 60:
             return run(self, inputs, folder, tag)
-        # Real errors, of two kinds, and none that a query could cause.
+        # Two kinds of real errors that no query can cause.
         calls["failed"] += 1
         if calls["failed"] % 2:
             self._java.method_that_was_renamed(tag)
@@ -249,7 +250,10 @@ def _literal(time: datetime) -> str:
 
 
 def _windows(relation: str, size_s: int, upto: datetime) -> str:
-    """Return a relation of rows with the end `e` of each window, every 5 s, that has closed."""
+    """Return a relation that has a row once for each closed window, every 5 s, that contains it.
+
+    The column `e` is the end of the window.
+    """
     first = "timestamp_micros(unix_micros(ts) - pmod(unix_micros(ts), 5000000) + 5000000)"
     last = f"{first} + INTERVAL {size_s - 5} SECONDS"
     ends = f"explode(sequence({first}, {last}, INTERVAL 5 SECONDS))"

@@ -38,7 +38,7 @@ class WindowQuery:
 def windows(relation: str, size: int, slide: int, offset: int = 0) -> str:
     """Return a DuckDB relation that has a row once for each closed window that contains it.
 
-    `e` is the end of the window. Its remainders are never negative, not even before 1970.
+    `e` is the end of the window. The SQL computes it with remainders that are never negative.
     """
     place = f"(us - {offset})"
     first = f"us - ({place} % {slide} + {slide}) % {slide} + {slide}"

@@ -49,7 +49,7 @@ def test_inner_joins_bound_relations_by_way_of_others() -> None:
 
 
 def test_a_relation_that_may_be_absent_bounds_no_others() -> None:
-    """Of a LEFT JOIN d ON b.ts = d.ts AND c.ts = d.ts, rows without d leave b and c far apart."""
+    """In a LEFT JOIN d ON b.ts = d.ts AND c.ts = d.ts, rows without d leave b and c far apart."""
     ab = [Bound(0, 1, 10), Bound(1, 0, 10)]
     ac = [Bound(0, 2, 10), Bound(2, 0, 10)]
     d = [Bound(1, 3, 0), Bound(3, 1, 0), Bound(2, 3, 0), Bound(3, 2, 0)]
@@ -90,7 +90,7 @@ KINDS = ("Inner", "LeftOuter", "RightOuter", "FullOuter", "LeftSemi", "LeftAnti"
 
 @st.composite
 def trees(draw: st.DrawFn, first: int = 0, count: int | None = None) -> tuple[JoinTree, list[int]]:
-    """A tree, and the relations whose tuples its rows have."""
+    """Draw a tree, and the relations whose tuples its rows have."""
     count = draw(st.integers(2, 4)) if count is None else count
     if count == 1:
         return JoinTree(number=first), [first]
@@ -106,18 +106,18 @@ def trees(draw: st.DrawFn, first: int = 0, count: int | None = None) -> tuple[Jo
         bounds += [Bound(one, other, high), Bound(other, one, -low)]
     if kind in ("LeftSemi", "LeftAnti"):
         return JoinTree(kind, sides=(left, right), bounds=tuple(bounds)), ours
-    tree, shown = JoinTree(kind, sides=(left, right)), [*ours, *theirs]
+    tree, relations = JoinTree(kind, sides=(left, right)), [*ours, *theirs]
     filters: list[Bound] = []
     if draw(st.booleans()):
-        earlier, later = draw(st.permutations(shown))[:2]
+        earlier, later = draw(st.permutations(relations))[:2]
         filters.append(Bound(earlier, later, draw(st.integers(0, 3))))
     if draw(st.integers(0, 2)):
-        return replace(tree, bounds=tuple(bounds), filters=tuple(filters)), shown
-    return replace(tree, filters=(*bounds, *filters)), shown
+        return replace(tree, bounds=tuple(bounds), filters=tuple(filters)), relations
+    return replace(tree, filters=(*bounds, *filters)), relations
 
 
 def rows_of(tree: JoinTree, tuples: Tuples) -> list[Row]:
-    """The rows of a join, by the times of their tuples."""
+    """Return the rows of a join, by the times of their tuples."""
     return [row for row in _joined(tree, tuples) if _match(tree.filters, row)]
 
 
@@ -132,19 +132,19 @@ def _joined(tree: JoinTree, tuples: Tuples) -> list[Row]:
         return [row for n, row in enumerate(left) if (n in of_left) == (tree.kind == "LeftSemi")]
     rows: list[Row] = [{**left[n], **right[m]} for n, m in matches]
     if tree.kind in ("LeftOuter", "FullOuter"):
-        nothing: Row = dict.fromkeys(_shown(tree.sides[1]))
+        nothing: Row = dict.fromkeys(_relations(tree.sides[1]))
         rows += [{**row, **nothing} for n, row in enumerate(left) if n not in of_left]
     if tree.kind in ("RightOuter", "FullOuter"):
-        nothing = dict.fromkeys(_shown(tree.sides[0]))
+        nothing = dict.fromkeys(_relations(tree.sides[0]))
         rows += [{**nothing, **row} for m, row in enumerate(right) if m not in of_right]
     return rows
 
 
-def _shown(tree: JoinTree) -> list[int]:
+def _relations(tree: JoinTree) -> list[int]:
     if not tree.sides:
         return [tree.number]
-    left = _shown(tree.sides[0])
-    return left if tree.kind in ("LeftSemi", "LeftAnti") else [*left, *_shown(tree.sides[1])]
+    left = _relations(tree.sides[0])
+    return left if tree.kind in ("LeftSemi", "LeftAnti") else [*left, *_relations(tree.sides[1])]
 
 
 def _match(bounds: tuple[Bound, ...], row: Row) -> bool:
@@ -160,34 +160,34 @@ def _match(bounds: tuple[Bound, ...], row: Row) -> bool:
 def test_rows_depend_on_no_tuple_beyond_what_is_promised(
     drawn: tuple[JoinTree, list[int]], data: st.DataObject
 ) -> None:
-    tree, shown = drawn
+    tree, relations = drawn
     times = st.lists(st.integers(0, 14), max_size=3, unique=True)
     tuples: Tuples = {number: sorted(data.draw(times)) for number in tree.numbers}
-    how, _ = times_of(tree)
+    promise, _ = times_of(tree)
     rows = rows_of(tree, tuples)
     waiting: list[Row] = []
     for row in rows:
         present = [time for time in row.values() if time is not None]
-        if how.complete and len(present) == len(shown):
-            assert max(present) - min(present) <= how.reach
+        if promise.complete and len(present) == len(relations):
+            assert max(present) - min(present) <= promise.reach
         else:
             waiting.append(row)
-            assert next(number for number in shown if row[number] is not None) in how.firsts
-    for first in how.firsts:
+            assert next(number for number in relations if row[number] is not None) in promise.firsts
+    for first in promise.firsts:
         for time in tuples[first]:
-            end = time + how.waits[first]
-            seen = {n: [t for t in some if end - how.reach <= t <= end]
+            end = time + promise.waits[first]
+            seen = {n: [t for t in some if end - promise.reach <= t <= end]
                     for n, some in tuples.items()}  # fmt: skip
-            final = [row for row in waiting if _leads(row, shown, first, time)]
+            final = [row for row in waiting if _leads(row, relations, first, time)]
             early = [
                 row
                 for row in rows_of(tree, seen)
-                if _leads(row, shown, first, time)
-                and not (how.complete and None not in row.values())
+                if _leads(row, relations, first, time)
+                and not (promise.complete and None not in row.values())
             ]
             assert early == final
 
 
-def _leads(row: Row, shown: list[int], first: int, time: int) -> bool:
-    before = shown[: shown.index(first)]
+def _leads(row: Row, relations: list[int], first: int, time: int) -> bool:
+    before = relations[: relations.index(first)]
     return row[first] == time and all(row[number] is None for number in before)

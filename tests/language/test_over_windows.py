@@ -1,4 +1,4 @@
-"""Which windows a query has: calls of window(...), clauses, and what does not go together."""
+"""Which windows a query has: calls of window(...), clauses, and what cannot be combined."""
 
 import pytest
 
@@ -68,14 +68,14 @@ WINDOWS = {
 @pytest.mark.parametrize("arguments", WINDOWS)
 def test_windows_of_calls(arguments: tuple[str, ...]) -> None:
     call = window(*arguments)
-    found = called_input(query(), call, reading(call), "TS", TIMES)
-    assert found == Input(stream="s", view="s", window=WINDOWS[arguments])
+    window_input = called_input(query(), call, reading(call), "TS", TIMES)
+    assert window_input == Input(stream="s", view="s", window=WINDOWS[arguments])
 
 
 def test_a_session_ends_its_gap_behind_the_last_tuple() -> None:
     call = session("ts", "5 minutes")
-    found = called_input(query(), call, reading(call), "ts", TIMES)
-    assert found == Input(stream="s", view="s", window=in_time(300 * S))
+    window_input = called_input(query(), call, reading(call), "ts", TIMES)
+    assert window_input == Input(stream="s", view="s", window=in_time(300 * S))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_calls_that_cannot_be_read_are_refused(call: WindowCall, reason: str) ->
 
 @pytest.mark.parametrize("call", [window("v", "1 hour"), session("v", "1 hour")])
 @pytest.mark.parametrize(
-    ("stream", "column", "says"),
+    ("stream", "column", "parts"),
     [
         ("s", "v", ["(v, ...) is over a column that is not the event_time of stream 's', which is "
                     "ts", "set event_time: v in stream 's'"]),
@@ -108,12 +108,12 @@ def test_calls_that_cannot_be_read_are_refused(call: WindowCall, reason: str) ->
     ],
 )  # fmt: skip
 def test_a_call_is_over_the_event_time(
-    call: WindowCall, stream: str, column: str, says: list[str]
+    call: WindowCall, stream: str, column: str, parts: list[str]
 ) -> None:
     with pytest.raises(QueryRefused) as refused:
         called_input(query(), call, reading(call, relations=(stream,)), column, TIMES)
-    for words in says:
-        assert words in str(refused.value)
+    for part in parts:
+        assert part in str(refused.value)
 
 
 @pytest.mark.parametrize("call", [window("ts", "1 hour"), session("ts", "1 hour")])
@@ -148,11 +148,11 @@ def test_the_only_window_slides_by_its_size_unless_it_says_otherwise() -> None:
 
 
 def test_windows_of_several_streams_move_with_every_tuple_unless_they_say_otherwise() -> None:
-    found = of_clauses("s [RANGE 2 SECONDS] a, r [RANGE 1 SECOND] b, s [RANGE 3 SECONDS] c")
-    assert [(source.stream, source.view) for source in found] == [
+    inputs = of_clauses("s [RANGE 2 SECONDS] a, r [RANGE 1 SECOND] b, s [RANGE 3 SECONDS] c")
+    assert [(source.stream, source.view) for source in inputs] == [
         ("s", "__hg_input0"), ("r", "__hg_input1"), ("s", "__hg_input2")
     ]  # fmt: skip
-    assert [source.window for source in found] == [in_time(2 * S), in_time(S), in_time(3 * S)]
+    assert [source.window for source in inputs] == [in_time(2 * S), in_time(S), in_time(3 * S)]
     by_number = of_clauses("bare [ROWS 5] a, r [ROWS 3] b")
     assert [source.window.slide for source in by_number] == [None, None]
 
@@ -169,7 +169,7 @@ def test_windows_with_the_same_slide_close_together(sql: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sql", "says"),
+    ("sql", "parts"),
     [
         ("s [ROWS 3] a, s_bare", ["FROM s has no window", "FROM s [RANGE 10 SECONDS]"]),
         ("s [ROWS 3] a, r_bare", ["FROM r has no window"]),
@@ -182,9 +182,9 @@ def test_windows_with_the_same_slide_close_together(sql: str) -> None:
         ("s [ROWS 4 SLIDE 2] a, s [ROWS 4 SLIDE 1] b", ["SLIDE differs between"]),
     ],
 )  # fmt: skip
-def test_windows_that_do_not_go_together_are_refused(sql: str, says: list[str]) -> None:
+def test_windows_that_do_not_go_together_are_refused(sql: str, parts: list[str]) -> None:
     with pytest.raises(QueryRefused) as refused:
         of_clauses(sql)
-    for words in says:
-        assert words in str(refused.value)
+    for part in parts:
+        assert part in str(refused.value)
     assert "__hg" not in str(refused.value)

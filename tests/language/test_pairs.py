@@ -1,8 +1,8 @@
 """Golden pairs: a text and, under the line `-- expect`, what becomes of it without Spark.
 
-`-- predicate: P`, `-- output: O` (one each), `-- whole`: the path that `path_of` gives.
-`-- refused: START` and `-- fix: START`: the message begins so. A line break inside a part is
-written \\n. Adding a case needs no Python.
+`-- predicate: P`, `-- output: O` (one for each output), `-- whole`: the path that `path_of`
+returns. `-- refused: START` and `-- fix: START`: the message of the refusal and its fix begin with
+START. A line break inside a part is written \\n. Adding a case needs no Python.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What golden pairs cannot say: columns that are not known, names as the streams have them."""
+"""What golden pairs cannot express: unknown columns, and names in the spelling of the streams."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_a_cte_is_no_stream() -> None:
 
 def test_a_whole_query_is_one_operator_with_the_users_text() -> None:
     path = whole(query("SELECT 1 FROM s"), "s")
-    assert [(each.kind, each.expressions) for each in path.operators] == [
+    assert [(operator.kind, operator.expressions) for operator in path.operators] == [
         ("whole", ("SELECT 1 FROM s",))
     ]
 

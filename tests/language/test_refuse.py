@@ -91,9 +91,11 @@ def test_a_subquery_over_a_stream_is_refused_and_one_over_tables_is_not() -> Non
     stored = Node("Aggregate", 2, "", (NOTHING,), True)
     refuse_stateful(QUERY, plan(over("Project"), stored))
     streamed = Node("Project", 2, "", (S,), True)
-    with pytest.raises(QueryRefused, match="line 2: a subquery over a stream cannot run") as found:
+    with pytest.raises(
+        QueryRefused, match="line 2: a subquery over a stream cannot run"
+    ) as refused:
         refuse_stateful(QUERY, plan(over("Project"), streamed, leaf("s", in_subquery=True)))
-    assert "the same SLIDE after every other" in found.value.fix
+    assert "the same SLIDE after every other" in refused.value.fix
 
 
 @pytest.mark.parametrize("expression", sorted(CLOCKS))

@@ -1,4 +1,4 @@
-"""Paths of texts that Spark has not read: for simulations, and for what is said of a file."""
+"""Paths of queries that Spark has not read, for simulating and for explaining a file."""
 
 import pytest
 
@@ -42,8 +42,8 @@ PATHS = {
 @pytest.mark.parametrize("sql", PATHS)
 def test_paths_of_texts_that_spark_has_not_read(sql: str) -> None:
     path, more = unread_path(query(sql), STREAMS)
-    found = path.stream, more[0].of if more else None, path.query.deadline_s
-    assert found == PATHS[sql]
+    facts = path.stream, more[0].of if more else None, path.query.deadline_s
+    assert facts == PATHS[sql]
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,8 @@ def test_the_stream_is_the_name_before_the_clause(text: str) -> None:
 
 def test_each_clause_has_its_number_and_lines_stay_where_they_are() -> None:
     sql = "SELECT a.k\nFROM s [RANGE 1\n  MINUTE\n] a,\n r [ROWS 3] b,\ns [ROWS 4]\nWHERE a.k = 1"
-    text, found = marked(query(sql))
-    assert [(clause.stream, clause.line) for clause in found] == [("s", 2), ("r", 5), ("s", 6)]
+    text, marks = marked(query(sql))
+    assert [(clause.stream, clause.line) for clause in marks] == [("s", 2), ("r", 5), ("s", 6)]
     assert text.splitlines()[4:] == [
         " r WITH ('__hg_input' = '1') b,",
         "s WITH ('__hg_input' = '2')",

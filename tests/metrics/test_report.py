@@ -1,4 +1,4 @@
-"""A report survives the way through JSON, and says how queues went."""
+"""A report is the same after JSON, and shows how the queues developed."""
 
 import json
 from dataclasses import fields
@@ -37,7 +37,7 @@ def test_a_report_is_the_same_behind_json() -> None:
 
 
 def _rich_report() -> Report:
-    """Gives a report with every figure known that a simulation can know."""
+    """Return a report that has every figure a simulation can have."""
     window = Operator(kind="aggregate", cost_s=0.02, range_s=2.0, slide_s=1.0)
     graph = QoSGraph(((0.0, 1.0), (0.05, 0.0)))
     paths = (
@@ -63,7 +63,7 @@ def test_every_figure_of_a_simulation_is_the_same_behind_json() -> None:
         before, after = getattr(report, field.name), getattr(again, field.name)
         assert type(before) is type(after)
     assert all(isinstance(row, tuple) for row in again.over_time)
-    assert np.isnan(again.queries[0].tardiness_s)  # no windows: not known, and not 0
+    assert np.isnan(again.queries[0].tardiness_s)  # no windows: unknown, and not 0
 
 
 def test_a_simulation_leaves_no_figure_of_the_total_unknown() -> None:

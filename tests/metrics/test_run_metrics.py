@@ -51,8 +51,10 @@ def end(
     seconds: float = 1.0,
 ) -> StepFinished:
     call = BoxCall(0, units, 0, 0, 1, tuples)
-    arrays = tuple(np.array(each) for each in responses_s)
-    return StepFinished(at_s, call, seconds, tuple(len(each) for each in responses_s), arrays)
+    arrays = tuple(np.array(values_s) for values_s in responses_s)
+    return StepFinished(
+        at_s, call, seconds, tuple(len(values_s) for values_s in responses_s), arrays
+    )
 
 
 def test_response_and_slowdown_of_each_query() -> None:

@@ -28,7 +28,7 @@ def query(name: str) -> Query:
 
 
 def graph(*boxes: Box, outputs: str, streams: str = "lr", **rates_per_s: float) -> Graph:
-    """Gives the graph of named boxes; each letter of `outputs` is a box with a query."""
+    """Return the graph of named boxes; each letter of `outputs` is a box with a query."""
     network = Network(
         tuple(Stream(name=name, format="rate") for name in streams),
         (QueryClass(name="only", priority=1.0),),
@@ -96,14 +96,14 @@ def test_a_join_gives_out_the_pairs_of_both_sides() -> None:
 
 
 def test_of_two_joins_the_figures_are_recursive() -> None:
-    # (l ⋈ r) ⋈ m: the first gives 2 × 0.1 × 2 × (3 × 4) = 4.8 a second to the left of the second.
+    # (l ⋈ r) ⋈ m: the first puts 2 × 0.1 × 2 × (3 × 4) = 4.8 a second into the left of the second.
     two = graph(
         box("j", join(1.0, 0.1, 2.0), "l", "r"), box("k", join(3.0, 0.5, 5.0), "j", "m"),
         outputs="k", streams="lrm", l=3.0, r=4.0, m=6.0,
     )  # fmt: skip
     assert two.output_per_s(0) == pytest.approx(4.8)
     (way,) = two.ways(0, 0)
-    matches = 0.1 * 4 * 2  # of a tuple of l with those of r
+    matches = 0.1 * 4 * 2  # of a tuple of l with tuples of r
     assert way.selectivity == pytest.approx(matches * 0.5 * 6 * 5)
     assert way.cost_s == pytest.approx(1 + matches * 3)
     assert two.selectivity(1, 1) == pytest.approx(0.5 * 4.8 * 5)

@@ -1,4 +1,4 @@
-"""What a network refuses, and how it numbers."""
+"""What a network refuses, and how it numbers its streams, classes and units."""
 
 import pytest
 

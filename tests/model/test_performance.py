@@ -63,7 +63,7 @@ def test_a_specification_written_down_reads_the_same(metrics: list[str], data: A
 
 @pytest.mark.parametrize("third", [1 / 3, 1 / 3 + 9e-10])
 def test_weights_that_sum_to_1_but_for_rounding_are_taken(third: float) -> None:
-    rows = [Requirement(metric, "minimize", third if at == 0 else 1 / 3) for at, metric in
+    rows = [Requirement(metric, "minimize", third if place == 0 else 1 / 3) for place, metric in
             enumerate(METRICS[:3])]  # fmt: skip
     assert len(specification_of(rows).requirements) == 3
 

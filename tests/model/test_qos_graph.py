@@ -15,7 +15,7 @@ LOOSE = QoSGraph(((0, 1), (4, 1), (5, 0)))
 
 @st.composite
 def falling_graphs(draw: st.DrawFn) -> QoSGraph:
-    """Draws a graph of up to six points; latencies and utilities are whole, so nothing rounds."""
+    """Draw a graph of up to six points; latencies and utilities are whole, so nothing rounds."""
     count = draw(st.integers(1, 6))
     latencies = draw(st.lists(st.integers(0, 40), min_size=count, max_size=count, unique=True))
     utilities = draw(st.lists(st.integers(0, 8), min_size=count, max_size=count))

@@ -11,14 +11,14 @@ from headgate.model.unit_table import UnitTable, unit_table
 from headgate.model.units import units_of
 
 
-def table_of(*operators: Operator, known: QueryStatistics | None = None) -> UnitTable:
+def table_of(*operators: Operator, statistics: QueryStatistics | None = None) -> UnitTable:
     query = Query(name="q", sql="SELECT 1", query_class="N", weight=2.5, deadline_s=9.0)
     network = Network(
         (Stream(name="s", format="rate"), Stream(name="t", format="rate")),
         (QueryClass(name="H", priority=6), QueryClass(name="N", priority=1)),
         (Path(query=query, stream="t", operators=operators),),
     )
-    return unit_table(units_of(network), {"q": known} if known else None)
+    return unit_table(units_of(network), {"q": statistics} if statistics else None)
 
 
 def box(cost_s: float | None, selectivity: float | None) -> Operator:
@@ -33,8 +33,8 @@ def test_a_segment_of_three_operators() -> None:
 
 
 def test_given_figures_win_over_the_operators() -> None:
-    known = QueryStatistics(cost_s=0.002, selectivity=0.3, overhead_s=0.05)
-    row = table_of(box(1.0, 0.5), known=known)[0]
+    statistics = QueryStatistics(cost_s=0.002, selectivity=0.3, overhead_s=0.05)
+    row = table_of(box(1.0, 0.5), statistics=statistics)[0]
     assert (row["selectivity"], row["tuple_cost_s"], row["overhead_s"]) == (0.3, 0.002, 0.05)
     assert row["ideal_s"] == pytest.approx(0.052)
     assert row["cost_s"] == pytest.approx(0.052)

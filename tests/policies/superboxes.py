@@ -1,4 +1,4 @@
-"""Small applications of boxes, and a machine that runs what a policy plans for them."""
+"""Small applications of boxes, and a machine that runs the plans of a policy for them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ Figures = Mapping[str, tuple[float, float]]
 def trees(
     fed_by: Tree, figures: Figures, outputs: Sequence[str], level: Level = "operator"
 ) -> Units:
-    """Gives the units of some boxes: each reads the stream and those that feed it."""
+    """Return the units of boxes, each of which reads the boxes that feed it, or else the stream."""
     boxes = tuple(
         Box(
             name=name,
@@ -61,7 +61,7 @@ def sample(figures: Figures | None = None, cost_s: float = 1.0) -> Units:
 
 @dataclass
 class Machine:
-    """Runs what a policy plans, call by call; a tuple becomes as many as the selectivity says."""
+    """A machine that runs a policy's plans call by call; a tuple becomes `selectivity` tuples."""
 
     policy: Policy
     units: Units
@@ -91,7 +91,7 @@ class Machine:
         return State(self.table, np.flatnonzero(waits))
 
     def start(self, number: int = 0, running: Sequence[int] = ()) -> BoxCall:
-        """Starts the first step of the plan."""
+        """Start the first step of the plan."""
         step = self.policy.plan(self.state(running), self.now_s)[0]
         call = BoxCall(number, (step.unit,), 0, 0, 1, step.tuples)
         self.policy.hear(StepStarted(self.now_s, call))
@@ -101,23 +101,23 @@ class Machine:
 
     def finish(self, call: BoxCall) -> None:
         unit = call.units[0]
-        taken = min(self.queues[unit], call.tuples)
+        tuples = min(self.queues[unit], call.tuples)
         row, shape = self.table[unit], self.units.shapes[unit]
-        leaving, began_s = taken * row["box_selectivity"], self.now_s
-        self.queues[unit] -= taken
-        self.now_s += self.overhead_s + taken * row["box_cost_s"]
+        leaving, began_s = tuples * row["box_selectivity"], self.now_s
+        self.queues[unit] -= tuples
+        self.now_s += self.overhead_s + tuples * row["box_cost_s"]
         for reader in shape.feeds:
             self.queues[reader] += leaving
         if any(stage.queries for stage in shape.stages):
             self.outputs += leaving
-            each_s = np.arange(1, round(taken) + 1) * row["box_cost_s"]
-            self.latencies_s += list(began_s + self.overhead_s + each_s)
+            spent_s = np.arange(1, round(tuples) + 1) * row["box_cost_s"]
+            self.latencies_s += list(began_s + self.overhead_s + spent_s)
         self.tuples_in_memory.append(float(self.queues.sum() + self.outputs))
         seconds = self.now_s - began_s
         self.policy.hear(StepFinished(self.now_s, call, seconds, (1,), (np.zeros(1),)))
 
     def run(self, most: int = 1000) -> str:
-        """Runs until nothing is left, or so many calls; gives the calls."""
+        """Run until nothing is left, or `most` calls were made; return the calls."""
         while self.queues.any() and len(self.calls) < most:
             self.finish(self.start())
         return " ".join(self.calls)
@@ -127,14 +127,14 @@ TWO = {"a1": ("a2",), "a2": (), "c1": ("c2",), "c2": ()}
 
 
 def two(policy: str, level: Level = "operator", **parameters: Any) -> Machine:
-    """Two applications of two boxes each."""
+    """Return a machine with two applications of two boxes each."""
     units = trees(TWO, dict.fromkeys(TWO, (1.0, 1.0)), ["a1", "c1"], level)
     return Machine(policy_named(policy, **parameters), units)
 
 
 @st.composite
 def forests(draw: st.DrawFn) -> Units:
-    """Draws applications that may share boxes: each box feeds some of those before it."""
+    """Draw applications that may share boxes: each box feeds some of the boxes before it."""
     count = draw(st.integers(1, 8))
     fed_by: dict[str, list[str]] = {f"b{number}": [] for number in range(count)}
     roots = draw(st.integers(1, count))

@@ -34,7 +34,7 @@ EVERY_WHERE = [
 
 
 class InOrder(Learning):
-    """Chooses as it was told, and writes down what it heard."""
+    """A strategy that chooses in a fixed order and records its rewards."""
 
     def __init__(self, order: Sequence[int]) -> None:
         self.order, self.rewards = list(order), list[tuple[int, float]]()
@@ -76,7 +76,7 @@ def name_in_charge(amos: Amos) -> str:
 
 
 def turn(amos: Amos, **values: float) -> str:
-    """Lets the present dwell end with these values; tells who is in charge then."""
+    """End the current dwell with these values; return the policy that is in charge then."""
     amos.hear(Measured(amos.wake_at_s, amos.dwell_s, values))
     return name_in_charge(amos)
 
@@ -102,7 +102,7 @@ def test_scores_to_the_digit() -> None:
     assert turn(amos, pending=6.0, mean_response_s=4.0) == "rr"
     assert amos.scores == pytest.approx((0.8958333333333334, 1.125))
 
-    # Rewards are the same without memory, over 2.
+    # Rewards are the scores without memory, divided by 2.
     assert [arm for arm, _ in learning.rewards] == [0, 1, 0, 1]
     assert learning.rewards[3][1] == pytest.approx((1 + 0.75 * 0.25 - 0.25 * 1.25 / 3) / 2)
 
@@ -178,7 +178,7 @@ def test_a_new_specification_scores_all_that_was_measured_before() -> None:
 
 @pytest.mark.parametrize("learning", sorted(set(LEARNING) - {"roulette"}))
 def test_when_the_specification_changes_the_choice_follows(learning: str) -> None:
-    """One policy is quick, the other plentiful."""
+    """One policy has quick results, the other many."""
     worth = {
         "fcfs": {"mean_response_s": 1.0, "output_per_s": 10.0},
         "mtiq": {"mean_response_s": 9.0, "output_per_s": 90.0},
@@ -200,15 +200,16 @@ def test_the_roulette_wheel_turns_by_scores() -> None:
     worth = {"fcfs": 1.0, "mtiq": 9.0}
     names = [turn(amos, pending=worth[name_in_charge(amos)]) for _ in range(3000)]
     good, bad = amos.scores
-    # z settles at ± half the spread, or so: the better one has 3 turns of 4 at the very most.
+    # z settles near ± half the spread, so the better policy has at most 3 turns of 4.
     assert names.count("fcfs") / 3000 == pytest.approx(good / (good + bad), abs=0.04)
 
 
 def test_two_of_the_same_seed_decide_the_same_and_another_seed_otherwise() -> None:
     def course(seed: int) -> list[str]:
-        amos, luck = Amos(THREE, seed=seed), SeededRandom(9)
+        amos, random = Amos(THREE, seed=seed), SeededRandom(9)
         return [
-            turn(amos, pending=luck.uniform(), mean_response_s=luck.uniform()) for _ in range(60)
+            turn(amos, pending=random.uniform(), mean_response_s=random.uniform())
+            for _ in range(60)
         ]
 
     assert course(1) == course(1)
@@ -332,7 +333,7 @@ def test_any_policies_plan_the_same_twice_and_only_who_waits(
 def test_names_may_stand_in_one_text() -> None:
     amos = policy_named("amos", policies="rr, fcfs,hr")
     assert isinstance(amos, Amos)
-    assert [each.policy.name for each in amos.candidates] == ["rr", "fcfs", "hr"]
+    assert [candidate.policy.name for candidate in amos.candidates] == ["rr", "fcfs", "hr"]
 
 
 def test_the_library_is_that_of_the_paper_and_the_rate_based() -> None:

@@ -36,7 +36,7 @@ def units_for(count: int) -> Units:
 
 
 def table_of(phis: list[float], heads_s: list[float]) -> UnitTable:
-    """Gives units of cost and ideal time 1 s, so that S is Φ."""
+    """Return units of cost and ideal time 1 s, so that S is Φ."""
     table = np.zeros(len(phis), dtype=UNIT)
     table["unit"], table["pending"], table["ready"] = np.arange(len(phis)), 1, True
     table["selectivity"], table["head_arrived_at_s"] = phis, heads_s
@@ -49,7 +49,7 @@ def order(policy: Policy, table: UnitTable, now_s: float) -> list[int]:
 
 
 def clusters_of(table: UnitTable, **parameters: Any) -> list[int]:
-    """Gives the cluster of each unit, counted from 0 for the lowest."""
+    """Return the cluster of each unit, counted from 0 for the lowest."""
     policy = BalancedSlowdown(**parameters)
     phi = policy._after_a_second(table, np.arange(len(table)))
     return [int(number) - 1 for number in policy._divided(phi)[2]]
@@ -62,10 +62,10 @@ def clusters_of(table: UnitTable, **parameters: Any) -> list[int]:
 def test_the_domain_1_to_100_in_two_clusters(
     uniform: bool, clusters: int, epsilon: float, ratios: list[float]
 ) -> None:
-    found = np.zeros(10)
-    count = edges(100.0, uniform, clusters, epsilon, found)
+    limits = np.zeros(10)
+    count = edges(100.0, uniform, clusters, epsilon, limits)
     assert count == 2
-    assert (found[1:3] / found[:2]).tolist() == pytest.approx(ratios)
+    assert (limits[1:3] / limits[:2]).tolist() == pytest.approx(ratios)
 
 
 def test_units_are_put_into_clusters_by_their_ratio_to_the_smallest() -> None:
@@ -105,23 +105,23 @@ class Figure4:
         self.policy.prepare(units_for(4))
         compiled = self.policy.selection(units_for(4), self.table, learns=False)
         assert compiled is not None
-        self.compiled, self.taken, self.examined = compiled, [0] * 4, 0
+        self.compiled, self.served, self.examined = compiled, [0] * 4, 0
         for unit in range(4):
             compiled.changed(compiled.memory, self.table, unit, 10.0)
 
     def serve(self, now_s: float) -> tuple[int, int]:
-        """Gives the unit that runs next and the tuple it takes."""
+        """Run one step; return its unit and the number of the tuple that it takes."""
         unit = order(self.policy, self.table, now_s)[0]
         picked, _, examined = self.compiled.pick(self.compiled.memory, self.table, now_s)
         assert picked == unit
         self.examined += examined
         self.policy.hear(StepStarted(now_s, BoxCall(0, (unit,), 0, 0, 1, 1)))
-        taken, self.taken[unit] = self.taken[unit], self.taken[unit] + 1
-        left = self.taken[unit] < 3
+        served, self.served[unit] = self.served[unit], self.served[unit] + 1
+        left = self.served[unit] < 3
         self.table["ready"][unit] = left
-        self.table["head_arrived_at_s"][unit] = self.ARRIVALS_S[taken + 1] if left else np.inf
+        self.table["head_arrived_at_s"][unit] = self.ARRIVALS_S[served + 1] if left else np.inf
         self.compiled.changed(self.compiled.memory, self.table, unit, now_s)
-        return unit, taken + 1
+        return unit, served + 1
 
 
 @pytest.mark.parametrize("search", ["log", "fagin"])
@@ -191,11 +191,11 @@ def test_a_single_unit_is_served_whatever_it_outputs(search: str, phi: float) ->
 
 def test_the_ways_to_search_look_at_fewer_priorities_each() -> None:
     """Figure 28's order: all units, all clusters, the clusters that can be best, once a set."""
-    units, luck = 3000, np.random.default_rng(1)
+    units, random = 3000, np.random.default_rng(1)
     shapes, ones = units_for(1), {}
     for search, clustered in [("exact", False), ("log", False), ("fagin", False), ("log", True)]:
-        phis = 10.0 ** luck.uniform(0.0, 5.0, units)
-        table = table_of(list(phis), list(luck.uniform(0.0, 10.0, 30).repeat(100)))
+        phis = 10.0 ** random.uniform(0.0, 5.0, units)
+        table = table_of(list(phis), list(random.uniform(0.0, 10.0, 30).repeat(100)))
         policy = BalancedSlowdown(search=search, clustered=clustered)  # type: ignore[arg-type]
         compiled = policy.selection(shapes, table, learns=False)
         assert compiled is not None

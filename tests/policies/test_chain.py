@@ -23,24 +23,24 @@ def box(name: str, *inputs: str, cost_s: float, passes: float = 1.0, size: float
 
 
 def network_of(*boxes: Box, tuple_bytes: float = 1.0) -> Network:
-    read = {name for each in boxes for name in each.inputs}
+    read = {name for member in boxes for name in member.inputs}
     return Network(
         tuple(
             Stream(name=name, format="rate", tuple_bytes=tuple_bytes)
-            for name in sorted(read - {each.name for each in boxes})
+            for name in sorted(read - {member.name for member in boxes})
         ),
         (QueryClass(name="N", priority=1.0),),
         tuple(
-            Path(query=Query(name=f"q_{each.name}", sql="-", query_class="N"), output=each.name)
-            for each in boxes
-            if each.name not in read
+            Path(query=Query(name=f"q_{member.name}", sql="-", query_class="N"), output=member.name)
+            for member in boxes
+            if member.name not in read
         ),
         boxes,
     )
 
 
 def chart(network: Network, level: Level = "operator") -> list[tuple[str, float]]:
-    """Gives the partitions, steepest first, each as the names of its boxes and its slope."""
+    """Return the partitions, steepest first, each as the names of its boxes and its slope."""
     units = units_of(network, level)
     partitions = cast(Chain, policy_named("chain")).partitions(units, unit_table(units))
     partitions.sort(key=lambda part: -part.slope)
@@ -52,7 +52,7 @@ def chart(network: Network, level: Level = "operator") -> list[tuple[str, float]
 
 
 def preference(network: Network, level: Level = "operator") -> str:
-    """Gives the boxes in the order of the plan when tuples wait everywhere, all alike old."""
+    """Return the boxes in the order of the plan when tuples of the same age wait everywhere."""
     units = units_of(network, level)
     policy, table = policy_named("chain"), unit_table(units)
     policy.prepare(units)

@@ -1,4 +1,4 @@
-"""What class quotas are compared with (CQC §4.1)."""
+"""The policies that class quotas are compared with (CQC §4.1)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ PRIORITIES = {"H": 6.0, "C": 3.0, "N": 1.0}
 
 
 def units_for(classes: str, rates: Sequence[float] = (), level: Level = "query") -> Units:
-    """Gives a query a class named, of one box each that takes 1 / rate seconds."""
+    """Return one query for each letter of `classes`, of one box that takes 1 / rate seconds."""
     network = Network(
         (Stream(name="s", format="rate"),),
         tuple(QueryClass(name=name, priority=value) for name, value in PRIORITIES.items()),
@@ -45,8 +45,8 @@ def everybody(units: Units) -> State:
     return State(unit_table(units), np.arange(len(units)))
 
 
-def order(policy: Policy, where: State) -> list[int]:
-    return [step.unit for step in policy.plan(where, 0.0)]
+def order(policy: Policy, state: State) -> list[int]:
+    return [step.unit for step in policy.plan(state, 0.0)]
 
 
 def start(policy: Policy, unit: int) -> None:

@@ -70,13 +70,13 @@ def network_of(figures: list[list[tuple[float, float]]]) -> Network:
 
 @cache
 def policy_of(case: str) -> Policy:
-    """Gives the policy of a case, made once: making it compiles its formula."""
-    name, parameters = next(each for each in CASES if named(each) == case)
+    """Return the policy of a case, built only once because that compiles its formula."""
+    name, parameters = next(known_case for known_case in CASES if named(known_case) == case)
     return policy_named(name, **parameters)
 
 
 class Twins:
-    """A policy that plans and its compiled form, told the same."""
+    """A policy that plans and its compiled form, with the same unit table and events."""
 
     def __init__(self, case: Case, units: Units, learns: bool) -> None:
         self.table: UnitTable = unit_table(units)
@@ -93,7 +93,7 @@ class Twins:
         self.changed(self.memory, self.table, unit, self.now_s)
 
     def decide(self) -> int:
-        """Lets both decide, holds them to the same unit, and starts it."""
+        """Check that both choose the same unit, start it, and return it."""
         ready = np.flatnonzero(self.table["ready"])
         steps = self.policy.plan(State(self.table, ready, self.figures), self.now_s)
         planned = steps[0].unit if steps else -1
@@ -107,7 +107,7 @@ class Twins:
 
 
 def live(twins: Twins, draw: Any, learns: bool) -> None:
-    """Lets things happen: tuples come, calls start and end, figures are measured."""
+    """Draw what happens: tuples arrive, calls start and end, figures are measured."""
     units = st.integers(0, len(twins.table) - 1)
     for _ in range(draw(st.integers(1, 12))):
         twins.now_s += draw(st.sampled_from([0.0, 0.5, 1.0]) | st.floats(0.0, 3.0))
@@ -137,7 +137,7 @@ def live(twins: Twins, draw: Any, learns: bool) -> None:
 
 
 def finish(twins: Twins, unit: int, later_s: float) -> None:
-    """Ends the call of a unit: one tuple less, and the next came so much later."""
+    """End the call of a unit: one tuple less, and the next one arrived `later_s` later."""
     left = int(twins.table["pending"][unit]) - 1
     next_s = min(twins.now_s, float(twins.table["head_arrived_at_s"][unit]) + later_s)
     head_s = next_s if left else np.inf

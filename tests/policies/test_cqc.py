@@ -22,7 +22,7 @@ PRIORITIES = {"H": 6.0, "C": 3.0, "N": 1.0}
 
 
 class Table:
-    """Classes at a table: one query each unless told, everybody always waiting unless told."""
+    """A policy with some classes; by default, each has one query and all of them always wait."""
 
     def __init__(self, policy: Cqc, members: str = "HCN", classes: str = "HCN") -> None:
         self.policy, self.members = policy, members
@@ -43,7 +43,7 @@ class Table:
         policy.prepare(units_of(network))
 
     def turn(self, waiting: str = "HCN") -> str:
-        """Tells which class the next step belongs to."""
+        """Return the class that the next step belongs to."""
         return self.members[self.unit(waiting)]
 
     def unit(self, waiting: str = "HCN") -> int:
@@ -59,7 +59,7 @@ class Table:
         self.policy.hear(StepFinished(0.0, call, seconds, (0,), (np.zeros(0),)))
 
     def spend(self, seconds: float, waiting: str = "HCN") -> str:
-        """Lets whose turn it is run one step."""
+        """Run one step of the class whose turn it is; return that class."""
         name = self.turn(waiting)
         self.finish(self.start(name), seconds)
         return name
@@ -144,7 +144,7 @@ def test_an_hour_of_debt_at_a_period_of_a_millisecond_is_sat_out_at_once() -> No
     table = Table(Cqc(period_s=0.001))
     for name in "HCN":
         assert table.spend(3600.0) == name
-    # Debts are 3600 s each; at 6 : 3 : 1 the important class has paid first.
+    # Debts are 3600 s each; at 6 : 3 : 1 the most important class has paid first.
     assert table.turn() == "H"
 
 
@@ -265,7 +265,7 @@ def test_an_inner_policy_that_is_no_policy_is_refused() -> None:
 
 
 def operators(policy: Cqc, classes: str) -> UnitTable:
-    """Gives the table of queries of two operators, a source and one behind it, 2 q and 2 q + 1."""
+    """Return the table of queries of two operators: source 2 q, and 2 q + 1, which reads it."""
     network = Network(
         (Stream(name="s", format="rate"),),
         tuple(QueryClass(name=name, priority=value) for name, value in PRIORITIES.items()),

@@ -1,4 +1,4 @@
-"""Deadlines: the two lists of the hybrid, and the policies it turns into at either end."""
+"""Deadlines: the two lists of the hybrid, and the policies that it equals at either extreme."""
 
 from dataclasses import dataclass
 from math import inf, nan
@@ -18,7 +18,7 @@ EDF, HYBRID = EarliestDeadline(), EarliestDeadlineOrRate()
 
 @dataclass(frozen=True)
 class Waiting:
-    """A query that waits: its deadline D, tuples before it, and what a tuple costs and brings."""
+    """A query that waits: its deadline D, the tuples due by then, cost and selectivity."""
 
     deadline_s: float
     due: int = 1

@@ -1,4 +1,4 @@
-"""What every policy owes us: found through the registry, so that a new one is tested at once."""
+"""What every policy must satisfy. The registry lists them, so a new one is tested at once."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -54,7 +54,7 @@ boxes_of_any_kind = st.lists(
 
 @st.composite
 def situations(draw: st.DrawFn) -> tuple[list[Box], UnitTable, State, float]:
-    """Draws a network, its unit table, and what waits and runs in it."""
+    """Draw a network, its unit table, and the units that wait and run in it."""
     boxes, now_s = draw(boxes_of_any_kind), draw(st.floats(0.0, 100.0))
     table = unit_table(units_of(network_of(boxes)))
     for row in table:
@@ -68,7 +68,7 @@ def situations(draw: st.DrawFn) -> tuple[list[Box], UnitTable, State, float]:
 
 @dataclass(frozen=True)
 class EveryTupleAlike:
-    """Foresight of a world in which each tuple costs and gives what the table says of its box."""
+    """Foresight in which every tuple has the cost and the selectivity of its box in the table."""
 
     table: UnitTable
 
@@ -79,7 +79,7 @@ class EveryTupleAlike:
 
 
 def as_seen_by(name: str, state: State) -> State:
-    """Gives foresight to those policies that run in the simulation only."""
+    """Return the state, with foresight for policies that run only in the simulation."""
     if policy_entry(name).engines != ("simulation",):
         return state
     return replace(state, foresight=EveryTupleAlike(state.table))
@@ -166,7 +166,7 @@ def test_survives_a_query_that_leaves_between_two_plans(
 
 
 class Patience:
-    """Counts, for each query that waits, the calls that others get meanwhile."""
+    """A listener that counts, for each query that waits, the calls that others get meanwhile."""
 
     def __init__(self, units: int) -> None:
         self.pending, self.passed_over = [0] * units, [0] * units
@@ -185,25 +185,28 @@ class Patience:
 
 
 def longest_patience(policy: str, selectivities: dict[str, float], train_tuples: int) -> int:
-    """Gives how many calls of others a query that waits has to see at the most, in overload.
+    """Return how many calls others get, at most, while a query waits in an overload.
 
-    One query a class, since cqc promises for classes. Tuple by tuple the machine is asked for twice
-    what it can do; where a call drains its queue, every queue is filled again before it ends.
+    There is one query per class, since the promise of cqc is for classes. Tuple by tuple, the load
+    is twice what the machine can do; if a call drains its queue, every queue is filled again before
+    the call ends.
     """
     cost_s, overhead_s, times_s = 0.001, 0.0, np.arange(500) * 0.0015
     if train_tuples == ALL:
         cost_s, overhead_s, times_s = 1e-7, 0.001, np.arange(2500) * 0.0002
-    boxes: list[Box] = [(name, 0, cost_s, each) for name, each in selectivities.items()]
-    known = {
-        f"q{number}": QueryStatistics(cost_s=cost_s, selectivity=each, overhead_s=overhead_s)
-        for number, each in enumerate(selectivities.values())
+    boxes: list[Box] = [
+        (name, 0, cost_s, selectivity) for name, selectivity in selectivities.items()
+    ]
+    statistics = {
+        f"q{number}": QueryStatistics(cost_s=cost_s, selectivity=selectivity, overhead_s=overhead_s)
+        for number, selectivity in enumerate(selectivities.values())
     }
     patience = Patience(len(boxes))
     simulate(
         network_of(boxes),
         {"s0": times_s},
         policy=policy,
-        statistics=known,
+        statistics=statistics,
         train_tuples=train_tuples,
         listeners=[patience.hear],
     )

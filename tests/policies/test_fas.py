@@ -25,9 +25,9 @@ def table_of(rows: list[Row]) -> UnitTable:
 
 
 def values(rows: list[Row], beta: float = 1.0) -> list[float]:
-    found = np.empty(len(rows))
-    fill_freshness(table_of(rows), np.arange(len(rows)), beta, found)
-    return [float(value) for value in found]
+    priorities = np.empty(len(rows))
+    fill_freshness(table_of(rows), np.arange(len(rows)), beta, priorities)
+    return [float(value) for value in priorities]
 
 
 def order(rows: list[Row], name: str = "fas", **parameters: float) -> list[int]:

@@ -34,18 +34,18 @@ def box(
 
 
 def network_of(*boxes: Box, tuple_bytes: float = 1.0, outputs: Sequence[str] = ()) -> Network:
-    """Makes a network whose outputs are the boxes that nobody reads, and those named."""
-    read = {name for each in boxes for name in each.inputs}
+    """Return a network whose outputs are the boxes that nobody reads, and the named ones."""
+    read = {name for member in boxes for name in member.inputs}
     return Network(
         tuple(
             Stream(name=name, format="rate", tuple_bytes=tuple_bytes)
-            for name in sorted(read - {each.name for each in boxes})
+            for name in sorted(read - {member.name for member in boxes})
         ),
         (QueryClass(name="N", priority=1.0),),
         tuple(
-            Path(query=Query(name=f"q_{each.name}", sql="-", query_class="N"), output=each.name)
-            for each in boxes
-            if each.name not in read or each.name in outputs
+            Path(query=Query(name=f"q_{member.name}", sql="-", query_class="N"), output=member.name)
+            for member in boxes
+            if member.name not in read or member.name in outputs
         ),
         boxes,
     )
@@ -57,18 +57,18 @@ def chart(
     level: Level = "operator",
     rates_per_s: dict[int, float] | None = None,
 ) -> list[tuple[str, float]]:
-    """Gives the partitions, steepest first, each as the names of its boxes and its slope."""
+    """Return the partitions, steepest first, each as the names of its boxes and its slope."""
     units = units_of(network, level, rates_per_s=rates_per_s)
-    found = cast(ChartPolicy, policy_named(policy)).partitions(units, unit_table(units))
+    partitions = cast(ChartPolicy, policy_named(policy)).partitions(units, unit_table(units))
     names = [node.name for node in units.graph.nodes]
     return [
         (" ".join(names[units.shapes[unit].box] for unit in part.units), part.slope)
-        for part in sorted(found, key=lambda part: -part.slope)
+        for part in sorted(partitions, key=lambda part: -part.slope)
     ]
 
 
 def drained(policy: str, network: Network, queues: dict[str, int]) -> list[tuple[str, float]]:
-    """Runs what waits, one tuple a step, every tuple passing; gives each box with its end."""
+    """Run all queues, one tuple per step, every tuple passing; return each box with its end."""
     units = units_of(network, "operator")
     rule, table, now_s = policy_named(policy), unit_table(units), 0.0
     rule.prepare(units)
@@ -90,7 +90,7 @@ def drained(policy: str, network: Network, queues: dict[str, int]) -> list[tuple
 
 
 def figure_8() -> Network:
-    """BZ Figure 6 with costs that meet what the text assumes: A, B join C; O leaves G, H, P."""
+    """Return BZ Figure 6 with costs as the text assumes: A and B join C; O leaves G, H and P."""
     return network_of(
         box("E", "s", cost_s=4),
         box("D", "E", cost_s=1),
@@ -105,7 +105,7 @@ def figure_8() -> Network:
 
 
 def figure_9(o4_s: float = 0.5) -> Network:
-    """Two paths that read one stream of 10 bytes a tuple; O4 frees memory faster than O2."""
+    """Return two paths over one stream of 10 bytes a tuple; O4 frees memory faster than O2."""
     return network_of(
         box("O1", "s", cost_s=1, size=6),
         box("O2", "O1", cost_s=10),
@@ -298,10 +298,10 @@ def test_a_component_with_a_union_has_its_average_output_rate() -> None:
         box("slow", "union", cost_s=50),
     )
     # 3 tuples a second from the left and 1 from the right: 2.5 reach the union and both branches.
-    found = chart("oc", network, rates_per_s={0: 3.0, 1: 1.0})
+    partitions = chart("oc", network, rates_per_s={0: 3.0, 1: 1.0})
     results, work_s = 2 * 2.5, 3 * 1 + 1 * 2 + 2.5 * (1 + 1 + 50)
-    assert [slope for _, slope in found] == [pytest.approx(results / work_s)]
-    assert set(found[0][0].split()) == {"left", "right", "union", "quick", "slow"}
+    assert [slope for _, slope in partitions] == [pytest.approx(results / work_s)]
+    assert set(partitions[0][0].split()) == {"left", "right", "union", "quick", "slow"}
 
 
 @pytest.mark.parametrize("level", ["operator", "query"])
@@ -311,11 +311,11 @@ def test_both_sides_of_a_join_are_one_partition_for_latency(level: Level) -> Non
         box("join", "left", "t", cost_s=2, passes=0.25, kind="join", window_s=1.0),
         box("other", "s", cost_s=0.5),
     )
-    found = chart("oc", network, level, rates_per_s={0: 2.0, 1: 4.0})
+    partitions = chart("oc", network, level, rates_per_s={0: 2.0, 1: 4.0})
     # A left tuple meets 4 right ones, a right tuple 2 left ones.
     results, work_s = 2 * 4 * 0.25 + 4 * 2 * 0.25, 2 * (1 + 2) + 4 * 2
-    assert found[0] == ("other", pytest.approx(2.0))
-    assert [slope for _, slope in found[1:]] == [pytest.approx(results / work_s)]
+    assert partitions[0] == ("other", pytest.approx(2.0))
+    assert [slope for _, slope in partitions[1:]] == [pytest.approx(results / work_s)]
 
 
 def test_a_tuple_is_brought_through_a_union_before_the_next_comes_in() -> None:

@@ -50,20 +50,20 @@ class Queues:
         return State(self.table, np.flatnonzero(pending), foresight=self)
 
     def drained(self, policy: Policy, train_tuples: int = 99) -> list[tuple[int, Waiting]]:
-        """Lets a policy run everything; gives unit and tuple in the order in which they ran."""
+        """Run everything under a policy; return the unit and the tuple of each step, in order."""
         policy.prepare(self.units)
         order: list[tuple[int, Waiting]] = []
         while len((state := self.state()).ready):
             step = policy.plan(state, 0.0)[0]
             tuples = min(step.tuples, train_tuples, len(self.queues[step.unit]))
             policy.hear(StepStarted(0.0, BoxCall(0, (step.unit,), 0, 0, 1, tuples)))
-            order += [(step.unit, each) for each in self.queues[step.unit][:tuples]]
+            order += [(step.unit, waiting) for waiting in self.queues[step.unit][:tuples]]
             del self.queues[step.unit][:tuples]
         return order
 
 
 def total_latency_s(order: list[Waiting]) -> int:
-    """Gives the sum over all outputs of the time at which they come."""
+    """Return the sum over all outputs of the time at which they come."""
     now_s = total_s = 0
     for seconds, outputs in order:
         now_s += seconds
@@ -72,12 +72,12 @@ def total_latency_s(order: list[Waiting]) -> int:
 
 
 def interleavings(queues: list[list[Waiting]]) -> Iterator[list[Waiting]]:
-    """Gives every order in which no tuple overtakes one of its own queue."""
+    """Yield every order in which no tuple overtakes another one of its queue."""
     if not any(queues):
         yield []
-    for at, queue in enumerate(queues):
+    for place, queue in enumerate(queues):
         if queue:
-            rest = [*queues[:at], queue[1:], *queues[at + 1 :]]
+            rest = [*queues[:place], queue[1:], *queues[place + 1 :]]
             for order in interleavings(rest):
                 yield [queue[0], *order]
 
@@ -129,7 +129,7 @@ def test_one_costly_tuple_does_not_hold_back_three_cheap_ones_behind_it() -> Non
 
 
 class PathOfTwo:
-    """BZ §6: O1 halves tuples of 2 bytes, O2 lets them leave; single costs are known."""
+    """The path of BZ §6: O1 halves tuples of 2 bytes, O2 lets them leave; each cost is known."""
 
     def __init__(self, o1_s: list[float], o2_s: float = 5) -> None:
         operators = tuple(
@@ -154,10 +154,10 @@ class PathOfTwo:
         while any(self.queues):
             ready = np.flatnonzero([len(queue) for queue in self.queues])
             step = policy.plan(State(self.table, ready, foresight=self), 0.0)[0]
-            taken = min(step.tuples, len(self.queues[step.unit]))
-            assert taken == 1 or step.unit == 1
-            del self.queues[step.unit][:taken]
-            order += str(step.unit + 1) * taken
+            count = min(step.tuples, len(self.queues[step.unit]))
+            assert count == 1 or step.unit == 1
+            del self.queues[step.unit][:count]
+            order += str(step.unit + 1) * count
             if step.unit == 0:
                 self.queues[1].append(self.o2_s)
         return order

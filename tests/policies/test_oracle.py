@@ -22,16 +22,16 @@ EQUAL_WHEN_ALL_PASS = {name: policy_named(name) for name in ("srpt", "hr", "hnr"
 
 
 def table_of(costs_s: list[list[float]]) -> UnitTable:
-    """Gives the unit table of queries whose operators let every tuple pass."""
+    """Return the unit table of queries whose operators let every tuple pass."""
     paths = (
         Path(
             query=Query(name=f"q{number}", sql="SELECT 1", query_class="only"),
             stream="s",
             operators=tuple(
-                Operator(kind="select", cost_s=cost_s, selectivity=1.0) for cost_s in each
+                Operator(kind="select", cost_s=cost_s, selectivity=1.0) for cost_s in path_costs_s
             ),
         )
-        for number, each in enumerate(costs_s)
+        for number, path_costs_s in enumerate(costs_s)
     )
     only = QueryClass(name="only", priority=1)
     network = Network((Stream(name="s", format="rate"),), (only,), tuple(paths))

@@ -25,7 +25,7 @@ COST_S = 0.0001
 
 
 def network_of(graphs: list[QoSGraph | None], shared: bool = False) -> Network:
-    """Gives a query for each graph; if shared, all read from one box that comes first."""
+    """Return a query for each graph; if shared, all of them read one box that comes first."""
     select = Operator(kind="select", cost_s=COST_S, selectivity=1.0)
     queries = [
         Query(name=f"q{number}", sql="SELECT 1", query_class="only", qos=graph)
@@ -43,7 +43,7 @@ def network_of(graphs: list[QoSGraph | None], shared: bool = False) -> Network:
 
 
 class Boxes:
-    """Units whose tuples have waited for so long on average; NaN stands for an empty queue."""
+    """A policy and units with QoS graphs, whose tuples wait for some time on average."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Boxes:
         policy.prepare(self.units)
 
     def wait(self, waits_s: list[float], now_s: float = 100.0) -> list[int]:
-        """Gives the units in the order of the plan."""
+        """Return the units in the order of the plan; a wait of NaN stands for an empty queue."""
         self.table["mean_arrived_at_s"] = now_s - np.array(waits_s)
         self.table["head_arrived_at_s"] = 0.0
         self.table["pending"] = ~np.isnan(waits_s)
@@ -178,7 +178,7 @@ def held_to_its_plan(
     level: Level,
     events: list[tuple[float, list[tuple[int, int, float, float]]]],
 ) -> None:
-    """Lets rows change and holds every pick of the compiled form against the plan."""
+    """Change rows, and compare every pick of the compiled form with the plan."""
     units = units_of(network, level)
     table, now_s = unit_table(units), 0.0
     policy.prepare(units)

@@ -1,4 +1,4 @@
-"""Buckets of p-tuples, and a calendar for those who leave theirs (Aurora §6.2)."""
+"""Buckets of p-tuples, and a calendar of the units that leave theirs (Aurora §6.2)."""
 
 from math import inf, nan
 from typing import Any
@@ -29,7 +29,7 @@ GRAPHS = [None, TIGHT, LOOSE, STAIRS, QoSGraph(((0, 1), (2, 0))), QoSGraph(((0, 
 
 
 def units_with(graphs: list[QoSGraph | None], shared: bool = False) -> Units:
-    """Gives a box for each graph; if shared, behind a box that all of them read."""
+    """Return a box for each graph; if shared, all of them read one box that comes first."""
     select = Operator(kind="select", cost_s=1e-6, selectivity=1.0)
     boxes, paths = [Box(name="first", operator=select, inputs=("s",))], []
     for number, graph in enumerate(graphs):
@@ -43,7 +43,7 @@ def units_with(graphs: list[QoSGraph | None], shared: bool = False) -> Units:
 
 
 def waiting(units: Units, waits_s: list[float], now_s: float = 100.0) -> State:
-    """Gives the state in which queues have waited for so long on average; NaN is an empty one."""
+    """Return a state in which queues have waited this long on average; NaN is an empty queue."""
     table: UnitTable = unit_table(units)
     table["mean_arrived_at_s"] = now_s - np.array(waits_s)
     table["pending"] = table["ready"] = ~np.isnan(waits_s)
@@ -51,7 +51,7 @@ def waiting(units: Units, waits_s: list[float], now_s: float = 100.0) -> State:
 
 
 def served(policy: Policy, state: State, now_s: float = 100.0) -> int:
-    """Lets the first of the plan run; gives who it is."""
+    """Start the first unit of the plan, and return it."""
     unit = policy.plan(state, now_s)[0].unit
     policy.hear(StepStarted(now_s, BoxCall(0, (unit,), 0, 0, 1, 1)))
     return unit
@@ -145,16 +145,16 @@ def test_the_order_is_that_of_qos_where_p_tuples_lie_more_than_a_bucket_apart(
     state = waiting(units, waits_s[: len(graphs)])
     exact.prepare(units)
     utilities, due_at_s = exact.p_tuples(state.table, state.ready, 100.0)
-    apart: list[int] = []  # units that are, of all that wait, more than a bucket from each other
+    apart: list[int] = []  # units that wait, each more than a bucket from all others
     for unit in data.draw(st.permutations(state.ready.tolist())):
         if all(
-            abs(utilities[unit] - utilities[each]) > 1.001 * steepest
+            abs(utilities[unit] - utilities[other]) > 1.001 * steepest
             or (
-                utilities[unit] == utilities[each]
-                and due_at_s[unit] != due_at_s[each]
-                and abs(due_at_s[unit] - due_at_s[each]) > 1.001 * longest_s
+                utilities[unit] == utilities[other]
+                and due_at_s[unit] != due_at_s[other]
+                and abs(due_at_s[unit] - due_at_s[other]) > 1.001 * longest_s
             )
-            for each in apart
+            for other in apart
         ):
             apart.append(unit)
     assume(len(apart) > 1)
@@ -170,7 +170,7 @@ seconds = st.one_of(st.integers(0, 32).map(lambda quarters: quarters / 4), st.fl
 changes = st.tuples(
     st.integers(0, 99), st.integers(0, 3), seconds, st.sampled_from([0.0, 0.25, 0.1, nan])
 )
-"""A row that changes: which, how many tuples wait, for how long on average, the time ahead."""
+"""A change of a row: its number, the tuples that wait, their mean wait, the time ahead."""
 
 
 @settings(deadline=None, max_examples=150)
@@ -216,7 +216,7 @@ def test_the_compiled_selection_picks_what_the_plan_puts_first(
 def test_a_long_run_of_arrivals_and_steps_is_decided_as_the_plan_would(
     seed: int, step_s: float
 ) -> None:
-    luck, now_s = np.random.default_rng(seed), 0.0
+    random, now_s = np.random.default_rng(seed), 0.0
     units = units_with([GRAPHS[number % len(GRAPHS)] for number in range(70)])
     table: UnitTable = unit_table(units)
     policy = policy_named("qos-bucketed")
@@ -224,8 +224,8 @@ def test_a_long_run_of_arrivals_and_steps_is_decided_as_the_plan_would(
     selection = policy.selection(units, table, learns=False)
     assert selection is not None
     for _ in range(400):
-        now_s += step_s * luck.exponential()
-        for unit in luck.integers(0, len(units), size=2):
+        now_s += step_s * random.exponential()
+        for unit in random.integers(0, len(units), size=2):
             row: Any = table[unit]
             mean_s = row["mean_arrived_at_s"] if row["pending"] else 0.0
             row["mean_arrived_at_s"] = (mean_s * row["pending"] + now_s) / (row["pending"] + 1)
@@ -236,5 +236,5 @@ def test_a_long_run_of_arrivals_and_steps_is_decided_as_the_plan_would(
         row = table[picked]
         row["pending"] -= 1
         row["ready"] = row["pending"] > 0
-        row["mean_arrived_at_s"] += luck.random() * (now_s - row["mean_arrived_at_s"])
+        row["mean_arrived_at_s"] += random.random() * (now_s - row["mean_arrived_at_s"])
         selection.changed(selection.memory, table, picked, now_s)

@@ -7,10 +7,10 @@ from headgate.policies import policies, policy_named
 
 
 def test_the_skeletons_policies_are_known_with_paper_objective_and_rule() -> None:
-    known = policies()
-    assert {"rr", "fcfs", "hr", "hnr", "bsd", "cqc"} <= set(known)
+    entries = policies()
+    assert {"rr", "fcfs", "hr", "hnr", "bsd", "cqc"} <= set(entries)
     for name in ("rr", "fcfs", "hr", "hnr", "bsd", "cqc"):
-        entry = known[name]
+        entry = entries[name]
         assert entry.paper, name
         assert entry.objective, name
         assert entry.rule, name

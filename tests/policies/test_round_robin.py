@@ -29,7 +29,7 @@ def state(*ready: int, **fields: Any) -> State:
 
 
 def lines(boxes_by_query: Sequence[int], classes: str = "") -> Network:
-    """Gives queries of so many boxes each, all boxes alike."""
+    """Return queries with these numbers of boxes, all boxes alike."""
     priorities = {"H": 6.0, "C": 3.0, "N": 1.0}
     operator = Operator(kind="select", cost_s=0.01, selectivity=0.5)
     return Network(
@@ -111,7 +111,7 @@ def test_a_negative_quantum_is_refused() -> None:
 
 
 def prepared(name: str, boxes_by_query: Sequence[int], **parameters: Any) -> tuple[Policy, State]:
-    """Gives a policy at operator level, and a state in which every box has tuples."""
+    """Return a policy at operator level, and a state in which every box has tuples."""
     units, policy = units_of(lines(boxes_by_query), "operator"), policy_named(name, **parameters)
     policy.prepare(units)
     return policy, State(unit_table(units), np.arange(len(units)))
@@ -188,7 +188,7 @@ def test_an_endless_quantum_takes_all() -> None:
 
 
 def compiled_agrees(policy: Policy, network: Network, level: Level, changes: Any) -> None:
-    """Changes rows as told, and lets the compiled form and the plan decide after each change."""
+    """Change rows, and compare the compiled form with the plan after each change."""
     units = units_of(network, level)
     table = unit_table(units)
     policy.prepare(units)

@@ -1,4 +1,4 @@
-"""Listeners hear what happens; one that raises is told of and hears no more."""
+"""Listeners are called with every event; one that raises is logged and called no more."""
 
 import pytest
 

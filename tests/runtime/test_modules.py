@@ -1,4 +1,4 @@
-"""A module of the user's own makes its policies known."""
+"""A module of a user registers its policies."""
 
 import sys
 from pathlib import Path
@@ -35,14 +35,14 @@ def test_a_module_in_the_working_directory_is_found_by_its_name(
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "message"),
     [
         ("no_such_module", "there is none of that name"),
         ("no_such_file.py", "there is none of that name"),
     ],
 )
-def test_a_missing_module_is_a_sentence(name: str, says: str) -> None:
-    with pytest.raises(ConfigRefused, match=says):
+def test_a_missing_module_is_a_sentence(name: str, message: str) -> None:
+    with pytest.raises(ConfigRefused, match=message):
         load_module(name)
 
 

@@ -10,39 +10,39 @@ from headgate.runtime.policy_text import Spelled, spelled, value_of
 
 
 def test_commas_inside_parentheses_separate_parameters_not_policies() -> None:
-    found = spelled("hr, bsd(search=log, clusters=12) ,rr")
-    assert [each.text for each in found] == ["hr", "bsd(search=log,clusters=12)", "rr"]
+    policies = spelled("hr, bsd(search=log, clusters=12) ,rr")
+    assert [policy.text for policy in policies] == ["hr", "bsd(search=log,clusters=12)", "rr"]
 
 
 def test_a_policy_is_made_anew_for_every_run() -> None:
     policy = Spelled("bsd(search=log,clusters=7)")
-    made = policy.make()
-    assert isinstance(made, BalancedSlowdown)
-    assert made is not policy.make()
+    instance = policy.make()
+    assert isinstance(instance, BalancedSlowdown)
+    assert instance is not policy.make()
 
 
 def test_several_values_are_joined_by_plus() -> None:
-    made = Spelled("amos(policies=hr+hnr,decay=0.1)").make()
-    assert isinstance(made, Amos)
-    assert [each.policy.name for each in made.candidates] == ["hr", "hnr"]
-    assert made.decay == 0.1
+    policy = Spelled("amos(policies=hr+hnr,decay=0.1)").make()
+    assert isinstance(policy, Amos)
+    assert [candidate.policy.name for candidate in policy.candidates] == ["hr", "hnr"]
+    assert policy.decay == 0.1
 
 
 def test_one_value_is_enough_where_several_are_possible() -> None:
-    made = Spelled("amos(policies=hr)").make()
-    assert isinstance(made, Amos)
-    assert [each.policy.name for each in made.candidates] == ["hr"]
+    policy = Spelled("amos(policies=hr)").make()
+    assert isinstance(policy, Amos)
+    assert [candidate.policy.name for candidate in policy.candidates] == ["hr"]
 
 
 def test_a_specification_of_several_rows_is_joined_by_plus() -> None:
-    made = Spelled("amos(specification=pending:minimize:0.5+mean_response_s:minimize:0.5)").make()
-    assert isinstance(made, Amos)
-    assert len(made.specification.requirements) == 2
+    policy = Spelled("amos(specification=pending:minimize:0.5+mean_response_s:minimize:0.5)").make()
+    assert isinstance(policy, Amos)
+    assert len(policy.specification.requirements) == 2
 
 
 def test_a_value_may_itself_be_a_policy_with_parameters() -> None:
-    made = Spelled("cqc(inner=bsd(search=log),period_steps=3)").make()
-    assert isinstance(made, Cqc)
+    policy = Spelled("cqc(inner=bsd(search=log),period_steps=3)").make()
+    assert isinstance(policy, Cqc)
     assert Spelled("amos(policies=hr+bsd(search=log,clusters=3))").make().name == "amos"
 
 

@@ -74,9 +74,9 @@ def test_a_view_works_for_its_readers(data: dict[str, Any], tmp_path: Path) -> N
     follow(table, feeds_of(units))
     number = {path.query.name: unit for unit, path in enumerate(network.paths)}
     assert [table["query_class"][number[name]] for name in classes] == [
-        network.class_number(each) for each in classes.values()
+        network.class_number(query_class) for query_class in classes.values()
     ]
-    # S is what comes out behind it all: 1 from `all` and `near` each, 0.5 · (1 + 1) through `hot`.
+    # S counts all results behind a view: 1 each of `all` and `near`, 0.5 · (1 + 1) through `hot`.
     worth = {name: float(table["selectivity"][unit]) for name, unit in number.items()}
     assert worth == {**dict.fromkeys((*VIEWS, *QUERIES), 1.0), "parsed": 3.0, "hot": 1.0}
     assert table["tuple_cost_s"][number["parsed"]] == pytest.approx(1e-4 * (1 + 2 + 1 + 0.5 * 2))
@@ -90,19 +90,19 @@ def test_a_view_works_for_its_readers(data: dict[str, Any], tmp_path: Path) -> N
 def test_what_a_view_makes_reaches_its_readers_in_a_simulation(
     data: dict[str, Any], tmp_path: Path
 ) -> None:
-    found = workload(_read(data, tmp_path), seconds=5)
+    scenario = workload(_read(data, tmp_path), seconds=5)
     for policy in ("hr", "fcfs", "cqc"):
-        report = found.simulate(policy)
-        taken = {each.name: each.tuples_in for each in report.queries}
-        results = {each.name: each.response_s.count for each in report.queries}
-        offered = len(found.arrivals["raw"])
-        assert taken["parsed"] == taken["all"] == taken["idle"] == offered
-        assert taken["half"] == taken["counts"] == pytest.approx(offered / 2, rel=0.2)
-        assert taken["near"] == 2 * offered
+        report = scenario.simulate(policy)
+        tuples_in = {query.name: query.tuples_in for query in report.queries}
+        results = {query.name: query.response_s.count for query in report.queries}
+        offered = len(scenario.arrivals["raw"])
+        assert tuples_in["parsed"] == tuples_in["all"] == tuples_in["idle"] == offered
+        assert tuples_in["half"] == tuples_in["counts"] == pytest.approx(offered / 2, rel=0.2)
+        assert tuples_in["near"] == 2 * offered
         assert results["all"] == offered
         assert results["parsed"] == results["hot"] == 0
-        # A result counts from the arrival at the source: at least what the way takes.
-        least = {each.name: each.response_s.mean for each in report.queries}
+        # A response counts from the arrival at the source, so all costs on the way are in it.
+        least = {query.name: query.response_s.mean for query in report.queries}
         assert np.all(np.array([least["half"], least["counts"]]) >= 3 * 1e-4)
 
 
@@ -130,8 +130,8 @@ def test_views_that_cannot_be_are_refused(
     data: dict[str, Any], tmp_path: Path, change: dict[str, str], message: str
 ) -> None:
     more = {
-        name: {"sql": f"SELECT * FROM {of}", "statistics": _figures(1.0)}
-        for name, of in change.items()
+        name: {"sql": f"SELECT * FROM {source}", "statistics": _figures(1.0)}
+        for name, source in change.items()
     }
     with pytest.raises(HeadgateError) as refused:
         simulated_parts(_read({**data, "views": {**VIEWS, **more}}, tmp_path))
@@ -139,8 +139,8 @@ def test_views_that_cannot_be_are_refused(
 
 
 def test_a_fragment_may_have_views_alone() -> None:
-    found = fragment_of({"views": {"v": {"sql": "SELECT 1"}}}, "here", CLASSES)
-    (query,) = found.query_models()
+    fragment = fragment_of({"views": {"v": {"sql": "SELECT 1"}}}, "here", CLASSES)
+    (query,) = fragment.query_models()
     assert (query.name, query.into, query.query_class) == ("v", "v", "N")
     with pytest.raises(ConfigRefused, match="a mapping with streams, views or queries"):
         fragment_of({}, "here", CLASSES)

@@ -13,13 +13,13 @@ costs_s = st.floats(1e-9, 1e-3)
 three = st.tuples(st.tuples(parts, costs_s), st.tuples(parts, costs_s), st.tuples(parts, costs_s))
 
 
-def figures_of(found: tuple[tuple[float, float], ...]) -> ConditionFigures:
-    return ConditionFigures(tuple(each[0] for each in found), tuple(each[1] for each in found))
+def figures_of(pairs: tuple[tuple[float, float], ...]) -> ConditionFigures:
+    return ConditionFigures(tuple(part for part, _ in pairs), tuple(cost_s for _, cost_s in pairs))
 
 
 @given(three)
-def test_no_order_costs_less_where_none_can_fail(found: tuple[tuple[float, float], ...]) -> None:
-    figures = figures_of(found)
+def test_no_order_costs_less_where_none_can_fail(pairs: tuple[tuple[float, float], ...]) -> None:
+    figures = figures_of(pairs)
     best = best_order(figures, [Condition("c", True)] * 3)
     least = min(expected_s(figures, order) for order in permutations(range(3)))
     assert expected_s(figures, best) <= least * (1 + 1e-9)
@@ -27,14 +27,14 @@ def test_no_order_costs_less_where_none_can_fail(found: tuple[tuple[float, float
 
 @given(three, st.tuples(st.booleans(), st.booleans(), st.booleans()))
 def test_what_may_fail_sees_no_tuple_that_it_did_not_see(
-    found: tuple[tuple[float, float], ...], certain: tuple[bool, bool, bool]
+    pairs: tuple[tuple[float, float], ...], certain: tuple[bool, bool, bool]
 ) -> None:
-    figures, written = figures_of(found), tuple(range(3))
-    best = best_order(figures, [Condition("c", each) for each in certain])
+    figures, written = figures_of(pairs), tuple(range(3))
+    best = best_order(figures, [Condition("c", never_fails) for never_fails in certain])
     assert sorted(best) == list(written)
-    for place, at in enumerate(best):
-        if not certain[at]:
-            assert set(best[:place]) >= set(range(at))
+    for place, condition in enumerate(best):
+        if not certain[condition]:
+            assert set(best[:place]) >= set(range(condition))
     assert expected_s(figures, best) <= expected_s(figures, written)
 
 

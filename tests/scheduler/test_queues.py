@@ -1,4 +1,4 @@
-"""The shared buffer of a stream, held against a plain list of trains."""
+"""The shared buffer of a stream, compared with a plain list of trains."""
 
 import numpy as np
 import pytest
@@ -65,8 +65,8 @@ def test_trains_that_were_forgotten_are_known_again() -> None:
     assert buffer.mean_arrived_at_s(cursors) == pytest.approx(whole.mean_arrived_at_s(cursors))
     heads_s = whole.head_arrived_at_s(cursors).tolist()
     assert buffer.head_arrived_at_s(cursors).tolist() == heads_s
-    assert [buffer.train_after(each, 100) for each in cursors[:-1]] == [
-        whole.train_after(each, 100) for each in cursors[:-1]
+    assert [buffer.train_after(cursor, 100) for cursor in cursors[:-1]] == [
+        whole.train_after(cursor, 100) for cursor in cursors[:-1]
     ]
     buffer.append(arrived([(4, 9.0, 9.0)]))
     assert buffer.tuples(705, 2006) == whole.tuples(705, 2005) + 4
@@ -84,7 +84,7 @@ drops = st.floats(0.0, 1.0)
     looks=st.lists(st.floats(0.0, 1.0), min_size=1, max_size=4),
     tuples=st.integers(1, 3000),
 )
-@example(  # every train has passed and the room was just full
+@example(  # every train has passed, and the buffer was just full
     first_train=0,
     happenings=[(1025, (1, 0.0, 0.0), (1, 0.0, 0.0)), 1.0],
     looks=[1.0],
@@ -130,9 +130,9 @@ def test_a_buffer_answers_as_a_plain_list_of_trains_would(
 
 
 def taken_by_list(rest: list[Train], tuples: int) -> int:
-    """Counts whole trains while they fit, at least one."""
-    taken, end = 0, 0
-    while end < len(rest) and (end == 0 or taken + rest[end][0] <= tuples):
-        taken += rest[end][0]
+    """Count the whole trains that fit, at least one."""
+    tuple_count, end = 0, 0
+    while end < len(rest) and (end == 0 or tuple_count + rest[end][0] <= tuples):
+        tuple_count += rest[end][0]
         end += 1
     return end

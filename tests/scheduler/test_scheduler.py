@@ -1,4 +1,4 @@
-"""Who runs next, who never runs again, and what a policy may not ask for."""
+"""Which unit runs next, which never runs again, and which plans are rejected."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,9 +31,9 @@ from headgate.scheduler.statistics import MOST_IN_DRIVER, Statistics
 
 
 def network_of(
-    units: int, *, streams: int = 1, kinds: Sequence[Kind] = (), **known: float
+    units: int, *, streams: int = 1, kinds: Sequence[Kind] = (), **operator_figures: float
 ) -> Network:
-    figures = known or {"cost_s": 0.001, "selectivity": 0.5}
+    figures = operator_figures or {"cost_s": 0.001, "selectivity": 0.5}
     return Network(
         tuple(Stream(name=f"s{number}", format="rate") for number in range(streams)),
         (QueryClass(name="only", priority=1),),
@@ -73,7 +73,7 @@ def only(calls: list[BoxCall]) -> BoxCall:
 
 
 class Always(Policy):
-    """Plans the same steps whatever the state, and keeps what it hears."""
+    """A policy that plans the same steps whatever the state, and records the events it hears."""
 
     name = "always"
 
@@ -204,8 +204,8 @@ def test_a_query_that_comes_late_is_given_what_others_have_long_passed() -> None
         arrive(scheduler, 2)
         finish(scheduler, only(scheduler.plan(0.0)))
     times_s, tuples = np.zeros(3000 - 7), np.full(3000 - 7, 2)
-    kept = {0: TrainArrived(0.0, 0, tuples, times_s, times_s)}
-    scheduler.hear(NetworkChanged(0.0, network_of(2), {1: 7}, {}, {}, kept=kept))
+    trains = {0: TrainArrived(0.0, 0, tuples, times_s, times_s)}
+    scheduler.hear(NetworkChanged(0.0, network_of(2), {1: 7}, {}, {}, kept=trains))
     assert scheduler.table["pending"].tolist() == [0, 2 * (3000 - 7)]
     call = only(scheduler.plan(0.0))
     assert (call.units, call.first_train, call.end_train, call.tuples) == ((1,), 7, 9, 4)
@@ -307,9 +307,9 @@ def test_a_query_that_runs_whole_is_never_fused() -> None:
     scheduler = Scheduler(network, unit_table(units_of(network)), policy_named("rr"), most_fused=3)
     arrive(scheduler, 1)
     calls = []
-    while found := scheduler.plan(0.0):
-        calls.append(only(found).units)
-        finish(scheduler, found[0])
+    while planned := scheduler.plan(0.0):
+        calls.append(only(planned).units)
+        finish(scheduler, planned[0])
     assert sorted(unit for units in calls for unit in units) == [0, 1, 2]
     assert (1,) in calls
 

@@ -1,4 +1,4 @@
-"""Which neighbours of a plan share one call."""
+"""Which neighbors in a plan share one call."""
 
 from collections.abc import Callable
 
@@ -55,14 +55,14 @@ def test_a_reader_of_another_stream_is_passed_over() -> None:
 
 
 def test_who_may_not_share_ends_the_group() -> None:
-    asked = []
+    pairs = []
 
     def same_parity(unit: int, other: int) -> bool:
-        asked.append((unit, other))
+        pairs.append((unit, other))
         return unit % 2 == other % 2
 
     assert fused([0, 2, 1, 4], [5] * 5, may_fuse=same_parity) == ([0, 2], None)
-    assert asked == [(0, 2), (0, 1)]
+    assert pairs == [(0, 2), (0, 1)]
 
 
 def test_who_may_not_share_sets_no_stop_either() -> None:
@@ -76,11 +76,11 @@ def test_who_makes_the_others_wait_for_longer_than_a_call_costs_runs_alone() -> 
     steps, cursors = [Step(0), Step(1), Step(2)], np.zeros(3, dtype=np.int64)
 
     def members(at_any_cost: bool) -> list[int]:
-        found, _ = fuse(
+        fused_steps, _ = fuse(
             steps, table, cursors, most=9, may_fuse=lambda unit, other: True,
             at_any_cost=at_any_cost,
         )  # fmt: skip
-        return [step.unit for step in found]
+        return [step.unit for step in fused_steps]
 
     assert members(at_any_cost=False) == [0, 2]  # 0.1 s and 0.04 s against 0.05 s
     assert members(at_any_cost=True) == [0, 1, 2]
@@ -91,9 +91,9 @@ def test_units_of_one_group_join_whatever_they_cost_and_other_groups_whole_or_no
     table["pending"], table["overhead_s"] = 100, 0.05
     table["box_cost_s"] = 1e-5, 1e-3, 3e-4, 3e-4, 1e-4, 1e-4
     groups = np.array([7, 7, 8, 8, 9, 9])
-    found, _ = fuse(
+    fused_steps, _ = fuse(
         [Step(unit) for unit in range(6)], table, np.zeros(6, dtype=np.int64), most=9,
         may_fuse=lambda unit, other: True, groups=groups,
     )  # fmt: skip
     # Of the others, 0.03 + 0.03 s are more than a call's 0.05, 0.01 + 0.01 are less.
-    assert [step.unit for step in found] == [0, 1, 4, 5]
+    assert [step.unit for step in fused_steps] == [0, 1, 4, 5]

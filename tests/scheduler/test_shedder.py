@@ -18,7 +18,7 @@ Boxes = tuple[tuple[float, float], ...]
 
 
 def query(name: str, *boxes: tuple[float, float], allows: bool = True, weight: float = 1.0) -> Path:
-    """Gives a query of boxes of (cost, selectivity)."""
+    """Return a query of boxes of (cost, selectivity)."""
     return Path(
         query=Query(
             name=name, sql="SELECT 1", query_class="only", allows_shedding=allows, weight=weight
@@ -32,7 +32,7 @@ def rates(
     *paths: Path, per_s: int = 10, pending: tuple[int, ...] | None = None, workers: int = 1,
     **options: Any,
 ) -> list[float]:  # fmt: skip
-    """Gives what a shedder drops of each query after a second in which so many tuples came."""
+    """Return the share of each query that a shedder drops after a second of `per_s` arrivals."""
     network = Network(
         (Stream(name="s", format="rate"),), (QueryClass(name="only", priority=1),), paths
     )
@@ -78,14 +78,14 @@ def test_a_weight_makes_a_loss_larger() -> None:
 
 
 def test_it_never_drops_from_a_query_that_does_not_allow_it() -> None:
-    kept = query("poor", (0.1, 0.5), allows=False)
-    assert rates(RICH, kept) == [1.0, 0.0]
-    assert rates(RICH, kept, per_s=100) == [1.0, 0.0]
-    assert rates(query("rich", (0.1, 1.0), allows=False), kept, per_s=100) == [0.0, 0.0]
+    strict = query("poor", (0.1, 0.5), allows=False)
+    assert rates(RICH, strict) == [1.0, 0.0]
+    assert rates(RICH, strict, per_s=100) == [1.0, 0.0]
+    assert rates(query("rich", (0.1, 1.0), allows=False), strict, per_s=100) == [0.0, 0.0]
 
 
 def test_a_shared_box_drops_only_where_every_reader_allows_it() -> None:
-    kept = Path(query=Query(name="b", sql="SELECT 1", query_class="only"), output="x")
+    strict = Path(query=Query(name="b", sql="SELECT 1", query_class="only"), output="x")
     free = Path(
         query=Query(name="a", sql="SELECT 1", query_class="only", allows_shedding=True), output="x"
     )
@@ -93,20 +93,20 @@ def test_a_shared_box_drops_only_where_every_reader_allows_it() -> None:
     shared = Box(
         name="x", operator=Operator(kind="select", cost_s=0.1, selectivity=1.0), inputs=("s",)
     )
-    for paths, expected in (((free, kept), 0.0), ((free,), 0.5)):
+    for paths, expected in (((free, strict), 0.0), ((free,), 0.5)):
         network = Network(
             (Stream(name="s", format="rate"),), (QueryClass(name="only", priority=1),), paths,
             (shared,),
         )  # fmt: skip
         units = units_of(network)
         shedder = Shedder(headroom=1.0)
-        found = [
+        drop_rates = [
             shedder.rates(
                 Load(at_s, np.array([n]), np.zeros(1, dtype=np.int64), 1), units, unit_table(units)
             )
             for at_s, n in ((0.0, 0), (1.0, 20))
         ]
-        assert found[1].tolist() == [expected]
+        assert drop_rates[1].tolist() == [expected]
 
 
 def test_headroom_is_the_part_of_the_workers_time_that_may_be_filled() -> None:
@@ -124,8 +124,8 @@ def test_what_waits_beyond_patience_is_worked_off_as_if_it_came_now() -> None:
 
 
 def test_by_value_it_first_drops_what_the_first_box_would_drop_anyway() -> None:
-    # `poor` drops half of its tuples itself: that half costs 0.5 s a second and is worth nothing.
-    # 15 tuples a second ask for 3 s, 2 too many: 0.75 of `poor` for nothing, then the cheapest.
+    # `poor` drops half of its tuples itself: that half costs 0.3 s a second and is worth nothing.
+    # 6 tuples a second ask for 1.2 s, 0.2 too many: all of it comes from the worthless half.
     assert rates(RICH, POOR, per_s=6, by_value=True) == pytest.approx([0.0, 0.2 / 0.6])
     worthless = rates(
         query("rich", (0.1, 0.9)), POOR, per_s=5, workers=1, headroom=0.5, by_value=True

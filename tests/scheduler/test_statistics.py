@@ -1,4 +1,4 @@
-"""What is learned from calls: overhead, cost, selectivity."""
+"""What the statistics learn from calls: overhead, cost, selectivity."""
 
 from dataclasses import replace
 
@@ -50,8 +50,8 @@ def test_of_an_aggregate_windows_count_and_not_their_groups() -> None:
 def test_a_call_of_three_windows_counts_as_three() -> None:
     table = known_unit(0.8)
     Statistics(table).learn(table, call((0,), 300, 0.31, 75))
-    kept = 0.825**3
-    assert table["selectivity"][0] == pytest.approx(kept * 0.8 + (1 - kept) * 76 / 302)
+    old_share = 0.825**3
+    assert table["selectivity"][0] == pytest.approx(old_share * 0.8 + (1 - old_share) * 76 / 302)
 
 
 def test_smoothing_and_window_can_be_set() -> None:
@@ -264,10 +264,10 @@ def test_samples_of_conditions_are_smoothed_over_windows_of_tuples() -> None:
     for passed, seconds in ((8, 2e-3), (98, 1e-3)):
         sample = ConditionSample(0, (98, 98), (passed, 48), (seconds, 0.0))
         statistics.learn(table, replace(call((0,), 100, 0.11), samples=(sample,)))
-    figures, kept = statistics.conditions(0), 0.825**0.98
+    figures, old_share = statistics.conditions(0), 0.825**0.98
     assert figures is not None
-    assert figures.selectivity == pytest.approx((kept * 0.09 + (1 - kept) * 0.99, 0.49))
-    assert figures.cost_s == pytest.approx(((kept * 2e-3 + (1 - kept) * 1e-3) / 98, 1e-9))
+    assert figures.selectivity == pytest.approx((old_share * 0.09 + (1 - old_share) * 0.99, 0.49))
+    assert figures.cost_s == pytest.approx(((old_share * 2e-3 + (1 - old_share) * 1e-3) / 98, 1e-9))
 
 
 def test_a_segment_counts_what_follows_behind_it() -> None:

@@ -1,4 +1,4 @@
-"""What units are worth that share a call: the tree of Sharaf §3.6.2, all, or the best of them."""
+"""The value of units that share a call: by the tree of Sharaf §3.6.2, by all, or by the best."""
 
 from typing import Any, get_args
 
@@ -37,14 +37,15 @@ def seen(
     cursors: Any = 0,
     most: int = 99,
 ) -> Floats:
-    """Gives what the policy finds each unit worth."""
+    """Return the value that the policy computes for each unit."""
     units = np.arange(len(table))
     chosen: Any = policy_named(policy)
     whole = [
-        np.broadcast_to(np.array(each, dtype=np.int64), len(table)) for each in (groups, cursors)
+        np.broadcast_to(np.array(numbers, dtype=np.int64), len(table))
+        for numbers in (groups, cursors)
     ]
-    shown = Together(sharing, most).seen(chosen, table, units, *whole, 0.0)
-    values: Floats = chosen.values(shown, units, 0.0)
+    joint_table = Together(sharing, most).seen(chosen, table, units, *whole, 0.0)
+    values: Floats = chosen.values(joint_table, units, 0.0)
     return values
 
 
@@ -116,15 +117,19 @@ def test_the_tree_is_that_of_the_thesis(
     gains = [s / t**power for s, t in zip(selectivity, ideal_s, strict=True)]
     alone = [gain / (call_s + cost_s) for gain, cost_s in zip(gains, own_s, strict=True)]
     for place in set(zip(groups, cursors, strict=True)):
-        there = [n for n, each in enumerate(zip(groups, cursors, strict=True)) if each == place]
-        there.sort(key=lambda n: -alone[n])
-        tree = [there[0]]
-        for more in there[1:]:
+        members = [
+            n
+            for n, unit_place in enumerate(zip(groups, cursors, strict=True))
+            if unit_place == place
+        ]
+        members.sort(key=lambda n: -alone[n])
+        tree = [members[0]]
+        for more in members[1:]:
             if not _worth([*tree, more], gains, own_s, call_s) > _worth(tree, gains, own_s, call_s):
                 break
             tree.append(more)
         worth = _worth(tree, gains, own_s, call_s)
-        for n in there:
+        for n in members:
             assert values[n] == pytest.approx(worth if n in tree else alone[n], rel=1e-9)
 
 
@@ -138,7 +143,7 @@ def scheduler(
     classes: str = "HHHH",
     groups: tuple[int, ...] = (3, 3, 3, 3),
 ) -> Scheduler:
-    """Gives one whose four units share their code, with a call of 0.1 s and 100 tuples waiting."""
+    """Return a scheduler of four units that share code; a call costs 0.1 s, 100 tuples wait."""
     figures = [(0.4, 1e-4), (0.4, 1e-4), (0.05, 5e-4), (0.01, 9e-4)]
     names = [f"q{number}" for number in range(4)]
     network = Network(
@@ -146,24 +151,24 @@ def scheduler(
         (QueryClass(name="H", priority=6), QueryClass(name="N", priority=1)),
         tuple(
             Path(
-                query=Query(name=name, sql="SELECT 1", query_class=of),
+                query=Query(name=name, sql="SELECT 1", query_class=class_name),
                 stream="s",
                 operators=(Operator(kind="select"),),
             )
-            for name, of in zip(names, classes, strict=True)
+            for name, class_name in zip(names, classes, strict=True)
         ),
     )
-    known = {
+    statistics = {
         name: QueryStatistics(cost_s=cost_s, selectivity=selectivity, overhead_s=0.1)
         for name, (selectivity, cost_s) in zip(names, figures, strict=True)
     }
-    table = unit_table(units_of(network), known)
-    made = Scheduler(
+    table = unit_table(units_of(network), statistics)
+    full_scheduler = Scheduler(
         network, table, policy_named(policy), most_fused=9, groups=groups, sharing=sharing
     )
     now = np.zeros(1)
-    made.hear(TrainArrived(0.0, 0, np.array([100]), now, now))
-    return made
+    full_scheduler.hear(TrainArrived(0.0, 0, np.array([100]), now, now))
+    return full_scheduler
 
 
 @pytest.mark.parametrize("sharing", ["pdt", "sum", "max"])

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 HOT = "SELECT location, ts FROM sensors WHERE temperature > 35"
 ALL = "SELECT temperature FROM sensors"
-ASKED = threading.Event()
+STOP_REQUESTED = threading.Event()
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def gate(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
     gate.add_query(Query(name="all", sql=ALL, query_class="H"))
     gate.start()
     try:
-        with served(gate, ASKED.set):
+        with served(gate, STOP_REQUESTED.set):
             yield gate
     finally:
         gate.stop()
@@ -52,24 +52,24 @@ def client(gate: Headgate) -> Client:
 
 
 def until(holds: Callable[[], Any]) -> Any:
-    """Asks again and again, for half a minute at the most."""
+    """Poll `holds` for at most half a minute, and return its first true answer."""
     ends_at_s = time.monotonic() + 30
     while time.monotonic() < ends_at_s:
-        if found := holds():
-            return found
+        if value := holds():
+            return value
         threading.Event().wait(0.05)
-    raise AssertionError("it did not come to hold")
+    raise AssertionError("the condition did not become true")
 
 
 def row(client: Client, query: str) -> dict[str, Any]:
-    return next(each for each in client.status()["queries"] if each["query"] == query)
+    return next(entry for entry in client.status()["queries"] if entry["query"] == query)
 
 
 def answer(control: Control, path: str, token: str | None, **more: Any) -> tuple[int, Any]:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
-        with urlopen(Request(control.address + path, headers=headers, **more)) as found:
-            return found.status, json.load(found)
+        with urlopen(Request(control.address + path, headers=headers, **more)) as response:
+            return response.status, json.load(response)
     except HTTPError as error:
         with error:
             return error.code, json.load(error)
@@ -78,8 +78,8 @@ def answer(control: Control, path: str, token: str | None, **more: Any) -> tuple
 @pytest.mark.parametrize("token", [None, "", "wrong", "ü"])
 @pytest.mark.parametrize("path", ["/queries", "/stop", "/nowhere", "/docs"])
 def test_nobody_is_answered_without_the_token(gate: Headgate, path: str, token: str | None) -> None:
-    told = None if token is None else token.encode().decode("latin-1")
-    code, body = answer(Control.read(gate.state), path, told)
+    header_text = None if token is None else token.encode().decode("latin-1")
+    code, body = answer(Control.read(gate.state), path, header_text)
     assert code == 401
     assert "control.json" in body["error"]
 
@@ -92,7 +92,7 @@ def test_the_token_is_for_the_user_alone_and_the_port_for_this_machine(gate: Hea
 
 
 def test_queries_are_listed_with_state_account_and_statistics(client: Client) -> None:
-    hot = until(lambda: (each := row(client, "hot"))["account"]["delivered"] and each)
+    hot = until(lambda: (entry := row(client, "hot"))["account"]["delivered"] and entry)
     assert hot["class"] == "H"
     assert hot["state"] in ("RUNNING", "WAITING")
     account = hot["account"]
@@ -106,21 +106,21 @@ def test_queries_are_listed_with_state_account_and_statistics(client: Client) ->
 def test_a_query_is_explained_as_its_handle_does(
     gate: Headgate, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = until(lambda: (each := client.explanation("hot"))["next_train"] and each)
-    assert found["operators"][0] == {"kind": "select", "expressions": ["temperature > 35"]}
-    assert "all" in found["shares_code_with"]
-    assert "temperature > 35" in found["group_sql"]
-    assert "{" not in found["group_sql"]
-    assert found["lane"].startswith(("driver", "job"))
-    assert found["behind"] >= 0
+    explanation = until(lambda: (reply := client.explanation("hot"))["next_train"] and reply)
+    assert explanation["operators"][0] == {"kind": "select", "expressions": ["temperature > 35"]}
+    assert "all" in explanation["shares_code_with"]
+    assert "temperature > 35" in explanation["group_sql"]
+    assert "{" not in explanation["group_sql"]
+    assert explanation["lane"].startswith(("driver", "job"))
+    assert explanation["behind"] >= 0
     gate.query("hot").explain()
     printed = capsys.readouterr().out
-    for says in ("hot (class H) over sensors", "temperature > 35", "its code with all", "cursor"):
-        assert says in printed
+    for text in ("hot (class H) over sensors", "temperature > 35", "its code with all", "cursor"):
+        assert text in printed
 
 
 @pytest.mark.parametrize(
-    ("fragment", "says"),
+    ("fragment", "message"),
     [
         ({}, "more.yaml: the file must be a mapping with streams, views or queries."),
         ({"state": "x"}, "more.yaml: unknown key 'state'; use one of queries, streams, views"),
@@ -149,14 +149,14 @@ def test_a_query_is_explained_as_its_handle_does(
     ],
 )
 def test_a_wrong_fragment_is_refused_as_a_file_is_and_adds_nothing(
-    gate: Headgate, client: Client, fragment: dict[str, Any], says: str
+    gate: Headgate, client: Client, fragment: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(RequestRefused) as refused:
         client.add(fragment, "more.yaml")
-    assert says in str(refused.value)
+    assert message in str(refused.value)
     assert "Traceback" not in str(refused.value)
     assert client.status()["streams"] == ["sensors"]
-    assert {each.name for each in gate.queries} == {"hot", "all"}
+    assert {query.name for query in gate.queries} == {"hot", "all"}
     before = row(client, "all")["account"]["delivered"]
     until(lambda: row(client, "all")["account"]["delivered"] > before)
 
@@ -216,12 +216,12 @@ def test_the_policy_and_what_amos_is_for_change(gate: Headgate, client: Client) 
 
 
 def test_the_report_is_that_of_the_run(client: Client) -> None:
-    report = until(lambda: (each := client.report())["total"]["tuples_in"] and each)
+    report = until(lambda: (reply := client.report())["total"]["tuples_in"] and reply)
     assert {"hot", "all"} <= {line["name"] for line in report["queries"]}
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body", "code", "says"),
+    ("method", "path", "body", "code", "message"),
     [
         ("GET", "/nowhere", None, 404, "GET /nowhere: not found."),
         ("POST", "/report", None, 405, "POST /report: method not allowed."),
@@ -232,19 +232,19 @@ def test_the_report_is_that_of_the_run(client: Client) -> None:
     ],
 )
 def test_a_wrong_request_is_a_sentence(
-    gate: Headgate, method: str, path: str, body: bytes | None, code: int, says: str
+    gate: Headgate, method: str, path: str, body: bytes | None, code: int, message: str
 ) -> None:
     control = Control.read(gate.state)
-    found, told = answer(control, path, control.token, method=method, data=body)
-    assert found == code
-    assert says in told["error"]
+    status, reply = answer(control, path, control.token, method=method, data=body)
+    assert status == code
+    assert message in reply["error"]
 
 
 def test_the_past_is_a_table_while_the_run_goes_on(gate: Headgate, client: Client) -> None:
     until(lambda: row(client, "all")["account"]["arrived"])
-    (found,) = gate.sql("SELECT count(*) AS n, max(_arrived_at_s) AS last FROM sensors").collect()
-    assert 0 < found["n"] <= row(client, "all")["account"]["arrived"]
-    assert abs(found["last"] - time.time()) < 60
+    (totals,) = gate.sql("SELECT count(*) AS n, max(_arrived_at_s) AS last FROM sensors").collect()
+    assert 0 < totals["n"] <= row(client, "all")["account"]["arrived"]
+    assert abs(totals["last"] - time.time()) < 60
     with pytest.raises(UnknownName, match=r"no table or stream 'sensor'\. Did you mean 'sensors'"):
         gate.sql("SELECT * FROM sensor")
     with pytest.raises(QueryRefused, match="query 'sql', line 1: column `temprature`"):
@@ -255,7 +255,7 @@ def test_the_past_is_a_table_while_the_run_goes_on(gate: Headgate, client: Clien
 
 def test_a_stop_is_passed_on(client: Client) -> None:
     assert client.ask("POST", "/stop") == {"stopping": True}
-    assert ASKED.is_set()
+    assert STOP_REQUESTED.is_set()
 
 
 def test_where_nothing_runs_the_error_says_how_to_start(tmp_path: Path) -> None:

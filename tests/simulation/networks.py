@@ -1,4 +1,4 @@
-"""Small networks in a few words, and simulations of them that can be looked into."""
+"""Builders of small networks, and of simulations whose results can be inspected."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,7 +27,7 @@ RUNS = st.fixed_dictionaries(
         "workers": st.integers(1, 3),
     }
 )
-"""Draws the options of a run."""
+"""A strategy that draws the options of a run."""
 
 
 def select(cost_s: float, selectivity: float = 1.0, **more: Any) -> Operator:
@@ -43,12 +43,12 @@ def query(name: str, query_class: str = "only", **more: Any) -> Query:
 
 
 def line(name: str, *operators: Operator, stream: str = "s", **more: Any) -> Path:
-    """Gives a query of boxes of its own, one behind the other."""
+    """Return a query with its own boxes, one after the other."""
     return Path(query=query(name, **more), stream=stream, operators=operators)
 
 
 def results_of(name: str, output: str, **more: Any) -> Path:
-    """Gives a query whose results are what a box gives out."""
+    """Return a query whose results are the output of a box."""
     return Path(query=query(name, **more), output=output)
 
 
@@ -60,8 +60,8 @@ def network(
 ) -> Network:
     return Network(
         tuple(
-            each if isinstance(each, Stream) else Stream(name=each, format="rate")
-            for each in streams
+            stream if isinstance(stream, Stream) else Stream(name=stream, format="rate")
+            for stream in streams
         ),
         tuple(QueryClass(name=k, priority=v) for k, v in (classes or {"only": 1.0}).items()),
         paths,
@@ -70,7 +70,7 @@ def network(
 
 
 class Watched(Policy):
-    """Runs the oldest tuple's unit, and keeps the table of every decision."""
+    """A policy that runs the unit of the oldest tuple, and records the table of every decision."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[float, UnitTable]] = []
@@ -81,15 +81,15 @@ class Watched(Policy):
         return [Step(int(unit)) for unit in state.ready[np.argsort(heads_s, kind="stable")]]
 
 
-def made(
+def new_simulation(
     network: Network,
     arrivals: Mapping[str, Sequence[float]],
     policy: str | Policy = "fcfs",
     **options: Any,
 ) -> Simulation:
-    """Gives a simulation before its first instant; it keeps every result."""
+    """Return a simulation before its first instant; it keeps every result."""
     chosen = policy_named(policy) if isinstance(policy, str) else policy
-    times = {name: np.array(each, dtype=np.float64) for name, each in arrivals.items()}
+    times = {name: np.array(times_s, dtype=np.float64) for name, times_s in arrivals.items()}
     return simulation_of(network, times, chosen, **{"keep": True, **options})
 
 
@@ -99,19 +99,19 @@ def ran(
     policy: str | Policy = "fcfs",
     **options: Any,
 ) -> Simulation:
-    """Gives a simulation behind its last instant."""
-    simulation = made(network, arrivals, policy, **options)
+    """Return a simulation after its last instant."""
+    simulation = new_simulation(network, arrivals, policy, **options)
     simulation.run()
     return simulation
 
 
 def results(simulation: Simulation) -> list[tuple[str, float, float]]:
-    """Gives (query, arrived, departed) of every result, in the order of departure."""
+    """Return (query, arrived, departed) of every result, in the order of departure."""
     count = int(simulation.world.clock["kept"][0])
     rows = simulation.world.kept[: 3 * count].reshape(count, 3)
     paths = simulation.units.network.paths
-    found = [(paths[int(q)].query.name, float(a), float(d)) for q, a, d in rows]
-    return sorted(found, key=lambda each: each[2])
+    triples = [(paths[int(q)].query.name, float(a), float(d)) for q, a, d in rows]
+    return sorted(triples, key=lambda triple: triple[2])
 
 
 def departures(simulation: Simulation, name: str) -> list[float]:
@@ -119,7 +119,7 @@ def departures(simulation: Simulation, name: str) -> list[float]:
 
 
 def arrivals_out(simulation: Simulation, name: str) -> list[float]:
-    """Gives when the tuples had arrived that a query put out, in the order of departure."""
+    """Return the arrival times of a query's results, in the order of departure."""
     return [arrived for query, arrived, _ in results(simulation) if query == name]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import Watched, box, line, made, network, ran, report, results_of, select
+from networks import Watched, box, line, network, new_simulation, ran, report, results_of, select
 
 from headgate.errors import ConfigRefused
 from headgate.model.network import Network
@@ -22,38 +22,38 @@ def one(cost_s: float, range_s: float = 10.0, slide_s: float = 10.0) -> Network:
 
 
 def test_a_window_whose_tuples_are_done_in_time_is_not_late() -> None:
-    # Done at 2, 3 and 26: the windows that end at 10 and 20 are given out then.
-    found = report(ran(one(1.0), {"s": [1.0, 2.0, 25.0]})).total
-    assert (found.tardiness_s, found.tardiness_max_s) == (0.0, 0.0)
-    assert found.output_per_s == 2 / 25
+    # Done at 2, 3 and 26: the windows that end at 10 and 20 come out then.
+    total = report(ran(one(1.0), {"s": [1.0, 2.0, 25.0]})).total
+    assert (total.tardiness_s, total.tardiness_max_s) == (0.0, 0.0)
+    assert total.output_per_s == 2 / 25
 
 
 def test_a_window_is_late_by_what_its_last_tuple_takes_beyond_the_slide() -> None:
     # 8 and 9 are done at 11 and 14: the result due at 10 comes at 14. That of 20 is in time.
-    found = report(ran(one(3.0), {"s": [8.0, 9.0, 25.0]})).total
-    assert found.tardiness_max_s == 4.0
-    assert found.tardiness_s == 4.0 / 2
+    total = report(ran(one(3.0), {"s": [8.0, 9.0, 25.0]})).total
+    assert total.tardiness_max_s == 4.0
+    assert total.tardiness_s == 4.0 / 2
 
 
 def test_a_quiet_stream_still_closes_its_windows() -> None:
     # Between 1 and 96 the clock closes nine windows, eight of them without a tuple.
-    found = report(ran(one(1.0), {"s": [1.0, 95.0]})).total
-    assert found.output_per_s == 9 / 95
-    assert found.tardiness_s == 0.0
+    total = report(ran(one(1.0), {"s": [1.0, 95.0]})).total
+    assert total.output_per_s == 9 / 95
+    assert total.tardiness_s == 0.0
 
 
 def test_every_window_that_still_needs_a_tuple_waits_for_it() -> None:
     # RANGE 20, SLIDE 10: the tuple of 9 belongs to the windows that end at 10 and at 20. Done at
     # 25, it makes them 15 and 5 late; that of 45, done at 61, those of 50 and 60 by 11 and 1.
-    found = report(ran(one(16.0, 20.0), {"s": [9.0, 45.0]})).total
-    assert found.tardiness_max_s == 15.0
-    assert found.tardiness_s == (15 + 5 + 11 + 1) / 6
+    total = report(ran(one(16.0, 20.0), {"s": [9.0, 45.0]})).total
+    assert total.tardiness_max_s == 15.0
+    assert total.tardiness_s == (15 + 5 + 11 + 1) / 6
 
 
 def test_a_tuple_between_two_windows_delays_none() -> None:
     # RANGE 2, SLIDE 10: windows are [8, 10), [18, 20). The tuple of 5 is in neither.
-    found = report(ran(one(30.0, 2.0), {"s": [5.0]})).total
-    assert found.tardiness_s == 0.0
+    total = report(ran(one(30.0, 2.0), {"s": [5.0]})).total
+    assert total.tardiness_s == 0.0
 
 
 def test_a_tuple_of_the_instant_of_a_slide_belongs_to_the_next_window() -> None:
@@ -65,15 +65,15 @@ def test_a_tuple_that_is_dropped_on_the_way_is_waited_for_all_the_same() -> None
     # The select is done with the tuple of 8 at 11, and only then is nothing more to come.
     closed = network(line("q", select(3.0, 0.0), aggregate(1.0)))
     for level in ("query", "operator"):
-        found = report(ran(closed, {"s": [8.0, 25.0]}, level=level)).total
-        assert (found.tardiness_max_s, found.tardiness_s) == (1.0, 1.0 / 2)
+        total = report(ran(closed, {"s": [8.0, 25.0]}, level=level)).total
+        assert (total.tardiness_max_s, total.tardiness_s) == (1.0, 1.0 / 2)
 
 
 def test_at_operator_level_a_window_waits_for_its_last_box() -> None:
     # Box by box: 8 is selected by 11 and taken in by 15.
     two = network(line("q", select(3.0), aggregate(4.0)))
-    found = report(ran(two, {"s": [8.0, 25.0]}, level="operator")).total
-    assert found.tardiness_max_s == 5.0
+    total = report(ran(two, {"s": [8.0, 25.0]}, level="operator")).total
+    assert total.tardiness_max_s == 5.0
 
 
 def test_before_the_first_slide_there_is_no_tardiness_to_speak_of() -> None:
@@ -83,7 +83,7 @@ def test_before_the_first_slide_there_is_no_tardiness_to_speak_of() -> None:
 def tardiness(
     arrivals: list[float], cost_s: float, range_s: float, slide_s: float
 ) -> tuple[float, float]:
-    """Gives the mean and largest tardiness of one query alone, window by window."""
+    """Return the mean and largest tardiness of one query alone, window by window."""
     done_s, now_s = [], 0.0
     for arrived_s in arrivals:
         now_s = max(now_s, arrived_s) + cost_s
@@ -109,10 +109,10 @@ def test_tardiness_is_that_of_the_last_tuple_of_each_window(
 ) -> None:
     arrivals = [instant / 2 for instant in sorted(instants)]
     range_s = slides * slide_s
-    found = report(ran(one(cost_s, range_s, slide_s), {"s": arrivals}, level=level)).total
+    total = report(ran(one(cost_s, range_s, slide_s), {"s": arrivals}, level=level)).total
     mean_s, most_s = tardiness(arrivals, cost_s, range_s, slide_s)
-    assert found.tardiness_s == pytest.approx(mean_s, nan_ok=True)
-    assert found.tardiness_max_s == pytest.approx(most_s, nan_ok=True)
+    assert total.tardiness_s == pytest.approx(mean_s, nan_ok=True)
+    assert total.tardiness_max_s == pytest.approx(most_s, nan_ok=True)
 
 
 def test_the_table_says_when_the_oldest_tuples_window_is_due_and_how_many_it_still_needs() -> None:
@@ -164,8 +164,8 @@ def test_an_aggregate_behind_a_join_or_a_fork_or_before_a_box_is_refused(
     boxes: list, level: str, sharing: str
 ) -> None:
     paths = [results_of("late", "a")]
-    if any(each.name == "f" for each in boxes):
+    if any(member.name == "f" for member in boxes):
         paths.append(results_of("other", "b"))
     refused = network(*paths, boxes=boxes, streams="st")
     with pytest.raises(ConfigRefused, match="query 'late': aggregate must be the last box"):
-        made(refused, {"s": [0.0], "t": [0.0]}, "hr", level=level, sharing=sharing)
+        new_simulation(refused, {"s": [0.0], "t": [0.0]}, "hr", level=level, sharing=sharing)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from networks import box, line, made, network, results_of, select
+from networks import box, line, network, new_simulation, results_of, select
 
 from headgate import simulate
 from headgate.errors import ConfigRefused, HeadgateError, PlanRejected, QueryRefused, UnknownName
@@ -20,7 +20,7 @@ AT_ONCE = {"s": [0.0, 0.0]}
 
 
 def refusal(kind: type[HeadgateError], **options: Any) -> str:
-    """Gives the sentence with which a run of one query is refused."""
+    """Return the message with which a run of one query is refused."""
     with pytest.raises(kind) as caught:
         simulate(ONE, {"s": np.zeros(2)}, **options)
     return str(caught.value)
@@ -60,19 +60,19 @@ def test_a_cost_that_cannot_be_is_refused(cost_s: float) -> None:
 
 def test_arrivals_out_of_order_are_refused_by_stream() -> None:
     with pytest.raises(ConfigRefused, match="stream 's': arrivals must be in ascending order"):
-        made(ONE, {"s": [0.0, 2.0, 1.0]})
+        new_simulation(ONE, {"s": [0.0, 2.0, 1.0]})
 
 
 @pytest.mark.parametrize("instant", [-1.0, float("nan"), float("inf")])
 def test_instants_that_cannot_be_are_refused(instant: float) -> None:
     with pytest.raises(ConfigRefused, match="stream 's': arrivals must be finite instants"):
-        made(ONE, {"s": [instant]})
+        new_simulation(ONE, {"s": [instant]})
 
 
 def test_arrivals_of_an_unknown_stream_are_refused_with_the_nearest() -> None:
     streams = network(line("q", select(1.0), stream="packets"), streams=["packets"])
     with pytest.raises(UnknownName, match=r"no stream 'packet'. Did you mean 'packets'"):
-        made(streams, {"packet": [0.0]})
+        new_simulation(streams, {"packet": [0.0]})
 
 
 def test_a_qos_graph_that_rises_is_refused() -> None:
@@ -85,18 +85,18 @@ def test_an_unknown_policy_is_refused_with_the_nearest() -> None:
 
 
 def test_an_unknown_option_is_refused_with_the_nearest() -> None:
-    found = refusal(UnknownName, train_tuple_count=3)
-    assert "there is no option 'train_tuple_count'. Did you mean 'train_tuples'?" in found
+    message = refusal(UnknownName, train_tuple_count=3)
+    assert "there is no option 'train_tuple_count'. Did you mean 'train_tuples'?" in message
 
 
 def test_an_unknown_level_is_refused_with_those_that_the_policy_knows() -> None:
-    found = refusal(ConfigRefused, level="box")
-    assert "level is 'box', but must be query or operator for policy 'hr'" in found
+    message = refusal(ConfigRefused, level="box")
+    assert "level is 'box', but must be query or operator for policy 'hr'" in message
 
 
 def test_a_policy_is_refused_at_a_level_that_it_does_not_declare() -> None:
-    found = refusal(ConfigRefused, policy="mss", level="operator")
-    assert found == "simulation: level is 'operator', but must be query for policy 'mss'."
+    message = refusal(ConfigRefused, policy="mss", level="operator")
+    assert message == "simulation: level is 'operator', but must be query for policy 'mss'."
     assert simulate(ONE, {"s": np.zeros(2)}, policy="mss").total.response_s.count == 2
 
 
@@ -128,8 +128,8 @@ def test_a_setting_that_cannot_be_is_refused_by_its_name(
 
 
 def test_negative_workers_are_refused_where_calls_are_heard_too() -> None:
-    found = refusal(ConfigRefused, workers=-1, listeners=[lambda event: None])
-    assert found == "simulation: workers is -1, but must be 1 or more."
+    message = refusal(ConfigRefused, workers=-1, listeners=[lambda event: None])
+    assert message == "simulation: workers is -1, but must be 1 or more."
 
 
 def test_a_negative_overhead_is_refused() -> None:
@@ -148,14 +148,14 @@ def test_a_negative_overhead_is_refused() -> None:
 def test_a_name_in_an_option_that_nobody_has_is_refused(
     option: str, values: Any, names: str
 ) -> None:
-    found = refusal(ConfigRefused, **{option: {"nobody": values}})
-    assert found == f"simulation, {option}: name is 'nobody', but must be the name of a {names}."
+    message = refusal(ConfigRefused, **{option: {"nobody": values}})
+    assert message == f"simulation, {option}: name is 'nobody', but must be the name of a {names}."
 
 
 def test_tuples_cannot_wait_at_a_box_inside_of_a_unit() -> None:
     two = network(line("q", select(1.0), select(1.0)))
     with pytest.raises(ConfigRefused, match=r"name is 'q.1', but must be the name of a box with a"):
-        made(two, AT_ONCE, preloaded={"q.1": 1})
+        new_simulation(two, AT_ONCE, preloaded={"q.1": 1})
 
 
 def test_a_negative_number_of_waiting_tuples_is_refused() -> None:
@@ -164,13 +164,13 @@ def test_a_negative_number_of_waiting_tuples_is_refused() -> None:
 
 @pytest.mark.parametrize("key", ["tuple_costs", "fates"])
 def test_fewer_values_than_tuples_are_refused(key: str) -> None:
-    found = refusal(ConfigRefused, **{key: {"q": np.ones(1)}})
-    assert "must be one for each of the 2 tuples" in found
+    message = refusal(ConfigRefused, **{key: {"q": np.ones(1)}})
+    assert "must be one for each of the 2 tuples" in message
 
 
 def test_fewer_values_than_waiting_tuples_are_refused() -> None:
-    found = refusal(ConfigRefused, fates={"q": [1, 1]}, preloaded={"q.0": 3})
-    assert "q.0 is 3, but must be at most 2" in found
+    message = refusal(ConfigRefused, fates={"q": [1, 1]}, preloaded={"q.0": 3})
+    assert "q.0 is 3, but must be at most 2" in message
 
 
 def test_a_fate_is_to_pass_or_not() -> None:
@@ -187,13 +187,13 @@ def test_what_a_join_makes_has_no_costs_tuple_by_tuple() -> None:
     boxes = [box("j", join, "s", "t"), box("c", select(1.0), "j")]
     joined = network(results_of("q", "c"), boxes=boxes, streams="st")
     with pytest.raises(ConfigRefused, match="box 'j' makes new tuples"):
-        made(joined, {"s": [0.0], "t": [0.0]}, tuple_costs={"c": np.ones(9)})
+        new_simulation(joined, {"s": [0.0], "t": [0.0]}, tuple_costs={"c": np.ones(9)})
 
 
 @pytest.mark.parametrize("drift", [[], [0.5, -0.1], [1.5], [float("nan")]])
 def test_a_drift_of_values_that_cannot_be_is_refused(drift: list[float]) -> None:
-    found = refusal(ConfigRefused, selectivities={"q.0": np.array(drift)})
-    assert found == "simulation, selectivities: q.0 must be one or more values from 0 to 1."
+    message = refusal(ConfigRefused, selectivities={"q.0": np.array(drift)})
+    assert message == "simulation, selectivities: q.0 must be one or more values from 0 to 1."
 
 
 @pytest.mark.parametrize("listened", [False, True])
@@ -221,17 +221,17 @@ def test_a_query_that_nobody_has_measured_is_refused_by_name(
 def test_a_box_that_nobody_has_measured_is_refused_by_name() -> None:
     shared = network(results_of("q", "x"), boxes=[box("x", Operator(kind="map"), "s")])
     with pytest.raises(ConfigRefused, match="box 'x': cost_s must be known"):
-        made(shared, AT_ONCE)
+        new_simulation(shared, AT_ONCE)
 
 
 def test_a_box_that_nobody_reads_need_not_be_measured() -> None:
     boxes = [box("x", select(1.0), "s"), box("idle", Operator(kind="map"), "s")]
-    made(network(results_of("q", "x"), boxes=boxes), AT_ONCE)
+    new_simulation(network(results_of("q", "x"), boxes=boxes), AT_ONCE)
 
 
 def test_a_level_that_listeners_cannot_hear_is_refused() -> None:
-    found = refusal(ConfigRefused, level="operator", listeners=[lambda event: None])
-    assert "level is 'operator', but must be query, and every query a line of boxes" in found
+    message = refusal(ConfigRefused, level="operator", listeners=[lambda event: None])
+    assert "level is 'operator', but must be query, and every query a line of boxes" in message
 
 
 def test_options_that_listeners_cannot_hear_are_refused() -> None:
@@ -240,12 +240,12 @@ def test_options_that_listeners_cannot_hear_are_refused() -> None:
         {"switches": [Switch(1.0, "q", "go")]},
         {"learns": True},
     ):
-        found = refusal(ConfigRefused, listeners=[lambda event: None], **options)
-        assert "must be left out with most_fused, trigger_s, together or listeners" in found
+        message = refusal(ConfigRefused, listeners=[lambda event: None], **options)
+        assert "must be left out with most_fused, trigger_s, together or listeners" in message
 
 
 class Planning(Policy):
-    """Plans what it is told to."""
+    """A policy that always plans the same steps."""
 
     def __init__(self, *steps: Step) -> None:
         self._steps = steps
@@ -258,13 +258,13 @@ class Planning(Policy):
 def test_a_plan_for_a_unit_that_cannot_run_is_refused(unit: int) -> None:
     # Unit 1 has no tuples, 7 and −1 do not exist.
     two = network(line("q", select(1.0)), line("p", select(1.0), stream="t"), streams="st")
-    simulation = made(two, AT_ONCE, Planning(Step(unit)))
+    simulation = new_simulation(two, AT_ONCE, Planning(Step(unit)))
     with pytest.raises(PlanRejected, match=f"planned unit {unit}, which"):
         simulation.run()
 
 
 def test_a_plan_that_leaves_all_waiting_is_refused() -> None:
-    simulation = made(ONE, AT_ONCE, Planning())
+    simulation = new_simulation(ONE, AT_ONCE, Planning())
     with pytest.raises(PlanRejected, match="waits, but nobody runs"):
         simulation.run()
 
@@ -278,7 +278,7 @@ def test_a_weight_or_a_deadline_that_cannot_be_is_refused_by_query() -> None:
 
 def test_nothing_to_do_is_no_error() -> None:
     for arrivals in ({}, {"s": []}):
-        simulation = made(ONE, arrivals, policy_named("fcfs"))
+        simulation = new_simulation(ONE, arrivals, policy_named("fcfs"))
         simulation.run()
         assert simulation.now_s == 0.0
 

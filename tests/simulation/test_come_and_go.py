@@ -1,4 +1,4 @@
-"""Queries that come and go while it runs: the next decision already counts them (AMoS §1)."""
+"""Queries that come and go during a run: the next decision already counts them (AMoS §1)."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ TWO = network(line("a", select(0.25)), line("b", select(0.25)))
 
 
 def nothing_is_left(ended: Simulation) -> bool:
-    """Tells whether no queue, no count and no memory holds anything."""
+    """Return True if no queue, no count and no memory holds anything."""
     clock, table = ended.world.clock[0], ended.world.table
     counts = [clock["pending"], clock["bytes"], clock["shared"], clock["entries"]]
     return not any([*counts, *table["pending"], *table["amount"], *ended.world.class_pending])
@@ -66,8 +66,8 @@ def test_a_query_that_goes_leaves_nothing_pending() -> None:
     ended = ran(TWO, {"s": [0.0, 0.0, 0.0]}, "hr", switches=[Switch(0.75, "b", "go")])
     assert departures(ended, "a") == [0.25, 0.5, 0.75]
     assert nothing_is_left(ended)
-    found = report(ended)
-    assert [each.pending for each in found.queries] == [0, 0]
+    final = report(ended)
+    assert [figures.pending for figures in final.queries] == [0, 0]
 
 
 def test_a_query_that_goes_in_the_middle_of_its_call_leaves_nothing_behind() -> None:
@@ -173,7 +173,7 @@ def test_a_switch_of_an_unknown_query_is_refused() -> None:
 def test_whoever_comes_and_goes_others_get_all_their_results(
     options: dict[str, Any], gaps: list[float], turns: list[int]
 ) -> None:
-    """Switches fall between arrivals, which all differ, so that it is clear who was there."""
+    """Switches fall between arrivals, which all differ, so it is clear which of them b may see."""
     times_s = np.cumsum(gaps) + np.arange(len(gaps)) / 64
     mixed = network(*FORK.paths, line("c", select(0.5), select(0.25)), boxes=FORK.boxes)
     switches = [
@@ -184,6 +184,8 @@ def test_whoever_comes_and_goes_others_get_all_their_results(
     assert arrivals_out(ended, "a") == times_s.tolist()
     assert arrivals_out(ended, "c") == times_s.tolist()
     assert nothing_is_left(ended)
-    there = [at_s for at_s in times_s if sum(switch.at_s < at_s for switch in switches) % 2 == 0]
-    assert set(arrivals_out(ended, "b")) <= set(there)
+    visible_s = [
+        at_s for at_s in times_s if sum(switch.at_s < at_s for switch in switches) % 2 == 0
+    ]
+    assert set(arrivals_out(ended, "b")) <= set(visible_s)
     assert len(set(arrivals_out(ended, "b"))) == len(arrivals_out(ended, "b"))

@@ -1,4 +1,4 @@
-"""Windows that composites come to: what no tuple can meet any more is forgotten, nothing else."""
+"""Windows that hold composites: only what no tuple can meet any more is forgotten."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import RUNS, box, made, network, results, results_of
+from networks import RUNS, box, network, new_simulation, results, results_of
 
 from headgate.model.network import Network
 from headgate.model.operator import Operator
@@ -15,7 +15,7 @@ from headgate.simulation.loop.run import Simulation
 
 
 def two_joins(first_s: float, second_s: float, window_s: float = 2.0) -> Network:
-    """Gives (s ⋈ t) ⋈ u: what comes from the first join is in no order of arrival."""
+    """Return (s ⋈ t) ⋈ u: the output of the first join is in no order of arrival."""
 
     def join(cost_s: float) -> Operator:
         return Operator(kind="join", cost_s=cost_s, selectivity=1.0, window_s=window_s)
@@ -25,7 +25,7 @@ def two_joins(first_s: float, second_s: float, window_s: float = 2.0) -> Network
 
 
 def forgetting(simulation: Simulation) -> Simulation:
-    """Runs, and looks through the windows whenever anything has happened."""
+    """Run, and look for tuples to forget in the windows after every decision."""
     simulation.decisions_a_report = 1
     simulation.world.clock["forget_at"] = 1
 
@@ -44,14 +44,16 @@ def test_a_tuple_stays_in_its_window_while_one_that_it_meets_is_anywhere(
     # u is in the second window from 1 on. The first join has s until 6 and t until 11; t waits, or
     # is not even let in, until 6. Their composite, of 1.75 at the most, meets u of 0 thereafter.
     times = {"s": [1.0], "t": [t_s], "u": [0.0]}
-    ended = forgetting(made(two_joins(5.0, 1.0), times, level=level))
+    ended = forgetting(new_simulation(two_joins(5.0, 1.0), times, level=level))
     assert results(ended) == [("q", t_s, 12.0)]
 
 
 def test_a_tuple_stays_wherever_the_one_that_it_meets_waits() -> None:
-    # As above. At 1 t arrives, until 6 it waits, until 11 it is worked on, at 11 what was made of
-    # it waits for the second join.
-    begun = made(two_joins(5.0, 1.0), {"s": [1.0], "t": [1.0], "u": [0.0]}, level="operator")
+    # As above. At 1 t arrives, until 6 it waits, until 11 it is worked on, at 11 its composite
+    # waits for the second join.
+    begun = new_simulation(
+        two_joins(5.0, 1.0), {"s": [1.0], "t": [1.0], "u": [0.0]}, level="operator"
+    )
     for at_s in np.arange(1.0, 11.5, 0.5):
         begun.run_until(at_s)
         forget(begun.world)
@@ -71,18 +73,18 @@ instants = st.lists(st.floats(0.0, 10.0), max_size=12).map(sorted)
 def test_forgetting_changes_no_result(
     options: dict[str, Any], times: tuple[list[float], ...], cost_s: float
 ) -> None:
-    given_times = dict(zip("stu", times, strict=True))
-    keeping = made(two_joins(cost_s, 0.5, 1.5), given_times, **options)
+    arrivals = dict(zip("stu", times, strict=True))
+    keeping = new_simulation(two_joins(cost_s, 0.5, 1.5), arrivals, **options)
     keeping.world.clock["forget_at"] = 0
     keeping.run()
-    looked = forgetting(made(two_joins(cost_s, 0.5, 1.5), given_times, **options))
+    looked = forgetting(new_simulation(two_joins(cost_s, 0.5, 1.5), arrivals, **options))
     assert results(looked) == results(keeping)
 
 
 def test_memory_stays_bounded_over_many_windows() -> None:
     # 1000 windows of a second hold some tens of tuples each; in all, 40 000 go through them.
     times = {name: np.arange(0.0, 1000.0, 0.25).tolist() for name in "stu"}
-    begun = made(two_joins(0.001, 0.001, 1.0), times, level="operator", keep=False)
+    begun = new_simulation(two_joins(0.001, 0.001, 1.0), times, level="operator", keep=False)
     entries = []
     begun.decisions_a_report = 100
     begun.run(lambda now_s: entries.append(int(begun.world.clock["entries"][0])))

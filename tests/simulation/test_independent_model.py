@@ -47,7 +47,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Tuple:
-    """A tuple, when it arrived, and when it would be where it is with nobody else about."""
+    """A tuple, when it arrived, and when it would be where it is if nothing else ran."""
 
     number: int
     arrived_at_s: float
@@ -55,7 +55,7 @@ class Tuple:
 
 
 def after(box: Box, place: int, one: Tuple, seed: int) -> list[Tuple]:
-    """Gives what a box that is no join makes of a tuple: s of it, by luck."""
+    """Return the outputs of a box that is no join for a tuple: s on average, drawn at random."""
     selectivity, cost_s = box.operator.selectivity or 0.0, box.operator.cost_s or 0.0
     copies = int(selectivity)
     if chance(seed, one.number, NAMED + place) < selectivity - copies:
@@ -66,7 +66,7 @@ def after(box: Box, place: int, one: Tuple, seed: int) -> list[Tuple]:
 
 
 def joined(box: Box, place: int, left: Tuple, right: Tuple, seed: int) -> list[Tuple]:
-    """Gives the composite of two tuples at most V apart, if luck lets them match (Sharaf §2.2.1).
+    """Return the composite of two tuples at most V apart, if the draw is a match (Sharaf §2.2.1).
 
     It arrives with the later of the two. For A_l ≤ A_r its ideal departure is
     max(A_l + C_L + C_J, A_r) + C_R + C_J (Sharaf §3.4.1).
@@ -77,38 +77,40 @@ def joined(box: Box, place: int, left: Tuple, right: Tuple, seed: int) -> list[T
     pair = int(mixed(left.number, right.number))
     if chance(seed, pair, NAMED + place) >= (operator.selectivity or 0.0):
         return []
-    first, second = sorted((left, right), key=lambda each: each.arrived_at_s)
-    own_s = second.ideal_at_s - second.arrived_at_s
-    ideal_at_s = max(first.ideal_at_s + cost_s, second.arrived_at_s) + own_s + cost_s
+    first, second = sorted((left, right), key=lambda candidate: candidate.arrived_at_s)
+    second_s = second.ideal_at_s - second.arrived_at_s
+    ideal_at_s = max(first.ideal_at_s + cost_s, second.arrived_at_s) + second_s + cost_s
     return [Tuple(pair, second.arrived_at_s, ideal_at_s)]
 
 
 def batch_answer(case: Case) -> list[tuple[int, float]]:
-    """Gives (query, arrival) of every result, as if all tuples were there from the beginning."""
-    made: dict[str, list[Tuple]] = {
+    """Return (query, arrival) of every result, as if all tuples were there from the beginning."""
+    outputs: dict[str, list[Tuple]] = {
         name: [Tuple(n, at_s, at_s) for n, at_s in enumerate(case.arrivals[name])]
         for name in STREAMS
     }
     for place, box in enumerate(case.boxes):
         if box.operator.kind == "join":
-            left, right = (made[name] for name in box.inputs)
-            made[box.name] = [
+            left, right = (outputs[name] for name in box.inputs)
+            outputs[box.name] = [
                 out for a in left for b in right for out in joined(box, place, a, b, case.seed)
             ]
         else:
-            coming = [one for name in box.inputs for one in made[name]]
-            made[box.name] = [out for one in coming for out in after(box, place, one, case.seed)]
+            coming = [one for name in box.inputs for one in outputs[name]]
+            outputs[box.name] = [out for one in coming for out in after(box, place, one, case.seed)]
     return sorted(
-        (query, one.arrived_at_s) for query, name in enumerate(case.outputs) for one in made[name]
+        (query, one.arrived_at_s)
+        for query, name in enumerate(case.outputs)
+        for one in outputs[name]
     )
 
 
 @dataclass
 class Model:
-    """One worker, first-in-first-out queues, run to the end; everything as plain as it can be.
+    """A model as plain as it can be: one worker and first-in-first-out queues, run to the end.
 
-    A queue stands before each side of a box: of every box at operator level; at query level only
-    where a stream comes in, and the boxes behind run in the same call.
+    At operator level, there is a queue before each side of every box. At query level, there is one
+    only where a stream comes in, and the boxes behind it run in the same call.
     """
 
     case: Case
@@ -146,31 +148,31 @@ class Model:
 
     def input_per_s(self, name: str, side: int) -> Fraction:
         total = Fraction(0)
-        for each in self.sides(self.case.boxes[self.places[name]])[side]:
-            if each in STREAMS:
-                times_s = self.case.arrivals[each]
+        for source in self.sides(self.case.boxes[self.places[name]])[side]:
+            if source in STREAMS:
+                times_s = self.case.arrivals[source]
                 total += Fraction(len(times_s)) / Fraction(times_s[-1])
             else:
-                count = len(self.sides(self.case.boxes[self.places[each]]))
+                count = len(self.sides(self.case.boxes[self.places[source]]))
                 total += sum(
-                    self.input_per_s(each, own) * self.selectivity(each, own)
-                    for own in range(count)
+                    self.input_per_s(source, source_side) * self.selectivity(source, source_side)
+                    for source_side in range(count)
                 )
         return total
 
     def selectivity(self, name: str, side: int) -> Fraction:
-        """Of a join: s times the tuples in the other window, S_R V / τ_R (Sharaf §3.4.2)."""
+        """Return s; of a join, s times the other window's tuples, S_R V / τ_R (Sharaf §3.4.2)."""
         operator = self.case.boxes[self.places[name]].operator
-        own = Fraction(operator.selectivity or 0.0)
+        base = Fraction(operator.selectivity or 0.0)
         if operator.kind == "join":
-            return own * self.input_per_s(name, 1 - side) * Fraction(operator.window_s or 0.0)
-        return own
+            return base * self.input_per_s(name, 1 - side) * Fraction(operator.window_s or 0.0)
+        return base
 
     def cost_s(self, name: str) -> Fraction:
         return Fraction(self.case.boxes[self.places[name]].operator.cost_s or 0.0)
 
     def ways(self, name: str, side: int) -> int:
-        """Counts the ways from a side of a box to outputs."""
+        """Count the ways from a side of a box to outputs."""
         onward = sum(self.ways(*reader) for reader in self.readers(name))
         return self.case.outputs.count(name) + onward
 
@@ -185,20 +187,22 @@ class Model:
         return self.cost_s(name) + self.selectivity(name, side) * onward
 
     def rate(self, name: str, side: int) -> Fraction:
-        """S / C̄; of a shared operator, all S over the one C̄ (Sharaf eq 3.1, 3.9)."""
+        """Return S / C̄; of a shared operator, all S over the one C̄ (Sharaf eq 3.1, 3.9)."""
         cost_s = Fraction(self.overhead_s) + self.mean_cost_s(name, side)
         return self.output_per_tuple(name, side) / cost_s
 
     # Ideal times
 
     def ideal_s(self, name: str) -> Fraction:
-        """T: the costs along the way; C_L + C_R + 2 C_J at a join (Sharaf definition 8)."""
-        box, found = self.case.boxes[self.places[name]], []
+        """Return T: the costs along the way, C_L + C_R + 2 C_J at a join (Sharaf definition 8)."""
+        box, times_s = self.case.boxes[self.places[name]], []
         for side, names in enumerate(self.sides(box)):
-            below = max(Fraction(0) if each in STREAMS else self.ideal_s(each) for each in names)
+            below = max(
+                Fraction(0) if source in STREAMS else self.ideal_s(source) for source in names
+            )
             call_s = Fraction(self.overhead_s) if (name, side) in self.queues else Fraction(0)
-            found.append(below + self.cost_s(name) + call_s)
-        return sum(found) if box.operator.kind == "join" else max(found)
+            times_s.append(below + self.cost_s(name) + call_s)
+        return sum(times_s) if box.operator.kind == "join" else max(times_s)
 
     # The run
 
@@ -221,26 +225,26 @@ class Model:
                 now_s = arrivals[0][0]
                 continue
             unit = min(waiting, key=self.rank)
-            self.now_s, made = now_s + self.overhead_s, []
+            self.now_s, outputs = now_s + self.overhead_s, []
             for _ in range(min(self.train, len(self.queues[unit]))):
                 one = self.queues[unit].popleft()
                 ideal_at_s = one.ideal_at_s + self.overhead_s
-                made += self.call(unit, Tuple(one.number, one.arrived_at_s, ideal_at_s))
+                outputs += self.call(unit, Tuple(one.number, one.arrived_at_s, ideal_at_s))
             now_s = self.now_s
             while arrivals and arrivals[0][0] <= now_s:
                 at_s, stream, number = arrivals.pop(0)
                 for reader in self.readers(STREAMS[stream]):
                     self.queues[reader].append(Tuple(number, at_s, at_s))
-            for reader, one in made:
+            for reader, one in outputs:
                 self.queues[reader].append(one)
 
     def rank(self, unit: tuple[str, int]) -> tuple[Any, ...]:
-        """Orders by the policy, then by number of box and side."""
+        """Return the sort key of a unit: that of the policy, then the numbers of box and side."""
         first = self.queues[unit][0].arrived_at_s if self.policy == "fcfs" else -self.rates[unit]
         return first, self.places[unit[0]], unit[1]
 
     def call(self, unit: tuple[str, int], one: Tuple) -> list[tuple[tuple[str, int], Tuple]]:
-        """Runs a tuple through a box and those that lie behind it in the same call."""
+        """Run a tuple through a box and the boxes behind it; return what queues get afterwards."""
         (name, side), seed = unit, self.case.seed
         place = self.places[name]
         box = self.case.boxes[place]
@@ -252,7 +256,7 @@ class Model:
             outs = [out for a, b in pairs for out in joined(box, place, a, b, seed)]
         else:
             outs = after(box, place, one, seed)
-        made = []
+        queued = []
         for out in outs:
             for query, output in enumerate(self.case.outputs):
                 if output == name:
@@ -260,25 +264,25 @@ class Model:
                     late_s = Fraction(self.now_s) - Fraction(out.ideal_at_s)
                     slowdown = float(1 + late_s / self.ideal_s(name))
                     self.slowdowns[query] = self.slowdowns.get(query, 0.0) + slowdown
-            made += [(reader, out) for reader in self.readers(name) if reader in self.queues]
+            queued += [(reader, out) for reader in self.readers(name) if reader in self.queues]
         for out in outs:
             for reader in self.readers(name):
                 if reader not in self.queues:
-                    made += self.call(reader, out)
-        return made
+                    queued += self.call(reader, out)
+        return queued
 
 
 def simulated(
     case: Case, policy: str, **options: Any
 ) -> tuple[list[tuple[int, float, float]], Any]:
-    """Gives (query, arrived, departed) of every result in the kernel, and what it counted."""
+    """Return (query, arrived, departed) of every result in the kernel, and the kernel's counts."""
     simulation = simulation_of(
         case.network, case.arrivals, policy_named(policy), keep=True, seed=case.seed, **options
     )
     simulation.run()
     count = 3 * int(simulation.world.clock["kept"][0])
-    kept = simulation.world.kept[:count].reshape(-1, 3).tolist()
-    return sorted((int(query), a, d) for query, a, d in kept), simulation.world.results
+    rows = simulation.world.kept[:count].reshape(-1, 3).tolist()
+    return sorted((int(query), a, d) for query, a, d in rows), simulation.world.results
 
 
 grains = st.integers(1, 16).map(lambda n: n * GRAIN_S)
@@ -286,7 +290,7 @@ grains = st.integers(1, 16).map(lambda n: n * GRAIN_S)
 
 @st.composite
 def cases(draw: st.DrawFn, unions: bool = True) -> Case:
-    """Draws a network of filters, maps, unions and joins over two streams, and their tuples.
+    """Draw a network of filters, maps, unions and joins over two streams, and their tuples.
 
     Streams have 1, 2, 4, ... tuples up to an instant that is a power of 2, so that rates are exact.
     """
@@ -295,7 +299,7 @@ def cases(draw: st.DrawFn, unions: bool = True) -> Case:
     for number in range(draw(st.integers(1, 5))):
         kind, names = draw(st.sampled_from(kinds)), [box.name for box in boxes]
         count = {"select": 1, "map": draw(st.integers(1, 2)), "union": 2, "join": 2}[kind]
-        # What reads streams and boxes into one queue has calls of two kinds; that is not drawn.
+        # A box with streams and boxes in one queue has calls of two kinds; it is not drawn.
         if kind == "map" and count == 2:
             readable = names if len(names) > 1 and draw(st.booleans()) else list(STREAMS)
         else:
@@ -325,11 +329,12 @@ def instants(draw: st.DrawFn) -> Floats:
     return np.array([*sorted(chosen), 64 * last]) * GRAIN_S
 
 
-def told_apart(model: Model) -> bool:
-    """Tells whether floats order all rates as fractions do.
+def rates_lie_apart(model: Model) -> bool:
+    """Return True if floats order all rates as fractions do.
 
-    A rate of one segment is the quotient of two exact numbers, so that equal rates are equal floats
-    too. One of several segments is a sum that may be rounded: it has to lie apart from all others.
+    The rate of one segment is the quotient of two exact numbers, so that equal rates are equal
+    floats too. The rate of several segments is a sum that may be rounded, so it has to lie apart
+    from all others.
     """
     several = {model.rates[unit] for unit in model.rates if model.ways(*unit) > 1} - {Fraction(0)}
     rates = sorted(model.rates.values())
@@ -352,12 +357,12 @@ def test_every_result_leaves_when_the_model_says(
     if policy == "hr" and train > 1:
         overhead_s = 0.0  # a rate would change with the queue
     model = Model(case, level, policy, train, overhead_s)
-    assume(policy == "fcfs" or told_apart(model))
+    assume(policy == "fcfs" or rates_lie_apart(model))
     model.run()
-    found, counted = simulated(
+    results, counted = simulated(
         case, policy, level=level, sharing="sum", train_tuples=train, overhead_s=overhead_s
     )
-    assert found == sorted(model.results)
+    assert results == sorted(model.results)
     for query, total in model.slowdowns.items():
         assert float(counted["slowdown_sum"][query]) == pytest.approx(total, rel=1e-9)
 
@@ -373,5 +378,5 @@ def test_every_result_leaves_when_the_model_says(
 def test_what_is_joined_does_not_depend_on_the_policy(
     name: str, level: str, case: Case, options: dict[str, Any]
 ) -> None:
-    found, _ = simulated(case, name, level=level, **options)
-    assert [result[:2] for result in found] == batch_answer(case)
+    results, _ = simulated(case, name, level=level, **options)
+    assert [result[:2] for result in results] == batch_answer(case)

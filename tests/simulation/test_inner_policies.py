@@ -1,9 +1,9 @@
-"""Policies inside policies: they are woken in time, foresee, and are refused where they cannot."""
+"""Policies inside policies: woken in time, given foresight, refused where they cannot run."""
 
 from typing import Any
 
 import pytest
-from networks import line, made, network, ran, report, select
+from networks import line, network, new_simulation, ran, report, select
 
 from headgate import simulate
 from headgate.errors import ConfigRefused
@@ -18,7 +18,7 @@ TIMES = {"s": [float(number) for number in range(10)]}
 
 
 class Noted(Amos):
-    """Keeps when it heard what was measured, and over how many seconds."""
+    """AMoS that records when it heard of measurements, and how many seconds they cover."""
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)
@@ -38,14 +38,14 @@ def test_an_inner_amos_dwells_and_is_asked_in_time(outer: str, key: str, level: 
     inner = Noted(policies=("fcfs", "hr", "rr"), dwell_s=2.0)
     around = Spelled(outer).make()
     around = type(around)(**{key: inner})
-    made(TWO, TIMES, around, level=level).run()
+    new_simulation(TWO, TIMES, around, level=level).run()
     assert inner.heard == [(at_s, 2.0) for at_s in (2.0, 4.0, 6.0, 8.0)]
     assert sum(inner.turns) == 5
     assert min(inner.turns) >= 1
 
 
 def test_amos_inside_another_is_no_candidate_of_amos() -> None:
-    with pytest.raises(ConfigRefused, match="without an alarm of their own, not 'cqc'"):
+    with pytest.raises(ConfigRefused, match="that set no wake-up time, not 'cqc'"):
         Spelled("amos(policies=hr+cqc(inner=amos))").make()
 
 
@@ -53,9 +53,9 @@ def test_amos_inside_another_is_no_candidate_of_amos() -> None:
     "text", ["cqc(inner=mss)", "amos(policies=mss)", "top-k(inner=mss)", "threshold(below=mss)"]
 )
 def test_what_an_inner_policy_foresees_is_foreseen(text: str) -> None:
-    found = report(ran(TWO, TIMES, Spelled(text).make()))
+    nested = report(ran(TWO, TIMES, Spelled(text).make()))
     alone = report(ran(TWO, TIMES, "mss", train_tuples=None))
-    assert found.total.response_s.count == alone.total.response_s.count
+    assert nested.total.response_s.count == alone.total.response_s.count
 
 
 def refused(policy: Policy, **options: Any) -> str:
@@ -77,15 +77,17 @@ def refused(policy: Policy, **options: Any) -> str:
 def test_an_inner_policy_that_cannot_run_at_a_level_is_refused_by_name(
     text: str, outer: str
 ) -> None:
-    said = refused(Spelled(text).make(), level="operator")
-    assert said.startswith(f"policy '{outer}': inner policy is 'mss', but must be one that runs at")
-    assert "operator level in simulations; the nearest are " in said
-    assert "mss" not in said.partition("nearest")[2]
+    message = refused(Spelled(text).make(), level="operator")
+    assert message.startswith(
+        f"policy '{outer}': inner policy is 'mss', but must be one that runs at"
+    )
+    assert "operator level in simulations; the nearest are " in message
+    assert "mss" not in message.partition("nearest")[2]
 
 
 def test_an_inner_policy_that_foresees_is_refused_where_calls_go_through_the_loop() -> None:
-    said = refused(Spelled("cqc(inner=greedy)").make(), together=True)
-    assert "inner policy is 'greedy', but must be one that runs at query level on Spark" in said
+    message = refused(Spelled("cqc(inner=greedy)").make(), together=True)
+    assert "inner policy is 'greedy', but must be one that runs at query level on Spark" in message
 
 
 def test_an_inner_policy_that_foresees_is_refused_on_spark() -> None:
@@ -95,5 +97,5 @@ def test_an_inner_policy_that_foresees_is_refused_on_spark() -> None:
 
 
 def test_the_nearest_are_those_of_the_most_similar_aim() -> None:
-    said = refused(Spelled("cqc(inner=mss-memory)").make(), together=True)
-    assert "chain" in said.partition("nearest")[2]
+    message = refused(Spelled("cqc(inner=mss-memory)").make(), together=True)
+    assert "chain" in message.partition("nearest")[2]

@@ -1,4 +1,4 @@
-"""Class isolation under cqc: what lower classes do beyond saturation is no concern of class H."""
+"""Class isolation under cqc: lower classes beyond saturation do not disturb class H."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ LONGEST_CALL_S = 0.03
 
 
 def network(costs_s: Costs) -> Network:
-    """One query for each cost; each class reads its own stream."""
+    """Return one query for each cost; each class reads its own stream."""
     return Network(
         tuple(Stream(name=f"s{name}", format="rate") for name in CLASSES),
         tuple(QueryClass(name=name, priority=value) for name, value in CLASSES.items()),
@@ -30,8 +30,8 @@ def network(costs_s: Costs) -> Network:
                 stream=f"s{name}",
                 operators=(Operator(kind="select", cost_s=cost_s, selectivity=1.0),),
             )
-            for name, each in costs_s.items()
-            for number, cost_s in enumerate(each)
+            for name, class_costs_s in costs_s.items()
+            for number, cost_s in enumerate(class_costs_s)
         ),
     )
 
@@ -39,10 +39,10 @@ def network(costs_s: Costs) -> Network:
 def mean_of_h(
     policy: str, own_load: float, lower_load: float, seed: int, costs_s: Costs = COSTS_S
 ) -> float:
-    """Runs H at a load of its own and the lower classes at another one each, for 6 s."""
+    """Run H at one load and each lower class at another for 6 s; return H's mean response."""
     arrivals = {}
-    for number, (name, each) in enumerate(costs_s.items()):
-        gap_s = sum(each) / (own_load if name == "H" else lower_load)
+    for number, (name, class_costs_s) in enumerate(costs_s.items()):
+        gap_s = sum(class_costs_s) / (own_load if name == "H" else lower_load)
         gaps_s = np.random.default_rng((seed, number)).exponential(gap_s, int(6 / gap_s))
         arrivals[f"s{name}"] = np.cumsum(gaps_s)
     parameters = {"period_s": 0.1} if policy == "cqc" else {}
@@ -66,7 +66,7 @@ def test_without_classes_the_same_load_moves_h_by_far_more(policy: str) -> None:
 
 
 def test_a_class_within_its_share_keeps_up_however_long_the_calls_of_lower_ones() -> None:
-    # N's quota is 10 ms of 100 and each of its calls takes 100: were they forgiven, H's share of
-    # 0.6 would be below 0.4 and its queue would grow for as long as it runs.
+    # N's quota is 10 ms of 100 and each of its calls takes 100. If overruns were forgiven, H's
+    # share of 0.6 would be below 0.4 and its queue would grow for as long as it runs.
     costs_s: Costs = {"H": (0.01, 0.015), "C": (0.006, 0.008), "N": (0.1,)}
     assert mean_of_h("cqc", 0.5, 2.0, 1, costs_s) < 0.3

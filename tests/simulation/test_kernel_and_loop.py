@@ -24,7 +24,7 @@ from headgate.policies import Policy, Selection, State, policies, policy_named
 from headgate.policies.methods.learning import Learning
 from headgate.runtime.what_if.simulate import simulation_of
 from headgate.simulation.loop.run import Simulation
-from headgate.simulation.world.world import NONE
+from headgate.simulation.world.records import NONE
 
 CLASSES = (
     QueryClass(name="H", priority=6.0),
@@ -34,7 +34,7 @@ CLASSES = (
 LOOPED = [
     name
     for name, entry in policies().items()
-    # The loop runs whole queries, knows nothing ahead, and measures otherwise what alarms ask for.
+    # The loop runs whole queries, has no foresight, and measures differently for a wake-up time.
     if "query" in entry.levels
     and not policy_named(name).foresees
     and policy_named(name).wake_at_s == inf
@@ -54,7 +54,7 @@ class Case:
 
 @dataclass
 class Seen:
-    """What a run decided and put out: decisions in order, and (query, arrived, left) by query."""
+    """The decisions of a run in order, and its outputs as (query, arrived, left) by query."""
 
     decisions: list[Decision]
     outputs: list[tuple[int, float, float]]
@@ -64,10 +64,10 @@ class Seen:
 
 
 class Lottery(Learning):
-    """Chooses by luck alone, whatever was measured."""
+    """A strategy that chooses at random, whatever was measured."""
 
     def choose(self, scores: Sequence[float]) -> int:
-        return self.luck.below(self.arms)
+        return self.random.below(self.arms)
 
 
 class ByPlan(Policy):
@@ -79,7 +79,7 @@ class ByPlan(Policy):
         self._by_policy: dict[Policy, ByPlan] = {}
 
     @property
-    def wake_at_s(self) -> float:  # type: ignore[override]  # it is the other's, at any time
+    def wake_at_s(self) -> float:  # type: ignore[override]  # always that of the other policy
         return self.policy.wake_at_s
 
     def prepare(self, units: Units) -> None:
@@ -103,7 +103,7 @@ class ByPlan(Policy):
 
 
 def by_kernel(case: Case, policy: Policy, **options: Any) -> tuple[Seen, Simulation]:
-    """Runs in the kernel and looks at it after every decision."""
+    """Run in the kernel and inspect it after every decision."""
     simulation = simulation_of(
         case.network, case.arrivals, policy, keep=True, **{**case.options, **options}
     )
@@ -114,20 +114,20 @@ def by_kernel(case: Case, policy: Policy, **options: Any) -> tuple[Seen, Simulat
         nonlocal calls
         world = simulation.world
         begun = [row for row in world.workers if row["unit"] != NONE and row["call"] >= calls]
-        for row in sorted(begun, key=lambda each: int(each["call"])):
+        for row in sorted(begun, key=lambda worker: int(worker["call"])):
             decided_at_s = float(world.clock["met_at_s"][0])
             seen.decisions.append((int(row["unit"]), int(row["tuples"]), decided_at_s))
         calls = int(world.clock["calls"][0])
 
     simulation.run(look)
-    kept = simulation.world.kept[: 3 * int(simulation.world.clock["kept"][0])].reshape(-1, 3)
-    seen.outputs = sorted((int(query), *when) for query, *when in kept.tolist())
+    kept_rows = simulation.world.kept[: 3 * int(simulation.world.clock["kept"][0])].reshape(-1, 3)
+    seen.outputs = sorted((int(query), *when) for query, *when in kept_rows.tolist())
     assert len(seen.decisions) == calls
     return seen, simulation
 
 
 def by_loop(case: Case, policy: Policy) -> tuple[list[Decision], list[list[float]], Any]:
-    """Runs in the plain loop; gives decisions, the responses of each query, and the report."""
+    """Run in the plain loop; return decisions, the responses of each query, and the report."""
     decisions: list[Decision] = []
     responses: list[list[float]] = [[] for _ in case.network.paths]
 
@@ -151,11 +151,11 @@ MANNERS: list[dict[str, Any]] = [
     {"fluid": True},
     {"idle_waiting": True},
 ]
-"""How a world may behave: see `headgate.simulation.world.setting.Setting`."""
+"""Options of a world: see `headgate.simulation.world.setting.Setting`."""
 
 
 def seconds(most: int) -> st.SearchStrategy[float]:
-    """Draws a cost: of a coarse grain, so that sums are exact and ties happen, or any."""
+    """Draw a cost: a multiple of a coarse grain, so that sums are exact and ties happen, or any."""
     return st.integers(1, most).map(lambda n: n / 64) | st.floats(0.001, most / 64)
 
 
@@ -182,7 +182,7 @@ def queries(draw: st.DrawFn, number: int) -> Query:
 
 @st.composite
 def plain_cases(draw: st.DrawFn) -> Case:
-    """Draws queries of one stream each, and how they run."""
+    """Draw queries of one stream each, and how they run."""
     streams = draw(st.integers(1, 3))
     paths = tuple(
         Path(
@@ -206,7 +206,7 @@ def plain_cases(draw: st.DrawFn) -> Case:
 
 @st.composite
 def woven_cases(draw: st.DrawFn) -> Case:
-    """Draws trees, forks, shared boxes, unions and joins beside plain paths."""
+    """Draw trees, forks, shared boxes, unions and joins beside plain paths."""
     streams = ["s0", "s1"]
     boxes: list[Box] = []
     for number in range(draw(st.integers(1, 6))):
@@ -226,8 +226,8 @@ def woven_cases(draw: st.DrawFn) -> Case:
     ends = [box.name for box in boxes if box.name not in read or draw(st.booleans())]
     paths = [Path(query=draw(queries(number)), output=name) for number, name in enumerate(ends)]
     for number in range(len(ends), len(ends) + draw(st.integers(0, 2))):
-        own = tuple(draw(st.lists(operators, min_size=1, max_size=3)))
-        paths.append(Path(query=draw(queries(number)), stream="s0", operators=own))
+        path_operators = tuple(draw(st.lists(operators, min_size=1, max_size=3)))
+        paths.append(Path(query=draw(queries(number)), stream="s0", operators=path_operators))
     network = Network(
         tuple(Stream(name=name, format="rate") for name in streams),
         CLASSES, tuple(paths), tuple(boxes),
@@ -243,9 +243,11 @@ def woven_cases(draw: st.DrawFn) -> Case:
     return Case(network, {name: draw(instants) for name in streams}, options)
 
 
-def same_decisions(found: list[Decision], expected: list[Decision]) -> None:
-    assert [each[:2] for each in found] == [each[:2] for each in expected]
-    assert [each[2] for each in found] == pytest.approx([each[2] for each in expected], rel=1e-9)
+def same_decisions(actual: list[Decision], expected: list[Decision]) -> None:
+    assert [decision[:2] for decision in actual] == [decision[:2] for decision in expected]
+    assert [decision[2] for decision in actual] == pytest.approx(
+        [decision[2] for decision in expected], rel=1e-9
+    )
 
 
 def same_runs(case: Case, make: Callable[[], Policy]) -> None:
@@ -254,8 +256,10 @@ def same_runs(case: Case, make: Callable[[], Policy]) -> None:
     same_decisions(seen.decisions, decisions)
     assert int(simulation.world.clock["calls"][0]) == report.calls
     for query, expected_s in enumerate(responses):
-        found_s = [left_s - arrived_s for each, arrived_s, left_s in seen.outputs if each == query]
-        assert sorted(found_s) == pytest.approx(sorted(expected_s), rel=1e-9, abs=1e-12)
+        actual_s = [
+            left_s - arrived_s for number, arrived_s, left_s in seen.outputs if number == query
+        ]
+        assert sorted(actual_s) == pytest.approx(sorted(expected_s), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.slow
@@ -274,7 +278,7 @@ def test_in_the_kernel_amos_hands_over_when_it_does_in_the_plain_loop(
 ) -> None:
     # Both begin at 0, and what was measured decides nothing: the loop counts results when a call
     # ends, the kernel when it begins.
-    begins_s = min(float(each[0]) for each in case.arrivals.values())
+    begins_s = min(float(instants_s[0]) for instants_s in case.arrivals.values())
     arrivals = {name: times_s - begins_s for name, times_s in case.arrivals.items()}
     same_runs(
         replace(case, arrivals=arrivals),

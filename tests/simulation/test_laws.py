@@ -1,4 +1,4 @@
-"""What holds in every simulated run, whatever the policy: nothing lost, same luck, same answer."""
+"""Laws of every simulated run, whatever the policy: nothing lost, same draws, same answer."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ CLASSES = {"H": 6.0, "C": 3.0, "N": 1.0}
 BOXES = [("H", 0.01, 0.2), ("C", 0.02, 0.9), ("N", 0.005, 0.5), ("N", 0.03, 1.0)]
 
 HEARD = sorted(name for name, entry in policies().items() if "spark" in entry.engines)
-"""What runs in the loop too: policies that need no foresight."""
+"""The policies that run in the loop too: those that need no foresight."""
 
 
 def network_of(boxes: list[tuple[str, float, float]]) -> Network:
@@ -40,7 +40,7 @@ def finished(network: Network, times_s: np.ndarray, **options: Any) -> list[Step
 
 
 def consumed(calls: list[StepFinished], unit: int) -> list[int]:
-    """Gives the tuples a unit was given, in that order."""
+    """Return the tuples that a unit consumed, in order."""
     return [
         number
         for event in calls
@@ -50,7 +50,7 @@ def consumed(calls: list[StepFinished], unit: int) -> list[int]:
 
 
 def output(calls: list[StepFinished], unit: int, times_s: np.ndarray) -> list[int]:
-    """Gives the tuples that a unit put out; results leave with their call, so D − R tells which."""
+    """Return the tuples that a unit put out. Results leave with their call, so A is D − R."""
     arrived_s = [
         event.at_s - response_s
         for event in calls

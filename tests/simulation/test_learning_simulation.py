@@ -1,8 +1,8 @@
-"""Selectivities measured while it runs: S = (1 − α) S + α N_out/N_in a window (Sharaf §3.3.3)."""
+"""Selectivities measured in a run: S = (1 − α) S + α N_out/N_in per window (Sharaf §3.3.3)."""
 
 import numpy as np
 import pytest
-from networks import box, line, made, network, ran, report, results_of, select
+from networks import box, line, network, new_simulation, ran, report, results_of, select
 
 from headgate.model.operator import Operator
 from headgate.simulation.kernel.learn import follow
@@ -10,13 +10,13 @@ from headgate.simulation.loop.run import Simulation
 
 ALPHA = 0.175
 NONE, EVERY = (0 + 1) / (100 + 2), (100 + 1) / (100 + 2)
-"""What a window of 100 says of a box that let none or all pass: one tuple more in each."""
+"""Estimates from a window of 100 tuples of which none or all pass: one tuple more of each kind."""
 
 
 def after(tuples: int, true: float = 0.0, **options: object) -> Simulation:
-    """Runs so many tuples through a box that is said to pass half, and in truth another part."""
-    given = {"learns": True, "selectivities": {"q.0": np.array([true])}, **options}
-    return ran(network(line("q", select(1.0, 0.5))), {"s": [0.0] * tuples}, "hr", **given)
+    """Run tuples through a box of declared selectivity 0.5; `true` is its true selectivity."""
+    parameters = {"learns": True, "selectivities": {"q.0": np.array([true])}, **options}
+    return ran(network(line("q", select(1.0, 0.5))), {"s": [0.0] * tuples}, "hr", **parameters)
 
 
 def believed(ended: Simulation) -> float:
@@ -49,8 +49,8 @@ def test_a_query_that_gives_out_nothing_is_never_believed_to_be_worth_nothing() 
 
 def test_alpha_and_the_window_are_as_asked() -> None:
     # Windows of 10, half of the new value each: 0.5 -> 0.5 × 0.5 + 0.5 × 1/12.
-    found = believed(after(10, window_tuples=10, smoothing=0.5))
-    assert found == pytest.approx(0.25 + 0.5 / 12)
+    estimate = believed(after(10, window_tuples=10, smoothing=0.5))
+    assert estimate == pytest.approx(0.25 + 0.5 / 12)
     assert believed(after(1000, smoothing=0.0)) == 0.5
     assert believed(after(100, smoothing=1.0)) == pytest.approx(NONE)
 
@@ -94,16 +94,16 @@ def test_the_true_selectivity_is_that_of_the_interval_a_tuple_arrived_in() -> No
 
 
 def test_hr_that_learns_beats_hr_that_does_not_where_selectivities_turn_round() -> None:
-    # As told until 100 s; from then on the queries have changed places. The load is 1.2.
+    # As declared until 100 s; from then on the queries have changed places. The load is 1.2.
     both = network(line("a", select(0.6, 0.9)), line("b", select(0.6, 0.1)))
     true = {"a.0": np.array([0.9] + [0.1] * 9), "b.0": np.array([0.1] + [0.9] * 9)}
     times = {"s": np.arange(1000.0).tolist()}
-    told, learned = (
+    declared, learned = (
         report(ran(both, times, "hr", selectivities=true, interval_s=100.0, learns=learns))
         for learns in (False, True)
     )
-    assert told.total.response_s.count == learned.total.response_s.count
-    assert learned.total.response_s.mean < 0.5 * told.total.response_s.mean
+    assert declared.total.response_s.count == learned.total.response_s.count
+    assert learned.total.response_s.mean < 0.5 * declared.total.response_s.mean
 
 
 LEARNED = ("selectivity", "tuple_cost_s", "cost_s", "ideal_s", "box_selectivity", "box_cost_s")
@@ -120,20 +120,22 @@ def test_while_nothing_new_was_measured_every_unit_is_as_it_was_told(
         box("b", select(0.1, 0.9), "a"), box("c", select(0.4, 0.8), "x"),
         box("d", select(20.0, 0.1), "x"), box("j", join, "c", "t"),
     ]  # fmt: skip
-    asked = [results_of(f"q{name}", name) for name in "abdj"]
-    own = line("own", select(0.1, 0.7), select(0.3, 0.6), select(0.7, 0.9))
-    several = network(*asked, own, boxes=boxes, streams="st")
-    begun = made(several, {"s": [0.0], "t": [0.0]}, level=level, sharing=sharing, overhead_s=0.01)
+    paths = [results_of(f"q{name}", name) for name in "abdj"]
+    plain_path = line("own", select(0.1, 0.7), select(0.3, 0.6), select(0.7, 0.9))
+    several = network(*paths, plain_path, boxes=boxes, streams="st")
+    begun = new_simulation(
+        several, {"s": [0.0], "t": [0.0]}, level=level, sharing=sharing, overhead_s=0.01
+    )
     table = begun.world.table
-    told = {name: table[name].tolist() for name in LEARNED}
+    declared = {name: table[name].tolist() for name in LEARNED}
     for unit in range(len(table)):
         follow(begun.world, unit)
     for name in LEARNED:
-        assert table[name].tolist() == pytest.approx(told[name], rel=1e-12), name
+        assert table[name].tolist() == pytest.approx(declared[name], rel=1e-12), name
 
 
 def test_a_query_of_three_boxes_is_measured_as_one() -> None:
-    # Told: half pass each box. In truth all pass but at the last, which lets none pass.
+    # Declared: half pass each box. In truth all pass but at the last, which lets none pass.
     three = network(line("q", select(0.1, 0.5), select(0.3, 0.5), select(0.7, 0.5)))
     true = {"q.0": np.array([1.0]), "q.1": np.array([1.0]), "q.2": np.array([0.0])}
     ended = ran(three, {"s": [0.0] * 20_000}, "hr", learns=True, selectivities=true)
@@ -143,7 +145,7 @@ def test_a_query_of_three_boxes_is_measured_as_one() -> None:
 
 
 def test_outcomes_that_are_told_of_a_whole_query_are_all_that_counts() -> None:
-    # Two boxes that are said to pass half each; in truth every fifth tuple leaves the query.
+    # Two boxes are declared to pass half each; in truth every fifth tuple leaves the query.
     two = network(line("q", select(1.0, 0.5), select(2.0, 0.5)))
     fates = {"q": [int(number % 5 == 0) for number in range(20_000)]}
     row = ran(two, {"s": [0.0] * 20_000}, "hr", learns=True, fates=fates).world.table[0]
@@ -161,7 +163,7 @@ def test_costs_are_measured_where_tuples_differ() -> None:
 
 @pytest.mark.parametrize("level", ["query", "operator"])
 def test_a_box_that_two_queries_share_is_measured_for_both(level: str) -> None:
-    # Told: x passes half. In truth it passes none: S and C̄ of all segments fall with it.
+    # Declared: x passes half. In truth it passes none: S and C̄ of all segments fall with it.
     boxes = [
         box("x", select(1.0, 0.5), "s"),
         box("a", select(2.0), "x"),
@@ -177,7 +179,7 @@ def test_a_box_that_two_queries_share_is_measured_for_both(level: str) -> None:
 
 
 def test_what_two_units_bring_to_one_box_is_measured_apart() -> None:
-    # z lets all pass at first, when those of x come, and none later, when those of y do.
+    # z lets all pass at first, when tuples of x come, and none later, when tuples of y do.
     boxes = [
         box("x", select(1.0), "s"),
         box("y", select(1.0), "t"),
@@ -187,13 +189,13 @@ def test_what_two_units_bring_to_one_box_is_measured_apart() -> None:
     true = {"z": np.array([1.0, 0.0])}
     times = {"s": [0.0] * 100, "t": [2000.0] * 100}
     ended = ran(merged, times, learns=True, selectivities=true, interval_s=1000.0)
-    first, second = (0.825 * 0.5 + ALPHA * each for each in (EVERY, NONE))
+    first, second = (0.825 * 0.5 + ALPHA * window_estimate for window_estimate in (EVERY, NONE))
     assert ended.world.table["selectivity"].tolist() == pytest.approx([first, second])
 
 
 def test_a_shared_unit_that_brings_less_than_told_is_served_later() -> None:
-    # Told, x and its two queries are worth 2 s / (1 + 0.2 s) with s = 0.9, more than q's 0.5. In
-    # truth x lets nothing pass, and after seven windows s is below 0.26.
+    # As declared, x and its two queries are worth 2 s / (1 + 0.2 s) with s = 0.9, more than q's
+    # 0.5. In truth x lets nothing pass, and after seven windows s is below 0.26.
     boxes = [
         box("x", select(1.0, 0.9), "s"),
         box("a", select(0.1), "x"),
@@ -204,7 +206,7 @@ def test_a_shared_unit_that_brings_less_than_told_is_served_later() -> None:
     options = {"sharing": "sum", "selectivities": {"x": np.array([0.0])}}
     first = {}
     for learns in (False, True):
-        begun = made(both, {"s": [0.0] * 3000}, "hr", learns=learns, **options)
+        begun = new_simulation(both, {"s": [0.0] * 3000}, "hr", learns=learns, **options)
         begun.run_until(1500.0)
         first[learns] = int(begun.world.queues["tuples_in"][0])
     assert first[False] == 1500

@@ -33,13 +33,13 @@ def report(policy: str, seed: int) -> Report:
 
 
 VALUE: dict[str, Any] = {
-    "mean response": lambda each: each.total.response_s.mean,
-    "mean slowdown": lambda each: each.total.slowdown.mean,
-    "maximum response": lambda each: each.total.response_s.maximum,
-    "maximum slowdown": lambda each: each.total.slowdown.maximum,
-    "ℓ2 of response": lambda each: each.total.response_s.norm,
-    "ℓ2 of slowdown": lambda each: each.total.slowdown.norm,
-    "memory": lambda each: each.total.pending_mean,
+    "mean response": lambda run: run.total.response_s.mean,
+    "mean slowdown": lambda run: run.total.slowdown.mean,
+    "maximum response": lambda run: run.total.response_s.maximum,
+    "maximum slowdown": lambda run: run.total.slowdown.maximum,
+    "ℓ2 of response": lambda run: run.total.response_s.norm,
+    "ℓ2 of slowdown": lambda run: run.total.slowdown.norm,
+    "memory": lambda run: run.total.pending_mean,
 }
 
 

@@ -1,4 +1,4 @@
-"""What is paid besides the tuples: calls, the storage manager, the scheduler, each by itself."""
+"""The costs besides those of tuples: calls, the storage manager, the scheduler, each by itself."""
 
 import pytest
 from networks import departures, line, network, ran, report, select
@@ -14,7 +14,7 @@ COSTS = {"overhead_s": 0.5, "storage_s": 0.25, "decision_s": 0.125, "examine_s":
 
 
 def oldest(unit: Unit, now_s: float) -> float:
-    """Wait of the oldest tuple, said to change with time in any manner."""
+    """Return the wait of the oldest tuple, declared to change with time in any manner."""
     return now_s - unit.head_arrived_at_s
 
 
@@ -22,13 +22,13 @@ ANY_TIME = PriorityPolicy(oldest, "time")
 
 
 def test_each_part_of_the_overhead_is_reported_by_itself() -> None:
-    found = report(ran(ONE, {"s": [0.0] * 4}, **COSTS))
-    assert (found.calls, found.decisions) == (4, 4)
-    assert found.overhead_s == 4 * 0.5
-    assert found.storage_s == 4 * 0.25
-    assert found.scheduler_s == 4 * (0.125 + 0.0625)
-    assert found.seconds == 4 * (1.0 + 0.5 + 0.25 + 0.125 + 0.0625)
-    assert found.utilisation == 1.0
+    figures = report(ran(ONE, {"s": [0.0] * 4}, **COSTS))
+    assert (figures.calls, figures.decisions) == (4, 4)
+    assert figures.overhead_s == 4 * 0.5
+    assert figures.storage_s == 4 * 0.25
+    assert figures.scheduler_s == 4 * (0.125 + 0.0625)
+    assert figures.seconds == 4 * (1.0 + 0.5 + 0.25 + 0.125 + 0.0625)
+    assert figures.utilisation == 1.0
 
 
 def test_whatever_is_paid_before_a_tuple_is_part_of_its_response() -> None:
@@ -36,8 +36,13 @@ def test_whatever_is_paid_before_a_tuple_is_part_of_its_response() -> None:
 
 
 def test_nothing_is_paid_where_nothing_is_asked() -> None:
-    found = report(ran(ONE, {"s": [0.0] * 4}))
-    assert (found.overhead_s, found.storage_s, found.scheduler_s, found.seconds) == (0, 0, 0, 4)
+    figures = report(ran(ONE, {"s": [0.0] * 4}))
+    assert (figures.overhead_s, figures.storage_s, figures.scheduler_s, figures.seconds) == (
+        0,
+        0,
+        0,
+        4,
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,9 +57,9 @@ def test_a_decision_pays_for_each_priority_that_is_computed(
     policy: str | Policy, examined: int
 ) -> None:
     # One tuple for each of three queries at 0 and at 10; a call takes about a second.
-    found = report(ran(THREE, {"s": [0.0, 10.0]}, policy, decision_s=0.01, examine_s=0.001))
-    assert found.decisions == 6
-    assert found.scheduler_s == pytest.approx(6 * 0.01 + examined * 0.001)
+    figures = report(ran(THREE, {"s": [0.0, 10.0]}, policy, decision_s=0.01, examine_s=0.001))
+    assert figures.decisions == 6
+    assert figures.scheduler_s == pytest.approx(6 * 0.01 + examined * 0.001)
 
 
 def test_an_idle_scheduler_pays_nothing() -> None:
@@ -66,16 +71,16 @@ def test_an_idle_scheduler_pays_nothing() -> None:
 def test_a_superbox_pays_one_decision_and_one_access_to_storage() -> None:
     # One tuple waits: three box calls of 1.5, one decision over one ready box, one access.
     ended = ran(LINE, {"s": [0.0]}, "mc", level="operator", **COSTS)
-    found = report(ended)
-    assert (found.calls, found.decisions) == (3, 1)
-    assert (found.overhead_s, found.storage_s, found.scheduler_s) == (1.5, 0.25, 0.1875)
+    figures = report(ended)
+    assert (figures.calls, figures.decisions) == (3, 1)
+    assert (figures.overhead_s, figures.storage_s, figures.scheduler_s) == (1.5, 0.25, 0.1875)
     assert departures(ended, "q") == [0.1875 + 0.25 + 3 * 1.5]
 
 
 def test_box_after_box_pays_for_every_call() -> None:
-    found = report(ran(LINE, {"s": [0.0]}, level="operator", **COSTS))
-    assert (found.calls, found.decisions, found.storage_s) == (3, 3, 0.75)
-    assert found.scheduler_s == 3 * (0.125 + 3 * 0.0625)
+    figures = report(ran(LINE, {"s": [0.0]}, level="operator", **COSTS))
+    assert (figures.calls, figures.decisions, figures.storage_s) == (3, 3, 0.75)
+    assert figures.scheduler_s == 3 * (0.125 + 3 * 0.0625)
 
 
 def test_a_box_counts_a_call_for_every_tuple_that_reaches_it() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from networks import line, made, network, ran, report, results, select
+from networks import line, network, new_simulation, ran, report, results, select
 
 from headgate.model.plan import ALL, Step
 from headgate.model.qos_graph import QoSGraph
@@ -20,11 +20,11 @@ from headgate.simulation.kernel.bins import EDGES, bin_by_logarithm, bin_of
 from headgate.simulation.loop.run import Simulation, Switch
 
 POLICIES = ("hr", "bsd", "mtiq", "rr", "edf", "cqc", "amos")
-"""One for each way to find the next unit, and one that goes from one to the other."""
+"""One policy for each way to find the next unit, and one that changes between policies."""
 GRAIN_S = 1e-3
 GRAPH = QoSGraph(((0.0, 1.0), (0.01, 1.0), (0.05, 0.0)))
 LEFT_ALONE = {"queues": ("seen_s",), "workers": ("known_s", "known_outputs")}
-"""What only the general loop writes, since only other worlds read it."""
+"""Fields that only the general loop writes, since only other worlds read them."""
 
 BOXES = st.lists(
     st.tuples(st.integers(1, 9), st.sampled_from([0.0, 0.3, 0.5, 1.0])), min_size=1, max_size=3
@@ -47,7 +47,7 @@ WORLDS = st.fixed_dictionaries(
 
 
 def drawn(world: dict[str, Any], policy: str) -> Simulation:
-    """Gives lines over two streams, with classes, deadlines and QoS graphs."""
+    """Return a simulation of lines over two streams, with classes, deadlines and QoS graphs."""
     paths = [
         line(
             f"q{number}", *(select(cost * GRAIN_S, passes) for cost, passes in boxes),
@@ -57,17 +57,17 @@ def drawn(world: dict[str, Any], policy: str) -> Simulation:
         for number, (stream, boxes) in enumerate(world["queries"])
     ]  # fmt: skip
     at_s = np.cumsum([gap for _, gap in world["gaps"]]) * GRAIN_S
-    of = np.array([stream for stream, _ in world["gaps"]], dtype=np.int64)
+    stream_numbers = np.array([stream for stream, _ in world["gaps"]], dtype=np.int64)
     overhead_s, storage_s, decision_s, examine_s, switch_s = world["overheads"]
-    simulation = made(
+    simulation = new_simulation(
         network(*paths, streams=("s0", "s1"), classes={"a": 0.75, "b": 0.25}),
-        {f"s{stream}": at_s[of == stream] for stream in (0, 1)},
+        {f"s{stream}": at_s[stream_numbers == stream] for stream in (0, 1)},
         policy, level="query", seed=3, train_tuples=world["train_tuples"], overhead_s=overhead_s,
         storage_s=storage_s, decision_s=decision_s, examine_s=examine_s, switch_s=switch_s,
         keep=world["keep"],
         switches=[
-            Switch(at * GRAIN_S, f"q{query % len(paths)}", does)
-            for at, query, does in world["switches"]
+            Switch(instant * GRAIN_S, f"q{query % len(paths)}", does)
+            for instant, query, does in world["switches"]
         ],
     )  # fmt: skip
     simulation.decisions_a_report = world["decisions_a_report"]
@@ -76,8 +76,8 @@ def drawn(world: dict[str, Any], policy: str) -> Simulation:
 
 
 def state(simulation: Simulation) -> dict[str, bytes]:
-    """Gives every number of a world."""
-    found = {}
+    """Return every number of a world, as bytes."""
+    values = {}
     for name in (
         "clock", "table", "queues", "results", "workers", "streams", "samples", "class_samples",
         "class_pending", "response_bins", "slowdown_bins", "holders", "kept",
@@ -85,8 +85,8 @@ def state(simulation: Simulation) -> dict[str, bytes]:
         array = getattr(simulation.world, name)
         for field in array.dtype.names or ("",):
             if field not in LEFT_ALONE.get(name, ()):
-                found[f"{name} {field}"] = (array[field] if field else array).tobytes()
-    return found
+                values[f"{name} {field}"] = (array[field] if field else array).tobytes()
+    return values
 
 
 @pytest.mark.slow
@@ -96,8 +96,8 @@ def test_a_plain_world_runs_as_any_world_does(policy: str, world: dict[str, Any]
     ours, theirs = drawn(world, policy), drawn(world, policy)
     theirs.world.settings["plain"] = False
     for until_s in (world["pause_s"], inf):
-        for each in (ours, theirs):
-            each.run_until(until_s)
+        for simulation in (ours, theirs):
+            simulation.run_until(until_s)
         theirs.world.settings["plain"] = True  # the one field in which they differ
         assert state(ours) == state(theirs)
         theirs.world.settings["plain"] = False
@@ -105,7 +105,7 @@ def test_a_plain_world_runs_as_any_world_does(policy: str, world: dict[str, Any]
 
 
 class FirstOfAll(Policy):
-    """Runs the first unit that is ready, which it finds in an array that it makes."""
+    """A policy that runs the first ready unit, which it finds in an array that it creates."""
 
     def plan(self, state: State, now_s: float) -> list[Step]:
         return [Step(int(unit)) for unit in state.ready]
@@ -145,8 +145,8 @@ def test_a_policy_may_make_arrays_in_a_plain_world() -> None:
 )  # fmt: skip
 def test_a_world_with_more_in_it_is_not_plain(option: dict[str, Any]) -> None:
     lines = network(line("q", select(1.0, 0.5), select(1.0)))
-    assert made(lines, {"s": [0.0]}).world.settings["plain"][0]
-    assert not made(lines, {"s": [0.0]}, **option).world.settings["plain"][0]
+    assert new_simulation(lines, {"s": [0.0]}).world.settings["plain"][0]
+    assert not new_simulation(lines, {"s": [0.0]}, **option).world.settings["plain"][0]
 
 
 @given(

@@ -20,7 +20,7 @@ GRAIN_S = 1 / 64  # so that every sum of times is exact, in floats as in fractio
 
 @dataclass(frozen=True)
 class Case:
-    """Operators of each query as (cost in grains, selectivity in quarters), and who passes."""
+    """Each query's operators as (cost in grains, selectivity in quarters), and who passes."""
 
     operators: tuple[tuple[tuple[int, int], ...], ...]
     streams: tuple[int, ...]
@@ -29,7 +29,7 @@ class Case:
 
 
 def reference(case: Case, policy: str) -> list[tuple[int, int, Fraction]]:
-    """Gives (query, tuple, response in grains) in the order in which results leave."""
+    """Return (query, tuple, response in grains) in the order in which results leave."""
     queries = range(len(case.operators))
     cursors, now, last, results = [0] * len(queries), Fraction(0), -1, []
     while True:
@@ -38,13 +38,13 @@ def reference(case: Case, policy: str) -> list[tuple[int, int, Fraction]]:
             return results
         head = {q: case.arrivals[case.streams[q]][cursors[q]] for q in waiting}
         now = max(now, Fraction(min(head.values())))
-        there = [q for q in waiting if head[q] <= now]
+        ready = [q for q in waiting if head[q] <= now]
         if policy == "rr":
-            chosen = min(there, key=lambda q: (q <= last, q))
+            chosen = min(ready, key=lambda q: (q <= last, q))
         elif policy == "fcfs":
-            chosen = min(there, key=lambda q: (head[q], q))
+            chosen = min(ready, key=lambda q: (head[q], q))
         else:
-            chosen = min(there, key=lambda q: (-rate(case.operators[q]), q))
+            chosen = min(ready, key=lambda q: (-rate(case.operators[q]), q))
         number, last = cursors[chosen], chosen
         cursors[chosen] += 1
         now += sum(cost for cost, _ in case.operators[chosen])
@@ -94,7 +94,7 @@ def simulated(case: Case, policy: str) -> list[tuple[int, int, Fraction]]:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Draws up to four queries over up to two streams; two streams never share an instant."""
+    """Draw up to four queries over up to two streams; two streams never share an instant."""
     operator = st.tuples(st.integers(1, 12), st.integers(1, 4))
     operators = draw(
         st.lists(st.lists(operator, min_size=1, max_size=2).map(tuple), min_size=1, max_size=4)

@@ -52,7 +52,7 @@ CUT = Network(
 
 @dataclass
 class Fixed:
-    """A second a call."""
+    """Costs of a second per call."""
 
     loop_s: float = 0.0
     start_s: float = 0.0

@@ -7,8 +7,8 @@ from networks import (
     box,
     departures,
     line,
-    made,
     network,
+    new_simulation,
     ran,
     report,
     results,
@@ -25,9 +25,9 @@ from headgate.policies.priority import PriorityPolicy
 SHARINGS: tuple[Sharing, ...] = ("max", "sum", "pdt")
 
 
-def shared(own: tuple[float, float], **branches: tuple[float, float]) -> Network:
-    """One box of (cost, selectivity) on the stream, and a query behind it for each branch."""
-    boxes = [box("x", select(*own), "s")]
+def shared(first: tuple[float, float], **branches: tuple[float, float]) -> Network:
+    """Return one box of (cost, selectivity) on the stream, and a query behind it per branch."""
+    boxes = [box("x", select(*first), "s")]
     boxes += [box(f"{name}_box", select(*figures), "x") for name, figures in branches.items()]
     return network(*(results_of(name, f"{name}_box") for name in branches), boxes=boxes)
 
@@ -41,7 +41,7 @@ ALL_COST_S = 2 + 2 + 4 + 11 - 3 * 1  # x counted once
 
 
 def value_of_first(name: str, sharing: Sharing) -> float:
-    """Gives the priority of the shared unit; where it grows with the wait, after a second."""
+    """Return the priority of the shared unit; if it grows with the wait, after a second."""
     policy = policy_named(name)
     assert isinstance(policy, PriorityPolicy)
     units = units_of(FOUR, sharing=sharing, value=policy.value)
@@ -138,10 +138,10 @@ def test_every_query_has_the_same_results_however_its_first_box_is_shared() -> N
     runs = [ran(FOUR, times, "hr", sharing=sharing, seed=5) for sharing in SHARINGS]
     runs.append(ran(FOUR, times, "hr", level="operator", seed=5))
     for name in "abcd":
-        found = [sorted(arrivals_out(ended, name)) for ended in runs]
-        assert found[0]
-        assert found[1:] == found[:-1]
-    # Both read what x lets pass and toss for themselves: 0.5 × 0.8 × 300 = 120 each, not the same.
+        arrivals = [sorted(arrivals_out(ended, name)) for ended in runs]
+        assert arrivals[0]
+        assert arrivals[1:] == arrivals[:-1]
+    # Both read what x lets pass and draw for themselves: 0.5 × 0.8 × 300 = 120 each, not the same.
     assert arrivals_out(runs[0], "a") != arrivals_out(runs[0], "b")
     assert 90 < len(arrivals_out(runs[0], "a")) < 150
 
@@ -175,7 +175,7 @@ def test_a_shared_unit_counts_for_the_most_important_class() -> None:
     boxes = [box("x", select(1.0), "s"), box("y", select(1.0), "x"), box("z", select(1.0), "x")]
     classes = {"N": 1.0, "H": 6.0}
     paths = (results_of("n", "y", query_class="N"), results_of("h", "z", query_class="H"))
-    simulation = made(
+    simulation = new_simulation(
         network(*paths, boxes=boxes, classes=classes), {"s": [0.0]}, "hr", sharing="sum"
     )
     assert simulation.units.shapes[0].query_class == 1

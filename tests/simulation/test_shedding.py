@@ -13,7 +13,7 @@ from headgate.scheduler.shedder import Shedder
 
 
 def two(selectivity: float = 1.0) -> Network:
-    """A query that keeps all and one that may lose some; each could fill the worker's time."""
+    """Return a query that keeps all tuples and one that may lose some; each can fill a worker."""
     return network(
         line("kept", select(0.1)), line("free", select(0.1, selectivity), allows_shedding=True)
     )
@@ -26,17 +26,17 @@ def every(gap_s: float, seconds: float) -> dict[str, list[float]]:
 def test_in_overload_only_the_query_that_allows_it_loses_tuples() -> None:
     times = every(0.125, 40.0)  # 8 a second: 1.6 s of work a second
     ended = ran(two(), times, shedder=Shedder())
-    kept, free = report(ended).queries
-    assert kept.shed == 0
-    assert kept.response_s.count == len(times["s"])
+    strict, free = report(ended).queries
+    assert strict.shed == 0
+    assert strict.response_s.count == len(times["s"])
     assert 0.5 * len(times["s"]) < free.shed < len(times["s"])  # 0.65 of 0.8 must go
     assert report(ended).total.shed == free.shed
 
 
 def test_without_overload_nothing_is_dropped() -> None:
-    found = report(ran(two(), every(0.25, 40.0), shedder=Shedder())).total
-    assert found.shed == 0
-    assert found.response_s.count == 2 * 160
+    total = report(ran(two(), every(0.25, 40.0), shedder=Shedder())).total
+    assert total.shed == 0
+    assert total.response_s.count == 2 * 160
 
 
 def test_without_a_shedder_nothing_is_dropped() -> None:
@@ -95,18 +95,18 @@ def test_two_runs_of_one_seed_drop_the_same() -> None:
 def test_every_tuple_is_either_worked_on_once_or_reported_as_dropped(
     gaps: list[float], period_s: float, by_value: bool, options: dict[str, Any]
 ) -> None:
-    """All instants differ, so that a result tells which tuple it was; some fall on a look."""
+    """All instants differ, so that a result identifies its tuple; some fall on a load check."""
     times_s = np.cumsum(gaps) + np.arange(len(gaps)) / 64
     busy = network(
         line("kept", select(0.5)), line("free", select(0.25), select(0.5), allows_shedding=True)
     )
     shedder = Shedder(period_s=period_s, patience_s=0.5, by_value=by_value)
     ended = ran(busy, {"s": times_s.tolist()}, shedder=shedder, **options)
-    kept, free = report(ended).queries
+    strict, free = report(ended).queries
     assert arrivals_out(ended, "kept") == times_s.tolist()
     left = arrivals_out(ended, "free")
     assert left == sorted(set(left))
     assert set(left) <= set(times_s.tolist())
     assert len(left) + free.shed == len(times_s)
-    assert (kept.pending, free.pending) == (0, 0)
+    assert (strict.pending, free.pending) == (0, 0)
     assert ended.world.clock["shared"][0] == 0

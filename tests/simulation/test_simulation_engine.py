@@ -1,4 +1,4 @@
-"""Virtual time: what a call costs, when results leave, who is told of what and when."""
+"""Virtual time: what a call costs, when results leave, which events are heard and when."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from headgate.model.query import Query, QueryStatistics
 
 
 def network_of(*boxes: tuple[float, float], streams: int = 1) -> Network:
-    """One query for each (cost in seconds, selectivity), reading the streams in turn."""
+    """Return one query for each (cost in seconds, selectivity), reading the streams in turn."""
     paths = (
         line(f"q{number}", select(*figures), stream=f"s{number % streams}")
         for number, figures in enumerate(boxes)
@@ -24,18 +24,18 @@ def network_of(*boxes: tuple[float, float], streams: int = 1) -> Network:
 
 
 class Trace:
-    """Keeps what happened."""
+    """A record of the events of a run."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
 
-    def of(self, kind: type) -> list[Any]:
+    def events_of(self, kind: type) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
 
     def responses_s(self, unit: int) -> list[float]:
         return [
             response_s
-            for event in self.of(StepFinished)
+            for event in self.events_of(StepFinished)
             for member, responses_s in zip(event.call.units, event.responses_s, strict=True)
             if member == unit
             for response_s in responses_s.tolist()
@@ -44,7 +44,7 @@ class Trace:
 
 def traced(network: Network, arrivals: dict[str, list[float]], **options: Any) -> Trace:
     trace = Trace()
-    times_s = {name: np.array(each, dtype=float) for name, each in arrivals.items()}
+    times_s = {name: np.array(instants, dtype=float) for name, instants in arrivals.items()}
     simulate(network, times_s, listeners=[trace.events.append], **options)
     return trace
 
@@ -55,17 +55,20 @@ def test_tuples_of_one_query_queue_up_behind_each_other() -> None:
 
 
 def test_overhead_is_paid_once_a_call_however_many_tuples_it_takes() -> None:
-    known = {"q0": QueryStatistics(cost_s=1.0, selectivity=1.0, overhead_s=10.0)}
+    statistics = {"q0": QueryStatistics(cost_s=1.0, selectivity=1.0, overhead_s=10.0)}
     for train_tuples, responses_s in [(3, [11.0, 12.0, 13.0]), (1, [11.0, 22.0, 33.0])]:
         trace = traced(
-            network_of((1.0, 1.0)), {"s0": [0, 0, 0]}, statistics=known, train_tuples=train_tuples
+            network_of((1.0, 1.0)),
+            {"s0": [0, 0, 0]},
+            statistics=statistics,
+            train_tuples=train_tuples,
         )
         assert trace.responses_s(0) == pytest.approx(responses_s)
 
 
 def test_given_figures_win_over_the_operators_in_what_a_call_costs() -> None:
-    known = {"q0": QueryStatistics(cost_s=3.0, selectivity=1.0)}
-    trace = traced(network_of((1.0, 0.0)), {"s0": [0.0]}, statistics=known)
+    statistics = {"q0": QueryStatistics(cost_s=3.0, selectivity=1.0)}
+    trace = traced(network_of((1.0, 0.0)), {"s0": [0.0]}, statistics=statistics)
     assert trace.responses_s(0) == pytest.approx([3.0])
 
 
@@ -84,13 +87,13 @@ def test_results_leave_one_by_one_or_together_at_the_end_of_the_call() -> None:
 
 
 def test_members_of_a_fused_call_run_one_after_the_other_and_pay_overhead_once() -> None:
-    known = {
+    statistics = {
         "q0": QueryStatistics(cost_s=1.0, selectivity=1.0, overhead_s=10.0),
         "q1": QueryStatistics(cost_s=2.0, selectivity=1.0, overhead_s=10.0),
     }
-    options: dict[str, Any] = {"statistics": known, "most_fused": 2, "policy": "rr"}
+    options: dict[str, Any] = {"statistics": statistics, "most_fused": 2, "policy": "rr"}
     trace = traced(network_of((1.0, 1.0), (2.0, 1.0)), {"s0": [0.0]}, **options)
-    finished = trace.of(StepFinished)
+    finished = trace.events_of(StepFinished)
     assert [event.call.units for event in finished] == [(0, 1)]
     assert finished[0].seconds == pytest.approx(13)
     assert (trace.responses_s(0), trace.responses_s(1)) == (
@@ -157,7 +160,7 @@ def test_a_path_of_operators_charges_a_tuple_for_each_that_it_reaches() -> None:
     path = Path(query=query, stream="s0", operators=operators)
     network = Network(network_of().streams, network_of().classes, (path,))
     trace = traced(network, {"s0": np.zeros(4000).tolist()}, train_tuples=4000, seed=3)
-    finished = trace.of(StepFinished)[0]
+    finished = trace.events_of(StepFinished)[0]
     reached = (finished.seconds - 4000 * 1.0) / 4.0
     assert reached == pytest.approx(2000, abs=4 * np.sqrt(4000 * 0.25))
     assert finished.tuples_out[0] == pytest.approx(1000, abs=4 * np.sqrt(4000 * 0.25 * 0.75))

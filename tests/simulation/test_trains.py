@@ -18,7 +18,7 @@ AT_ONCE = [0.0] * 5
 
 
 def train_sizes(**options: object) -> list[int]:
-    """Gives the tuples of each call on five that wait: a call begins with 1 s of overhead."""
+    """Return the tuples of each call when five wait; a call begins with 1 s of overhead."""
     done = departures(ran(ONE, {"s": AT_ONCE}, overhead_s=1.0, **options), "q")
     gaps_s = np.diff([0.0, *done])
     starts = [number for number, gap_s in enumerate(gaps_s) if gap_s > 1.5]
@@ -111,10 +111,10 @@ def test_the_tightest_limit_rules() -> None:
 @given(tuples=st.integers(1, 40), size=st.integers(1, 12))
 def test_overhead_is_paid_once_a_call_however_many_tuples_it_takes(tuples: int, size: int) -> None:
     ended = ran(ONE, {"s": [0.0] * tuples}, overhead_s=0.5, train_tuples=size)
-    found, calls = report(ended), ceil(tuples / size)
-    assert found.calls == calls
-    assert found.overhead_s == 0.5 * calls
-    assert found.seconds == tuples * 1.0 + 0.5 * calls
+    figures, calls = report(ended), ceil(tuples / size)
+    assert figures.calls == calls
+    assert figures.overhead_s == 0.5 * calls
+    assert figures.seconds == tuples * 1.0 + 0.5 * calls
 
 
 def test_at_operator_level_every_box_pays_for_its_own_calls() -> None:

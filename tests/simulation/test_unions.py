@@ -15,19 +15,19 @@ UNION = Operator(kind="union", cost_s=1.0, selectivity=1.0)
 
 
 def two_ways(left_s: float = 1.0, right_s: float = 1.0) -> Network:
-    """Two streams, a box behind each, and a union of the two."""
+    """Return two streams, a box behind each, and a union of the two."""
     boxes = [
         box("a", select(left_s), "s"), box("b", select(right_s), "t"), box("u", UNION, "a", "b"),
     ]  # fmt: skip
     return network(results_of("q", "u"), boxes=boxes, streams="st")
 
 
-def operators(made: Network, arrivals: dict[str, list[float]], policy: str = "fcfs", **more: Any):
-    return ran(made, arrivals, policy, level="operator", **more)
+def operators(tested: Network, arrivals: dict[str, list[float]], policy: str = "fcfs", **more: Any):
+    return ran(tested, arrivals, policy, level="operator", **more)
 
 
 def test_a_tuple_does_not_wait_for_an_input_that_has_nothing_older() -> None:
-    # a until 1, u until 2: the other input is empty, and says that it stands at the present.
+    # a until 1, u until 2: the other input is empty, so that nothing older can come from it.
     ended = operators(two_ways(), {"s": [0.0], "t": [50.0]})
     assert departures(ended, "q") == [2.0, 52.0]
 
@@ -90,17 +90,20 @@ def test_whatever_the_policy_results_leave_in_the_order_of_arrival(
     train: int,
     workers: int,
 ) -> None:
-    """Three streams, two of them through boxes of their own; without idle waiting none stays."""
+    """Three streams, two of them through boxes; without idle waiting, all tuples leave."""
     boxes = [
         box("a", select(float(costs[0])), "r"), box("b", select(float(costs[1])), "s"),
         box("u", UNION, "a", "b", "t"),
     ]  # fmt: skip
     three = network(results_of("q", "u"), boxes=boxes, streams="rst")
-    times = {name: [float(at) for at in each] for name, each in zip("rst", arrivals, strict=True)}
+    times = {
+        name: [float(instant) for instant in stream_instants]
+        for name, stream_instants in zip("rst", arrivals, strict=True)
+    }
     ended = operators(three, times, policy, idle_waiting=idle, train_tuples=train, workers=workers)
     left = arrivals_out(ended, "q")
     assert left == sorted(left)
-    every = sorted(at for each in times.values() for at in each)
+    every = sorted(instant for stream_instants in times.values() for instant in stream_instants)
     assert left == (every[: len(left)] if idle else every)
 
 
@@ -110,7 +113,10 @@ def test_idle_waiting_never_lets_a_result_leave_earlier(
     arrivals: tuple[list[int], list[int]],
 ) -> None:
     # One input each way and the oldest first: what is held back could only have gone before.
-    times = {name: [float(at) for at in each] for name, each in zip("st", arrivals, strict=True)}
+    times = {
+        name: [float(instant) for instant in stream_instants]
+        for name, stream_instants in zip("st", arrivals, strict=True)
+    }
     eager = departures(operators(two_ways(), times), "q")
     waiting = departures(operators(two_ways(), times, idle_waiting=True), "q")
     assert all(a <= b for a, b in zip(eager, waiting, strict=False))

@@ -4,7 +4,7 @@ from math import inf, nextafter
 
 import numpy as np
 import pytest
-from networks import box, line, made, network, ran, report, results, results_of, select
+from networks import box, line, network, new_simulation, ran, report, results, results_of, select
 
 from headgate import simulate
 from headgate.model.network import Network
@@ -28,7 +28,7 @@ def test_sharaf_example_1(policy: str, response_ms: float, slowdown: float) -> N
 
 
 def tree(p: float) -> Network:
-    """Gives b1 ← (b2, b6), b2 ← (b4, b3), b3 ← b5, every box at cost p (Aurora Figure 4)."""
+    """Return b1 ← (b2, b6), b2 ← (b4, b3), b3 ← b5, every box at cost p (Aurora Figure 4)."""
 
     def like_all() -> Operator:
         return Operator(kind="map", cost_s=p, selectivity=1.0)
@@ -42,7 +42,7 @@ def tree(p: float) -> Network:
 
 
 def traversed(policy: str, p: float, o: float) -> tuple[float, float, int]:
-    """Gives total execution time, average latency and calls, one tuple waiting in every queue."""
+    """Return total execution time, average latency and calls; one tuple waits in every queue."""
     simulation = ran(
         tree(p), {}, policy, level="operator", overhead_s=o, preloaded=dict.fromkeys(BOXES, 1)
     )
@@ -103,18 +103,20 @@ MTIQ = [
 
 
 def op1_to_op3(policy: str) -> Simulation:
-    """Gives AMoS's plan with two tuples a time unit for three units.
+    """Return AMoS's plan with two tuples per time unit, for three units.
 
-    The second of a unit comes an instant after the first: oldest first then runs all that comes of
-    a tuple before the next, as the paper's table does.
+    The second tuple of a unit comes an instant after the first. So oldest-first finishes a tuple
+    before it begins the next, as the paper's table does.
     """
     plan = network(line("q", select(0.5, 0.25), select(1.0, 0.5), select(2.0, 0.8)))
     instants = [at_s for unit in (1.0, 2.0, 3.0) for at_s in (unit, nextafter(unit, inf))]
-    return made(plan, {"s": instants}, policy, level="operator", fluid=True, train_tuples=1)
+    return new_simulation(
+        plan, {"s": instants}, policy, level="operator", fluid=True, train_tuples=1
+    )
 
 
 def output_by(simulation: Simulation, at_s: float) -> float:
-    """Gives how much has left: of every input tuple all that is expected of it."""
+    """Return how much has left: for every input tuple, all that is expected of it."""
     return sum(0.25 * 0.5 * 0.8 for _, _, departed_s in results(simulation) if departed_s <= at_s)
 
 
@@ -125,8 +127,8 @@ def test_amos_2_2_queue_sizes_and_output(policy: str, rows: list[tuple[float, ..
         seen_at_s = at_s + 1e-9  # past the second tuple of the instant
         simulation.run_until(seen_at_s)
         queues = simulation.world.table["amount"].tolist()
-        found = [*queues, sum(queues), output_by(simulation, seen_at_s)]
-        assert found == pytest.approx(expected, abs=1e-9), f"at {at_s}"
+        amounts = [*queues, sum(queues), output_by(simulation, seen_at_s)]
+        assert amounts == pytest.approx(expected, abs=1e-9), f"at {at_s}"
 
 
 def test_amos_2_2_mtiq_has_no_output_by_time_4_and_all_in_the_end() -> None:
@@ -152,9 +154,9 @@ def test_bz_5_two_queues_whose_tuples_all_wait(
         queues, {"a": [0.0, 0.0], "b": [0.0]}, policy,
         tuple_costs={"A": np.array([10.0, 1.0]), "B": np.array([9.0])},
     )  # fmt: skip
-    found_s = [departed_s for _, _, departed_s in results(simulation)]
-    assert found_s == departures_s
-    assert sum(found_s) == latency_s
+    left_s = [departed_s for _, _, departed_s in results(simulation)]
+    assert left_s == departures_s
+    assert sum(left_s) == latency_s
 
 
 def fork(o1_s: float, o2_s: float, o3_s: float) -> Network:

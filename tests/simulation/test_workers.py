@@ -36,9 +36,9 @@ def test_independent_queries_take_half_the_time_with_twice_the_workers(
     workers: int, seconds: float
 ) -> None:
     times = {f"s{number}": [0.0] * 10 for number in range(4)}
-    found = report(ran(independent(4), times, workers=workers))
-    assert found.seconds == seconds
-    assert found.utilisation == 40.0 / (seconds * workers)
+    figures = report(ran(independent(4), times, workers=workers))
+    assert figures.seconds == seconds
+    assert figures.utilisation == 40.0 / (seconds * workers)
 
 
 def test_a_unit_never_runs_twice_at_once() -> None:
@@ -110,10 +110,10 @@ def test_results_do_not_depend_on_the_number_of_workers(
         box("z", select(0.25), "x"), box("j", JOIN, "x", "t"),
     ]  # fmt: skip
     paths = (results_of("y_out", "y"), results_of("z_out", "z"), results_of("j_out", "j"))
-    made = network(*paths, line("own", select(0.5, 0.5)), boxes=boxes, streams="st")
+    mixed = network(*paths, line("own", select(0.5, 0.5)), boxes=boxes, streams="st")
     times = {"s": times_s, "t": [at_s + 1 / 128 for at_s in times_s]}
-    many = ran(made, times, **options)
-    one = ran(made, times, "fcfs")
-    for path in made.paths:
+    many = ran(mixed, times, **options)
+    one = ran(mixed, times, "fcfs")
+    for path in mixed.paths:
         name = path.query.name
         assert sorted(arrivals_out(many, name)) == sorted(arrivals_out(one, name))

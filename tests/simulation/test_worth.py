@@ -1,4 +1,4 @@
-"""What a run was worth, by hand: responses, slowdowns, staleness, delivered QoS, samples."""
+"""The figures of a run, by hand: responses, slowdowns, staleness, delivered QoS, samples."""
 
 from math import isnan, sqrt
 
@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import Watched, box, line, made, network, ran, report, results, results_of, select
+from networks import (
+    Watched,
+    box,
+    line,
+    network,
+    new_simulation,
+    ran,
+    report,
+    results,
+    results_of,
+    select,
+)
 
 from headgate import simulate
 from headgate.model.qos_graph import QoSGraph
@@ -28,16 +39,16 @@ def test_response_is_departure_less_arrival_and_slowdown_its_ratio_to_the_ideal_
 
 def test_the_95th_percentile_is_right_to_one_part_in_a_hundred() -> None:
     # Ten thousand tuples wait: responses are 1, 2, ... 10 000.
-    found = report(ran(ONE, {"s": [0.0] * 10_000})).total.response_s
-    assert found.p95 == pytest.approx(9500, rel=0.01)
+    figures = report(ran(ONE, {"s": [0.0] * 10_000})).total.response_s
+    assert figures.p95 == pytest.approx(9500, rel=0.01)
 
 
 def test_output_rate_is_results_over_the_time_from_the_first_arrival_to_the_end() -> None:
     half = network(line("q", select(1.0, 0.0)), line("p", select(1.0)))
-    found = report(ran(half, {"s": [2.0, 3.0, 4.0]}))  # six calls: over at 8
-    assert found.seconds == 6.0
-    assert found.total.output_per_s == 3 / 6
-    assert [each.output_per_s for each in found.queries] == [0.0, 0.5]
+    figures = report(ran(half, {"s": [2.0, 3.0, 4.0]}))  # six calls: over at 8
+    assert figures.seconds == 6.0
+    assert figures.total.output_per_s == 3 / 6
+    assert [row.output_per_s for row in figures.queries] == [0.0, 0.5]
 
 
 def test_a_class_has_the_line_of_its_queries_together() -> None:
@@ -45,13 +56,13 @@ def test_a_class_has_the_line_of_its_queries_together() -> None:
         line("a", select(1.0), query_class="H"), line("b", select(1.0), query_class="N"),
         line("c", select(2.0), query_class="N"),
     )  # fmt: skip
-    found = report(ran(network(*paths, classes={"H": 2.0, "N": 1.0}), {"s": [0.0]}))
+    figures = report(ran(network(*paths, classes={"H": 2.0, "N": 1.0}), {"s": [0.0]}))
     # One after the other: responses 1, 2, 4.
-    high, low = found.classes
+    high, low = figures.classes
     assert (high.response_s.mean, low.response_s.mean, low.response_s.count) == (1.0, 3.0, 2)
     assert low.response_s.norm == pytest.approx(sqrt(4 + 16))
     assert low.slowdown.mean == (2 / 1 + 4 / 2) / 2
-    assert found.total.response_s.mean == 7 / 3
+    assert figures.total.response_s.mean == 7 / 3
 
 
 def test_a_stream_is_stale_while_a_tuple_that_will_be_output_waits() -> None:
@@ -61,17 +72,17 @@ def test_a_stream_is_stale_while_a_tuple_that_will_be_output_waits() -> None:
 
 def test_a_tuple_that_will_be_dropped_makes_nothing_stale() -> None:
     # The first tuple is dropped at 1, the second leaves at 6.
-    found = report(ran(ONE, {"s": [0.0, 5.0]}, fates={"q": [0, 1]})).total
-    assert found.staleness == 1 / 6
+    figures = report(ran(ONE, {"s": [0.0, 5.0]}, fates={"q": [0, 1]})).total
+    assert figures.staleness == 1 / 6
 
 
 def test_staleness_is_a_mean_over_queries_and_weighted_by_theirs() -> None:
     # a is stale until 1, b until 4, of 4 seconds; weights 3 and 1.
     both = network(line("a", select(1.0), weight=3.0), line("b", select(3.0), weight=1.0))
-    found = report(ran(both, {"s": [0.0]}))
-    assert [each.staleness for each in found.queries] == [0.25, 1.0]
-    assert found.total.staleness == (0.25 + 1.0) / 2
-    assert found.total.weighted_staleness == (3 * 0.25 + 1 * 1.0) / 4
+    figures = report(ran(both, {"s": [0.0]}))
+    assert [row.staleness for row in figures.queries] == [0.25, 1.0]
+    assert figures.total.staleness == (0.25 + 1.0) / 2
+    assert figures.total.weighted_staleness == (3 * 0.25 + 1 * 1.0) / 4
 
 
 intervals = st.lists(st.integers(0, 60), min_size=1, max_size=15).map(sorted)
@@ -85,12 +96,12 @@ def test_staleness_is_the_union_of_the_intervals_from_arrival_to_departure(
     some = network(line("q", select(1.0, 0.5)), line("p", select(2.0)))
     times_s = [instant / 4 for instant in instants]
     ended = ran(some, {"s": times_s}, train_tuples=train, seed=seed, workers=2)
-    found = report(ended)
-    grid_s = np.arange(0.0, found.seconds + times_s[0], 1 / 8) + 1 / 16
-    for line_of in found.queries:
-        mine = [(a, d) for name, a, d in results(ended) if name == line_of.name]
-        stale = [any(a <= at_s < d for a, d in mine) for at_s in grid_s]
-        assert line_of.staleness == pytest.approx(sum(stale) / 8 / found.seconds)
+    figures = report(ended)
+    grid_s = np.arange(0.0, figures.seconds + times_s[0], 1 / 8) + 1 / 16
+    for row in figures.queries:
+        intervals_s = [(a, d) for name, a, d in results(ended) if name == row.name]
+        stale = [any(a <= at_s < d for a, d in intervals_s) for at_s in grid_s]
+        assert row.staleness == pytest.approx(sum(stale) / 8 / figures.seconds)
 
 
 def test_delivered_qos_is_the_mean_utility_of_the_results() -> None:
@@ -103,17 +114,19 @@ def test_delivered_qos_is_the_mean_utility_of_the_results() -> None:
 def test_only_queries_with_a_graph_are_judged() -> None:
     graph = QoSGraph(((0.0, 1.0), (4.0, 0.0)))
     mixed = network(line("q", select(1.0), qos=graph), line("p", select(1.0)))
-    found = report(ran(mixed, {"s": [0.0]}))
-    assert found.total.qos == found.queries[0].qos == 0.75
-    assert isnan(found.queries[1].qos)
+    figures = report(ran(mixed, {"s": [0.0]}))
+    assert figures.total.qos == figures.queries[0].qos == 0.75
+    assert isnan(figures.queries[1].qos)
 
 
 def test_samples_over_time_hold_what_waits_and_what_left() -> None:
     # 401 arrivals, the last at 400 s: a sample a second, in which one comes and leaves.
     brief = network(line("q", select(0.5)))
-    found = report(ran(brief, {"s": np.arange(401.0).tolist()}))
-    assert len(found.over_time) == 401
-    for second, (at_s, pending, size, count, response_s, slowdown, _) in enumerate(found.over_time):
+    figures = report(ran(brief, {"s": np.arange(401.0).tolist()}))
+    assert len(figures.over_time) == 401
+    for second, (at_s, pending, size, count, response_s, slowdown, _) in enumerate(
+        figures.over_time
+    ):
         assert at_s == pytest.approx(second)
         assert (pending, size, count, response_s, slowdown) == (1.0, 1.0, 1, 0.5, 1.0)
 
@@ -121,11 +134,11 @@ def test_samples_over_time_hold_what_waits_and_what_left() -> None:
 def test_samples_count_every_result_once() -> None:
     graph = QoSGraph(((0.0, 1.0), (40.0, 0.0)))
     judged = network(line("q", select(1.0, 0.5), qos=graph), line("p", select(1.0)))
-    found = report(ran(judged, {"s": np.arange(200.0).tolist()}, seed=1))
-    counts = np.array([row[3] for row in found.over_time])
-    assert counts.sum() == found.total.response_s.count
-    responses_s = np.nansum(counts * np.array([row[4] for row in found.over_time]))
-    assert responses_s / counts.sum() == pytest.approx(found.total.response_s.mean)
+    figures = report(ran(judged, {"s": np.arange(200.0).tolist()}, seed=1))
+    counts = np.array([row[3] for row in figures.over_time])
+    assert counts.sum() == figures.total.response_s.count
+    responses_s = np.nansum(counts * np.array([row[4] for row in figures.over_time]))
+    assert responses_s / counts.sum() == pytest.approx(figures.total.response_s.mean)
 
 
 def test_where_nobody_looked_a_sample_does_not_say_that_nothing_waits() -> None:
@@ -138,9 +151,9 @@ def test_where_nobody_looked_a_sample_does_not_say_that_nothing_waits() -> None:
 
 def test_pending_over_time_has_a_number_for_each_class() -> None:
     paths = (line("a", select(1.0), query_class="H"), line("b", select(8.0), query_class="N"))
-    found = report(ran(network(*paths, classes={"H": 2.0, "N": 1.0}), {"s": [0.0, 40.0]}))
-    assert found.pending_over_time[0] == (0.0, 1, 1)
-    by_second = {round(row[0], 6): row[1:] for row in found.pending_over_time}
+    figures = report(ran(network(*paths, classes={"H": 2.0, "N": 1.0}), {"s": [0.0, 40.0]}))
+    assert figures.pending_over_time[0] == (0.0, 1, 1)
+    by_second = {round(row[0], 6): row[1:] for row in figures.pending_over_time}
     assert by_second[1.0] == (0, 1)
 
 
@@ -156,9 +169,9 @@ def test_a_lone_tuple_has_a_slowdown_of_one_whatever_a_call_costs() -> None:
 def test_at_operator_level_a_lone_tuple_has_a_slowdown_of_one_too() -> None:
     boxes = [box("x", select(1.0), "s"), box("a", select(2.0), "x")]
     two = network(results_of("q", "a"), boxes=boxes)
-    found = report(ran(two, {"s": [0.0]}, level="operator", overhead_s=0.5))
-    assert found.total.response_s.mean == 4.0
-    assert found.total.slowdown.mean == 1.0
+    figures = report(ran(two, {"s": [0.0]}, level="operator", overhead_s=0.5))
+    assert figures.total.response_s.mean == 4.0
+    assert figures.total.slowdown.mean == 1.0
 
 
 def test_what_is_measured_in_between_counts_since_the_last_time() -> None:
@@ -175,8 +188,8 @@ def test_what_is_measured_in_between_counts_since_the_last_time() -> None:
 
     asking: Policy = Asking()
     ran(ONE, {"s": [0.0, 0.0, 12.0, 25.0]}, asking)
-    assert [each.at_s for each in heard] == [10.0, 20.0]
-    first, second = (each.values for each in heard)
+    assert [measured.at_s for measured in heard] == [10.0, 20.0]
+    first, second = (measured.values for measured in heard)
     assert (first["mean_response_s"], first["max_response_s"]) == (1.5, 2.0)
     assert (first["output_per_s"], second["output_per_s"]) == (0.2, 0.1)
     assert first["norm_response_s"] == pytest.approx(sqrt(5))
@@ -227,7 +240,7 @@ def test_in_a_fluid_run_a_tuple_becomes_lighter_instead_of_being_dropped() -> No
 
 
 def test_run_until_stops_between_two_things_that_happen() -> None:
-    simulation = made(ONE, {"s": [0.0, 0.0, 5.0]}, policy_named("fcfs"))
+    simulation = new_simulation(ONE, {"s": [0.0, 0.0, 5.0]}, policy_named("fcfs"))
     simulation.run_until(1.5)
     assert report(simulation).total.response_s.count == 2  # the second is promised for 2
     assert simulation.now_s == 1.5

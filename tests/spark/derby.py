@@ -1,4 +1,4 @@
-"""Derby, a database that comes with Spark, in memory."""
+"""A database in memory: Derby, which comes with Spark."""
 
 from pathlib import Path
 from typing import Any

@@ -17,8 +17,9 @@ from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import own_session
 from headgate.spark.log.journal import Journal
-from headgate.spark.log.stream_log import StreamLog, Trains
+from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.log.train_cache import TrainCache
+from headgate.spark.log.trains import Trains
 from headgate.spark.output import Output
 from headgate.spark.sinks.files import FileSink
 
@@ -60,7 +61,7 @@ class Rig:
             self.session, self.journal, {"readings": self.log}, self.sinks, lambda point: None,
             self.driver,
         )  # fmt: skip
-        self.executor.arrange(paths, lambda path: False)
+        self.executor.arrangement.arrange(paths, lambda path: False)
 
     def paths(self, texts: Mapping[str, str], sink: str = "parquet") -> list[QueryPath]:
         paths = []
@@ -69,7 +70,7 @@ class Rig:
             query = Query(name=name, sql=sql, query_class="H", sink=destination)
             paths += segments_of(query, self.analyst, self.columns, STREAMS)[1]
             self.sinks[name] = FileSink(destination)
-        self.executor.arrange(paths, lambda path: False)
+        self.executor.arrangement.arrange(paths, lambda path: False)
         return paths
 
     @property

@@ -9,7 +9,8 @@ import pyarrow as pa
 from headgate.model.stream import Stream
 from headgate.model.window import Input, Join, Stateful, Window
 from headgate.spark.event_time.timeline import Timeline
-from headgate.spark.log.journal import Journal, NewTrain, Train
+from headgate.spark.log.journal import Journal
+from headgate.spark.log.journal_rows import NewTrain, Train
 
 SECOND = 1_000_000
 

@@ -20,13 +20,13 @@ def test_plan_1_is_a_line_of_four_operators_whose_lower_envelope_has_two_segment
 
 
 def test_plan_2_joins_two_filtered_streams_over_200_ms() -> None:
-    made = plan_2()
-    boxes = {box.name: box for box in made.network.boxes}
+    testbed = plan_2()
+    boxes = {box.name: box for box in testbed.network.boxes}
     assert boxes["op3"].operator.window_s == 0.2
     assert boxes["op3"].inputs == ("op1", "op2")
     assert (boxes["op1"].inputs, boxes["op2"].inputs) == (("data1",), ("data2",))
     assert boxes["op4"].operator.selectivity == 0.25
-    assert made.network.paths[0].output == "op4"
+    assert testbed.network.paths[0].output == "op4"
 
 
 @pytest.mark.parametrize("seed", range(3))

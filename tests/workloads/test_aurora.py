@@ -8,10 +8,10 @@ from headgate.workloads.aurora import LOOSE, THREE_POINTS, TIGHT, tight_and_loos
 
 
 def test_a_tree_of_depth_5_and_fan_out_3_has_121_boxes_and_81_leaves() -> None:
-    made = trees(apps=2)
-    assert len(made.network.boxes) == 2 * 121
-    assert len(made.network.streams) == 2 * 81
-    graph = Graph(made.network)
+    testbed = trees(apps=2)
+    assert len(testbed.network.boxes) == 2 * 121
+    assert len(testbed.network.streams) == 2 * 81
+    graph = Graph(testbed.network)
     leaves = [node for node in graph.nodes if node.streams[0]]
     assert len(leaves) == 162
     assert all(len(node.streams[0]) == 1 and not node.boxes[0] for node in leaves)
@@ -24,11 +24,11 @@ def test_every_leaf_is_five_boxes_from_the_output_of_its_application() -> None:
     for node in graph.nodes:
         if node.streams[0]:
             (way,) = graph.ways(node.number)
-            boxes, at = 1, node
-            while at.readers:
-                at, boxes = graph.nodes[at.readers[0][0]], boxes + 1
+            boxes, current = 1, node
+            while current.readers:
+                current, boxes = graph.nodes[current.readers[0][0]], boxes + 1
             assert boxes == 5
-            assert at.queries == [way.query]
+            assert current.queries == [way.query]
 
 
 def test_costs_are_uniform_in_the_range_of_the_paper_and_selectivities_are_one() -> None:
@@ -40,9 +40,9 @@ def test_costs_are_uniform_in_the_range_of_the_paper_and_selectivities_are_one()
 
 
 def test_every_input_has_the_same_rate_and_about_100_000_tuples_come_in_all() -> None:
-    made = trees()
-    assert 100_000 <= sum(len(times_s) for times_s in made.arrivals.values()) < 101_000
-    gaps_s = [np.diff(times_s) for times_s in made.arrivals.values()]
+    testbed = trees()
+    assert 100_000 <= sum(len(times_s) for times_s in testbed.arrivals.values()) < 101_000
+    gaps_s = [np.diff(times_s) for times_s in testbed.arrivals.values()]
     assert np.ptp(np.concatenate(gaps_s)) == pytest.approx(0.0, abs=1e-9)
 
 
@@ -62,9 +62,9 @@ def test_a_graph_of_three_points_is_the_rule() -> None:
 def test_tight_and_loose_graphs_are_those_of_the_paper_and_fall_by_lot() -> None:
     assert TIGHT.points == ((0.0, 1.0), (0.001, 1.0), (1.0, 0.0))
     assert LOOSE.points == ((0.0, 1.0), (4.0, 1.0), (5.0, 0.0))
-    made = tight_and_loose()
-    assert len(made.network.paths) == 20
-    assert len(made.network.boxes) == 100
-    tight = sum(path.query.qos == TIGHT for path in made.network.paths)
+    testbed = tight_and_loose()
+    assert len(testbed.network.paths) == 20
+    assert len(testbed.network.boxes) == 100
+    tight = sum(path.query.qos == TIGHT for path in testbed.network.paths)
     assert 4 <= tight <= 16
     assert len(tight_and_loose(apps=200, tuples=1_000).network.boxes) == 1_000

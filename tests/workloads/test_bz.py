@@ -7,21 +7,21 @@ from headgate.workloads.bz import latency, memory
 
 
 def test_two_operators_have_300_tuples_each_at_time_0() -> None:
-    made = latency()
-    assert [path.query.name for path in made.network.paths] == ["A", "B"]
-    assert all((times_s == np.zeros(300)).all() for times_s in made.arrivals.values())
-    for path in made.network.paths:
+    testbed = latency()
+    assert [path.query.name for path in testbed.network.paths] == ["A", "B"]
+    assert all((times_s == np.zeros(300)).all() for times_s in testbed.arrivals.values())
+    for path in testbed.network.paths:
         (operator,) = path.operators
-        costs_s = made.tuple_costs[f"{path.query.name}.0"]
+        costs_s = testbed.tuple_costs[f"{path.query.name}.0"]
         assert len(costs_s) == 300
         assert operator.selectivity == 0.95
         assert operator.cost_s == pytest.approx(costs_s.mean())
 
 
 def test_costs_have_the_means_and_deviations_of_the_paper() -> None:
-    made = latency(outliers=0.0, tuples=20_000)
+    testbed = latency(outliers=0.0, tuples=20_000)
     for box, mean_ms, deviation_ms in (("A.0", 1.0, 0.2), ("B.0", 5.0, 1.0)):
-        costs_ms = made.tuple_costs[box] * 1000
+        costs_ms = testbed.tuple_costs[box] * 1000
         assert costs_ms.mean() == pytest.approx(mean_ms, rel=0.01)
         assert costs_ms.std() == pytest.approx(deviation_ms, rel=0.03)
         assert costs_ms.min() > 0
@@ -49,10 +49,10 @@ def test_outliers_stand_anywhere() -> None:
 
 
 def test_the_first_operator_of_the_path_halves_a_tuple_and_has_outliers_of_10_ms() -> None:
-    made = memory(outliers=0.1)
-    (path,) = made.network.paths
+    testbed = memory(outliers=0.1)
+    (path,) = testbed.network.paths
     assert [operator.bytes_out for operator in path.operators] == [0.5, 0.5]
-    assert made.network.streams[0].tuple_bytes == 1.0
-    costs_ms = made.tuple_costs["path.0"] * 1000
+    assert testbed.network.streams[0].tuple_bytes == 1.0
+    costs_ms = testbed.tuple_costs["path.0"] * 1000
     assert costs_ms[costs_ms > 4].mean() == pytest.approx(10.0, abs=1.0)
-    assert made.tuple_costs["path.1"].mean() * 1000 == pytest.approx(5.0, abs=0.3)
+    assert testbed.tuple_costs["path.1"].mean() * 1000 == pytest.approx(5.0, abs=0.3)

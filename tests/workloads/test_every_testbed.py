@@ -1,4 +1,4 @@
-"""What holds for the testbeds of all papers."""
+"""Properties of the testbeds of all papers."""
 
 from collections.abc import Callable
 from functools import cache
@@ -48,15 +48,15 @@ EVERY: dict[str, Make] = {
 
 
 @cache
-def made_of(name: str, seed: int) -> Testbed:
+def testbed_of(name: str, seed: int) -> Testbed:
     return EVERY[name](seed=seed)
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_arrivals_ascend_and_every_stream_has_some(name: str) -> None:
-    made = made_of(name, 1)
-    assert set(made.arrivals) == {stream.name for stream in made.network.streams}
-    for times_s in made.arrivals.values():
+    testbed = testbed_of(name, 1)
+    assert set(testbed.arrivals) == {stream.name for stream in testbed.network.streams}
+    for times_s in testbed.arrivals.values():
         assert times_s.dtype == np.float64
         assert len(times_s) > 0
         assert times_s[0] >= 0
@@ -65,7 +65,7 @@ def test_arrivals_ascend_and_every_stream_has_some(name: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_a_seed_gives_one_testbed(name: str) -> None:
-    one, again = made_of(name, 1), EVERY[name](seed=1)
+    one, again = testbed_of(name, 1), EVERY[name](seed=1)
     assert one.network == again.network
     for pair in ("arrivals", "selectivities", "tuple_costs"):
         left, right = getattr(one, pair), getattr(again, pair)
@@ -76,7 +76,7 @@ def test_a_seed_gives_one_testbed(name: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_another_seed_gives_another_testbed(name: str) -> None:
-    one, other = made_of(name, 1), made_of(name, 0)
+    one, other = testbed_of(name, 1), testbed_of(name, 0)
     same = one.network == other.network and all(
         np.array_equal(one.arrivals[stream], other.arrivals[stream]) for stream in one.arrivals
     )
@@ -86,30 +86,30 @@ def test_another_seed_gives_another_testbed(name: str) -> None:
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("level", ["query", "operator"])
 def test_the_network_can_be_cut_into_units_that_all_have_figures(name: str, level: Any) -> None:
-    made = made_of(name, 0)
-    rates = {number: 1.0 for number in range(len(made.network.streams))}
-    units = units_of(made.network, level, sharing=made.sharing or "pdt", rates_per_s=rates)
+    testbed = testbed_of(name, 0)
+    rates = {number: 1.0 for number in range(len(testbed.network.streams))}
+    units = units_of(testbed.network, level, sharing=testbed.sharing or "pdt", rates_per_s=rates)
     assert {query for shape in units.shapes for query in shape.queries} == set(
-        range(len(made.network.paths))
+        range(len(testbed.network.paths))
     )
     assert all(np.isfinite(units.figures(unit)).all() for unit in range(len(units)))
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_what_a_run_is_told_by_box_names_boxes_of_the_network(name: str) -> None:
-    made = made_of(name, 0)
-    boxes = {node.name for node in Graph(made.network).nodes}
-    assert {*made.selectivities, *made.tuple_costs, *made.preloaded} <= boxes
+    testbed = testbed_of(name, 0)
+    boxes = {node.name for node in Graph(testbed.network).nodes}
+    assert {*testbed.selectivities, *testbed.tuple_costs, *testbed.preloaded} <= boxes
 
 
 @pytest.mark.parametrize("name", LOADED)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_expected_load_is_the_utilisation_asked_for(name: str, seed: int) -> None:
-    made = made_of(name, seed)
-    rates = {stream: measured_rate_per_s(times) for stream, times in made.arrivals.items()}
-    assert made.utilisation is not None
-    # Streams made for a rate have it to 1 in √10 000; others are measured before costs are set.
-    assert load(made.network, rates) == pytest.approx(made.utilisation, rel=0.02)
+    testbed = testbed_of(name, seed)
+    rates = {stream: measured_rate_per_s(times) for stream, times in testbed.arrivals.items()}
+    assert testbed.utilisation is not None
+    # Streams drawn at a rate have it to 1 in √10 000; others are measured before costs are set.
+    assert load(testbed.network, rates) == pytest.approx(testbed.utilisation, rel=0.02)
 
 
 @pytest.mark.parametrize("name", [*LOADED, "drift"])
@@ -117,18 +117,18 @@ def test_the_expected_load_is_the_utilisation_asked_for(name: str, seed: int) ->
 def test_the_realised_utilisation_is_at_most_a_little_above_the_one_asked_for(
     name: str, seed: int
 ) -> None:
-    made = made_of(name, seed)
-    assert made.utilisation is not None
-    assert made.realised_utilisation is not None
-    assert 0.7 * made.utilisation < made.realised_utilisation < 1.02 * made.utilisation
+    testbed = testbed_of(name, seed)
+    assert testbed.utilisation is not None
+    assert testbed.realised_utilisation is not None
+    assert 0.7 * testbed.utilisation < testbed.realised_utilisation < 1.02 * testbed.utilisation
 
 
 @pytest.mark.parametrize("utilisation", [0.1, 0.5, 0.99, 1.2])
 def test_any_utilisation_can_be_asked_for(utilisation: float) -> None:
     for make in (sharaf.single_stream, sharaf.joins, amos.plan_2, sharaf_freshness.freshness):
-        made = make(utilisation=utilisation, tuples=2_000)
-        rates = {stream: measured_rate_per_s(times) for stream, times in made.arrivals.items()}
-        assert load(made.network, rates) == pytest.approx(utilisation, rel=0.06)
+        testbed = make(utilisation=utilisation, tuples=2_000)
+        rates = {stream: measured_rate_per_s(times) for stream, times in testbed.arrivals.items()}
+        assert load(testbed.network, rates) == pytest.approx(utilisation, rel=0.06)
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ def test_a_reading_depends_on_seed_and_position_and_not_on_who_asks(
     times_s, cut = 1e9 + np.arange(count), min(cut, count)
     whole = sensor_readings(seed, first, times_s).to_pylist()
     front = sensor_readings(seed, first, times_s[:cut]).to_pylist()
-    back = sensor_readings(seed, first + cut, times_s[cut:]).to_pylist()
-    assert front + back == whole
+    rest = sensor_readings(seed, first + cut, times_s[cut:]).to_pylist()
+    assert front + rest == whole
 
 
 def test_readings_are_in_range_and_use_all_of_it() -> None:

@@ -17,7 +17,7 @@ STREAMS = (Stream(name="a", format="rate"), Stream(name="b", format="rate"))
 
 
 def line(unit_s: float) -> Network:
-    """Two queries over `a`: a half-selective pair of boxes, and a single box."""
+    """Return two queries over `a`: a half-selective pair of boxes, and a single box."""
     select = Operator(kind="select", cost_s=unit_s, selectivity=0.5)
     project = Operator(kind="project", cost_s=4 * unit_s, selectivity=1.0)
     queries = [Query(name=name, sql="SELECT * FROM a", query_class="all") for name in ("p", "q")]
@@ -51,8 +51,8 @@ def test_the_work_of_a_join_counts_the_partners_in_the_other_window() -> None:
 
 
 def test_costs_are_scaled_to_the_utilisation_asked_for() -> None:
-    made = network_at(0.95, line, {"a": 40.0})
-    assert load(made, {"a": 40.0}) == pytest.approx(0.95)
+    network = network_at(0.95, line, {"a": 40.0})
+    assert load(network, {"a": 40.0}) == pytest.approx(0.95)
 
 
 def test_a_machine_that_waits_between_tuples_is_not_busy_all_the_time() -> None:
@@ -76,8 +76,8 @@ def test_the_busy_share_is_that_of_a_machine_simulated_tuple_by_tuple(
     for time_s, cost_s in zip(times, works, strict=True):
         clock_s = max(clock_s, time_s) + cost_s
     expected = sum(works) / (clock_s - times[0])
-    found = busy_share({"a": np.array(times)}, {"a": np.array(works)})
-    assert found == pytest.approx(expected)
+    share = busy_share({"a": np.array(times)}, {"a": np.array(works)})
+    assert share == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("times", [[], [1.0], [2.0, 2.0], [2.0, 1.0]])

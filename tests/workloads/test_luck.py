@@ -1,4 +1,4 @@
-"""Luck without a generator."""
+"""Random numbers without a generator."""
 
 import numba
 import numpy as np

@@ -22,9 +22,9 @@ def test_an_event_depends_on_seed_and_position_and_not_on_who_asks(
 ) -> None:
     site, cut = Nexmark(seed=seed), min(cut, count)
     whole, front = site.events(first, count), site.events(first, cut)
-    back = site.events(first + cut, count - cut)
+    rest = site.events(first + cut, count - cut)
     for stream in SCHEMAS:
-        assert pa.concat_tables([front[stream], back[stream]]) == whole[stream]
+        assert pa.concat_tables([front[stream], rest[stream]]) == whole[stream]
 
 
 def test_streams_have_the_columns_and_the_proportions_of_the_model() -> None:
@@ -55,7 +55,7 @@ def test_time_goes_on_and_some_events_are_behind_it() -> None:
     assert times[0] == 1000 * 10**6 + 4 * 10**5
     assert max(times) == 1000 * 10**6 + 4999 * 10**5
     assert max(behind) < 3 * 10**6
-    assert sum(each > 0 for each in behind) == pytest.approx(0.1 * len(times), rel=0.2)
+    assert sum(delay_us > 0 for delay_us in behind) == pytest.approx(0.1 * len(times), rel=0.2)
 
 
 def test_an_auction_is_open_for_a_while_and_no_longer_than_it_says() -> None:

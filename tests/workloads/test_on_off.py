@@ -12,7 +12,7 @@ SCALES = np.array([1, 2, 5, 10, 20, 50, 100])
 
 
 def variance_time_slope(times_s: Floats, bin_s: float) -> float:
-    """Gives how fast means over longer times settle: −1 for Poisson, 2H − 2 for self-similar."""
+    """Return how fast means over longer times settle: −1 for Poisson, 2H − 2 for self-similar."""
     counts = np.bincount((times_s / bin_s).astype(int))[:-1]
     variances = [
         counts[: len(counts) // scale * scale].reshape(-1, scale).mean(axis=1).var()
@@ -39,12 +39,12 @@ def test_the_tails_are_heavy(seed: int) -> None:
 
 def test_dispersion_is_that_of_the_ethernet_trace_it_follows() -> None:
     for bin_s, low, high in ((0.1, 7, 11), (1.0, 30, 50), (10.0, 100, 250)):
-        found = []
+        dispersions = []
         for seed in range(4):
             times_s = pareto_on_off(318.2, 300_000, seed)
             counts = np.bincount((times_s / bin_s).astype(int))[:-1]
-            found.append(counts.var() / counts.mean())
-        assert low < np.mean(found) < high
+            dispersions.append(counts.var() / counts.mean())
+        assert low < np.mean(dispersions) < high
 
 
 def test_the_mean_rate_is_as_asked_over_many_seeds_though_not_in_each() -> None:

@@ -16,15 +16,15 @@ from headgate.workloads.sharaf_freshness import freshness
 from headgate.workloads.testbed import Testbed
 
 
-def selectivities(made: Testbed) -> list[float]:
-    return [path.operators[0].selectivity or 0.0 for path in made.network.paths]
+def selectivities(testbed: Testbed) -> list[float]:
+    return [path.operators[0].selectivity or 0.0 for path in testbed.network.paths]
 
 
 def test_500_queries_of_select_join_and_project_with_equal_figures_inside_a_query() -> None:
-    made = single_stream()
-    assert len(made.network.paths) == 500
-    assert len(made.arrivals["packets"]) == 20_000
-    for path in made.network.paths:
+    testbed = single_stream()
+    assert len(testbed.network.paths) == 500
+    assert len(testbed.arrivals["packets"]) == 20_000
+    for path in testbed.network.paths:
         select, join, project = path.operators
         assert (select.kind, join.kind, project.kind) == ("select", "select", "project")
         assert (select.attribute, join.attribute, project.attribute) == (1, 2, None)
@@ -34,23 +34,23 @@ def test_500_queries_of_select_join_and_project_with_equal_figures_inside_a_quer
 
 
 def test_selectivities_are_tenths_and_costs_are_powers_of_two_of_one_k_all_equally_likely() -> None:
-    made = single_stream()
-    tenths = Counter(round(10 * each) for each in selectivities(made))
-    costs = sorted({path.operators[0].cost_s or 0.0 for path in made.network.paths})
+    testbed = single_stream()
+    tenths = Counter(round(10 * selectivity) for selectivity in selectivities(testbed))
+    costs = sorted({path.operators[0].cost_s or 0.0 for path in testbed.network.paths})
     assert set(tenths) == set(range(1, 11))
     assert [cost / costs[0] for cost in costs] == pytest.approx([1, 2, 4, 8, 16])
     assert min(tenths.values()) > 25  # 50 expected, 6.7 a deviation
-    classes = Counter(path.operators[0].cost_s for path in made.network.paths)
+    classes = Counter(path.operators[0].cost_s for path in testbed.network.paths)
     assert min(classes.values()) > 70  # 100 expected, 8.9 a deviation
 
 
 def test_k_follows_from_the_mean_time_between_arrivals_and_the_utilisation() -> None:
-    made = single_stream(utilisation=0.7, seed=2)
-    times_s = made.arrivals["packets"]
+    testbed = single_stream(utilisation=0.7, seed=2)
+    times_s = testbed.arrivals["packets"]
     gap_s = np.diff(times_s).mean()
     expected_s = sum(
         (path.operators[0].cost_s or 0.0) * (1 + s + s**2)
-        for path, s in zip(made.network.paths, selectivities(made), strict=True)
+        for path, s in zip(testbed.network.paths, selectivities(testbed), strict=True)
     )
     assert expected_s / gap_s == pytest.approx(0.7)
 
@@ -67,9 +67,9 @@ def test_queries_do_not_change_with_the_utilisation_but_for_k() -> None:
 
 def test_arrivals_can_be_given() -> None:
     times_s = poisson(50.0, 500, seed=1)
-    made = single_stream(arrivals=times_s, utilisation=0.5)
-    assert made.arrivals["packets"] is times_s
-    assert "as given" in made.note
+    testbed = single_stream(arrivals=times_s, utilisation=0.5)
+    assert testbed.arrivals["packets"] is times_s
+    assert "as given" in testbed.note
     with pytest.raises(ConfigRefused, match="ascending"):
         single_stream(arrivals=times_s[::-1].copy())
 
@@ -80,10 +80,10 @@ def test_selectivities_end_at_the_highest_asked_for() -> None:
 
 
 def test_queries_can_be_told_apart_by_cost_and_selectivity() -> None:
-    made = single_stream(by_class=True)
-    assert len(made.network.classes) == 50
+    testbed = single_stream(by_class=True)
+    assert len(testbed.network.classes) == 50
     by_class: dict[str, set[tuple[float | None, float | None]]] = {}
-    for path in made.network.paths:
+    for path in testbed.network.paths:
         figures = (path.operators[0].cost_s, path.operators[0].selectivity)
         by_class.setdefault(path.query.query_class, set()).add(figures)
     assert all(len(figures) == 1 for figures in by_class.values())
@@ -102,27 +102,29 @@ def test_heavy_tailed_arrivals_keep_the_machine_less_busy_than_asked() -> None:
 
 
 def test_ten_queries_share_a_select_and_have_joins_of_their_own() -> None:
-    made = shared_selects()
-    graph = Graph(made.network)
+    testbed = shared_selects()
+    graph = Graph(testbed.network)
     selects = [node for node in graph.nodes if node.name.startswith("select")]
     assert len(selects) == 50
     assert all(len(node.readers) == 10 for node in selects)
-    assert len(made.network.boxes) == 50 + 2 * 500
-    assert made.sharing == "pdt"
+    assert len(testbed.network.boxes) == 50 + 2 * 500
+    assert testbed.sharing == "pdt"
     joins_of_first = [graph.nodes[box].operator for box, _ in selects[0].readers]
-    assert len({(each.cost_s, each.selectivity) for each in joins_of_first}) > 1
+    assert len({(operator.cost_s, operator.selectivity) for operator in joins_of_first}) > 1
     assert shared_selects(queries=25, sharing="max", tuples=100).sharing == "max"
 
 
 def test_window_joins_read_two_poisson_streams_and_often_give_out_more_than_they_take() -> None:
-    made = joins()
-    assert set(made.arrivals) == {"left", "right"}
-    graph = Graph(made.network, {0: 1.0, 1: 1.0})
-    found = [node for node in graph.nodes if node.operator.kind == "join"]
-    assert len(found) == 500
-    assert {node.operator.window_s for node in found} == {float(each) for each in range(1, 11)}
-    assert np.mean([graph.selectivity(node.number, 0) > 1.0 for node in found]) > 0.3
-    gaps_s = np.diff(made.arrivals["left"])
+    testbed = joins()
+    assert set(testbed.arrivals) == {"left", "right"}
+    graph = Graph(testbed.network, {0: 1.0, 1: 1.0})
+    join_nodes = [node for node in graph.nodes if node.operator.kind == "join"]
+    assert len(join_nodes) == 500
+    assert {node.operator.window_s for node in join_nodes} == {
+        float(number) for number in range(1, 11)
+    }
+    assert np.mean([graph.selectivity(node.number, 0) > 1.0 for node in join_nodes]) > 0.3
+    gaps_s = np.diff(testbed.arrivals["left"])
     assert gaps_s.std() == pytest.approx(gaps_s.mean(), rel=0.1)
 
 
@@ -138,19 +140,21 @@ def test_the_slide_of_an_aggregate_is_its_deadline() -> None:
 
 @pytest.mark.parametrize("deviation", [5.0, 25.0])
 def test_drifting_selectivities_average_to_those_that_uniform_values_have(deviation: float) -> None:
-    made = drift(deviation=deviation)
+    testbed = drift(deviation=deviation)
     believed = {f"{path.query.name}.{position}": path.operators[position].selectivity
-                for path in made.network.paths for position in (0, 1)}  # fmt: skip
-    assert set(made.selectivities) == set(believed)
-    for box, values in made.selectivities.items():
+                for path in testbed.network.paths for position in (0, 1)}  # fmt: skip
+    assert set(testbed.selectivities) == set(believed)
+    for box, values in testbed.selectivities.items():
         assert len(values) == 100
         assert values.mean() == pytest.approx(believed[box])
         assert ((values >= 0) & (values <= 1)).all()
-    assert made.interval_s == pytest.approx(made.arrivals["packets"][-1] / 100)
+    assert testbed.interval_s == pytest.approx(testbed.arrivals["packets"][-1] / 100)
 
 
 def test_the_smaller_the_deviation_the_wider_selectivities_swing() -> None:
-    tight, loose = (drift(deviation=each, queries=20).selectivities for each in (5.0, 25.0))
+    tight, loose = (
+        drift(deviation=deviation, queries=20).selectivities for deviation in (5.0, 25.0)
+    )
     half = next(box for box in tight if 0.3 < tight[box].mean() < 0.7)
     assert np.ptp(tight[half]) > np.ptp(loose[half])
     assert tight[half].max() > 0.99
@@ -164,33 +168,33 @@ def test_values_wrap_around_as_drawn_values_do() -> None:
 
 
 def test_the_load_of_drifting_data_is_as_asked_over_the_run() -> None:
-    made = drift(utilisation=0.8, arrivals=poisson(400.0, 20_000, seed=1))
+    testbed = drift(utilisation=0.8, arrivals=poisson(400.0, 20_000, seed=1))
     interval = (np.arange(20_000) / 20_000 * 100).astype(int)
     work_s = np.zeros(100)
-    for path in made.network.paths:
-        s = made.selectivities[f"{path.query.name}.0"]
+    for path in testbed.network.paths:
+        s = testbed.selectivities[f"{path.query.name}.0"]
         work_s += (path.operators[0].cost_s or 0.0) * (1 + s + s**2)
     assert work_s[interval].mean() * 400.0 == pytest.approx(0.8, rel=0.02)
 
 
 def test_fresh_results_are_asked_of_ten_streams_half_of_them_bursty() -> None:
-    made = freshness()
-    assert len(made.network.paths) == 250
-    assert [len(times_s) for times_s in made.arrivals.values()] == [10_000] * 10
-    instants = [len(set(times_s.tolist())) for times_s in made.arrivals.values()]
+    testbed = freshness()
+    assert len(testbed.network.paths) == 250
+    assert [len(times_s) for times_s in testbed.arrivals.values()] == [10_000] * 10
+    instants = [len(set(times_s.tolist())) for times_s in testbed.arrivals.values()]
     assert instants == [1_000] * 5 + [10_000] * 5
-    costs = sorted({path.operators[0].cost_s for path in made.network.paths})
+    costs = sorted({path.operators[0].cost_s for path in testbed.network.paths})
     assert costs == pytest.approx([0.001, 0.002, 0.004])
-    assert len({path.stream for path in made.network.paths}) == 10
+    assert len({path.stream for path in testbed.network.paths}) == 10
 
 
 def test_at_a_utilisation_of_1_tuples_come_as_fast_as_all_queries_run() -> None:
-    made = freshness(utilisation=1.0, bursty=0)
+    testbed = freshness(utilisation=1.0, bursty=0)
     all_s = sum(
         (path.operators[0].cost_s or 0.0) * (1 + s + s**2)
-        for path, s in zip(made.network.paths, selectivities(made), strict=True)
+        for path, s in zip(testbed.network.paths, selectivities(testbed), strict=True)
     )
-    for times_s in made.arrivals.values():
+    for times_s in testbed.arrivals.values():
         assert np.diff(times_s).mean() == pytest.approx(all_s, rel=0.05)
 
 
@@ -203,7 +207,7 @@ def test_the_zipf_parameter_skews_selectivities_towards_1() -> None:
 
 def test_recorded_streams_keep_their_times_and_set_the_costs() -> None:
     times_s = {"tcp": poisson(80.0, 1_000, 1), "udp": poisson(20.0, 500, 2)}
-    made = freshness(arrivals=times_s, utilisation=0.9)
-    assert [stream.name for stream in made.network.streams] == ["tcp", "udp"]
-    assert {path.stream for path in made.network.paths} == {"tcp", "udp"}
-    assert made.arrivals["tcp"] is times_s["tcp"]
+    testbed = freshness(arrivals=times_s, utilisation=0.9)
+    assert [stream.name for stream in testbed.network.streams] == ["tcp", "udp"]
+    assert {path.stream for path in testbed.network.paths} == {"tcp", "udp"}
+    assert testbed.arrivals["tcp"] is times_s["tcp"]

@@ -8,24 +8,22 @@ from typing import TYPE_CHECKING, Any
 from headgate.config import fragment_of
 from headgate.errors import ConfigRefused
 from headgate.metrics.report import Report
-from headgate.model.account import Account
 from headgate.model.admission import AdmissionRules
 from headgate.model.performance import Rows as SpecificationRows
 from headgate.model.performance import specification_of
 from headgate.model.plan import ALL, Lane, Share
-from headgate.model.query import Deliver, Query, QueryClass, QueryStatistics, View
+from headgate.model.query import Deliver, Query, QueryClass, View
 from headgate.model.stream import Rows, Stream
 from headgate.model.units import Sharing
 from headgate.policies import Policy, policy_named
 from headgate.policies.amos import Amos
-from headgate.runtime.describe.drawing import Drawing
-from headgate.runtime.describe.explanation import Explanation
 from headgate.runtime.listeners import Listener
 from headgate.runtime.live.cutting import cut_pays
 from headgate.runtime.live.handle import QueryHandle
 from headgate.runtime.live.membership import Roster
+from headgate.runtime.live.questions import Questions
+from headgate.runtime.live.rehearsal import Rehearsal
 from headgate.runtime.live.run import Running
-from headgate.runtime.live.status import drawing_of, explanation_of, starting, status_of
 from headgate.runtime.pipeline import refuse_off_spark
 from headgate.runtime.policy_text import Spelled
 from headgate.runtime.recording.statistics_file import recorded_statistics
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class Headgate:
+class Headgate(Questions):
     """Many continuous queries on one Spark application, under one policy.
 
     Args:
@@ -104,14 +102,14 @@ class Headgate:
 
         self._room = room
         self.state = File(state).absolute()
-        self.policy = policy_named(policy) if isinstance(policy, str) else policy
-        refuse_off_spark(self.policy)
+        chosen = policy_named(policy) if isinstance(policy, str) else policy
+        refuse_off_spark(chosen)
         self.classes = tuple(
             QueryClass(name=name, priority=priority)
             for name, priority in (classes or {"default": 1.0}).items()
         )
         self._workers, self._train_tuples, self._most_fused = workers, train_tuples, most_fused
-        self._retention_s, self._rehearsal_s = retention_s, rehearsal_s
+        self._retention_s = retention_s
         _refuse_nothing("bytes", memory_bytes=memory_bytes, log_bytes=log_bytes)
         _refuse_nothing("seconds", call_timeout_s=call_timeout_s)
         self._limits = room.Limits(memory_bytes, log_bytes)
@@ -130,14 +128,13 @@ class Headgate:
             spark or room.local_session(self.state, master, spark_config or {})
         )
         room.quiet_python()
-        self._roster = Roster(
+        roster = Roster(
             room, self._session, self.state, self.classes, rehearsal_s, self.explanation,
             self._cuts, record, self._rules,
         )  # fmt: skip
+        super().__init__(chosen, roster, Rehearsal(self.state, rehearsal_s))
         self._engine: Any = None
         self._run: Running | None = None
-        self._spelling: str | None = None
-        self._rehearsed_of = (0, 0)
 
     def add_stream(self, stream: Stream, rows: Rows | None = None) -> None:
         """Add a stream, also while running; its source is opened to learn the schema.
@@ -260,10 +257,6 @@ class Headgate:
         frame: DataFrame = self._room.history_of(session, self.state, text, self._rules)
         return frame
 
-    def query(self, name: str) -> QueryHandle:
-        """Return the handle of a query."""
-        return self._roster.handle(name)
-
     def start(
         self,
         *,
@@ -286,7 +279,7 @@ class Headgate:
         roster, network = self._roster, self._roster.catalogue.network
         if not network.paths:
             raise ConfigRefused(path="queries", key="", value=None, expected="at least one query")
-        self._rehearsed_of = 0, len(network.paths)
+        self._rehearsal.rehearsed_of = 0, len(network.paths)
         roster.engine = self._engine = self._room.SparkEngine(
             self._session, network, roster.catalogue.schemas, self.state,
             rows=roster.rows, workers=self._workers, retention_s=self._retention_s,
@@ -295,7 +288,9 @@ class Headgate:
         )  # fmt: skip
         try:
             new = Running(
-                self._engine, network, self.policy, self._rehearsed(progress), self.state,
+                self._engine, network, self.policy,
+                self._rehearsal.statistics(self._engine, roster.catalogue.paths, progress),
+                self.state,
                 workers=self._workers, train_tuples=self._train_tuples,
                 most_fused=self._most_fused, sharing=self._sharing, lane=self._lane,
                 call_bytes=self._limits.memory_bytes / 8 / self._workers,
@@ -331,81 +326,6 @@ class Headgate:
             if self._owns_session:
                 self._session.stop()
         return None if self._run is None else self.report()
-
-    def report(self) -> Report:
-        """Return the report of the run so far."""
-        assert self._run is not None
-        return self._run.report(self.policy.name)
-
-    def totals(self) -> dict[str, tuple[int, int]]:
-        """Return how many tuples every query has consumed and produced, over all runs."""
-        totals: dict[str, tuple[int, int]] = self._engine.totals()
-        return totals
-
-    def accounts(self) -> dict[str, Account]:
-        """Return what became of all tuples, by query, over all runs.
-
-        For every query, arrived = delivered + filtered + queued + shed + missed + late +
-        dead_lettered.
-        """
-        accounts: dict[str, Account] = self._engine.accounts()
-        return accounts
-
-    def explanation(self, name: str) -> Explanation:
-        """Return how a query runs: operators, shared code, lane, figures, sink, cursor, policy."""
-        return explanation_of(self.query(name), self._roster, self.policy_in_charge())
-
-    def drawing(self) -> Drawing:
-        """Return the network: streams, the parts that queries share, queries and their sinks."""
-        return drawing_of(self._roster, self.policy_in_charge())
-
-    def policy_in_charge(self) -> str:
-        """Return the policy as it was written; for `amos`, also the policy whose turn it is."""
-        name = self._spelling or self.policy.name
-        if isinstance(self.policy, Amos) and self._engine is not None:
-            return f"{name}, at present {self.policy.in_charge(self._engine.now_s()).name}"
-        return name
-
-    def status(self) -> dict[str, Any]:
-        """Return the policy, the streams and every query's state and figures, as plain data.
-
-        Before the first tuple there is also `starting`: how many queries are `rehearsed`, and `of`
-        how many.
-        """
-        if self._run is None:
-            return starting(self._roster, self._spelling or self.policy.name, self._rehearsed_of)
-        return status_of(self._roster, self._run, self.policy_in_charge())
-
-    @property
-    def running(self) -> bool:
-        """Whether the start is complete: tuples are ingested, all can be inspected and changed."""
-        return self._run is not None
-
-    @property
-    def used(self) -> dict[str, float]:
-        """The shares of the budgets for memory and log that are in use."""
-        budget = self._engine.budget
-        return {"memory": budget.memory, "log": budget.log}
-
-    @property
-    def queries(self) -> tuple[QueryHandle, ...]:
-        return tuple(self._roster.handles.values())
-
-    def _rehearsed(self, progress: Callable[[int, int], None]) -> dict[str, QueryStatistics]:
-        """Return the statistics before the first tuple: recorded by runs, else rehearsed."""
-        recorded = recorded_statistics(self.state)
-        if not self._rehearsal_s:
-            return recorded
-        new = [path for path in self._roster.catalogue.paths if path.known_as not in recorded]
-        self._rehearsed_of = 0, len(new)
-
-        def report_progress(done: int, total: int) -> None:
-            self._rehearsed_of = done, total
-            progress(done, total)
-
-        rehearsed: dict[str, QueryStatistics]
-        rehearsed = self._engine.rehearse(recorded, self._rehearsal_s, report_progress)
-        return rehearsed
 
     def _cuts(self, query: Query) -> bool:
         """Return True if the policy cuts queries and a cut of this one pays."""

@@ -14,11 +14,11 @@ from headgate.model.query import QueryStatistics
 from headgate.runtime.recording.recordings import (
     FOLDER,
     Settings,
-    Turn,
     footer_of,
     header_of,
     line_of,
 )
+from headgate.runtime.recording.turns import Turn
 from headgate.scheduler.engine import Engine
 from headgate.scheduler.scheduler import Scheduler
 

@@ -26,8 +26,7 @@ from headgate.simulation.build.stage_rows import drift_of, stages_of
 from headgate.simulation.kernel.memory import store
 from headgate.simulation.kernel.queues import append, new_entry
 from headgate.simulation.world.links import Links
-from headgate.simulation.world.setting import Setting
-from headgate.simulation.world.world import (
+from headgate.simulation.world.records import (
     CLOCK,
     ENTRY,
     NONE,
@@ -36,8 +35,9 @@ from headgate.simulation.world.world import (
     STREAM,
     WORKER,
     Records,
-    World,
 )
+from headgate.simulation.world.setting import Setting
+from headgate.simulation.world.world import World
 
 SAMPLES = 400
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from headgate.model.units import Units
 from headgate.simulation.world.links import Links
-from headgate.simulation.world.world import FIGURE, NONE, Records
+from headgate.simulation.world.records import FIGURE, NONE, Records
 
 Node = tuple[int, int, tuple[int, ...]]
 """A stage on the way to outputs: its row, the place of its parent in the course, its queries."""

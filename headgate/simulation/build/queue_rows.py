@@ -7,7 +7,7 @@ import numpy as np
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
 from headgate.simulation.world.links import Links
-from headgate.simulation.world.world import AGGREGATE, JOIN, NONE, QUEUE, Records
+from headgate.simulation.world.records import AGGREGATE, JOIN, NONE, QUEUE, Records
 
 
 def queues_of(

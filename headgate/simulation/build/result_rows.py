@@ -7,7 +7,7 @@ import numpy as np
 from headgate.model.arrays import Floats
 from headgate.model.unit_table import UnitTable
 from headgate.model.units import Units
-from headgate.simulation.world.world import RESULT, Records
+from headgate.simulation.world.records import RESULT, Records
 
 MOST_ROWS = 4096
 """Queries beyond this many share the histograms of their class."""

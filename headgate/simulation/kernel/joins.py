@@ -6,7 +6,7 @@ from headgate.compiled import compiled
 from headgate.simulation.kernel.memory import hold, release_entry
 from headgate.simulation.kernel.queues import new_entry
 from headgate.simulation.world.pointer import World
-from headgate.simulation.world.world import NONE
+from headgate.simulation.world.records import NONE
 from headgate.workloads.luck import chance, mixed
 
 

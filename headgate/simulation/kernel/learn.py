@@ -5,7 +5,7 @@ import numpy as np
 from headgate.compiled import compiled
 from headgate.simulation.kernel.queues import touch
 from headgate.simulation.world.pointer import World
-from headgate.simulation.world.world import JOIN, NONE
+from headgate.simulation.world.records import JOIN, NONE
 
 
 @compiled

@@ -7,7 +7,7 @@ several holders counts once.
 from headgate.compiled import compiled
 from headgate.simulation.kernel.queues import free_entry, step_over
 from headgate.simulation.world.pointer import World
-from headgate.simulation.world.world import NONE
+from headgate.simulation.world.records import NONE
 
 
 @compiled

@@ -4,7 +4,7 @@ import numpy as np
 
 from headgate.compiled import compiled
 from headgate.simulation.world.pointer import World
-from headgate.simulation.world.world import NONE
+from headgate.simulation.world.records import NONE
 from headgate.workloads.luck import chance
 
 SHED_LUCK = 2**50

@@ -5,7 +5,7 @@ import numpy as np
 from headgate.compiled import compiled
 from headgate.simulation.kernel.queues import may_pass
 from headgate.simulation.world.pointer import World
-from headgate.simulation.world.world import JOIN, NONE
+from headgate.simulation.world.records import JOIN, NONE
 
 BELOW, ABOVE = 1.0 - 1e-12, 1.0 + 1e-12
 """Corrections for rounding: 0.3 s must be three times 0.1 s, and 0.55 of 100 tuples must be 55."""

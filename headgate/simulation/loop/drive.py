@@ -16,7 +16,8 @@ from headgate.simulation.kernel.samples import note
 from headgate.simulation.kernel.train_size import room_needed, take
 from headgate.simulation.loop import plain
 from headgate.simulation.world.pointer import World
-from headgate.simulation.world.world import DECIDE, DONE, GROW, MORE, NONE, UNTIL
+from headgate.simulation.world.records import NONE
+from headgate.simulation.world.world import DECIDE, DONE, GROW, MORE, UNTIL
 
 
 @compiled

@@ -13,7 +13,8 @@ from headgate.compiled import borrowing, from_zero, inlined, taking_functions
 from headgate.simulation.kernel.outputs import output
 from headgate.simulation.kernel.samples import note
 from headgate.simulation.world.pointer import World
-from headgate.simulation.world.world import DONE, GROW, MORE, NONE, SELECT, UNTIL
+from headgate.simulation.world.records import NONE, SELECT
+from headgate.simulation.world.world import DONE, GROW, MORE, UNTIL
 from headgate.workloads.luck import draw
 
 MOST_LEAVING = 64

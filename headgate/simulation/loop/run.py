@@ -24,8 +24,9 @@ from headgate.simulation.loop import drive
 from headgate.simulation.loop.plain import is_plain
 from headgate.simulation.loop.worth import Worth
 from headgate.simulation.world.pointer import World
+from headgate.simulation.world.records import NONE
 from headgate.simulation.world.setting import Setting
-from headgate.simulation.world.world import DECIDE, DONE, GROW, MORE, NONE, UNTIL
+from headgate.simulation.world.world import DECIDE, DONE, GROW, MORE, UNTIL
 
 NOTHING = np.zeros(0)
 

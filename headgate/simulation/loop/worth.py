@@ -13,7 +13,7 @@ from headgate.model.arrays import Floats, Ints
 from headgate.model.events import Measured
 from headgate.model.units import Units
 from headgate.simulation.world.pointer import World
-from headgate.simulation.world.world import Records
+from headgate.simulation.world.records import Records
 
 SUMMED = (
     "outputs", "response_sum", "response_squares", "slowdown_sum", "slowdown_squares", "qos_sum",

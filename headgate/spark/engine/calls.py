@@ -109,7 +109,8 @@ class Calls:
             if took_s > self._call_timeout_s and not turn.cancelled:
                 turn.cancel(self._session.sparkContext.cancelJobsWithTag)
             elif turn.cancelled and took_s > self._call_timeout_s + GRACE_S and turn.abandon():
-                self._executor.renew(self._queries.path_of(unit) for unit in turn.units)
+                arrangement = self._executor.arrangement
+                arrangement.renew(self._queries.path_of(unit) for unit in turn.units)
                 self._workers.replace(turn)
                 self._settle(turn, [CallTimedOut(limit_s=self._call_timeout_s)] * len(turn.units))
 

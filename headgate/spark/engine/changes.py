@@ -9,16 +9,17 @@ from pyspark.sql.types import StructType
 from headgate.model.events import Event, NetworkChanged, QueryStopped, TrainArrived
 from headgate.model.network import Network, Path
 from headgate.model.query import QueryStatistics
+from headgate.spark.engine.arrivals import Arrivals
 from headgate.spark.engine.calls import Calls
 from headgate.spark.engine.executor import Executor
 from headgate.spark.engine.members import Members
 from headgate.spark.engine.recovery import refuse_old_results, resumed
+from headgate.spark.engine.run_sinks import RunSinks
 from headgate.spark.engine.warm_up import Rehearsal
 from headgate.spark.event_time.store import Store
 from headgate.spark.log.cursors import Cursors
-from headgate.spark.log.journal import Journal, Train
+from headgate.spark.log.journal import Journal
 from headgate.spark.sinks.derived_streams import DerivedStreams
-from headgate.spark.sinks.files import FileSink
 from headgate.spark.sources.ingest import Intake
 
 
@@ -26,10 +27,6 @@ class Changes:
     """Applies changes to the store, the journal, the executor and, last, the scheduler.
 
     Args:
-        sink_of: creates the sink of a query's last path.
-        arrival_of: returns the event for trains of a stream, by its number.
-        arrived: takes trains of a stream, by its number.
-        passed_on: takes trains of a timeline, by its name.
         tell: takes events for the scheduler, from any thread.
     """
 
@@ -43,20 +40,16 @@ class Changes:
         rehearsal: Rehearsal,
         intake: Intake,
         calls: Calls,
-        sinks: dict[str, FileSink],
+        sinks: RunSinks,
+        arrivals: Arrivals,
         *,
-        sink_of: Callable[[Path], FileSink],
-        arrival_of: Callable[[int, Sequence[Train]], TrainArrived],
-        arrived: Callable[..., None],
-        passed_on: Callable[..., None],
         tell: Callable[[Event], None],
         now_s: Callable[[], float],
     ) -> None:
         self._members, self._journal, self._store = members, journal, store
         self._executor, self._derived = executor, derived
         self._rehearsal, self._intake = rehearsal, intake
-        self._calls, self._sinks, self._sink_of = calls, sinks, sink_of
-        self._arrival_of, self._arrived, self._passed_on = arrival_of, arrived, passed_on
+        self._calls, self._sinks, self._arrivals = calls, sinks, arrivals
         self._tell, self._now_s = tell, now_s
         self.forgetting, self._coming = threading.Lock(), 0
         """A lock against dropping trains, and how many queries have a cursor in the log that the
@@ -85,7 +78,7 @@ class Changes:
         first = trains[0].number if trains else stream_log.next_number
         self._change(network, {}, {number: first} if new else {}, {})
         if trains:
-            self._arrived(number, *trains)
+            self._arrivals.put(number, *trains)
         begin()
 
     def has_stream(self, number: int) -> bool:
@@ -125,8 +118,8 @@ class Changes:
                 stream = network.streams[number]
                 if not stream.of:
                     self._store.schemas[stream.name] = schemas[stream.name]
-                self._store.open(stream, partial(self._passed_on, stream.name))
-            sink = self._sink_of(paths[-1])
+                self._store.open(stream, partial(self._arrivals.put_named, stream.name))
+            sink = self._sinks.create(paths[-1])
             self._sinks[paths[-1].query.name] = sink
             statistics: dict[str, QueryStatistics] = {}
             for path in paths if budget_s else ():
@@ -157,7 +150,7 @@ class Changes:
             if name in self._store.timelines:
                 self._store.timelines[name].speak()
             elif trains_by_stream[number]:
-                self._arrived(number, *trains_by_stream[number])
+                self._arrivals.put(number, *trains_by_stream[number])
         self._derived.catch_up()
 
     def reclassify(self, network: Network) -> None:
@@ -238,8 +231,8 @@ class Changes:
         members.change(network, cursors)
         self.unplanned -= set(cursors)
         self._derived.connect(members.alive)
-        self._executor.arrange(members.alive, self._rehearsal.is_costly)
-        groups = tuple(self._executor.group_numbers(members.paths))
+        self._executor.arrangement.arrange(members.alive, self._rehearsal.is_costly)
+        groups = tuple(self._executor.arrangement.group_numbers(members.paths))
         self._tell(
             NetworkChanged(
                 self._now_s(), network, cursors, first_trains, statistics, groups,
@@ -260,7 +253,7 @@ class Changes:
         }
         numbers = {stream: network.stream_number(stream) for stream in trains_by_stream}
         return {
-            numbers[stream]: self._arrival_of(numbers[stream], trains)
+            numbers[stream]: self._arrivals.event_of(numbers[stream], trains)
             for stream, trains in trains_by_stream.items()
             if trains
         }

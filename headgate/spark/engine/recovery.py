@@ -14,6 +14,7 @@ from headgate.spark.jvm.time_zone import SESSION_ZONE, same_zone, zone_of
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.cut_cursors import CutCursors
 from headgate.spark.log.files import HIDDEN, put, remove
+from headgate.spark.log.intents import Intents
 from headgate.spark.log.journal import Journal
 from headgate.spark.sinks.files import FileSink
 
@@ -48,8 +49,8 @@ def recover(
     Args:
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
-    undone = 0
-    for temporary, final in journal.unconfirmed():
+    undone, intents = 0, Intents(journal)
+    for temporary, final in intents.unconfirmed():
         if temporary.exists():
             _finish(temporary, final)
             undone += 1
@@ -61,7 +62,7 @@ def recover(
                 fix="restore the results folder from a copy, or begin with a new state directory",
             )
         reached("result recovered")
-    journal.confirm_all()
+    intents.confirm_all()
     for sink in sinks:
         hidden = sink.folder / HIDDEN
         for path in hidden.iterdir() if hidden.is_dir() else ():

@@ -12,7 +12,8 @@ from headgate.model.network import Path
 from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.log.journal import Journal
-from headgate.spark.log.stream_log import StreamLog, Trains
+from headgate.spark.log.stream_log import StreamLog
+from headgate.spark.log.trains import Trains
 from headgate.spark.output import Output
 from headgate.spark.sinks.derived_streams import DerivedStreams
 from headgate.spark.work import Work

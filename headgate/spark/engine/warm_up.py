@@ -22,7 +22,7 @@ from headgate.spark.engine.executor import Executor
 from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.errors import SPARK_ERRORS
 from headgate.spark.log.files import remove
-from headgate.spark.log.stream_log import Trains
+from headgate.spark.log.trains import Trains
 from headgate.spark.time_limit import within
 
 log = logging.getLogger("headgate.spark")
@@ -121,7 +121,7 @@ class Rehearsal:
         self.alone_s |= {name: figures.alone_s for name, figures in recorded.items()}
         new = [path for path in paths if path.known_as not in recorded]
         measured, slow = self._alone(new, budget_s * 0.75, progress)
-        self._executor.arrange(all_paths, self.is_costly)
+        self._executor.arrangement.arrange(all_paths, self.is_costly)
         quick = [path for path in paths if path.known_as not in slow]
         check = partial(progress, len(new), len(new))
         statistics = {**self._together(quick, ends_at_s, check), **measured, **recorded}
@@ -181,7 +181,7 @@ class Rehearsal:
 
     def _give_up(self, path: Path, limit_s: float) -> None:
         self.alone_s[path.known_as] = SLOW_S
-        self._executor.renew([path])
+        self._executor.arrangement.renew([path])
         log.warning(
             "query '%s' took longer than %.3g s over %s invented tuples: it starts unmeasured, and"
             " alone; a call of it may take call_timeout_s, %g s",
@@ -227,7 +227,7 @@ class Rehearsal:
         measured: dict[str, QueryStatistics] = {}
         groups: dict[int, list[Path]] = {}
         for path in paths:
-            groups.setdefault(id(self._executor.prepared(path)), []).append(path)
+            groups.setdefault(id(self._executor.arrangement.prepared(path)), []).append(path)
         rounds = 0
         while rounds < LEAST_ROUNDS or (groups and time.perf_counter() < ends_at_s):
             for key, members in list(groups.items()):
@@ -239,7 +239,7 @@ class Rehearsal:
                         many_s, _ = self._timed(members, many, ends_at_s)
                         measured |= _shares(members, few_s, many_s)
                 except CallTimedOut:
-                    self._executor.renew(members)
+                    self._executor.arrangement.renew(members)
                     lane = "job"
                 if lane == "job":
                     del groups[key]

@@ -11,6 +11,7 @@ from headgate.model.network import Path
 from headgate.model.stream import Stream
 from headgate.spark.event_time.timeline import Timeline
 from headgate.spark.log.cursors import Cursors
+from headgate.spark.log.derived_trains import DerivedTrains
 from headgate.spark.log.files import remove
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.late_tuples import LateTuples
@@ -90,7 +91,7 @@ class Store:
     def remove(self, stream: str) -> None:
         """Remove a derived stream that was dropped: its log, and timelines that nobody reads."""
         timelines = [timeline.name for timeline in self.timelines_of(stream)]
-        self._journal.forget_derived([stream, *timelines])
+        DerivedTrains(self._journal).forget([stream, *timelines])
         for name in (stream, *timelines):
             self.close(name)
         self._cache.drop(stream, self._journal.next_train(stream))

@@ -20,6 +20,27 @@ class Course:
         self._before_first = {**nothing, **self._journaled.stands()}
         self.now = _after(self._before_first, self.entries)
         """How far its streams have come with the last entry."""
+        numbers = {stream: {train.number for train in journal.trains(stream)} for stream in streams}
+        # While no query had windows, nothing prevented the log from dropping trains.
+        self.lost = {
+            entry.number
+            for entry in self.entries
+            if entry.train >= 0 and entry.train not in numbers[entry.stream]
+        }
+        """The entries whose trains are not in the log."""
+        self._drop_lost()
+        self.needed = self.first
+        """The first entry that a window may need; earlier ones are kept for new queries."""
+
+    def _drop_lost(self) -> None:
+        """Drop lost trains at the beginning: queries that continue after them have missed them."""
+        last = -1
+        for entry in self.entries:
+            if entry.number in self.lost:
+                last = entry.number
+            elif entry.train >= 0:
+                break
+        self.drop(last + 1)
 
     @property
     def next_number(self) -> int:

@@ -1,6 +1,6 @@
 """The event times of a stream's tuples, train by train, and which tuples are late."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headgate.model.stream import Stream
+from headgate.model.window import Axis
 from headgate.model.window_ends import NEVER, Times
 from headgate.spark.event_time.timeline_entries import Entry
 from headgate.spark.log.stream_log import StreamLog
@@ -94,7 +95,22 @@ class TrainTimes:
             self._marks[train] = self._log.marks(train)
         return self._marks[train]
 
+    def reaches(self, entry: Entry, axis: Axis, low: int) -> bool:
+        """Return True if a train, or an earlier one, may have tuples from a place on."""
+        if axis == "rows":
+            return entry.first_tuple + entry.tuples > low
+        return entry.reach >= low or not self.has_times
+
     def forget(self, train: int) -> None:
         """Drop the times of a train from memory."""
         self._times.pop(train, None)
         self._marks.pop(train, None)
+
+
+def least_mark(times: Mapping[str, TrainTimes], tops: Mapping[str, int]) -> int:
+    """Return the watermark of several streams, the least of theirs.
+
+    Args:
+        tops: the greatest time of each stream so far.
+    """
+    return min(times[name].mark(top) for name, top in tops.items())

@@ -19,7 +19,7 @@ class Cursor:
 
 
 class Cursors:
-    """The journal's rows about queries. `Journal.intend` moves them together with results."""
+    """The journal's rows about queries. `Intents.intend` moves them together with results."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal

@@ -10,7 +10,8 @@ from itertools import chain
 from pathlib import Path
 
 from headgate.spark.log.files import flush_all
-from headgate.spark.log.journal import Journal, NewLetters
+from headgate.spark.log.journal import Journal
+from headgate.spark.log.journal_rows import NewLetters
 
 log = logging.getLogger("headgate.spark")
 
@@ -71,9 +72,28 @@ class LetterFile:
 
     def _cut(self) -> None:
         size_bytes = self.path.stat().st_size if self.path.exists() else 0
-        valid_bytes = self._journal.letter_bytes(self._stream)
+        valid_bytes = self._valid_bytes()
         if valid_bytes is None or size_bytes < valid_bytes:
             # An earlier run did not count letters yet, or somebody has removed some.
-            self._journal.letters_end(self._stream, size_bytes)
+            self._set_valid_bytes(size_bytes)
         elif size_bytes > valid_bytes:
             os.truncate(self.path, valid_bytes)
+
+    def _valid_bytes(self) -> int | None:
+        """Return how many bytes of the file are valid; None if it never had any."""
+        rows = self._journal.read("SELECT bytes FROM letters WHERE stream = ?", (self._stream,))
+        return int(rows[0][0]) if rows else None
+
+    def _set_valid_bytes(self, size_bytes: int) -> None:
+        """Record the size of the file, whoever has written or cut it."""
+        with self._journal.transaction() as db:
+            db.execute(
+                "INSERT INTO letters (stream, bytes) VALUES (?, ?)"
+                " ON CONFLICT (stream) DO UPDATE SET bytes = excluded.bytes",
+                (self._stream, size_bytes),
+            )
+
+
+def letter_counts(journal: Journal) -> dict[str, int]:
+    """Return the number of dead letters, over all runs, of each stream that has any."""
+    return dict(journal.read("SELECT stream, records FROM letters WHERE records", ()))

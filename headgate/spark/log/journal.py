@@ -1,7 +1,6 @@
 """The journal: one SQLite file per application that records what is ingested and committed."""
 
 import fcntl
-import json
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,111 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from headgate.errors import RecoveryRefused
-
-VERSION = 4
-TIME = "time"
-"""The key, among a derived stream's positions, of the time that its query has reached."""
-
-TABLES = """
-CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT);
-CREATE TABLE IF NOT EXISTS streams (name TEXT PRIMARY KEY, schema TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS trains (
-  stream TEXT, number INTEGER, source_batch INTEGER, tuples INTEGER, bytes INTEGER,
-  head_arrived_at_s REAL, mean_arrived_at_s REAL, first_tuple INTEGER, kept INTEGER DEFAULT 1,
-  first_letter INTEGER DEFAULT 0, top INTEGER, origin INTEGER,
-  PRIMARY KEY (stream, number), UNIQUE (stream, source_batch));
-CREATE TABLE IF NOT EXISTS cursors (
-  query TEXT PRIMARY KEY, sql TEXT, stream TEXT, first_train INTEGER, next_train INTEGER,
-  first_tuple INTEGER, tuples_in INTEGER DEFAULT 0, tuples_out INTEGER DEFAULT 0,
-  delivered INTEGER DEFAULT 0, shed INTEGER DEFAULT 0, missed INTEGER DEFAULT 0,
-  late INTEGER DEFAULT 0);
-CREATE TABLE IF NOT EXISTS entries (
-  timeline TEXT, number INTEGER, stream TEXT, train INTEGER, tuples INTEGER, first_tuple INTEGER,
-  before INTEGER, top INTEGER, arrived_at_s REAL, reach INTEGER,
-  PRIMARY KEY (timeline, number)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS positions (
-  stream TEXT, key TEXT, value TEXT, PRIMARY KEY (stream, key)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS letters (
-  stream TEXT PRIMARY KEY, records INTEGER DEFAULT 0, bytes INTEGER, source_batch INTEGER);
-CREATE TABLE IF NOT EXISTS beginnings (
-  query TEXT, stream TEXT, first_letter INTEGER, PRIMARY KEY (query, stream)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS intents (step INTEGER, query TEXT, temporary TEXT, final TEXT);
-"""
-
-
-@dataclass(frozen=True)
-class Train:
-    """A train's row in the journal.
-
-    Args:
-        top: for a derived stream, the time that its producer had reached with the train.
-    """
-
-    number: int
-    tuples: int
-    bytes: int
-    head_arrived_at_s: float
-    mean_arrived_at_s: float
-    top: int | None = None
-
-
-@dataclass(frozen=True)
-class NewTrain:
-    """A train to add to the log, and the number of its batch in the source.
-
-    Args:
-        origin: for a derived stream, the first train of its producer's input that it comes from.
-    """
-
-    stream: str
-    train: Train
-    source_batch: int
-    origin: int | None = None
-
-
-@dataclass(frozen=True)
-class Derived:
-    """What a step adds to the stream that a query fills.
-
-    Args:
-        new: the train; None if the step had no results.
-        top: the time that the query has reached with the step; None if the stream has no time.
-        arrived_at_s: when the input of the step arrived.
-    """
-
-    stream: str
-    new: NewTrain | None
-    top: int | None
-    arrived_at_s: float
-
-
-@dataclass(frozen=True)
-class NewLetters:
-    """Dead letters to add to the journal: how many, and the size of their file with them.
-
-    Args:
-        source_batch: the source's batch that they were in, if Structured Streaming numbers batches.
-    """
-
-    stream: str
-    records: int
-    end_bytes: int
-    source_batch: int | None = None
-
-
-@dataclass(frozen=True)
-class Result:
-    """What one query computed from a range of trains; no files if there were no rows."""
-
-    query: str
-    first_train: int
-    end_train: int
-    tuples_in: int
-    tuples_out: int
-    delivered: int
-    temporary: Path | None
-    final: Path | None
-    late: int = 0
+from headgate.spark.log.journal_rows import NewLetters, NewTrain, Train
+from headgate.spark.log.journal_schema import VERSION, create_tables, upgrade
 
 
 class Journal:
@@ -123,10 +19,6 @@ class Journal:
 
     Every method is one transaction, durable unless its docstring says otherwise. Methods that take
     `db` run within the caller's transaction instead.
-
-    A step becomes visible in three parts: `intend` (the point of no return: its results lie ready
-    under temporary names, and every cursor has moved), then the renames, then `confirm`. Recovery
-    finishes the renames of intents that were not confirmed, and does nothing else.
     """
 
     def __init__(self, state: Path) -> None:
@@ -143,13 +35,11 @@ class Journal:
                 fix="stop the other one, or give this one a different state directory",
             ) from error
         self._lock = threading.Lock()
-        self._steps = 0
         self._db = sqlite3.connect(state / "journal.db", check_same_thread=False)
         self._db.isolation_level = None
         try:
             self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.executescript(TABLES)
-            self._add_columns()
+            create_tables(self._db)
             self._check_version(state)
         except sqlite3.DatabaseError as error:
             self.close()
@@ -259,7 +149,7 @@ class Journal:
         """
         with self.transaction() as db:
             for new_train in new:
-                self._add_train(db, new_train)
+                self.add_train(db, new_train)
             db.executemany(
                 "INSERT INTO letters VALUES (?, ?, ?, ?) ON CONFLICT (stream) DO UPDATE SET"
                 " records = records + excluded.records, bytes = excluded.bytes,"
@@ -268,7 +158,8 @@ class Journal:
             )  # fmt: skip
             db.executemany("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", positions)
 
-    def _add_train(self, db: sqlite3.Connection, new: NewTrain) -> None:
+    def add_train(self, db: sqlite3.Connection, new: NewTrain) -> None:
+        """Add a train to the log of its stream."""
         train = new.train
         db.execute(
             "INSERT INTO trains (stream, number, source_batch, tuples, bytes, head_arrived_at_s,"
@@ -293,21 +184,6 @@ class Journal:
         )
         return float(rows[0][0])
 
-    def top_of(self, stream: str, train: int) -> int | None:
-        """Return the time that the producer of a derived stream had reached with a train."""
-        rows = self.read("SELECT top FROM trains WHERE stream = ? AND number = ?", (stream, train))
-        return None if rows[0][0] is None else int(rows[0][0])
-
-    def origins(self, stream: str, first: int, end: int) -> tuple[int, int]:
-        """Return the range of input trains that trains first, ..., end − 1 of a derived stream
-        begin with: the first, and the one after the last.
-        """
-        rows = self.read(
-            "SELECT MIN(origin), MAX(origin) + 1 FROM trains"
-            " WHERE stream = ? AND number >= ? AND number < ?", (stream, first, end)
-        )  # fmt: skip
-        return int(rows[0][0]), int(rows[0][1])
-
     def tuples_of(self, stream: str, first: int, end: int) -> list[int]:
         """Return how many tuples each of the trains first, ..., end − 1 has."""
         rows = self.read(
@@ -319,23 +195,6 @@ class Journal:
     def positions(self, stream: str) -> "Positions":
         """Return the positions that a stream's source has reported."""
         return Positions(self, stream)
-
-    def letter_bytes(self, stream: str) -> int | None:
-        """Return how many bytes of a stream's dead letters are valid; None if it never had any."""
-        rows = self.read("SELECT bytes FROM letters WHERE stream = ?", (stream,))
-        return int(rows[0][0]) if rows else None
-
-    def letters_end(self, stream: str, end_bytes: int) -> None:
-        """Record the size of a stream's file of dead letters, whoever has written or cut it."""
-        with self.transaction() as db:
-            db.execute(
-                "INSERT INTO letters (stream, bytes) VALUES (?, ?)"
-                " ON CONFLICT (stream) DO UPDATE SET bytes = excluded.bytes", (stream, end_bytes)
-            )  # fmt: skip
-
-    def letters(self) -> dict[str, int]:
-        """Return the dead letters, over all runs, of each stream that has some."""
-        return dict(self.read("SELECT stream, records FROM letters WHERE records", ()))
 
     def drop_trains(self, stream: str, before: int) -> None:
         """Record that trains are dropped, before their files are removed."""
@@ -352,93 +211,6 @@ class Journal:
             "DELETE FROM trains WHERE stream = ?1 AND NOT kept AND number <"
             " (SELECT MAX(number) FROM trains WHERE stream = ?1)", (stream,)
         )  # fmt: skip
-
-    def intend(self, results: Sequence[Result], derived: Sequence[Derived] = ()) -> int:
-        """Commit a step's results, and return the number of the step.
-
-        Cursors move, trains of derived streams are in their logs, and recovery will finish the
-        renames.
-        """
-        with self.transaction() as db:
-            self._steps += 1
-            step = self._steps
-            for result in results:
-                moved = db.execute(
-                    "UPDATE cursors SET next_train = ?, tuples_in = tuples_in + ?,"
-                    " tuples_out = tuples_out + ?, delivered = delivered + ?, late = late + ?"
-                    " WHERE query = ? AND next_train = ?",
-                    (result.end_train, result.tuples_in, result.tuples_out, result.delivered,
-                     result.late, result.query, result.first_train),
-                )  # fmt: skip
-                if moved.rowcount != 1:
-                    raise RecoveryRefused(
-                        subject=f"query '{result.query}'",
-                        expected=f"its cursor at train {result.first_train}",
-                        found="it at another train",
-                        fix="keep other programs out of the state directory",
-                    )
-                if result.final is not None:
-                    db.execute(
-                        "INSERT INTO intents VALUES (?, ?, ?, ?)",
-                        (step, result.query, str(result.temporary), str(result.final)),
-                    )
-            for addition in derived:
-                if addition.new is not None:
-                    self._add_train(db, addition.new)
-                if addition.top is not None:
-                    self._put_time(db, addition)
-            return step
-
-    def add_time(self, derived: Derived) -> None:
-        """Record the time that the query of a derived stream has reached without a step.
-
-        This need not be durable: after a crash the time is computed again.
-        """
-        with self.transaction(durable=False) as db:
-            self._put_time(db, derived)
-
-    def _put_time(self, db: sqlite3.Connection, derived: Derived) -> None:
-        value = json.dumps([derived.top, derived.arrived_at_s])
-        db.execute(
-            "INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", (derived.stream, TIME, value)
-        )
-
-    def derived_end(self, stream: str) -> tuple[int, int | None, float]:
-        """Return where a derived stream ends: its next train, the time that its query has reached
-        since the last train, and when the input for that arrived.
-        """
-        ((end, value),) = self.read(
-            "SELECT (SELECT COALESCE(MAX(number) + 1, 0) FROM trains WHERE stream = ?1),"
-            " (SELECT value FROM positions WHERE stream = ?1 AND key = ?2)", (stream, TIME)
-        )  # fmt: skip
-        top, arrived_at_s = (None, 0.0) if value is None else json.loads(value)
-        return int(end), top, arrived_at_s
-
-    def forget_derived(self, streams: Sequence[str]) -> None:
-        """Delete derived streams and timelines, except their next number: others have seen it."""
-        with self.transaction() as db:
-            for stream in streams:
-                self.drop_lines(db, stream, self.end(db, stream)[0])
-                db.execute("DELETE FROM entries WHERE timeline = ?", (stream,))
-                db.execute("DELETE FROM positions WHERE stream = ?", (stream,))
-                db.execute("DELETE FROM streams WHERE name = ?", (stream,))
-
-    def confirm(self, step: int, queries: Sequence[str]) -> None:
-        """Record that the files of some queries of a step have their final names."""
-        with self.transaction() as db:
-            db.executemany(
-                "DELETE FROM intents WHERE step = ? AND query = ?",
-                [(step, query) for query in queries],
-            )
-
-    def unconfirmed(self) -> list[tuple[Path, Path]]:
-        """Return the renames, from and to, that a crash may have left undone."""
-        rows = self.read("SELECT temporary, final FROM intents ORDER BY step", ())
-        return [(Path(temporary), Path(final)) for temporary, final in rows]
-
-    def confirm_all(self) -> None:
-        with self.transaction() as db:
-            db.execute("DELETE FROM intents")
 
     def read(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """Return the rows of a SELECT."""
@@ -463,27 +235,9 @@ class Journal:
                     self._db.execute("ROLLBACK")
                 raise
 
-    def _add_columns(self) -> None:
-        """Add the columns that a journal of an older release does not have."""
-        for table, column, kind in (
-            ("trains", "first_letter", "INTEGER DEFAULT 0"),
-            ("trains", "top", "INTEGER"),
-            ("trains", "origin", "INTEGER"),
-            ("entries", "reach", "INTEGER"),
-        ):
-            columns = {row[1] for row in self._db.execute(f"PRAGMA table_info({table})")}
-            if column not in columns:
-                self._db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
-
     def _check_version(self, state: Path) -> None:
         with self.transaction() as db:
-            db.execute("INSERT OR IGNORE INTO about VALUES ('version', ?)", (str(VERSION),))
-            version = db.execute("SELECT value FROM about WHERE key = 'version'").fetchone()[0]
-            if version == "3":
-                # Until version 4 all queries ran in UTC, whatever the session's zone was.
-                version = str(VERSION)
-                db.execute("INSERT OR IGNORE INTO about VALUES ('zone', 'UTC')")
-                db.execute("UPDATE about SET value = ? WHERE key = 'version'", (version,))
+            version = upgrade(db)
         if version != str(VERSION):
             self.close()
             raise RecoveryRefused(

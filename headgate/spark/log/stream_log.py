@@ -1,31 +1,29 @@
 """The stream log: numbered, durable trains in Parquet files."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 from pyspark.sql.types import DoubleType, StructField, StructType
 
 from headgate.errors import RecoveryRefused, TrainUnreadable
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window_ends import NEVER, Times
-from headgate.spark.jvm.arrow_frames import collected
-from headgate.spark.jvm.errors import SPARK_ERRORS
 from headgate.spark.jvm.types import arrow_schema
-from headgate.spark.log.corrupt_records import FILE, RECORD, letters_of, malformed_in, readable
+from headgate.spark.log.batches import collected_batch, with_arrival, write_batch
+from headgate.spark.log.corrupt_records import letters_of, readable
 from headgate.spark.log.dead_letters import LetterFile
 from headgate.spark.log.files import flush, flush_all, put, remove, size_of
-from headgate.spark.log.journal import Journal, NewLetters, NewTrain, Train
+from headgate.spark.log.journal import Journal
+from headgate.spark.log.journal_rows import NewLetters, NewTrain, Train
 from headgate.spark.log.parquet_bytes import parquet_of
 from headgate.spark.log.train_cache import TrainCache
+from headgate.spark.log.trains import NumberedTrains, Trains
 
 ARRIVED = StructField(ARRIVED_AT, DoubleType())
 
@@ -35,63 +33,6 @@ MARK = "_watermark_us"
 DRIVER_TUPLES = 100_000
 """A train of up to this many tuples is written in the driver: at 20 000 rows in 3 ms, where a Spark
 job takes 110."""
-
-
-@dataclass(frozen=True)
-class Trains:
-    """Trains of one stream, as a table in memory or as a DataFrame for a job."""
-
-    schema: StructType
-    files: Sequence[str]
-    tuples: int
-    table: Callable[[], pa.Table]
-    first_tuple: Callable[[], int] | None = None
-
-    def number_of(self, row: int) -> int | None:
-        """Return the number of a tuple in its stream; None for trains that are not in a log."""
-        return None if self.first_tuple is None else self.first_tuple() + row
-
-    def frame(self, session: SparkSession) -> DataFrame:
-        return session.read.schema(self.schema).parquet(*self.files)
-
-    def mean_arrived_at_s(self) -> float:
-        # Not concatenated by Arrow: the schemas differ. The arrival cannot be NULL in files that
-        # Spark wrote; in ours it can.
-        columns = [pq.read_table(file, columns=[ARRIVED_AT])[ARRIVED_AT] for file in self.files]
-        return float(np.mean(np.concatenate([column.to_numpy() for column in columns])))
-
-
-@dataclass(frozen=True)
-class NumberedTrains(Trains):
-    """Trains with the number of each tuple in place of its arrival: 0 for the first, and so on.
-
-    Evaluation copies the arrival of a tuple to every row that is computed from it. So every row has
-    the number of its tuple, whatever the lane and the order of rows.
-    """
-
-    def frame(self, session: SparkSession) -> DataFrame:
-        firsts, first = list[Any](), 0
-        for file in _files_of(self.files):
-            firsts += [F.lit(file.name), F.lit(first)]
-            first += pq.read_metadata(file).num_rows
-        rows = session.read.schema(self.schema).parquet(*self.files)
-        first_of_file = F.element_at(F.create_map(*firsts), F.col("_metadata.file_name"))
-        number = (first_of_file + F.col("_metadata.row_index")).cast("double")
-        return rows.withColumn(ARRIVED_AT, number)
-
-
-@dataclass(frozen=True)
-class TimelineTrains(Trains):
-    """Trains first, ..., end − 1 of a timeline; computing over them needs other trains, too."""
-
-    first: int = 0
-    end: int = 0
-
-
-def _files_of(trains: Sequence[str]) -> Iterator[Path]:
-    """Yield the files of trains in the order of their tuples; a train may be a folder."""
-    for train in map(Path, trains):
-        yield from sorted(train.glob("*.parquet")) if train.is_dir() else [train]
 
 
 def train_file(folder: Path, number: int) -> Path:
@@ -204,7 +145,7 @@ class StreamLog:
             self._expected_tuples = table.num_rows
             letters = self.letters.write(letters_of([table], source_batch), source_batch)
             table = readable(table)
-            new = self.stage(_with_arrival(table, now_s), source_batch) if table.num_rows else None
+            new = self.stage(with_arrival(table, now_s), source_batch) if table.num_rows else None
             flush_all([] if new is None else self.staged(new))
         if new is None and letters is None:
             return None
@@ -222,23 +163,9 @@ class StreamLog:
         self, batch: DataFrame, source_batch: int, now_s: float
     ) -> tuple[NewTrain | None, NewLetters | None]:
         """Let Spark write a batch, a second time if it has records that could not be parsed."""
-        temporary, letters = self._temporary(), None
-        arrived_s = F.col(ARRIVED_AT) if ARRIVED_AT in batch.columns else F.lit(None)
-        batch = batch.withColumn(ARRIVED_AT, F.coalesce(arrived_s, F.lit(now_s)))
-        batch.write.mode("overwrite").parquet(str(temporary))
-        if RECORD in batch.columns:
-            malformed = letters_of(malformed_in(temporary), source_batch)
-            letters = self.letters.write(malformed, source_batch)
-        if letters is not None:
-            # Read what was written, not the source, so that both passes see the same records.
-            mixed = self._folder / f"{self.next_number:012d}.mixed"
-            put(temporary, mixed)
-            rows = batch.sparkSession.read.schema(batch.schema).parquet(str(mixed))
-            rows = rows.where(F.col(RECORD).isNull()).drop(RECORD, FILE)
-            rows.write.mode("overwrite").parquet(str(temporary))
-            remove(mixed)
-        for file in temporary.iterdir():
-            flush(file)
+        temporary = self._temporary()
+        mixed = self._folder / f"{self.next_number:012d}.mixed"
+        letters = write_batch(batch, source_batch, now_s, temporary, mixed, self.letters)
         arrived = pq.read_table(temporary, columns=[ARRIVED_AT])
         self._expected_tuples = arrived.num_rows + (letters.records if letters else 0)
         if not arrived.num_rows:
@@ -322,11 +249,7 @@ class StreamLog:
         """Return a batch as a table in the driver; None if it is, or proves, too large for that."""
         if self._expected_tuples > DRIVER_TUPLES:
             return None
-        try:
-            return collected(batch)
-        except SPARK_ERRORS:
-            # Above spark.driver.maxResultSize, say. Any other error recurs when Spark writes it.
-            return None
+        return collected_batch(batch)
 
     def _rename(self, table: pa.Table, temporary: Path, source_batch: int) -> NewTrain:
         final = self.path(self.next_number)
@@ -356,13 +279,3 @@ def _tuple_bytes(path: Path) -> float:
         except (pa.ArrowException, OSError):
             break  # the error is raised when the train is read
     return 0.0
-
-
-def _with_arrival(table: pa.Table, now_s: float) -> pa.Table:
-    """Return tuples with missing arrivals set to now: cheaper here than in Spark's plan."""
-    if ARRIVED_AT not in table.column_names:
-        return table.append_column(ARRIVED_AT, pa.array(np.full(table.num_rows, now_s)))
-    arrivals: Any = table[ARRIVED_AT]
-    return table.set_column(
-        table.column_names.index(ARRIVED_AT), ARRIVED_AT, arrivals.fill_null(now_s)
-    )

@@ -14,7 +14,7 @@ from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
 from headgate.spark.jvm.lane.failing_row import blamed
 from headgate.spark.jvm.lane.plan_runner import DriverLane, NeedsJob, PlanRunner
-from headgate.spark.log.stream_log import Trains
+from headgate.spark.log.trains import Trains
 from headgate.spark.output import Output
 from headgate.spark.sharing.constants_group import ConstantsGroup
 from headgate.spark.sharing.mask_group import MaskGroup

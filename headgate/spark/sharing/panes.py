@@ -14,7 +14,7 @@ import pyarrow as pa
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import WINDOW, Axis, Window
 from headgate.model.window_ends import windows_of
-from headgate.spark.event_time.timeline import Timeline
+from headgate.spark.event_time.timeline_reader import TimelineReader
 from headgate.spark.jvm.lane.plan_runner import PARTIAL, SplitPlan
 from headgate.spark.sharing.window_columns import window_bound, window_column
 
@@ -25,7 +25,7 @@ class Panes:
     They are computed from the log and can be computed again, so none is kept beyond the run.
     """
 
-    def __init__(self, timeline: Timeline, stream: str, view: str, axis: Axis) -> None:
+    def __init__(self, timeline: TimelineReader, stream: str, view: str, axis: Axis) -> None:
         self._timeline, self._stream, self._view, self._axis = timeline, stream, view, axis
         self._kind = timeline.place_type(stream, axis)
         self._width = 0

@@ -7,8 +7,10 @@ import pyarrow as pa
 
 from headgate.errors import LogUnwritable, ResultsHidden, SinkBehind, SinkUnwritable
 from headgate.model.network import Path
+from headgate.spark.log.derived_trains import Derived, DerivedTrains
 from headgate.spark.log.files import flush_all
-from headgate.spark.log.journal import Derived, Journal, Result
+from headgate.spark.log.intents import Intents, Result
+from headgate.spark.log.journal import Journal
 from headgate.spark.output import Output
 from headgate.spark.sinks.derived_streams import DerivedStreams
 from headgate.spark.sinks.files import FileSink
@@ -31,9 +33,9 @@ class Commits:
         reached: Callable[[str], None],
         streams: DerivedStreams | None = None,
     ) -> None:
-        self._journal, self._sinks, self._reached = journal, sinks, reached
-        self._streams = streams
-        self.promises = Promises(journal, reached)
+        self._sinks, self._reached, self._streams = sinks, reached, streams
+        self.intents, self._derived_trains = Intents(journal), DerivedTrains(journal)
+        self.promises = Promises(self.intents, reached)
 
     def __call__(
         self,
@@ -73,7 +75,7 @@ class Commits:
                 sink = self._sinks[path.query.name]
                 trains = work.first_train, work.end_train
                 if path.is_rest:  # named by trains of the source, as the next run may not cut it
-                    trains = self._journal.origins(path.stream, *trains)
+                    trains = self._derived_trains.origins(path.stream, *trains)
                 names = temporary, final = sink.names(*trains)
                 try:
                     self.promises.check(path.query.name)
@@ -108,7 +110,7 @@ class Commits:
         files = [temporary for *_, temporary, _ in written]
         flush_all(files if self._streams is None else files + self._streams.staged(derived))
         self._reached("results written")
-        step = self._journal.intend(results, derived)
+        step = self.intents.intend(results, derived)
         self._reached("step journalled")
         if self._streams is not None:
             self._streams.added(derived)

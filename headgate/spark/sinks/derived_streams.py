@@ -50,7 +50,8 @@ from headgate.model.window_ends import NEVER, Times
 from headgate.spark.event_time.derived_watermark import from_own_times, inherited
 from headgate.spark.event_time.store import Store
 from headgate.spark.event_time.train_times import times_in
-from headgate.spark.log.journal import Derived, Journal
+from headgate.spark.log.derived_trains import Derived, DerivedTrains
+from headgate.spark.log.journal import Journal
 from headgate.spark.output import Output
 from headgate.spark.work import Work
 
@@ -74,7 +75,7 @@ class DerivedStreams:
         most_bytes: Callable[[], float] = lambda: inf,
     ) -> None:
         self._journal, self._store, self._tell = journal, store, tell
-        self._most_bytes = most_bytes
+        self._trains, self._most_bytes = DerivedTrains(journal), most_bytes
         self._producers: dict[str, Path] = {}
         self._tops: dict[str, int] = {}
         self._turn = threading.RLock()
@@ -178,12 +179,12 @@ class DerivedStreams:
         if path.into is None or not source.is_derived or not self._inherits(path):
             return
         with self._turn:
-            end, top, arrived_at_s = self._journal.derived_end(path.stream)
+            end, top, arrived_at_s = self._trains.end(path.stream)
             if top is None or self._cursor(path) != end:
                 return  # it has a train to read, which brings its own time
             top -= round(source.lateness_s * 1e6)
             if top > self._top(path.into):
-                self._journal.add_time(Derived(path.into, None, top, arrived_at_s))
+                self._trains.add_time(Derived(path.into, None, top, arrived_at_s))
                 self._tops[path.into] = top
                 self._advance(path.into)
 
@@ -216,8 +217,8 @@ class DerivedStreams:
             return inherited(times_in(log.columns(first, end, [name]), name), lateness, before)
         marks = np.concatenate([log.marks(number) for number in range(first, end)])
         below = np.where(marks == NEVER, NEVER, marks - lateness)
-        last, top, _ = self._journal.derived_end(path.stream)
-        top = top if last == end else self._journal.top_of(path.stream, end - 1)
+        last, top, _ = self._trains.end(path.stream)
+        top = top if last == end else self._trains.top_of(path.stream, end - 1)
         return np.maximum(below, before), before if top is None else top - lateness
 
     def _inherits(self, path: Path) -> bool:
@@ -236,7 +237,7 @@ class DerivedStreams:
     def _top(self, stream: str) -> int:
         """Return the time that the producer of a stream has reached."""
         if stream not in self._tops:
-            top = self._journal.derived_end(stream)[1]
+            top = self._trains.end(stream)[1]
             self._tops[stream] = NEVER if top is None else top
         return self._tops[stream]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from headgate.errors import ResultsHidden
 from headgate.spark.log.files import flush_all, put
-from headgate.spark.log.journal import Journal
+from headgate.spark.log.intents import Intents
 from headgate.spark.sinks.files import FileSink
 
 log = logging.getLogger("headgate.spark")
@@ -37,8 +37,8 @@ class Promises:
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
 
-    def __init__(self, journal: Journal, reached: Callable[[str], None]) -> None:
-        self._journal, self._reached = journal, reached
+    def __init__(self, intents: Intents, reached: Callable[[str], None]) -> None:
+        self._intents, self._reached = intents, reached
         self._late: dict[str, Promise] = {}
         self._turn = threading.Lock()
 
@@ -96,7 +96,7 @@ class Promises:
             return [], failure
         try:
             flush_all({promise.sink.folder for promise in done})
-            self._journal.confirm(done[0].step, [promise.query for promise in done])
+            self._intents.confirm(done[0].step, [promise.query for promise in done])
         except (OSError, sqlite3.Error) as error:
             return [], error
         # Only after the step is confirmed: recovery looks for the files of one that is not.

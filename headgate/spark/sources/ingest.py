@@ -13,9 +13,9 @@ from headgate.model.stream import Rows, Stream
 from headgate.spark.jvm.errors import cause_of
 from headgate.spark.jvm.session import own_session
 from headgate.spark.jvm.time_zone import zone_of
-from headgate.spark.log.journal import Journal, Train
+from headgate.spark.log.journal import Journal
+from headgate.spark.log.journal_rows import Train
 from headgate.spark.log.stream_log import StreamLog
-from headgate.spark.sources.kafka import KafkaSource
 from headgate.spark.sources.kafka_options import subscription_of
 from headgate.spark.sources.poller import Line, Poller
 from headgate.spark.sources.protocol import Source
@@ -114,7 +114,11 @@ class Intake:
         schema = log.stream_schema
         if stream.format == "kafka":
             subscription = subscription_of(stream)
-            return None if isinstance(subscription, str) else KafkaSource(subscription, schema)
+            if isinstance(subscription, str):
+                return None
+            from headgate.spark.sources.kafka import KafkaSource  # noqa: PLC0415  # an extra
+
+            return KafkaSource(subscription, schema)
         return polled_source(self._own_session, stream, schema, self._rows.get(stream.name))
 
     def drop(self, stream: str) -> None:

@@ -1,9 +1,8 @@
 """The options of a stream that the driver's own Kafka client supports."""
 
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
-
-from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from headgate.model.stream import Stream
 from headgate.spark.sources.protocol import MOST_TUPLES
@@ -58,6 +57,8 @@ class Subscription:
 
 def subscription_of(stream: Stream) -> Subscription | str:
     """Parse a stream's options; return the reason if the driver's client does not support them."""
+    if find_spec("confluent_kafka") is None:
+        return "it is not installed: pip install 'headgate[kafka]'"
     prefix = "kafka."
     values = {name.lower(): value for name, value in stream.options.items()}
     settings = {
@@ -81,6 +82,8 @@ def subscription_of(stream: Stream) -> Subscription | str:
     if not most.isdigit() or not int(most):
         return f"maxOffsetsPerTrigger {most} is not a number of records"
     client = {"group.id": f"headgate-{stream.name}", **DEFAULTS, **settings, **FIXED}
+    from confluent_kafka import Consumer, KafkaException  # noqa: PLC0415  # an extra
+
     try:
         Consumer(client).close()
     except (KafkaException, TypeError, ValueError) as error:
@@ -97,6 +100,6 @@ def subscription_of(stream: Stream) -> Subscription | str:
 
 
 def reason_of(error: Exception) -> str:
-    """Return what the client says about an error."""
+    """Return what the client says about an error, which may hold a `KafkaError`."""
     first = error.args[0] if error.args else error
-    return first.str() if isinstance(first, KafkaError) else str(first)
+    return first.str() if hasattr(first, "str") else str(first)

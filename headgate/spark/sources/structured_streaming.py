@@ -17,7 +17,7 @@ from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
 from headgate.spark.jvm.session import activate
 from headgate.spark.jvm.types import refuse_columns
 from headgate.spark.log.corrupt_records import tells_of_malformed, with_malformed
-from headgate.spark.log.journal import Train
+from headgate.spark.log.journal_rows import Train
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.sources.kafka_options import subscription_of
 from headgate.workloads.forest import SCHEMA

@@ -12,7 +12,7 @@ from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import GIVEN, MARK, WINDOW, Axis, Input, Stateful
 from headgate.model.window_ends import NEVER, Times, windows_of
-from headgate.spark.event_time.timeline import Timeline
+from headgate.spark.event_time.timeline_reader import TimelineReader
 from headgate.spark.event_time.train_times import Rows
 from headgate.spark.jvm.lane.small_query import SmallQuery
 from headgate.spark.output import Output
@@ -38,7 +38,7 @@ class ClosingWindows:
     def __init__(
         self,
         stateful: Stateful,
-        timeline: Timeline,
+        timeline: TimelineReader,
         nothing: Callable[[str], pa.Table],
         one: tuple[Results, SmallQuery],
         at_once: tuple[Results, SmallQuery] | None,

@@ -13,7 +13,7 @@ from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import Axis, Input, Stateful, arrival_column, place_columns, time_column
 from headgate.model.window_ends import NEVER, Times
-from headgate.spark.event_time.timeline import Timeline
+from headgate.spark.event_time.timeline_reader import TimelineReader
 from headgate.spark.event_time.train_times import Rows
 from headgate.spark.jvm.lane.small_query import SmallQuery
 from headgate.spark.output import Output
@@ -30,7 +30,7 @@ class Pairs:
     def __init__(
         self,
         stateful: Stateful,
-        timeline: Timeline,
+        timeline: TimelineReader,
         nothing: Callable[[str], pa.Table],
         results: Results,
         query: SmallQuery,

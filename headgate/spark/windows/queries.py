@@ -12,12 +12,13 @@ from pyspark.sql import SparkSession
 from headgate.model.network import Path
 from headgate.model.plan import Lane, Share
 from headgate.model.window import Stateful
-from headgate.spark.event_time.timeline import Timeline
+from headgate.spark.event_time.timeline_reader import TimelineReader
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.jvm.lane.small_query import SmallQuery
-from headgate.spark.jvm.query.analysis import SessionPlans, WindowPlans
 from headgate.spark.jvm.query.plans import Plan
-from headgate.spark.log.stream_log import StreamLog, TimelineTrains, Trains
+from headgate.spark.jvm.query.window_plans import SessionPlans, WindowPlans
+from headgate.spark.log.stream_log import StreamLog
+from headgate.spark.log.trains import TimelineTrains, Trains
 from headgate.spark.output import Output, numbered
 from headgate.spark.sharing.panes import Panes
 from headgate.spark.sharing.sharing_plan import shared_by
@@ -44,7 +45,7 @@ class WindowedQueries:
 
     def __init__(
         self,
-        timelines: Mapping[str, Timeline],
+        timelines: Mapping[str, TimelineReader],
         logs: Mapping[str, StreamLog],
         sinks: Mapping[str, FileSink],
         driver: DriverLane,

@@ -10,7 +10,7 @@ from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import Stateful
 from headgate.model.window_ends import NEVER, Times
-from headgate.spark.event_time.timeline import Timeline
+from headgate.spark.event_time.timeline_reader import TimelineReader
 from headgate.spark.jvm.lane.small_query import SmallQuery
 from headgate.spark.output import Output
 from headgate.spark.sharing.window_columns import window_bound
@@ -37,7 +37,7 @@ class Sessions:
     def __init__(
         self,
         stateful: Stateful,
-        timeline: Timeline,
+        timeline: TimelineReader,
         nothing: Callable[[str], pa.Table],
         results: Results,
         query: SmallQuery,

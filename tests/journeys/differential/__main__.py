@@ -29,18 +29,18 @@ def main() -> int:
     parser.add_argument("--batch", type=int, default=100, help="how many texts run in one gate")
     parser.add_argument("--zone", action="append", help="session time zone; by default several")
     parser.add_argument("--all-ways", action="store_true", help="both lanes, shared or not")
-    parser.add_argument("--no-minimize", action="store_true", help="leave texts as they are")
+    parser.add_argument("--no-minimize", action="store_true", help="do not shorten failing texts")
     parser.add_argument("--state", type=Path, help="folder for progress; the same one resumes")
-    parser.add_argument("--again", type=Path, help="check the lines of this file, and no others")
-    parser.add_argument("--line", type=int, action="append", help="of that file, only this line")
-    parser.add_argument("--exclusions", action="store_true", help="print what is left out, and end")
+    parser.add_argument("--again", type=Path, help="check only the findings in this file again")
+    parser.add_argument("--line", type=int, action="append", help="check only this line of --again")
+    parser.add_argument("--exclusions", action="store_true", help="print the excluded functions")
     options = parser.parse_args()
     if options.exclusions:
         print(listing())
         return 0
     folder = options.state or Path(mkdtemp(prefix="differential-"))
     folder.mkdir(parents=True, exist_ok=True)
-    logging.basicConfig(filename=folder / "headgate.log")  # of queries that fail, as in batch
+    logging.basicConfig(filename=folder / "headgate.log")  # for queries that fail, as in batch
     spark = local(folder / "spark")
     settings = Settings(
         seed=options.seed, queries=options.queries, batch=options.batch,
@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def recheck(spark: SparkSession, folder: Path, lines: list[dict[str, Any]]) -> int:
-    """Check the queries of some findings once more, together; print those that still differ."""
+    """Check the queries of earlier findings again, together; print those that still differ."""
     differing = 0
     for seed, zone in {(line.get("seed", 15), line["zone"]): None for line in lines}:
         layouts = KNOWN_LAYOUTS if "group" in lines[0] else LAYOUTS
@@ -70,8 +70,8 @@ def recheck(spark: SparkSession, folder: Path, lines: list[dict[str, Any]]) -> i
             for line in lines
             if (line.get("seed", 15), line["zone"]) == (seed, zone)
         }
-        asked = (answered(oracle, f"q{n}", case) for n, case in enumerate(cases.values()))
-        questions = [question for question in asked if question is not None]
+        candidates = (answered(oracle, f"q{n}", case) for n, case in enumerate(cases.values()))
+        questions = [question for question in candidates if question is not None]
         findings, tally = check(world, questions, WAYS, folder / "gates")
         print(tally, file=sys.stderr)
         for finding in findings:

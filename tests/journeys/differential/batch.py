@@ -1,4 +1,4 @@
-"""A batch: some hundred queries of one seed, checked on several ways through Headgate."""
+"""A batch: about a hundred queries of one seed, checked on several ways through Headgate."""
 
 import re
 import time
@@ -17,15 +17,15 @@ from differential.trial import Outcome, Question, Way, answers
 from differential.world import World
 
 FAILING = 0.05
-"""The share of a batch that may be texts on which Spark in batch fails, too."""
+"""The largest share of a batch that may be texts on which Spark in batch fails, too."""
 
 _INTERNAL = re.compile(r"INTERNAL_ERROR|\w+(?<!Parse)Exception|AssertionError|Py4J|Error: ")
-"""What the message of an engine's mistake looks like, beside that of a query's own error."""
+"""Signs of a bug of the engine in an error message, which a query's own error does not have."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A query with the right answer; an error in its place if there is none."""
+class AnsweredQuestion:
+    """A query with the expected answer, or with the error that Spark in batch raises instead."""
 
     name: str
     case: Case
@@ -36,7 +36,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Finding:
-    """A query that Headgate answers differently on some way."""
+    """A query that Headgate answers differently from Spark in batch, on one way."""
 
     case: Case
     way: Way
@@ -56,7 +56,7 @@ class Finding:
 
 @dataclass
 class Tally:
-    """How the texts of some batches fared; refusals and errors are counted by reason."""
+    """Counts of the outcomes of some batches; refusals are counted by reason."""
 
     texts: int = 0
     compared: int = 0
@@ -77,15 +77,16 @@ class Tally:
         )  # fmt: skip
 
 
-def asked(
+def draw_questions(
     world: World, families: Iterator[list[Case]], count: int
-) -> tuple[list[Asked], Counter[str]]:
-    """Return so many queries that Spark accepts, with their answers in batch, and the kinds of
-    texts that it did not accept.
+) -> tuple[list[AnsweredQuestion], Counter[str]]:
+    """Return `count` queries that Spark accepts, with their answers in batch.
+
+    Return also how many texts of each kind Spark did not accept.
     """
     others: Counter[str] = Counter()
     oracle = Oracle(world)
-    chosen: list[Asked] = []
+    chosen: list[AnsweredQuestion] = []
     texts: set[str] = set()
     failing = 0
     while len(chosen) < count:
@@ -105,7 +106,7 @@ def asked(
     return chosen[:count], others
 
 
-def answered(oracle: Oracle, name: str, case: Case) -> Asked | None:
+def answered(oracle: Oracle, name: str, case: Case) -> AnsweredQuestion | None:
     """Return a query with its answer in batch; None if Spark does not accept it."""
     try:
         frame = oracle.frame(case)
@@ -113,15 +114,15 @@ def answered(oracle: Oracle, name: str, case: Case) -> Asked | None:
     except SPARK_ERRORS:
         return None
     try:
-        return Asked(name, case, schema, of_frame(frame))
+        return AnsweredQuestion(name, case, schema, of_frame(frame))
     except SPARK_ERRORS as error:
-        return Asked(name, case, schema, None, str(error))
+        return AnsweredQuestion(name, case, schema, None, str(error))
 
 
 def check(
-    world: World, questions: Sequence[Asked], ways: Iterable[Way], folder: Path
+    world: World, questions: Sequence[AnsweredQuestion], ways: Iterable[Way], folder: Path
 ) -> tuple[list[Finding], Tally]:
-    """Return the differences between Headgate's answers, on some ways, and the right ones."""
+    """Return the differences between Headgate's answers, on some ways, and the expected ones."""
     findings: list[Finding] = []
     tally = Tally(texts=len(questions))
     tally.kinds.update(question.case.label for question in questions)
@@ -153,8 +154,8 @@ def check(
     return findings, tally
 
 
-def _verdict(world: World, question: Asked, outcome: Outcome) -> tuple[str, str]:
-    """Say how an outcome compares with the right answer, and the details of a difference."""
+def _verdict(world: World, question: AnsweredQuestion, outcome: Outcome) -> tuple[str, str]:
+    """Return how an outcome compares with the expected answer, and the details of a difference."""
     if outcome.state == "refused":
         return "refused", outcome.reason
     if outcome.state in ("hung", "broken"):
@@ -170,10 +171,10 @@ def _verdict(world: World, question: Asked, outcome: Outcome) -> tuple[str, str]
         return "fails", outcome.reason
     assert outcome.folder is not None
     try:
-        found = of_folder(world.session, outcome.folder, question.schema)
+        answer = of_folder(world.session, outcome.folder, question.schema)
     except Exception as error:
         return "unreadable", f"{type(error).__name__}: {_first_line(error)}"
-    detail = difference(question.answer, found, question.case.floats)
+    detail = difference(question.answer, answer, question.case.floats)
     return ("differs", detail) if detail else ("agrees", "")
 
 
@@ -182,6 +183,6 @@ def _first_line(error: BaseException | str) -> str:
 
 
 def _reason(text: str) -> str:
-    """Return a refusal without names, so that like ones are counted together."""
+    """Return the text of a refusal without names, so that similar refusals are counted together."""
     first = re.sub(r"^query '\w+'(, line \d+)?(, column \d+)?: ", "", text.splitlines()[0])
     return re.sub(r"'[^']*'|`[^`]*`|\d+", "_", first)[:140]

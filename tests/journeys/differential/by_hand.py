@@ -25,16 +25,16 @@ def two_windows(one: tuple[str, str], two: tuple[str, str], *texts: str) -> list
 
 
 def pairs(one: tuple[str, str], two: tuple[str, str], *joins: tuple[str, str]) -> list[Case]:
-    """Return joins, by type and text, of tuples `a` and `b` of two streams as they come."""
+    """Return joins, by type and text, of tuples `a` and `b` of two streams as they arrive."""
     sources = tuple(
         Source(stream, alias, window(clause, slides=False))
         for (stream, clause), alias in zip((one, two), "ab", strict=True)
     )
-    return [Case("pairs", leaf(text), sources, join=how) for how, text in joins]
+    return [Case("pairs", leaf(text), sources, join=join) for join, text in joins]
 
 
 def to_files(case: Case, sink: str) -> Case:
-    """Return a text whose results are lines."""
+    """Return a copy of a case whose results are files of another format."""
     return Case(case.kind, case.tree, case.sources, case.floats, case.join, sink)  # type: ignore[arg-type]
 
 

@@ -12,7 +12,7 @@ Kind = Literal[
 ]  # fmt: skip
 
 HIDDEN = "closes_at_"
-"""The column by which the oracle knows which windows of `window(...)` have closed."""
+"""The column from which the oracle tells which windows of `window(...)` have closed."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,11 @@ _CALL = re.compile(r"\bwindow\([\w.]+, '([^']+)'(?:, '([^']+)')?\)")
 
 
 def window(clause: str, *, slides: bool = True) -> Window:
-    """Return a window clause with its lengths; without a SLIDE of its own it slides by its size,
-    or with every tuple.
+    """Parse a window clause.
+
+    Args:
+        slides: whether a clause without SLIDE slides by its size; if not, it slides with every
+            tuple.
     """
     match = _CLAUSE.fullmatch(clause)
     assert match is not None, clause
@@ -58,26 +61,28 @@ class Source:
         return f"{self.stream}{window}{f' AS {written(self.alias)}' if self.alias else ''}"
 
     def read_from(self, view: str) -> str:
-        """Return a view in the place of the stream, known by the same name."""
+        """Return SQL that reads a view in place of the stream, under the same name."""
         return f"{view} AS {quoted(self.alias or self.stream)}"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A query. In its tree, `@0@` is its first source, `@1@` the second; `@start@` and `@end@` are
-    the bounds of a window, `@near@` and `@final@` where the oracle adds conditions of a join of
-    tuples as they come, `@close@` where it adds a column with the end of a window, and `@order@`
-    where ORDER BY and LIMIT stand that hold for every window of `window(...)` by itself.
+    """A query, whose tree contains placeholders.
+
+    `@0@` stands for the first source, `@1@` for the second, `@start@` and `@end@` for the bounds of
+    a window. At `@near@` and `@final@` the oracle adds the conditions of a join of tuples as they
+    arrive, and at `@close@` a column with the end of a window. `@order@` is the place of ORDER BY
+    and LIMIT, which apply to every window of `window(...)` separately.
 
     Args:
-        floats: whether floating sums may differ in their last digits.
-        join: of a join of tuples as they come, its type in SQL's words.
+        floats: whether floating-point sums may differ in their last digits.
+        join: the type of a join of tuples as they arrive, in SQL's words.
         sink: the format of the files that Headgate writes.
-        order: the columns of ORDER BY in the place of `@order@`.
-        limit: the number of LIMIT in that place.
-        bounds: of a join with bounded times, how far a partner of the first stream's tuple may lie
-            before it and behind it, in microseconds.
-        label: what the query was drawn by.
+        order: the columns of ORDER BY at `@order@`.
+        limit: the number of LIMIT at `@order@`.
+        bounds: how far before and after a tuple of the first stream its join partner may be, in
+            microseconds, if the join bounds times.
+        label: the kind of query, named after the function that drew it.
     """
 
     kind: Kind
@@ -97,7 +102,7 @@ class Case:
 
     @property
     def sql(self) -> str:
-        """The text that Headgate gets."""
+        """The text for Headgate."""
         sources = [source.written for source in self.sources]
         order = f" ORDER BY {self.order} LIMIT {self.limit}"
         return self.text(sources, start="window.start", end="window.end", order=order)
@@ -113,7 +118,7 @@ class Case:
         close: str = "",
         order: str = "",
     ) -> str:
-        """Return the text with something in every place that is marked."""
+        """Return the text with all placeholders replaced."""
         text = self.tree.text
         for number, source in enumerate(sources):
             text = text.replace(f"@{number}@", source)
@@ -121,24 +126,24 @@ class Case:
             "start": start, "end": end, "near": near, "final": final, "close": close,
             "order": order,
         }  # fmt: skip
-        for place, words in places.items():
-            text = text.replace(f"@{place}@", words)
+        for place, replacement in places.items():
+            text = text.replace(f"@{place}@", replacement)
         return text
 
     @property
     def called(self) -> Window:
-        """The window of the `window(...)` that it calls."""
+        """The window of the `window(...)` call in the text."""
         call = _CALL.search(self.tree.text)
         assert call is not None, self.tree.text
         return window(f"RANGE {call[1]} SLIDE {call[2] or call[1]}")
 
     def data(self) -> dict[str, Any]:
-        """Return the query as plain data, from which `from_data` makes it again."""
+        """Return the query as plain data for `from_data`."""
         return {**asdict(replace(self, tree=leaf(""))), "tree": self.tree.text}
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> "Case":
-        """Return a query that was written as plain data."""
+        """Return the query that `data` has turned into plain data."""
         sources = tuple(
             Source(**{**source, "window": source["window"] and Window(**source["window"])})
             for source in data["sources"]
@@ -148,5 +153,5 @@ class Case:
         return cls(**{**data, "tree": tree, "sources": sources, "bounds": bounds})
 
     def with_tree(self, tree: Tree) -> "Case":
-        """Return the same kind of query with another text."""
+        """Return a copy of the query with another text."""
         return replace(self, tree=tree)

@@ -8,17 +8,17 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Layout:
-    """A stream's columns behind `id` and `ts`, and which values they may hold.
+    """A stream's columns after `id` and `ts`, and which values they may hold.
 
     Args:
-        pools: columns with values of their own, as SQL literals.
+        pools: the values of columns that have special ones, as SQL literals.
         extremes: whether values at the edges of their types are drawn, too.
         source: how tuples reach Headgate: Parquet files written by `arrow` or `spark`, lines of
             `csv` or `json`, or `python` rows.
-        rows: the tuples, if they are not drawn: seconds behind the clock change, and the values.
-        base: of a view, the stream that it reads.
-        computed: of a view, its columns as SQL over those of its base.
-        period: of a view, how often it leaves out a tuple of its base.
+        rows: the tuples, if they are not drawn: seconds after the clock change, and the values.
+        base: the stream that a view reads.
+        computed: the columns of a view as SQL over the columns of its base.
+        period: a view leaves out one tuple of its base in so many.
     """
 
     name: str
@@ -42,12 +42,12 @@ class Layout:
         return ", ".join(f"{quoted(name)} {kind}" for name, kind in self.all_columns.items())
 
     def view_over(self, base: str) -> str:
-        """Return the text of a view, over its base or what stands for it."""
+        """Return the text of a view over its base, or over a relation in place of its base."""
         items = "".join(f", {text} AS {quoted(name)}" for name, text in self.computed.items())
         return f"SELECT id, ts{items} FROM {base} WHERE id % {self.period} <> 1"
 
     def keeps(self, number: int) -> bool:
-        """Return True if a view has the tuple of its base that has this number."""
+        """Return True if the view contains the tuple of its base with this number."""
         return number % self.period != 1
 
 
@@ -85,7 +85,7 @@ RESERVED = {"true", "null", "select", "from", "end"}
 
 
 def written(name: str) -> str:
-    """Return a name as people write it: between backticks only where it has to be.
+    """Return a name as people write it: between backticks only if it needs them.
 
     >>> written("k"), written("null")
     ('k', '`null`')

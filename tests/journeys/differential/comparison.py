@@ -1,4 +1,4 @@
-"""Whether two answers are the same: types, and rows in any order."""
+"""Comparison of two answers: their types, and their rows in any order."""
 
 import math
 from collections import Counter
@@ -15,7 +15,7 @@ Rows = Counter[tuple[Any, ...]]
 
 RELATIVE = 1e-9
 OUT_OF_ARROW = ("interval", "time(", "variant")
-"""Types whose Parquet only Spark reads back as what they are."""
+"""Types that only Spark, not Arrow, reads back from Parquet as they were written."""
 
 
 class Answer:
@@ -26,12 +26,16 @@ class Answer:
 
 
 def needs_spark(schema: StructType) -> bool:
-    """Return True if an answer's files must be read by Spark to know their types."""
+    """Return True if only Spark can read the types of an answer's files."""
     return any(word in schema.simpleString() for word in OUT_OF_ARROW)
 
 
 def of_frame(frame: DataFrame, by_spark: bool = False) -> Answer:
-    """Return what a frame answers; types in Spark's words if they need them, or if asked to."""
+    """Return the answer of a frame.
+
+    Args:
+        by_spark: whether types are in Spark's words even if Arrow has the types, too.
+    """
     if by_spark or needs_spark(frame.schema):
         names = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
         positional = frame.toDF(*(f"c{number}" for number in range(len(names))))
@@ -46,7 +50,7 @@ def of_frame(frame: DataFrame, by_spark: bool = False) -> Answer:
 
 
 def of_folder(session: SparkSession, folder: Path, schema: StructType) -> Answer:
-    """Return what the files of a query hold, read as any reader would: no hidden names."""
+    """Return the content of a query's files, read as any reader would: no hidden files."""
     files = sorted(folder.glob("[!_.]*.*"))
     if not files:
         return Answer(None, Counter())
@@ -77,11 +81,11 @@ def of_table(table: pa.Table) -> Answer:
     return Answer(columns, Counter(tuple(map(_plain, row)) for row in rows))
 
 
-def difference(expected: Answer, found: Answer, floats: bool) -> str:
-    """Say how an answer differs; an empty text if it does not."""
-    if found.columns is not None and not _same_columns(expected, found.columns):
-        return f"columns are {found.columns}, expected {expected.columns}"
-    missing, extra = expected.rows - found.rows, found.rows - expected.rows
+def difference(expected: Answer, answer: Answer, floats: bool) -> str:
+    """Return how an answer differs from the expected one; an empty text if it does not."""
+    if answer.columns is not None and not _same_columns(expected, answer.columns):
+        return f"columns are {answer.columns}, expected {expected.columns}"
+    missing, extra = expected.rows - answer.rows, answer.rows - expected.rows
     if floats and missing and missing.total() == extra.total():
         missing, extra = _unmatched(missing, extra)
     if not missing and not extra:
@@ -93,12 +97,12 @@ def difference(expected: Answer, found: Answer, floats: bool) -> str:
 
 
 def _same_columns(expected: Answer, columns: list[tuple[str, str]]) -> bool:
-    """Return True if names and types are the same; Parquet that Spark reads has no void type."""
+    """Return True if names and types are the same, except that Parquet has no void type."""
     if expected.columns is None or len(expected.columns) != len(columns):
         return expected.columns is None
     return all(
-        name == other and (kind == found or ("void" in kind and "void" not in found))
-        for (name, kind), (other, found) in zip(expected.columns, columns, strict=True)
+        name == other and (kind == other_kind or ("void" in kind and "void" not in other_kind))
+        for (name, kind), (other, other_kind) in zip(expected.columns, columns, strict=True)
     )
 
 
@@ -107,7 +111,7 @@ def _some(rows: Rows) -> str:
 
 
 def _unmatched(missing: Rows, extra: Rows) -> tuple[Rows, Rows]:
-    """Match rows that are the same apart from the last digits of floating values."""
+    """Remove pairs of rows that differ only in the last digits of floating-point values."""
     left = list(extra.elements())
     unmatched = []
     for row in missing.elements():
@@ -129,7 +133,7 @@ def _close(one: Any, other: Any) -> bool:
 
 
 class _Float:
-    """A floating value that equals only itself: NaN is NaN, and -0.0 is not 0.0."""
+    """A floating-point value that equals only itself: NaN equals NaN, and -0.0 is not 0.0."""
 
     def __init__(self, value: float) -> None:
         self.value = value
@@ -160,8 +164,10 @@ def _plain(value: Any) -> Any:
 
 
 def _plain_column(column: pa.ChunkedArray) -> list[Any]:
-    """Return a column's values; times and dates as numbers, which reach further than Python's, and
-    texts as bytes, which need not be UTF-8.
+    """Return the values of a column as plain Python values.
+
+    Times and dates become numbers, which have a larger range than Python's. Texts become bytes,
+    because they need not be UTF-8.
     """
     micros = column.cast(_stored(column.type, pa.timestamp("us"), pa.date32()))
     values: list[Any] = micros.cast(_stored(column.type, pa.int64(), pa.int32())).to_pylist()
@@ -169,7 +175,7 @@ def _plain_column(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _stored(kind: pa.DataType, instant: pa.DataType, day: pa.DataType) -> pa.DataType:
-    """Return a type with others for times and dates in it, and bytes for texts."""
+    """Return a type in which times are `instant`, dates are `day`, and texts are bytes."""
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", tz=kind.tz) if pa.types.is_timestamp(instant) else instant
     if pa.types.is_date(kind):
@@ -187,7 +193,7 @@ def _stored(kind: pa.DataType, instant: pa.DataType, day: pa.DataType) -> pa.Dat
 
 
 def _kind(kind: pa.DataType) -> str:
-    """Return a type without what does not matter: units of storage, zones, nullability."""
+    """Return the name of a type, without storage units, zones and nullability."""
     if pa.types.is_timestamp(kind):
         return "timestamp" if kind.tz else "timestamp_ntz"
     if pa.types.is_large_string(kind) or pa.types.is_string(kind):

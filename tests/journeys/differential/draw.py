@@ -1,4 +1,4 @@
-"""What all kinds of generated queries are drawn from: streams, columns, conditions, windows."""
+"""The random parts of generated queries: streams, columns, conditions, windows."""
 
 from collections.abc import Sequence
 from random import Random
@@ -43,20 +43,20 @@ class Draw:
         return Source(self.random.choice(streams), alias, window)
 
     def timed(self, window: Window | None = None) -> Source:
-        """Draw a stream in whose text `window.end` is the end of a window and nothing else."""
+        """Draw a stream for which `window.end` can only mean the end of a window."""
         while True:
             source = self.source(window)
             if "window" not in (source.alias, source.stream):
                 return source
 
     def over(self, source: Source, alias: str | None = None) -> Expressions:
-        """Return what draws expressions over a stream, with or without its alias."""
+        """Return a source of random expressions over a stream, with or without its alias."""
         if alias is None:
             alias = source.alias if self.chance(0.3) else ""
         return Expressions(self.random, self.corpus, LAYOUTS[source.stream], alias)
 
     def items(self, over: Expressions, source: Source, most: int = 3) -> list[Tree]:
-        """Draw output columns, each with a name of its own."""
+        """Draw output columns with different names."""
         draw = over.over_own_types if source.stream in RARE else over.any
         count = self.random.randint(1, most)
         return [Tree((draw(), f" AS c{number}")) for number in range(count)]
@@ -72,7 +72,7 @@ class Draw:
         return Tree((" WHERE ", over.condition()), optional=True)
 
     def aggregates(self, over: Expressions) -> Tree:
-        """Draw some aggregates, each with a name of its own."""
+        """Draw one to three aggregates with different names."""
         items = []
         for number in range(self.random.randint(1, 3)):
             drawn = over.aggregate() if self.chance(0.5) else over.own_aggregate()
@@ -84,7 +84,7 @@ class Draw:
         return self.choice(*(name for name, micros in SPANS.items() if least <= micros <= most))
 
     def window(self) -> Window:
-        """Draw a window by time or by number, with few windows at a time."""
+        """Draw a window by time or by number; a tuple is in few windows at a time."""
         if self.chance(0.3):
             size, slide = self.random.choice([(5, 2), (4, 4), (3, 10), (20, 7), (1, 1), (100, 15)])
             clause = f"ROWS {size}" if size == slide else f"ROWS {size} SLIDE {slide}"

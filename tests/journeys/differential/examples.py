@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 from differential.exclusions import EXCLUDED
 
 CHUNK = 40
-"""How many expressions are analysed in one text."""
+"""How many expressions Spark analyzes in one text."""
 
 SPARK_ERRORS = (PySparkException, Py4JError)
-"""What Spark raises; of some internal errors PySpark knows no class."""
+"""The exceptions of Spark; PySpark has no class for some internal errors."""
 
 _OTHERS = re.compile(rf"\b(?:{'|'.join(EXCLUDED)})\(")
 _EXAMPLE = re.compile(r"> (SELECT .*?);[ ]*\n", re.S)
@@ -32,9 +32,9 @@ class Example:
     """An expression that calls a function, cut into text and arguments.
 
     Args:
-        pieces: text, with arguments at the odd places.
-        kinds: the type of every argument; empty if Spark does not resolve it by itself.
-        kind: the type of the whole.
+        pieces: pieces of text, with the arguments at odd positions.
+        kinds: the type of every argument; empty if Spark cannot resolve the argument alone.
+        kind: the type of the whole expression.
     """
 
     function: str
@@ -137,7 +137,7 @@ def _balanced(text: str) -> bool:
 
 
 def _blank(text: str) -> str:
-    """Replace the inside of string literals by spaces."""
+    """Replace every character of a string literal by a quote."""
     return re.sub(r"'(?:[^'\\]|\\.)*'|\"[^\"]*\"", lambda match: "'" * len(match.group()), text)
 
 
@@ -156,7 +156,7 @@ def _typed(spark: SparkSession, examples: list[Example]) -> list[Example]:
         _learn(spark, texts[start : start + CHUNK], kinds)
     typed = []
     for example in examples:
-        if example.kind:  # over rows, and typed by them
+        if example.kind:  # an aggregate, whose types come from its rows
             typed.append(example)
         elif example.text in kinds:
             arguments = tuple(kinds.get(argument, "") for argument in example.arguments)
@@ -169,7 +169,7 @@ def _typed(spark: SparkSession, examples: list[Example]) -> list[Example]:
 
 
 def _learn(spark: SparkSession, texts: Sequence[str], kinds: dict[str, str]) -> None:
-    """Find the types of expressions, many at a time; halve the list where one is not resolved."""
+    """Add the types of expressions, many at a time; halve the list if Spark rejects one of them."""
     try:
         columns = ", ".join(f"{text} AS c{number}" for number, text in enumerate(texts))
         fields = spark.sql(f"SELECT {columns}").schema.fields

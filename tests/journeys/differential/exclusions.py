@@ -76,7 +76,7 @@ EXCLUDED: dict[str, str] = {
 
 
 def listing() -> str:
-    """Return the exclusion list, one reason a line."""
+    """Return the exclusion list, one line per reason."""
     reasons: dict[str, list[str]] = {}
     for name, reason in EXCLUDED.items():
         reasons.setdefault(reason, []).append(name)

@@ -45,14 +45,14 @@ CLOCK = (
     ("weekday(", ")", "int"), ("to_timestamp_ltz(CAST(", " AS STRING))", "timestamp"),
     ("unix_micros(CAST(", " AS TIMESTAMP))", "bigint"),
 )  # fmt: skip
-"""Expressions around a time, by what is before and behind it, and their types."""
+"""Expressions around a time: the text before it, the text after it, and their types."""
 COLLATIONS = ("UTF8_LCASE", "UNICODE", "UNICODE_CI", "UNICODE_CI_AI", "UTF8_BINARY_RTRIM")
 RISKY = ("repeat", "space", "lpad", "rpad", "sequence", "array_repeat", "factorial")
-"""Functions whose cost grows with a number among their arguments: those keep their literals."""
+"""Functions whose cost grows with a number among their arguments: such numbers stay literals."""
 
 
 def family(kind: str) -> str:
-    """Return the group of types that a type can be exchanged within.
+    """Return the family of a type; types of a family can replace each other.
 
     >>> family("decimal(10,2)"), family("interval hour to second")
     ('decimal', 'interval day to second')
@@ -71,7 +71,7 @@ def family(kind: str) -> str:
 
 
 class Deck:
-    """Things dealt one after the other in random order, so that each has its turn."""
+    """Things drawn in random order, each once before any of them is drawn again."""
 
     def __init__(self, random: Random, things: Sequence[str]) -> None:
         self._random, self._things, self._left = random, list(things), list[str]()
@@ -83,10 +83,10 @@ class Deck:
 
 
 class Expressions:
-    """Draws expressions over one stream's columns.
+    """A source of random expressions over one stream's columns.
 
     Args:
-        alias: what columns are qualified with; empty if with nothing.
+        alias: the qualifier of the columns; empty for none.
     """
 
     def __init__(self, random: Random, corpus: "Corpus", layout: Layout, alias: str = "") -> None:
@@ -100,14 +100,14 @@ class Expressions:
         ]
 
     def column(self, kind: str = "") -> Tree | None:
-        """Return a column, of the type's family if one is named; None if there is none."""
+        """Return a column, from the family of `kind` if it is set; None if there is none."""
         columns = self._by_family.get(family(kind), []) if kind else self._columns
         if not columns:
             return None
-        name, found = self._random.choice(columns)
+        name, column_kind = self._random.choice(columns)
         bare = name.isidentifier() and name.lower() not in RESERVED
         text = name if bare and self._random.random() < 0.9 else quoted(name)
-        return leaf(f"{self._prefix}{text}", found)
+        return leaf(f"{self._prefix}{text}", column_kind)
 
     def value(self, kind: str, depth: int) -> Tree:
         """Return an expression of about this type: a column, a literal or a call."""
@@ -124,7 +124,7 @@ class Expressions:
         return leaf(text or f"CAST(NULL AS {kind})", kind)
 
     def call(self, kind: str = "", depth: int = 1) -> Tree | None:
-        """Return a call of a function, of a certain result if asked; None if none has it."""
+        """Return a function call, with a result of type `kind` if set; None if there is none."""
         example = self._corpus.scalar(kind)
         return None if example is None else self.filled(example, depth)
 
@@ -143,7 +143,7 @@ class Expressions:
         return Tree(tuple(parts), example.kind)
 
     def any(self, depth: int = 2) -> Tree:
-        """Return an expression of any type: mostly a call."""
+        """Return an expression of any type, mostly a function call."""
         chance = self._random.random()
         if chance < 0.12 and (column := self.column()) is not None:
             return column
@@ -175,7 +175,7 @@ class Expressions:
         return self.any(depth) if example is None else self.filled(example, depth, share=0.9)
 
     def operand(self, column: Tree, depth: int = 0) -> Tree:
-        """Return something to compare a column with; seldom the column itself."""
+        """Return an expression to compare a column with; rarely the column itself."""
         text = literal(self._random, column.kind) if self._random.random() < 0.6 else None
         if text is not None:
             return leaf(text, column.kind)
@@ -210,7 +210,7 @@ class Expressions:
         return Tree((column, f" {operator} ", self.operand(column, depth)), "boolean")
 
     def tame(self, kind: str) -> Tree | None:
-        """Return an argument for an aggregate: floating sums must not overflow or cancel."""
+        """Return an argument for an aggregate; sums of its floats neither overflow nor cancel."""
         if family(kind) in FLOATS:
             return leaf(f"{self._prefix}w", "double")
         return self.column(kind)
@@ -234,7 +234,7 @@ class Expressions:
         random = self._random
         column = self.column()
         assert column is not None
-        if "collate" in column.kind:  # which of several equal texts is the least is anyone's guess
+        if "collate" in column.kind:  # of several equal texts, any may be the minimum
             return Tree((self._random.choice(["count(", "count(DISTINCT "]), column, ")"), "bigint")
         safe = family(column.kind) not in FLOATS
         chosen = random.choice([
@@ -283,7 +283,7 @@ class Expressions:
 
 
 class Corpus:
-    """Spark's examples, dealt so that every function has its turn."""
+    """Spark's examples, drawn so that every function gets its turn."""
 
     def __init__(self, random: Random, examples: Sequence[Example]) -> None:
         self._random = random
@@ -307,14 +307,14 @@ class Corpus:
         }
 
     def scalar(self, kind: str = "") -> Example | None:
-        """Return an example of a function of values, with a certain result if asked."""
+        """Return an example of a scalar function, with a result of type `kind` if it is set."""
         if kind:
             examples = self._by_result.get(family(kind))
             return self._random.choice(examples) if examples else None
         return self._random.choice(self._by_function[self._scalars.deal()])
 
     def taking(self, kind: str) -> Example | None:
-        """Return an example with an argument of a type."""
+        """Return an example with an argument of this type."""
         examples = self._by_argument.get(family(kind))
         return self._random.choice(examples) if examples else None
 

@@ -1,4 +1,4 @@
-"""Random queries of every kind, in families of texts that look much the same."""
+"""Random queries of every kind, in families of similar texts."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -39,11 +39,11 @@ KINDS: dict[Callable[[Draw], Case], int] = {
     joined.bounded: 6,
     joined.union: 5,
 }
-"""Kinds of queries, each with its weight. A new kind is a function and a line here; a kind of time
-that the oracle does not know is a method there."""
+"""Kinds of queries, each with its weight. A new kind needs a function and a line here, and a method
+of the oracle if the oracle does not know its kind of time."""
 
 SIBLINGS = 0.3
-"""The share of queries that come with others that differ in a detail."""
+"""The share of queries that come with siblings, which differ in a detail."""
 
 
 def families(seed: str, examples: Sequence[Example]) -> Iterator[list[Case]]:

@@ -1,4 +1,4 @@
-"""Queries over two streams."""
+"""Queries over two or three streams."""
 
 from differential.cases import Case, Source, Window
 from differential.draw import SLIDES, SPANS, Draw
@@ -17,11 +17,11 @@ def windows(draw: Draw) -> Case:
         )
         for alias in "ab"
     )  # fmt: skip
-    how = draw.choice("", "LEFT ", "RIGHT ", "FULL ")
+    join = draw.choice("", "LEFT ", "RIGHT ", "FULL ")
     item = draw.item(draw.over(a, "a"), a)
     tree = draw.random.choice([
-        leaf(f"SELECT a.k, count(b.id) AS n FROM @0@ {how}JOIN @1@ ON a.k = b.k GROUP BY a.k"),
-        Tree(("SELECT a.id AS x, b.id AS y, ", item, f" FROM @0@ {how}JOIN @1@ ON a.k = b.k"
+        leaf(f"SELECT a.k, count(b.id) AS n FROM @0@ {join}JOIN @1@ ON a.k = b.k GROUP BY a.k"),
+        Tree(("SELECT a.id AS x, b.id AS y, ", item, f" FROM @0@ {join}JOIN @1@ ON a.k = b.k"
               " AND a.id < b.id + 3")),
         leaf("SELECT count(*) AS n, sum(a.id + b.id) AS t FROM @0@ JOIN @1@ USING (k)"),
         Tree(("SELECT a.id, ", item, " FROM @0@ LEFT ANTI JOIN @1@ ON a.k = b.k"
@@ -32,16 +32,16 @@ def windows(draw: Draw) -> Case:
 
 
 def pairs(draw: Draw) -> Case:
-    """Draw a join of tuples of two streams as they come."""
+    """Draw a join of tuples of two streams as they arrive."""
     spans = draw.random.sample([s for s, micros in SPANS.items() if micros <= 90 * SECOND], 2)
     a, b = (
         Source(draw.choice(*STREAMS), alias, Window("time", SPANS[span], None, f"RANGE {span}"))
         for alias, span in zip("ab", spans, strict=True)
     )
-    how = draw.choice("", "", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI")
+    join = draw.choice("", "", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI")
     left, right = draw.over(a, "a"), draw.over(b, "b")
     items: list[str | Tree] = ["a.id AS x, ", Tree((left.any(1), " AS c"))]
-    if how not in ("LEFT SEMI", "LEFT ANTI"):
+    if join not in ("LEFT SEMI", "LEFT ANTI"):
         items += [", b.id AS y, ", Tree((right.any(1), " AS d"))]
     key = draw.choice("a.k = b.k", "a.k = b.k", "a.id % 4 = b.id % 4", "a.k <=> b.k")
     if (a.stream, b.stream) == ("collated", "collated"):
@@ -50,12 +50,12 @@ def pairs(draw: Draw) -> Case:
     where: tuple[str | Tree, ...] = (" WHERE true@final@",)
     if draw.chance(0.5):
         where = (" WHERE (", left.condition(0), ")@final@")
-    start = ("SELECT ", *items, f" FROM @0@ {how} JOIN @1@ ON {key}{more}@near@")
-    return Case("pairs", Tree((*start, *where)), (a, b), join=how)
+    start = ("SELECT ", *items, f" FROM @0@ {join} JOIN @1@ ON {key}{more}@near@")
+    return Case("pairs", Tree((*start, *where)), (a, b), join=join)
 
 
 def bounded(draw: Draw) -> Case:
-    """Draw a join of tuples as they come whose conditions bound their times."""
+    """Draw a join of tuples as they arrive whose conditions bound their times."""
     a, b = (Source(draw.choice(*STREAMS), alias) for alias in "ab")
     spans = [span for span, micros in SPANS.items() if micros <= 45 * SECOND]
     before, behind = draw.choice(*spans), draw.choice(*spans, "0 SECONDS")
@@ -66,22 +66,22 @@ def bounded(draw: Draw) -> Case:
         f"a.ts <= b.ts + {early} AND a.ts + {late} >= b.ts",
         f"NOT (b.ts < a.ts - {early}) AND b.ts - {late} <= a.ts",
     )
-    how = draw.choice("", "", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI")
+    join = draw.choice("", "", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI")
     left, right = draw.over(a, "a"), draw.over(b, "b")
     items: list[str | Tree] = ["a.id AS x, ", Tree((left.any(1), " AS c"))]
-    if how not in ("LEFT SEMI", "LEFT ANTI"):
+    if join not in ("LEFT SEMI", "LEFT ANTI"):
         items += [", b.id AS y, ", Tree((right.any(1), " AS d"))]
     key = draw.choice("a.k = b.k AND ", "a.id % 4 = b.id % 4 AND ", "a.k <=> b.k AND ", "")
     where: tuple[str | Tree, ...] = (" WHERE true@final@",)
     if draw.chance(0.4):
         where = (" WHERE (", left.condition(0), ")@final@")
-    tree = Tree(("SELECT ", *items, f" FROM @0@ {how} JOIN @1@ ON {key}{times}", *where))
+    tree = Tree(("SELECT ", *items, f" FROM @0@ {join} JOIN @1@ ON {key}{times}", *where))
     bounds = SPANS[before], SPANS.get(behind, 0)
-    return Case("bounded", tree, (a, b), join=how, bounds=bounds)
+    return Case("bounded", tree, (a, b), join=join, bounds=bounds)
 
 
 def union(draw: Draw) -> Case:
-    """Draw the tuples of two streams."""
+    """Draw a UNION ALL of two streams."""
     a, b = (Source(draw.choice("plain", "date", "window", "wild")) for _ in "ab")
     one, two = draw.over(a), draw.over(b)
     kind = draw.choice("int", "string", "double", "date", "decimal(10,2)")
@@ -134,20 +134,20 @@ def windows_of_three(draw: Draw) -> Case:
         Source(draw.choice(*STREAMS), alias, draw.sliding(slide, draw.span(0, SPANS[slide])))
         for alias in "abc"
     )
-    how, again = (draw.choice("", "LEFT ", "RIGHT ", "FULL ") for _ in range(2))
+    join, again = (draw.choice("", "LEFT ", "RIGHT ", "FULL ") for _ in range(2))
     tree = draw.random.choice([
-        leaf(f"SELECT a.id AS x, b.id AS y, c.id AS z FROM @0@ {how}JOIN @1@ ON a.k = b.k AND a.id"
+        leaf(f"SELECT a.id AS x, b.id AS y, c.id AS z FROM @0@ {join}JOIN @1@ ON a.k = b.k AND a.id"
              f" < b.id {again}JOIN @2@ ON b.k = c.k AND b.id < c.id + 2"),
-        leaf(f"SELECT k, count(a.id) AS x, count(b.id) AS y, max(c.id) AS z FROM @0@ {how}JOIN @1@"
+        leaf(f"SELECT k, count(a.id) AS x, count(b.id) AS y, max(c.id) AS z FROM @0@ {join}JOIN @1@"
              f" USING (k) {again}JOIN @2@ USING (k) GROUP BY k"),
     ])  # fmt: skip
     return Case("windows", tree, sources)
 
 
 def pairs_by_number(draw: Draw) -> Case:
-    """Draw a join of a stream's last tuples with each other, as they come.
+    """Draw a join of a stream's last tuples with each other, as they arrive.
 
-    Of two streams the order in which their tuples come is the sources', not the query's.
+    Two streams cannot be tested: the order of their tuples depends on the sources.
     """
     stream = draw.choice(*STREAMS)
     a, b = (
@@ -171,7 +171,7 @@ def _key(draw: Draw, stream: str) -> str:
 
 
 def pairs_of_subqueries(draw: Draw) -> Case:
-    """Draw an inner join, as tuples come, of subqueries or CTEs."""
+    """Draw an inner join of subqueries or CTEs, as tuples arrive."""
     spans = draw.random.sample([s for s, micros in SPANS.items() if micros <= 45 * SECOND], 2)
     a, b = (
         Source(draw.choice(*STREAMS, "parsed", "again"), alias,
@@ -181,15 +181,15 @@ def pairs_of_subqueries(draw: Draw) -> Case:
     left, right = draw.over(a, "a"), draw.over(b, "b")
     one = Tree(("SELECT a.k, a.ts, a.id, ", left.any(1), " AS c FROM @0@", draw.where(left, 0.5)))
     two = Tree(("SELECT b.k, b.ts, b.id, ", right.any(1), " AS d FROM @1@", draw.where(right, 0.3)))
-    shown = "a.id AS x, b.id AS y, c, d"
+    columns = "a.id AS x, b.id AS y, c, d"
     tree = draw.random.choice([
-        Tree((f"SELECT {shown} FROM (", one, ") a JOIN (", two, ") b ON a.k = b.k@near@ WHERE"
+        Tree((f"SELECT {columns} FROM (", one, ") a JOIN (", two, ") b ON a.k = b.k@near@ WHERE"
               " true@final@")),
-        Tree((f"SELECT k, {shown} FROM (", one, ") a JOIN (", two, ") b USING (k) WHERE"
+        Tree((f"SELECT k, {columns} FROM (", one, ") a JOIN (", two, ") b USING (k) WHERE"
               " true@near@@final@")),
-        Tree(("WITH a AS (", one, "), b AS (", two, f") SELECT {shown} FROM a, b WHERE a.k = b.k"
+        Tree(("WITH a AS (", one, "), b AS (", two, f") SELECT {columns} FROM a, b WHERE a.k = b.k"
               "@near@@final@")),
         Tree(("FROM (", one, ") a |> JOIN (", two, ") b ON a.k = b.k@near@ |> WHERE true@final@"
-              f" |> SELECT {shown}")),
+              f" |> SELECT {columns}")),
     ])  # fmt: skip
     return Case("pairs", tree, (a, b))

@@ -1,7 +1,7 @@
 """Texts that were once answered wrongly, in groups: the text, its streams, and how it is checked.
 
-Texts run together in one gate, so that those that look alike meet. `over` evaluates a text over all
-tuples of a stream, `windows` over every window, `pairs` as a join of tuples as they come.
+All texts run in one gate, so that similar texts can be confused. `over` evaluates a text over all
+tuples of a stream, `windows` over every window, `pairs` as a join of tuples as they arrive.
 """
 
 from differential.by_hand import HALF, SECOND, TEN, over, pairs, to_files, two_windows, windows
@@ -175,8 +175,8 @@ KNOWN: dict[str, list[Case]] = {
     "joins on fractional seconds": [
         *pairs(
             ("instants", HALF), ("instants", HALF),
-            *((how, _JOINED.format(how)) for how in ("", "LEFT", "RIGHT", "FULL")),
-            *((how, _HALVES.format(how)) for how in ("LEFT SEMI", "LEFT ANTI")),
+            *((join, _JOINED.format(join)) for join in ("", "LEFT", "RIGHT", "FULL")),
+            *((join, _HALVES.format(join)) for join in ("LEFT SEMI", "LEFT ANTI")),
         ),
         *pairs(("instants", SECOND), ("instants", HALF), ("", _JOINED.format(""))),
         *pairs(("instants", "RANGE 1 MICROSECOND"), ("instants", "RANGE 500001 MICROSECONDS"),

@@ -1,8 +1,8 @@
-"""Check the texts that were once answered wrongly, in one gate for each way.
+"""A check of the texts that were once answered wrongly, in one gate for each way.
 
     PYTHONPATH=$PWD:$PWD/tests/journeys .venv/bin/python -m differential.known_check [WORD ...]
 
-checks the groups and texts that contain all of the words, and prints differences as JSON lines.
+checks the groups and texts that contain all of the words, and prints the differences as JSON lines.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def check_known(
     """Return the differences of every group; all groups run in one gate for each way.
 
     Args:
-        ways: every text runs that way if its number is 1, every second if it is 2, and so on.
+        ways: a step for each way: with 1 every text runs that way, with 2 every second one.
     """
     world = World(spark, folder / "world", seed=15, layouts=KNOWN_LAYOUTS)
     oracle = Oracle(world)
@@ -45,15 +45,15 @@ def check_known(
     tally = Tally(seconds=Counter(batch=int(time.monotonic() - began_s)))
     findings: list[Finding] = []
     for way, step in ways.items():
-        differences, own = check(world, questions[::step], [way], folder / "gates")
+        differences, way_tally = check(world, questions[::step], [way], folder / "gates")
         findings += differences
-        tally += own
+        tally += way_tally
     print(tally)
-    by_text = {
+    by_group = {
         name: [finding for finding in findings if finding.case.sql in {c.sql for c in cases}]
         for name, cases in groups.items()
     }
-    return by_text
+    return by_group
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Names that were once misread: columns, streams and aliases, and columns that came or went."""
+"""Names that were once misread: of columns, streams and aliases; void and duplicate columns."""
 
 from differential.by_hand import SECOND, TEN, over, pairs, to_files, two_windows, windows
 from differential.cases import Case

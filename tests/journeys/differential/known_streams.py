@@ -8,7 +8,7 @@ _SMALLEST, _GREATEST = "-9223372036854775808L", "9223372036854775807L"
 
 
 def _rows(*rows: tuple[str | None, str]) -> tuple[tuple[Decimal | None, tuple[str, ...]], ...]:
-    """Return tuples: seconds behind the clock change, and values as SQL, divided by bars."""
+    """Return tuples: seconds after the clock change, and SQL values that `|` separates."""
     return tuple(
         (
             None if seconds is None else Decimal(seconds),

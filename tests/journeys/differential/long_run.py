@@ -1,4 +1,4 @@
-"""Many batches, one after the other, that can be interrupted and resumed."""
+"""A run of many batches, one after the other, that can be interrupted and resumed."""
 
 import json
 import time
@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 import differential
 import headgate
-from differential.batch import Tally, asked, check
+from differential.batch import Tally, check, draw_questions
 from differential.examples import Example, read
 from differential.generator import families
 from differential.minimal import minimal
@@ -22,13 +22,15 @@ from differential.trial import WAYS, Way
 from differential.world import CHANGES, World
 
 MINIMIZED = 12
-"""How many differences of a batch are made smaller; the others stay as they were drawn."""
+"""How many differences of a batch are minimized; the others stay as they were drawn."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run checks. Batches take turns in time zones and, unless all are asked for, in ways:
-    every text runs on both lanes, on one of them with sharing.
+    """What a run checks.
+
+    Batches take turns in time zones and, unless `all_ways` is set, in ways: every text runs on both
+    lanes, on one of them with sharing.
     """
 
     seed: int
@@ -47,10 +49,10 @@ class Settings:
 
 
 class LongRun:
-    """A run over a folder, which remembers the batches that are finished.
+    """A run whose folder records which batches are finished.
 
     Args:
-        tell: called with a line about every batch.
+        tell: called with a progress line for every batch.
     """
 
     def __init__(
@@ -113,7 +115,7 @@ class LongRun:
         size = min(settings.batch, settings.queries - number * settings.batch)
         drawn = families(f"{settings.seed} {number}", self._examples)
         began_s = time.monotonic()
-        questions, others = asked(world, drawn, size)
+        questions, others = draw_questions(world, drawn, size)
         batch_s = int(time.monotonic() - began_s)
         folder = self._folder / "gates"
         findings, tally = check(world, questions, settings.ways(number), folder)
@@ -123,7 +125,10 @@ class LongRun:
                 finding.case.sql: minimal(world, finding, questions, folder / "minimal").minimal
                 for finding in findings[:MINIMIZED]
             }
-            lines = [{**f.line(), "minimal": smaller.get(f.case.sql, "")} for f in findings]
+            lines = [
+                {**finding.line(), "minimal": smaller.get(finding.case.sql, "")}
+                for finding in findings
+            ]
         else:
             lines = [finding.line() for finding in findings]
         rmtree(folder, ignore_errors=True)
@@ -145,7 +150,7 @@ class LongRun:
         if not self._progress.exists():
             self._remember({"settings": wanted})
         lines = [json.loads(line) for line in self._progress.read_text().splitlines()]
-        if lines[0] != {"settings": wanted}:  # of other settings or other code
+        if lines[0] != {"settings": wanted}:  # the folder is of other settings or other code
             self._progress.unlink()
             return self._remembered()
         finished = {line["batch"]: line for line in lines if "batch" in line}
@@ -159,7 +164,7 @@ class LongRun:
 
 
 def _code() -> str:
-    """Return a digest of what is tested and of the test, so that other code starts afresh."""
+    """Return a digest of Headgate's code and of this test, so that other code starts afresh."""
     digest = sha256()
     for package in (headgate, differential):
         for file in sorted(Path(package.__path__[0]).rglob("*")):

@@ -1,10 +1,10 @@
-"""Smaller texts that show the same difference."""
+"""Shorter texts that show the same difference."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from differential.batch import Asked, Finding, answered, check
+from differential.batch import AnsweredQuestion, Finding, answered, check
 from differential.oracle import Oracle
 from differential.tree import Tree
 from differential.world import World
@@ -12,10 +12,12 @@ from differential.world import World
 ROUNDS, CANDIDATES = 6, 40
 
 
-def minimal(world: World, finding: Finding, batch: Sequence[Asked], folder: Path) -> Finding:
-    """Return a finding with the smallest text that shows it.
+def minimal(
+    world: World, finding: Finding, batch: Sequence[AnsweredQuestion], folder: Path
+) -> Finding:
+    """Return a finding with the shortest text that shows it.
 
-    If the text agrees when it runs alone, the smallest company in which it does not is added.
+    If the text agrees when it runs alone, add the smallest group of texts with which it differs.
     """
     oracle = Oracle(world)
     if not _shows(world, finding, [finding], folder):
@@ -36,12 +38,14 @@ def _shows(world: World, finding: Finding, company: Sequence[Finding], folder: P
         for number, other in enumerate(company)
         if (question := answered(oracle, f"m{number}", other.case)) is not None
     ]
-    found, _ = check(world, questions, [finding.way], folder)
-    return any(other.case is finding.case and other.what == finding.what for other in found)
+    findings, _ = check(world, questions, [finding.way], folder)
+    return any(other.case is finding.case and other.what == finding.what for other in findings)
 
 
-def _company(world: World, finding: Finding, batch: Sequence[Asked], folder: Path) -> str:
-    """Return the text with the others that it needs to go wrong, found by halving."""
+def _company(
+    world: World, finding: Finding, batch: Sequence[AnsweredQuestion], folder: Path
+) -> str:
+    """Return the text with the other texts that it needs to differ; find them by halving."""
     others = [
         replace(finding, case=question.case)
         for question in batch
@@ -67,7 +71,7 @@ def _shorter(world: World, oracle: Oracle, finding: Finding, folder: Path) -> Fi
         smaller.text: smaller for smaller in _smaller(tree) if len(smaller.text) < len(tree.text)
     }
     ordered = sorted(candidates.values(), key=lambda smaller: len(smaller.text))
-    questions: list[Asked] = []
+    questions: list[AnsweredQuestion] = []
     for smaller in ordered:
         question = answered(oracle, f"m{len(questions)}", finding.case.with_tree(smaller))
         if question is not None and (question.answer is None) == (
@@ -77,8 +81,8 @@ def _shorter(world: World, oracle: Oracle, finding: Finding, folder: Path) -> Fi
         if len(questions) == CANDIDATES:
             break
     way = (finding.way[0], "none") if finding.way[1] == "class" else finding.way
-    found, _ = check(world, questions, [way], folder)
-    alike = [other for other in found if other.what == finding.what]
+    findings, _ = check(world, questions, [way], folder)
+    alike = [other for other in findings if other.what == finding.what]
     if not alike:
         return None
     best = min(alike, key=lambda other: len(other.case.sql))
@@ -86,7 +90,7 @@ def _shorter(world: World, oracle: Oracle, finding: Finding, folder: Path) -> Fi
 
 
 def _smaller(tree: Tree) -> Iterator[Tree]:
-    """Yield texts with a part dropped, or with one of its own parts in its place."""
+    """Yield texts in which a part is dropped or replaced by a smaller part of itself."""
     for node in tree.nodes():
         if node.optional:
             yield tree.replaced(node, "")

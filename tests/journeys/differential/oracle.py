@@ -1,4 +1,4 @@
-"""The right answers: Spark in batch over tuples that plain Python has chosen.
+"""The expected answers: Spark in batch over tuples that plain Python has chosen.
 
 Nothing here calls the engine. A window's tuples are chosen by their times and numbers, and the
 text is evaluated over them alone.
@@ -14,7 +14,7 @@ from differential.world import Tuple, World
 
 
 class Oracle:
-    """Evaluates queries in batch, in the world's own session."""
+    """An evaluator of queries in batch, in the world's session."""
 
     def __init__(self, world: World) -> None:
         self._world, self._session = world, world.session
@@ -24,7 +24,7 @@ class Oracle:
         """Return the answer as a frame; nothing is executed yet.
 
         Raises:
-            pyspark.errors.PySparkException: Spark cannot analyse the text.
+            pyspark.errors.PySparkException: Spark cannot analyze the text.
         """
         return getattr(self, _METHODS[case.kind])(case)
 
@@ -71,7 +71,8 @@ class Oracle:
 
     def _window_function(self, case: Case) -> DataFrame:
         rows, mark = self._world.in_time(case.sources[0].stream)
-        # A tuple that only open windows have may fail one day, but is not yet looked at.
+        # Leave out tuples that are only in open windows: Headgate has not evaluated them yet, and
+        # the query may fail on one of them.
         rows = [row for row in rows if _first_end(row, case.called) <= mark]
         frame = self._over(case, [rows], close=f", window.end AS {HIDDEN}")
         if case.order:
@@ -86,7 +87,7 @@ class Oracle:
         return _closed_by(frame, f"< timestamp_micros({mark}L)")
 
     def _pairs(self, case: Case) -> DataFrame:
-        """Add to a join the conditions of time, and which tuples can have no more partners."""
+        """Evaluate a join over windows, with conditions that partners are near and rows final."""
         (left, right), (a, b) = case.sources, [source.alias for source in case.sources]
         assert left.window is not None
         assert right.window is not None
@@ -103,7 +104,7 @@ class Oracle:
         return self._over(case, rows, near=near, final=_final(case, of_left, of_right))
 
     def _bounded(self, case: Case) -> DataFrame:
-        """Add to a join whose text bounds the times which tuples can have no more partners."""
+        """Evaluate a join whose text bounds the times, with the condition that rows are final."""
         a, b = (source.alias for source in case.sources)
         sides = [self._world.in_time(source.stream) for source in case.sources]
         upto = f"timestamp_micros({min(mark for _, mark in sides)}L)"
@@ -150,11 +151,11 @@ _METHODS = {
 
 
 def _final(case: Case, of_left: str, of_right: str) -> str:
-    """Return the condition on a row that no tuple to come can change.
+    """Return the condition that a row is final: no tuple that is yet to arrive can change it.
 
     Args:
         of_left: the condition that a tuple of the first stream can have no more partners.
-        of_right: the same of the second.
+        of_right: the same condition for the second stream.
     """
     a, b = (source.alias for source in case.sources)
     final = {
@@ -171,8 +172,8 @@ def _final(case: Case, of_left: str, of_right: str) -> str:
 def _closed_by(frame: DataFrame, bound: str) -> DataFrame:
     """Return the rows of windows that have closed.
 
-    Without a window function between them Spark 4.3 pushes the condition below the aggregate, where
-    every tuple still has a session of its own, and sessions lose their last tuples.
+    The window function is a barrier. Without it Spark 4.3 pushes the condition below the aggregate,
+    where every tuple still has its own session, and sessions lose their last tuples.
     """
     apart = frame.selectExpr("*", "count(*) OVER () AS barrier_")
     return apart.where(f"{HIDDEN} {bound} AND barrier_ > 0").drop(HIDDEN, "barrier_")
@@ -184,7 +185,7 @@ def _micros(row: Tuple) -> int:
 
 
 def _ends(row: Tuple, size: int, slide: int) -> range:
-    """Return the ends of the windows that have a tuple.
+    """Return the ends of the windows that contain a tuple.
 
     >>> list(_ends(Tuple(0, 25, ()), 20, 10))
     [30, 40]
@@ -194,7 +195,7 @@ def _ends(row: Tuple, size: int, slide: int) -> range:
 
 
 def _first_end(row: Tuple, window: Window) -> int:
-    """Return the end of the first window that has a tuple.
+    """Return the end of the first window that contains a tuple.
 
     >>> _first_end(Tuple(0, 25, ()), Window("time", 12, 10, ""))
     32

@@ -7,14 +7,14 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 PLACES = ("headgate.spark.jvm.session", "headgate.spark.session")
-"""Where checkouts of different ages have `local_session`."""
+"""The modules that define `local_session`, in checkouts of different ages."""
 
 
 def local(folder: Path) -> SparkSession:
     """Start Spark on two cores as Headgate does, with its log in a folder.
 
-    Most code of a run is generated and runs once, so that the quick compiler is the better one. The
-    48 MB that Java reserves with it for compiled code are soon full.
+    Most code of a run is generated and runs once, so that Java's quick compiler is the better one.
+    The 48 MB that Java reserves with it for compiled code are soon full.
     """
     os.environ.setdefault(
         "SPARK_SUBMIT_OPTS",

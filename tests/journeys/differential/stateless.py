@@ -1,4 +1,4 @@
-"""Queries that look at one tuple at a time, alone or with stored rows."""
+"""Queries that need one tuple at a time, alone or with a stored table."""
 
 from differential.cases import Case, Source
 from differential.columns import quoted, written
@@ -10,7 +10,7 @@ NAMES = (
     *("true", "null", "false", "window", "select", "from", "1", "1a", "end", "date", "count"),
     *("a.b", "a`b", "current_date", "interval", "timestamp", "*", "ß", "struct", "0x1", "_"),
 )
-"""Names of output columns that are something else without their backticks."""
+"""Names of output columns that mean something else without backticks."""
 
 
 def projection(draw: Draw) -> Case:
@@ -45,7 +45,7 @@ def nested(draw: Draw) -> Case:
 
 
 def several_rows_of_one(draw: Draw) -> Case:
-    """Draw a generator: explode and its relatives."""
+    """Draw a query with a generator function: explode and its relatives."""
     source = Source(draw.choice("plain", "wild"), draw.choice("", "x"))
     over = draw.over(source, "")
     array, pairs = over.value("array<int>", 1), over.value("map<string,int>", 1)
@@ -95,7 +95,7 @@ def with_stored_rows(draw: Draw) -> Case:
 
 
 def piped(draw: Draw) -> Case:
-    """Draw the same in pipe syntax, or with FROM first."""
+    """Draw a query in pipe syntax, or with FROM first."""
     source = draw.source()
     over = draw.over(source)
     item, condition = draw.item(over, source), over.condition()

@@ -1,4 +1,4 @@
-"""Generated queries have the answers that Spark gives in batch, on both lanes, shared or not."""
+"""Generated queries answer as Spark does in batch, on both lanes, shared or not."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def test_generated_queries_have_the_answers_of_batch(spark: SparkSession, tmp_pa
 def test_generated_queries_have_the_answers_of_batch_in_the_long_form(
     spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Set HEADGATE_SEED for other queries; an interrupted run goes on where it was."""
+    """Set HEADGATE_SEED for other queries; an interrupted run resumes where it was."""
     seed = int(os.environ.get("HEADGATE_SEED", "1"))
     folder = Path(gettempdir()) / f"headgate-differential-{seed}"
     folder.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Texts that were once answered wrongly have the answers that Spark gives in batch."""
+"""Texts that were once answered wrongly are now answered as Spark does in batch."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from differential.trial import WAYS
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 SHORT = {WAYS[0]: 1, WAYS[1]: 12}
-"""In the short form all texts run in the driver, and every twelfth as a job, too."""
+"""In the short form all texts run in the driver, and every twelfth text also runs as a job."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Texts as trees, so that parts of them can be swapped, replaced and dropped."""
+"""SQL texts as trees, so that parts of them can be swapped, replaced and dropped."""
 
 import re
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ class Tree:
     """A piece of SQL: text with smaller pieces in it.
 
     Args:
-        kind: its type, if it is an expression; empty otherwise.
-        optional: whether the text around it stays valid without it.
+        kind: the type of an expression; empty for any other piece.
+        optional: whether the text around the piece stays valid without it.
     """
 
     parts: tuple["str | Tree", ...]
@@ -34,9 +34,9 @@ class Tree:
             yield from child.nodes()
 
     def replaced(self, old: "Tree", new: "Tree | str") -> "Tree":
-        """Return a copy with another piece in the place of one, found by identity.
+        """Return a copy in which one piece, compared by identity, is replaced by another.
 
-        What does not contain it stays the same object, so that others in it are still found.
+        A part without the old piece stays the same object, so that its pieces keep their identity.
         """
         parts = tuple(
             new if part is old else part.replaced(old, new) if isinstance(part, Tree) else part
@@ -48,12 +48,12 @@ class Tree:
 
 
 def leaf(text: str, kind: str = "") -> Tree:
-    """Return a piece without smaller ones."""
+    """Return a piece that contains no smaller ones."""
     return Tree((text,), kind)
 
 
 def listed(trees: list[Tree], separator: str = ", ") -> Tree:
-    """Return pieces in a row."""
+    """Return a piece that joins others with a separator."""
     parts: list[str | Tree] = []
     for tree in trees:
         parts += [tree, separator]
@@ -65,9 +65,9 @@ _NUMBER = re.compile(r"(?<![\w.'])\d+(?![\w.'])")
 
 
 def sibling(random: Random, tree: Tree) -> Tree:
-    """Return a text that looks much the same: operands swapped, or a literal changed.
+    """Return a similar text: operands swapped, or a literal changed.
 
-    Such texts tempt an engine to answer one with the result of the other.
+    An engine may wrongly answer one such text with the result of the other.
     """
     nodes = [node for node in tree.nodes() if node.kind]
     random.shuffle(nodes)
@@ -81,7 +81,7 @@ def sibling(random: Random, tree: Tree) -> Tree:
                 return tree.replaced(node, swapped) if node is not tree else swapped
         for part in node.parts:
             if isinstance(part, str) and (changed := _changed(random, part)) != part:
-                parts = tuple(changed if each is part else each for each in node.parts)
+                parts = tuple(changed if other is part else other for other in node.parts)
                 fresh = Tree(parts, node.kind, node.optional)
                 return tree.replaced(node, fresh) if node is not tree else fresh
     return tree

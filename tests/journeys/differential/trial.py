@@ -12,18 +12,20 @@ from headgate import Headgate, Query, Sink
 from headgate.errors import HeadgateError
 
 Way = tuple[Literal["driver", "job"], Literal["class", "none"]]
-"""A lane, and what is shared."""
+"""A lane, and which queries share their parts: those of a class, or none."""
 
 WAYS: tuple[Way, ...] = (("driver", "class"), ("job", "none"), ("driver", "none"), ("job", "class"))
 
 CALL_TIMEOUT_S, STILL_S = 60.0, 90.0
-"""How long a call may take, and for how long nothing may happen before a run is given up."""
+"""How long a call may take, and for how long a run may stand still before it is given up."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a query: `answered` (in a folder of files), `refused`, `failed`, `hung`, or
-    `broken` where an exception escaped that is not Headgate's own.
+    """The outcome of a query in a run of Headgate.
+
+    The state `answered` comes with a folder of result files. The state `broken` means that an
+    exception escaped that is not one of Headgate's errors.
     """
 
     state: Literal["answered", "refused", "failed", "hung", "broken"]
@@ -47,9 +49,9 @@ def answers(
     way: Way,
     folder: Path,
 ) -> dict[str, Outcome]:
-    """Return what becomes of every text in one run of Headgate.
+    """Return the outcome of every text in one run of Headgate.
 
-    If the run as a whole fails, each half of the texts runs by itself, so that the failure is
+    If the run as a whole fails, each half of the texts runs separately, so that the failure is
     attributed to the texts that cause it.
     """
     if not questions:
@@ -109,7 +111,7 @@ def _run(
 def _registered(
     gate: Headgate, world: World, questions: list[Question], *, whole: bool
 ) -> dict[str, Outcome]:
-    """Add streams and texts; return those that are refused."""
+    """Add the streams and queries to a gate; return the outcomes of those that are refused."""
     outcomes: dict[str, Outcome] = {}
     unusable: dict[str, Outcome] = {}
     for stream in world.with_bases({name for question in questions for name in question.streams}):
@@ -137,7 +139,7 @@ def _registered(
 
 
 def _wait(gate: Headgate, offered: Mapping[str, int]) -> None:
-    """Wait until every query has consumed what was offered or has failed, or nothing moves."""
+    """Wait until every query has consumed its tuples or failed, or until the run stands still."""
     moved_at_s, before = time.monotonic(), ""
     while time.monotonic() < moved_at_s + STILL_S:
         totals = gate.totals()

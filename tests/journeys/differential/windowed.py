@@ -50,9 +50,9 @@ def groups(draw: Draw) -> Case:
     keys = [column for column in LAYOUTS[source.stream].columns if column in KEYS]
     name = draw.choice(*keys)
     key = quoted(name)
-    shown = PLAIN.get(name, key).format(key) if source.stream == "collated" else key
+    item = PLAIN.get(name, key).format(key) if source.stream == "collated" else key
     having = draw.choice("", "", " HAVING count(*) > 1", " HAVING min(id) < 30")
-    by_key = Tree((f"SELECT {shown} AS key, ", aggregates, f"{bounds} FROM @0@", where,
+    by_key = Tree((f"SELECT {item} AS key, ", aggregates, f"{bounds} FROM @0@", where,
                    f" GROUP BY {key}{having}"))  # fmt: skip
     tree = draw.random.choice([
         Tree(("SELECT ", aggregates, f"{bounds} FROM @0@", where)),
@@ -62,7 +62,7 @@ def groups(draw: Draw) -> Case:
         Tree(("SELECT k, ", aggregates, " FROM @0@", where, " GROUP BY k ORDER BY k LIMIT 2")),
         Tree(("SELECT k, id % 2 AS r, ", aggregates, " FROM @0@", where,
               " GROUP BY ROLLUP (k, id % 2)")),
-        Tree((f"SELECT DISTINCT {shown} AS key, count(*) AS n FROM @0@", where,
+        Tree((f"SELECT DISTINCT {item} AS key, count(*) AS n FROM @0@", where,
               f" GROUP BY {key}")),
         Tree(("SELECT max(n) AS most FROM (SELECT k, count(*) AS n FROM @0@", where,
               " GROUP BY k) q")),
@@ -77,12 +77,12 @@ def window_function(draw: Draw) -> Case:
     slide = draw.choice(*SLIDES)
     size = draw.span(SPANS[slide], 6 * SPANS[slide])
     call = f"window(ts, '{size}')" if size == slide else f"window(ts, '{size}', '{slide}')"
-    key, shown = draw.random.choice([("", ""), ("k, ", "k, "), ("id % 2, ", "id % 2 AS r, ")])
+    key, item = draw.random.choice([("", ""), ("k, ", "k, "), ("id % 2, ", "id % 2 AS r, ")])
     bounds = draw.choice("", ", window.start AS since", ", window.end AS until", ", window AS w")
     having = draw.choice("", "", " HAVING count(*) > 1")
     tree = Tree(
         (
-            f"SELECT {shown}", draw.aggregates(over), f"{bounds}@close@ FROM @0@",
+            f"SELECT {item}", draw.aggregates(over), f"{bounds}@close@ FROM @0@",
             draw.where(over), f" GROUP BY {key}{call}{having}",
         )
     )  # fmt: skip
@@ -124,7 +124,7 @@ def piped(draw: Draw) -> Case:
 
 
 def ranked(draw: Draw) -> Case:
-    """Draw ranking functions, QUALIFY and orders inside a window."""
+    """Draw a query with ranking functions, QUALIFY or ORDER BY inside a window."""
     source = draw.timed(draw.window())
     over = draw.over(source)
     where, bounds = draw.where(over, 0.4), _bounds(draw, source)
@@ -159,16 +159,16 @@ def function_over_subquery(draw: Draw) -> Case:
     where = draw.where(over, 0.6)
     having = draw.choice("", " HAVING count(*) > 1")
     inner = Tree(("SELECT ts, k, id, ", over.any(1), " AS y FROM @0@", where))
-    shown = "count(*) AS n, count(y) AS m, max(id) AS top"
+    items = "count(*) AS n, count(y) AS m, max(id) AS top"
     call = _called(draw)
     bounds = draw.choice("", ", window.start AS since", ", window.end AS until")
     tree = draw.random.choice([
-        Tree((f"SELECT {shown}{bounds}@close@ FROM (", inner, f") q GROUP BY {call}{having}")),
-        Tree((f"SELECT k, {shown}{bounds}@close@ FROM (", inner, f") GROUP BY k, {call}{having}")),
-        Tree(("WITH q AS (", inner, f") SELECT k, {shown}{bounds}@close@ FROM q GROUP BY {call}, k"
+        Tree((f"SELECT {items}{bounds}@close@ FROM (", inner, f") q GROUP BY {call}{having}")),
+        Tree((f"SELECT k, {items}{bounds}@close@ FROM (", inner, f") GROUP BY k, {call}{having}")),
+        Tree(("WITH q AS (", inner, f") SELECT k, {items}{bounds}@close@ FROM q GROUP BY {call}, k"
               f"{having}")),
         Tree(("WITH q AS (", inner, "), r AS (SELECT * FROM q WHERE id % 3 > 0)"
-              f" SELECT {shown}@close@ FROM r GROUP BY {_called(draw, 'r.ts')}")),
+              f" SELECT {items}@close@ FROM r GROUP BY {_called(draw, 'r.ts')}")),
     ])  # fmt: skip
     return Case("window()", tree, (source,), floats=True)
 
@@ -195,17 +195,17 @@ def sessions_over_subquery(draw: Draw) -> Case:
     over = draw.over(source)
     inner = Tree(("SELECT ts, k, id, ", over.any(1), " AS y FROM @0@", draw.where(over, 0.6)))
     gap = draw.choice("1 SECOND", "2500 MILLISECONDS", "5 SECONDS")
-    shown = "k, count(y) AS m, max(id) AS top, session_window.end AS until@close@"
+    items = "k, count(y) AS m, max(id) AS top, session_window.end AS until@close@"
     grouped = f"GROUP BY k, session_window(ts, '{gap}')"
     tree = draw.random.choice([
-        Tree((f"SELECT {shown} FROM (", inner, f") q {grouped}")),
-        Tree(("WITH q AS (", inner, f") SELECT {shown} FROM q {grouped}")),
+        Tree((f"SELECT {items} FROM (", inner, f") q {grouped}")),
+        Tree(("WITH q AS (", inner, f") SELECT {items} FROM q {grouped}")),
     ])  # fmt: skip
     return Case("session_window()", tree, (source,), floats=True)
 
 
 def calls_in_window(draw: Draw) -> Case:
-    """Draw Spark's own windows inside a window."""
+    """Draw a query that calls Spark's `window(...)` or `session_window(...)` inside a window."""
     source = draw.source(draw.sliding("1 MINUTE", draw.choice("1 MINUTE", "90 SECONDS")))
     where = draw.where(draw.over(source), 0.4)
     call = draw.choice("window(ts, '10 SECONDS')", "window(ts, '20 SECONDS', '10 SECONDS')",

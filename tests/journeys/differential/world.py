@@ -1,4 +1,4 @@
-"""The rows of all streams: as files for Headgate, as frames for the oracle."""
+"""The tuples of all streams: as files for Headgate, as frames for the oracle."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -39,11 +39,11 @@ INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""Without generating code Spark answers four times as fast over some tens of rows. Where Headgate
-differs, the answer of generated code counts: Spark's two ways are not always the same."""
+"""Without code generation Spark answers four times as fast over some tens of rows. If Headgate
+differs, the answer with code generation counts: Spark's two ways do not always agree."""
 
 ALL_DIGITS = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
-"""How lines of text are written here; Spark's own default drops microseconds."""
+"""The timestamp format of text files here; Spark's default drops microseconds."""
 
 STORED = "places"
 STORED_ROWS = (
@@ -65,7 +65,7 @@ class Tuple:
 class World:
     """Streams with seeded rows around both clock changes of a time zone.
 
-    `session` is the oracle's, `users` the one that goes into Headgate; both have the time zone.
+    `session` is for the oracle, `users` is passed to Headgate; both have the time zone.
     """
 
     spark: SparkSession
@@ -91,7 +91,7 @@ class World:
 
     @contextmanager
     def generating_code(self) -> Iterator[None]:
-        """Have the oracle's session generate code, as Spark does by default."""
+        """Let the oracle's session generate code, as Spark does by default."""
         for key in INTERPRETED:
             self.session.conf.unset(key)
         try:
@@ -113,9 +113,9 @@ class World:
         return tuples
 
     def in_time(self, stream: str) -> tuple[list[Tuple], int]:
-        """Return the tuples that are not late, and the watermark behind the last one.
+        """Return the tuples that are not late, and the watermark after the last one.
 
-        A view has the watermark of its base, tuples that it leaves out included.
+        A view has the watermark of its base, which counts the tuples that the view leaves out.
         """
         layout = self.layouts[stream]
         if not layout.base:
@@ -124,7 +124,7 @@ class World:
         return [row for row in rows if layout.keeps(row.number)], mark
 
     def with_bases(self, streams: Iterable[str]) -> list[str]:
-        """Return streams in an order in which each comes behind what it is made of."""
+        """Return the streams and their bases, each view after its base."""
         ordered: dict[str, None] = {}
         for stream in sorted(streams):
             if base := self.layouts[stream].base:
@@ -133,7 +133,7 @@ class World:
         return list(ordered)
 
     def files(self, stream: str) -> list[list[Tuple]]:
-        """Return a stream's tuples, cut into files, each of which becomes a train."""
+        """Return a stream's tuples by file; each file becomes a train."""
         rows = self.tuples[stream]
         cuts = [number * len(rows) // FILES for number in range(FILES + 1)]
         return [rows[start:end] for start, end in pairwise(cuts)]
@@ -149,12 +149,13 @@ class World:
             lines = ", ".join(f"({', '.join(row.values)})" for row in rows)
             names = ", ".join(map(quoted, layout.all_columns))
             values = self.session.sql(f"SELECT * FROM VALUES {lines} AS rows({names})")
-            # Spark computes nothing ahead of a job through `coalesce`, as it does for local rows.
+            # `coalesce` keeps Spark from evaluating expressions ahead of the job, as it does over
+            # local rows.
             self._frames[stream] = values.coalesce(1)
         return self._frames[stream]
 
     def add_to(self, gate: Headgate, stream: str, *, whole: bool = False) -> None:
-        """Add a stream to a gate; its files lie in the world's folder.
+        """Add a stream to a gate; its files are in the world's folder.
 
         Args:
             whole: whether all tuples are one train, instead of one train for each file.
@@ -178,7 +179,7 @@ class World:
         )  # fmt: skip
         if layout.source == "python":
             rows = [
-                {name: _aware(one) for name, one in row.asDict().items()}
+                {name: _aware(cell) for name, cell in row.asDict().items()}
                 for row in self.frame(stream).collect()
             ]
             gate.add_stream(described, rows=lambda first: iter(rows[first:]))
@@ -186,7 +187,7 @@ class World:
             gate.add_stream(described)
 
     def _write(self, stream: str) -> Path:
-        """Write a stream's files, once; Spark writes types that Arrow's Parquet does not name."""
+        """Write a stream's files once; Spark writes the types that Arrow's Parquet lacks."""
         path = self.folder / stream
         if stream in self._written:
             return path
@@ -194,20 +195,20 @@ class World:
         path.mkdir(exist_ok=True)
         frame, source = self.frame(stream), self.layouts[stream].source
         for number, rows in enumerate(self.files(stream)):
-            some = frame.where(f"id >= {rows[0].number} AND id <= {rows[-1].number}")
+            part = frame.where(f"id >= {rows[0].number} AND id <= {rows[-1].number}")
             file = path / f"{number:04d}.{source if source in ('csv', 'json') else 'parquet'}"
             if source == "arrow":
-                pq.write_table(some.toArrow(), file)
+                pq.write_table(part.toArrow(), file)
                 continue
             hidden = path / f"_{number}"
-            writer = some.write.option("compression", "none").option("timestampFormat", ALL_DIGITS)
+            writer = part.write.option("compression", "none").option("timestampFormat", ALL_DIGITS)
             writer.format("parquet" if source == "spark" else source).save(str(hidden))
             next(hidden.glob("part-*")).rename(file)
         return path
 
 
 def _tuples(random: Random, layout: Layout, changes: tuple[int, int]) -> Iterator[Tuple]:
-    """Draw tuples: around each clock change in order, with some late, untimed and twin times."""
+    """Draw tuples around each clock change: mostly in order, some late, some without a time."""
     for number, (seconds, values) in enumerate(layout.rows):
         micros = None if seconds is None else int((changes[0] + seconds) * SECOND)
         typed = zip(values, layout.columns.values(), strict=True)
@@ -220,8 +221,8 @@ def _tuples(random: Random, layout: Layout, changes: tuple[int, int]) -> Iterato
         now = (change - 30) * SECOND
         for _ in range(ROWS // 2):
             now += random.choice([0, 1, 500_000, SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND])
-            back = random.choice([0] * 7 + [SECOND, 2_500_000, 20 * SECOND])
-            micros = None if random.random() < NOTHING / 3 else now - back
+            delay = random.choice([0] * 7 + [SECOND, 2_500_000, 20 * SECOND])
+            micros = None if random.random() < NOTHING / 3 else now - delay
             yield Tuple(number, micros, _values(random, layout, number, micros))
             number += 1
 
@@ -237,7 +238,7 @@ def _values(random: Random, layout: Layout, number: int, micros: int | None) -> 
 
 
 def _aware(value: Any) -> Any:
-    """Return a timestamp with its zone; PySpark collects it without, in that of the process."""
+    """Return a timestamp with a zone; PySpark collects it without one, in the process's zone."""
     return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 

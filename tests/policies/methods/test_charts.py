@@ -1,4 +1,4 @@
-"""What holds for every policy that partitions charts: chain, oc, mr."""
+"""Properties of every policy that partitions charts: chain, oc, mr."""
 
 from typing import Any, cast
 
@@ -23,7 +23,7 @@ LEVELS: list[Level] = ["query", "operator"]
 
 
 def network_of(boxes: list[Box]) -> Network:
-    """Makes a network in which every box that nobody reads is the output of a query."""
+    """Return a network in which every box that nobody reads is the output of a query."""
     read = {name for box in boxes for name in box.inputs}
     return Network(
         tuple(Stream(name=f"s{number}", format="rate", tuple_bytes=8.0) for number in range(2)),
@@ -39,13 +39,15 @@ def network_of(boxes: list[Box]) -> Network:
 
 @st.composite
 def networks(draw: st.DrawFn, meeting: bool = False) -> Network:
-    """Draws boxes that read a stream or an earlier box; two of them, where paths may meet."""
+    """Draw boxes that read a stream or an earlier box, or two of them if paths may meet."""
     boxes: list[Box] = []
     for number in range(draw(st.integers(1, 7))):
-        known = ["s0", "s1", *(box.name for box in boxes)]
+        sources = ["s0", "s1", *(box.name for box in boxes)]
         two = meeting and draw(st.booleans())
         inputs = tuple(
-            draw(st.lists(st.sampled_from(known), min_size=1 + two, max_size=1 + two, unique=True))
+            draw(
+                st.lists(st.sampled_from(sources), min_size=1 + two, max_size=1 + two, unique=True)
+            )
         )
         kind: Kind = draw(st.sampled_from(["select", "union", "join"])) if two else "select"
         operator = Operator(
@@ -80,7 +82,7 @@ def test_slopes_fall_along_every_path_and_no_child_goes_before_its_parent(
         for fed in shape.feeds:
             parent, child = partition_of[shape.number], partition_of[fed]
             assert parent.slope >= child.slope
-            # Apart, all that waits for the parent runs first; together, its tuples are finished.
+            # In two partitions, the parent's queue runs first; in one, begun tuples are finished.
             assert (order.place[shape.number] < order.place[fed]) == (parent is not child)
 
 

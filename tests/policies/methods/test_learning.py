@@ -1,4 +1,4 @@
-"""Learning strategies: chances, memory, and finding the best arm."""
+"""Learning strategies: probabilities, memory, and finding the best arm."""
 
 from collections import Counter
 from math import log, sqrt
@@ -34,14 +34,14 @@ def played(
     learning: Learning,
     worth: tuple[float, ...],
     rounds: int,
-    luck: SeededRandom,
+    random: SeededRandom,
     deviation: float = 0.1,
 ) -> list[int]:
-    """Lets a strategy choose among arms of that mean worth, with noise; gives what it chose."""
+    """Return what a strategy chooses among arms whose rewards have these means, with noise."""
     chosen = []
     for _ in range(rounds):
-        chosen.append(learning.choose([2 * each for each in worth]))
-        reward = luck.normal(worth[chosen[-1]], deviation)
+        chosen.append(learning.choose([2 * mean for mean in worth]))
+        reward = random.normal(worth[chosen[-1]], deviation)
         learning.hear(chosen[-1], min(1.0, max(0.0, reward)))
     return chosen
 
@@ -49,16 +49,16 @@ def played(
 def test_the_roulette_chooses_in_proportion_to_scores() -> None:
     scores, spins = (1.4, 1.0, 0.6), 20_000
     wheel = prepared(Roulette())
-    found = Counter(wheel.choose(scores) for _ in range(spins))
+    counts = Counter(wheel.choose(scores) for _ in range(spins))
     for arm, score in enumerate(scores):
         chance = score / sum(scores)
-        assert abs(found[arm] - spins * chance) < 4 * sqrt(spins * chance * (1 - chance))
+        assert abs(counts[arm] - spins * chance) < 4 * sqrt(spins * chance * (1 - chance))
 
 
 def test_scores_near_1_make_the_roulette_a_lottery() -> None:
     wheel = prepared(Roulette(), arms=4)
-    found = Counter(wheel.choose((1.05, 1.0, 1.0, 0.95)) for _ in range(20_000))
-    assert max(found.values()) < 1.2 * min(found.values())
+    counts = Counter(wheel.choose((1.05, 1.0, 1.0, 0.95)) for _ in range(20_000))
+    assert max(counts.values()) < 1.2 * min(counts.values())
 
 
 def test_a_wheel_without_any_slice_chooses_anybody() -> None:
@@ -76,9 +76,9 @@ def test_the_best_of_three_arms_is_chosen_in_most_of_500_rounds(name: str, seed:
 
 @pytest.mark.parametrize("name", ["epsilon-greedy", "ucb", "thompson"])
 def test_when_another_arm_becomes_the_best_the_old_favourite_is_left(name: str) -> None:
-    learning, luck = prepared(learning_named(name)), SeededRandom(5)
-    played(learning, WORTH, 500, luck)
-    assert played(learning, (0.8, 0.25, 0.4), 500, luck).count(0) > 250
+    learning, random = prepared(learning_named(name)), SeededRandom(5)
+    played(learning, WORTH, 500, random)
+    assert played(learning, (0.8, 0.25, 0.4), 500, random).count(0) > 250
 
 
 @pytest.mark.parametrize("name", sorted(LEARNING))
@@ -91,7 +91,7 @@ def test_two_of_the_same_seed_choose_the_same(name: str) -> None:
     assert one != played(
         prepared(learning_named(name), seed=8), WORTH, 200, SeededRandom(3)
     ) or name == (
-        "ucb"  # which leaves nothing to luck
+        "ucb"  # which draws no random numbers
     )
 
 
@@ -130,7 +130,7 @@ def test_exp3_gives_chances_by_weights_and_leaves_some_for_everybody() -> None:
     learning.hear(1, 1.0)  # exp(0.3 · (1 / (1/3)) / 3) = exp(0.3) = 1.349859
     weight = 1.3498588075760032
     assert learning.chances() == pytest.approx(
-        [0.7 * each / (2 + weight) + 0.1 for each in (1, weight, 1)]
+        [0.7 * arm_weight / (2 + weight) + 0.1 for arm_weight in (1, weight, 1)]
     )
 
 
@@ -171,17 +171,17 @@ def test_an_unknown_strategy_is_answered_with_the_nearest() -> None:
 
 
 def test_luck_is_even() -> None:
-    luck = SeededRandom(0)
-    drawn = [luck.uniform() for _ in range(50_000)]
+    random = SeededRandom(0)
+    drawn = [random.uniform() for _ in range(50_000)]
     assert min(drawn) > 0
     assert max(drawn) < 1
     assert sum(drawn) / 50_000 == pytest.approx(0.5, abs=4 / sqrt(12 * 50_000))
-    tenths = Counter(int(10 * each) for each in drawn)
+    tenths = Counter(int(10 * number) for number in drawn)
     assert all(abs(tenths[tenth] - 5000) < 5 * sqrt(4500) for tenth in range(10))
 
 
 def test_luck_is_splitmix64() -> None:
     """The first words from seed 0, as its authors' program prints them."""
-    luck = SeededRandom(0)
+    random = SeededRandom(0)
     words = (0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F)
-    assert [luck.uniform() for _ in words] == [((word >> 12) + 0.5) / 2**52 for word in words]
+    assert [random.uniform() for _ in words] == [((word >> 12) + 0.5) / 2**52 for word in words]

@@ -1,4 +1,4 @@
-"""The calendar queue, held against a heap."""
+"""The calendar queue, compared with a heap."""
 
 import heapq
 
@@ -20,7 +20,7 @@ CAPACITY = 200
 
 
 class Calendar:
-    """A calendar of numbered entries, as a test speaks to it."""
+    """A calendar of numbered entries, with the methods that tests need."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.queue = calendar_queue(np.zeros(capacity, dtype=ENTRY))
@@ -39,7 +39,7 @@ class Calendar:
 
 
 scales = st.sampled_from([1e-7, 1e-3, 1.0, 1e4])
-"""Instants a microsecond or hours apart: the length of a day must follow."""
+"""Instants a microsecond or hours apart: the length of a day must adapt."""
 
 steps = st.lists(
     st.tuples(
@@ -69,8 +69,8 @@ def test_what_is_due_is_what_a_heap_would_give(
         if what == "insert":
             put(entry, now_s + number * scale)
         elif what == "insert many":
-            for each in range(0, CAPACITY, 3):
-                put(each, now_s + (each * number % 7) * scale)
+            for other in range(0, CAPACITY, 3):
+                put(other, now_s + (other * number % 7) * scale)
         elif what == "delete":
             delete(calendar.queue, entry)
             waits.pop(entry, None)
@@ -85,8 +85,8 @@ def test_what_is_due_is_what_a_heap_would_give(
                     del waits[first]
             assert calendar.due(now_s) == sorted(expected)
         assert calendar.held == len(waits)
-        for each, at_s in list(waits.items())[:5]:
-            assert instant(calendar.queue, each) == at_s
+        for other, at_s in list(waits.items())[:5]:
+            assert instant(calendar.queue, other) == at_s
 
 
 @settings(deadline=None, max_examples=30)
@@ -98,8 +98,8 @@ def test_what_is_due_is_what_a_heap_would_give(
 def test_nothing_is_lost_over_thousands_of_looks_while_days_change_their_length(
     step_s: float, cluster_s: float, seed: int
 ) -> None:
-    luck, calendar, now_s = np.random.default_rng(seed), Calendar(), 0.0
-    at_s = luck.random(CAPACITY) * step_s * 300
+    random, calendar, now_s = np.random.default_rng(seed), Calendar(), 0.0
+    at_s = random.random(CAPACITY) * step_s * 300
     for entry in range(CAPACITY):
         insert(calendar.queue, entry, at_s[entry])
     for look in range(3000):
@@ -107,7 +107,7 @@ def test_nothing_is_lost_over_thousands_of_looks_while_days_change_their_length(
         due = calendar.due(now_s)
         assert due == np.flatnonzero(at_s <= now_s).tolist()
         for entry in due:
-            at_s[entry] = now_s + step_s * 100 + luck.random() * cluster_s
+            at_s[entry] = now_s + step_s * 100 + random.random() * cluster_s
             insert(calendar.queue, entry, at_s[entry])
 
 
@@ -155,19 +155,19 @@ def test_the_ring_grows_with_its_entries_and_shrinks_again() -> None:
 
 @pytest.mark.parametrize("spread_s", [0.0, 1e-6, 1e-3, 1.0, 100.0])
 def test_a_look_costs_the_same_on_average_however_instants_are_spread(spread_s: float) -> None:
-    """Counts what looks look at: days and entries, over a few turns of 2000 waiting entries."""
-    luck, calendar, now_s, work = np.random.default_rng(1), Calendar(2000), 0.0, 0
+    """Count the days and entries that are examined over a few turns of 2000 waiting entries."""
+    random, calendar, now_s, work = np.random.default_rng(1), Calendar(2000), 0.0, 0
     counts = calendar.queue[-1][0]
     for entry in range(2000):
-        insert(calendar.queue, entry, 1.0 + luck.random() * spread_s)
-    taken, looks = 0, 0
-    while taken < 8000:
+        insert(calendar.queue, entry, 1.0 + random.random() * spread_s)
+    due_count, looks = 0, 0
+    while due_count < 8000:
         now_s, looks, before = now_s + 1e-3 * (1.0 + spread_s), looks + 1, int(counts["work"])
         due = calendar.due(now_s)
-        # Where the count began anew, everything was looked at and rebuilt, at the worst.
+        # If the count began anew, at worst everything was examined and rebuilt.
         done = int(counts["work"]) - before
         work += done if done >= 0 else 2 * (calendar.days + 2000)
-        taken += len(due)
+        due_count += len(due)
         for entry in due:
-            insert(calendar.queue, entry, now_s + 1.0 + luck.random() * spread_s)
-    assert work < 10 * (taken + looks)
+            insert(calendar.queue, entry, now_s + 1.0 + random.random() * spread_s)
+    assert work < 10 * (due_count + looks)

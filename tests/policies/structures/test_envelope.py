@@ -21,8 +21,8 @@ def cuts(chart: list[tuple[float, float]]) -> list[tuple[int, int]]:
 
 
 def lines_drawn_one_by_one(chart: Pieces) -> list[tuple[int, int]]:
-    """Cuts a chart as the paper tells it: all lines from the beginning, the steepest, and again."""
-    found, first = [], 0
+    """Cut a chart as the paper does: of all lines from the start take the steepest, and repeat."""
+    segments, first = [], 0
     while first < len(chart):
         lines = {
             end: Fraction(
@@ -30,10 +30,10 @@ def lines_drawn_one_by_one(chart: Pieces) -> list[tuple[int, int]]:
             )
             for end in range(first + 1, len(chart) + 1)
         }
-        end = max(lines, key=lambda each: (lines[each], each))
-        found.append((first, end))
+        end = max(lines, key=lambda line_end: (lines[line_end], line_end))
+        segments.append((first, end))
         first = end
-    return found
+    return segments
 
 
 def test_a_long_first_operator_takes_both_branches_into_its_segment() -> None:
@@ -55,11 +55,11 @@ def test_segments_are_the_steepest_lines_one_after_the_other(chart: Pieces) -> N
 
 @given(chart=pieces)
 def test_the_envelope_is_convex_and_loses_nothing(chart: Pieces) -> None:
-    found = lower_envelope(chart)
-    slopes = [segment.slope for segment in found]
+    segments = lower_envelope(chart)
+    slopes = [segment.slope for segment in segments]
     assert all(before > after for before, after in pairwise(slopes))
-    assert sum(segment.time_s for segment in found) == sum(time for time, _ in chart)
-    assert sum(segment.drop for segment in found) == sum(drop for _, drop in chart)
+    assert sum(segment.time_s for segment in segments) == sum(time for time, _ in chart)
+    assert sum(segment.drop for segment in segments) == sum(drop for _, drop in chart)
 
 
 @given(chart=pieces)

@@ -1,4 +1,4 @@
-"""Queues of units by their oldest tuple, held against a sorted list."""
+"""Queues of units by their oldest tuple, compared with a sorted list."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ heads_s = (
 
 
 class Queues:
-    """Queues, and what should be in them."""
+    """Queues of units, and the units that should be in them."""
 
     def __init__(self, units: int = UNITS, queues: int = QUEUES) -> None:
         self.home = np.arange(units) % queues
@@ -41,7 +41,9 @@ class Queues:
     def check(self) -> None:
         queues = self.memory[1]
         for queue in range(len(queues)):
-            inside = [(at, unit) for unit, at in self.head_of.items() if self.home[unit] == queue]
+            inside = [
+                (head_s, unit) for unit, head_s in self.head_of.items() if self.home[unit] == queue
+            ]
             if inside:
                 assert (queues["front_s"][queue], queues["front"][queue]) == min(inside)
             else:
@@ -68,8 +70,8 @@ def test_the_unit_with_the_oldest_tuple_is_in_front_whatever_comes_and_goes(
 
 @pytest.mark.parametrize("streams", [1, 7, 200])
 def test_units_are_served_oldest_tuple_first_while_tuples_keep_coming(streams: int) -> None:
-    units, luck = 200, np.random.default_rng(streams)
-    times_s = np.cumsum(luck.exponential(1.0, (streams, 12)), axis=1)
+    units, random = 200, np.random.default_rng(streams)
+    times_s = np.cumsum(random.exponential(1.0, (streams, 12)), axis=1)
     queues, cursors = Queues(units, queues=1), np.zeros(units, dtype=np.int64)
     served = []
     for unit in range(units):

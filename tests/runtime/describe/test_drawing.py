@@ -41,9 +41,9 @@ def test_below_every_stream_stands_what_reads_it() -> None:
 def test_the_picture_has_a_box_for_each_and_a_line_for_what_flows() -> None:
     page = Drawing.of(QUERIES, STREAMS, "cqc").html()
     picture = ElementTree.fromstring(page[page.index("<svg") : page.index("</svg>") + 6])
-    texts = ["".join(each.itertext()) for each in picture.iter("text")]
+    texts = ["".join(element.itertext()) for element in picture.iter("text")]
     assert len(list(picture.iter("rect"))) == len(STREAMS) + 1 + len(QUERIES)
-    for name in (*STREAMS, *(f"{each.query}: SELECT" for each in QUERIES)):
+    for name in (*STREAMS, *(f"{explanation.query}: SELECT" for explanation in QUERIES)):
         assert any(text.startswith(name) for text in texts), name
     # cheap; sensors to the mask, and on to hot and dry; both streams to what joins them
     assert len(list(picture.iter("path"))) == 1 + 3 + 2
@@ -54,8 +54,8 @@ def test_boxes_do_not_lie_on_each_other() -> None:
     many = [query(f"q{number}", ["s", "t"] if number % 3 else ["t"]) for number in range(40)]
     page = Drawing.of(many, {"s": "rate", "t": "rate", "u": "rate"}, "hr").html()
     picture = ElementTree.fromstring(page[page.index("<svg") : page.index("</svg>") + 6])
-    boxes = [{key: int(each.attrib[key]) for key in ("x", "y", "width", "height")}
-             for each in picture.iter("rect")]  # fmt: skip
+    boxes = [{key: int(element.attrib[key]) for key in ("x", "y", "width", "height")}
+             for element in picture.iter("rect")]  # fmt: skip
     for number, one in enumerate(boxes):
         assert one["y"] + one["height"] <= int(picture.attrib["height"])
         for other in boxes[:number]:

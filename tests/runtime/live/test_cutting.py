@@ -1,4 +1,4 @@
-"""A cut is predicted to pay where the rest is dear and few tuples reach it."""
+"""A cut is predicted to pay if the rest is expensive and few tuples reach it."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from headgate.runtime.live.cutting import cut_pays
     ("selectivity", "rest_s", "pays"),
     [
         (0.1, 1e-4, True),
-        (0.1, 1e-5, False),  # 5 000 tuples, 500 pass: 5 ms of work, a call more costs 10
+        (0.1, 1e-5, False),  # 500 of 5 000 tuples pass: 5 ms of work; another call costs 10
         (0.001, 1e-4, False),
         (0.999, 1e-7, False),
         (1.0, 1e-4, False),  # the first segment drops nothing: one piece of the envelope

@@ -1,4 +1,4 @@
-"""A handle keeps what it tells of the last steps, and no more."""
+"""A handle keeps what it reports about the last steps, and no more."""
 
 import gc
 import weakref
@@ -33,11 +33,11 @@ def test_a_handle_of_a_dropped_query_hears_nothing_of_the_next_with_its_number()
 def test_progress_has_the_mean_response_and_not_every_single_one() -> None:
     handle = handle_of("q")
     responses_s = np.array([0.25] * 50_000 + [0.75] * 50_000)
-    kept = weakref.ref(responses_s)
+    reference = weakref.ref(responses_s)
     call = BoxCall(0, (0,), 0, 0, 1, 100_000)
     handle.hear(StepFinished(1.0, call, 0.5, (100_000,), (responses_s,)))
     del responses_s
     gc.collect()
-    assert kept() is None
+    assert reference() is None
     assert handle.lastProgress is not None
     assert handle.lastProgress["meanResponseSeconds"] == 0.5

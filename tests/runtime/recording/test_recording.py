@@ -30,19 +30,17 @@ from headgate.policies import policy_named
 from headgate.runtime.policy_text import Spelled
 from headgate.runtime.recording.recorder import Recorder
 from headgate.runtime.recording.recordings import (
-    POINTS,
     Settings,
-    Turn,
-    condensed,
     footer_of,
     header_of,
     line_of,
     read_recording,
 )
+from headgate.runtime.recording.turns import POINTS, Turn, condensed
 from headgate.runtime.what_if.call_costs import beside, fitted_costs
 from headgate.scheduler.scheduler import Scheduler
 
-KNOWN = {"a": QueryStatistics(cost_s=1 / 3, selectivity=0.1, overhead_s=0.7)}
+STATISTICS = {"a": QueryStatistics(cost_s=1 / 3, selectivity=0.1, overhead_s=0.7)}
 CALL = BoxCall(0, (0, 1), 0, 4, 6, 30)
 
 
@@ -60,7 +58,7 @@ def network(*names: str) -> Network:
     return Network((stream,), (QueryClass(name="H", priority=6),), tuple(map(path, names)))
 
 
-SETTINGS = Settings("cqc(inner=hnr)", 2, ALL, 16, 1e6, (4,), (4, 5), KNOWN)
+SETTINGS = Settings("cqc(inner=hnr)", 2, ALL, 16, 1e6, (4,), (4, 5), STATISTICS)
 RESPONSES = (np.array([0.1, 0.1, 1 / 3]), np.zeros(0))
 OLD = TrainArrived(1.8, 0, np.array([20, 7]), np.array([1.05, 1.6]), np.array([1.07, 1.7]))
 EVENTS: list[Event] = [
@@ -71,7 +69,7 @@ EVENTS: list[Event] = [
     QueryStopped(1.5, 1),
     Overloaded(1.6, 2.6),
     PolicyChanged(1.7, policy_named("bsd", search="log")),
-    NetworkChanged(1.8, network("a", "b", "c"), {2: 5}, {}, KNOWN, kept={0: OLD}),
+    NetworkChanged(1.8, network("a", "b", "c"), {2: 5}, {}, STATISTICS, kept={0: OLD}),
     ClockTicked(1.9),
 ]
 
@@ -79,7 +77,7 @@ EVENTS: list[Event] = [
 def write(file: File) -> list[str]:
     turns = [Turn(event, event.at_s + 1 / 7) for event in EVENTS]
     turns[0].calls.append((CALL, 1.15))
-    lines = [header_of(network("a", "b"), SETTINGS), *map(line_of, turns), footer_of(KNOWN)]
+    lines = [header_of(network("a", "b"), SETTINGS), *map(line_of, turns), footer_of(STATISTICS)]
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(lines))
     return lines
@@ -94,7 +92,7 @@ def test_what_is_written_is_read_back_to_the_bit(tmp_path: File) -> None:
         (QueryClass(name="H", priority=6),),
         (path("a"), path("b")),
     )
-    assert recording.learned == KNOWN
+    assert recording.learned == STATISTICS
     assert recording.turns[0].calls == [(CALL, 1.15)]
     assert [turn.planned_at_s for turn in recording.turns] == [e.at_s + 1 / 7 for e in EVENTS]
     for turn, event in zip(recording.turns, EVENTS, strict=True):
@@ -103,22 +101,23 @@ def test_what_is_written_is_read_back_to_the_bit(tmp_path: File) -> None:
     step = recording.turns[1].event
     assert isinstance(step, StepFinished)
     assert (step.call, step.seconds, step.failed, step.lane) == (CALL, 0.1 + 0.2, (1,), "job")
-    assert [each.tolist() for each in step.responses_s] == [each.tolist() for each in RESPONSES]
+    responses = [values.tolist() for values in step.responses_s]
+    assert responses == [values.tolist() for values in RESPONSES]
     changed = recording.turns[6].event
     assert isinstance(changed, PolicyChanged)
     assert changed.policy == "bsd(search=log)"
-    assert [each.query.name for each in recording.last_network.paths] == ["a", "b", "c"]
+    assert [query_path.query.name for query_path in recording.last_network.paths] == ["a", "b", "c"]
     network_event = recording.turns[7].event
     assert isinstance(network_event, NetworkChanged)
-    kept = network_event.kept[0]
-    assert (kept.tuples.tolist(), kept.mean_arrived_at_s.tolist()) == ([20, 7], [1.07, 1.7])
+    arrival = network_event.kept[0]
+    assert (arrival.tuples.tolist(), arrival.mean_arrived_at_s.tolist()) == ([20, 7], [1.07, 1.7])
 
 
-@pytest.mark.parametrize("kept", [0.01, 0.5, 0.99])
-def test_a_line_that_a_crash_has_cut_is_dropped(tmp_path: File, kept: float) -> None:
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
+def test_a_line_that_a_crash_has_cut_is_dropped(tmp_path: File, share: float) -> None:
     file = tmp_path / "0000.jsonl"
     lines = write(file)
-    cut = lines[5][: max(1, int(len(lines[5]) * kept))].rstrip("\n")
+    cut = lines[5][: max(1, int(len(lines[5]) * share))].rstrip("\n")
     file.write_text("".join(lines[:5]) + cut)
     recording = read_recording(file)
     assert len(recording.turns) == 4
@@ -167,11 +166,11 @@ def test_a_policy_knows_how_it_is_spelled(text: str) -> None:
 
 
 def test_costs_are_found_again_in_steps_that_follow_the_model(tmp_path: File) -> None:
-    luck, lines = np.random.default_rng(2), [header_of(network("a", "b"), SETTINGS)]
+    generator, lines = np.random.default_rng(2), [header_of(network("a", "b"), SETTINGS)]
     at_s, costs_s = 0.0, np.array([2e-5, 7e-5])
     for number in range(60):
         units = [(0,), (1,), (0, 1)][number % 3]
-        tuples = int(luck.integers(10, 10_000))
+        tuples = int(generator.integers(10, 10_000))
         took_s = 0.05 + float(costs_s[list(units)].sum()) * tuples
         call = BoxCall(number, units, 0, number, number + 1, tuples)
         at_s += took_s
@@ -209,10 +208,10 @@ class Silent:
 def test_a_new_recording_replaces_none_though_older_ones_were_removed(tmp_path: File) -> None:
     write(tmp_path / "recording" / "0001.jsonl")
     before = (tmp_path / "recording" / "0001.jsonl").read_text()
-    made = network("a")
-    table = unit_table(units_of(made), KNOWN)
-    scheduler = Scheduler(made, table, policy_named("rr"))
-    recorder = Recorder(Silent(), tmp_path, scheduler, KNOWN)
+    one_query = network("a")
+    table = unit_table(units_of(one_query), STATISTICS)
+    scheduler = Scheduler(one_query, table, policy_named("rr"))
+    recorder = Recorder(Silent(), tmp_path, scheduler, STATISTICS)
     recorder.close({})
     assert recorder.file.name == "0002.jsonl"
     assert (tmp_path / "recording" / "0001.jsonl").read_text() == before

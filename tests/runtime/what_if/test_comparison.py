@@ -30,7 +30,7 @@ def comparison(*standings: Standing, more_is_better: bool = False) -> Comparison
 
 
 def short_and_long() -> Workload:
-    """Two queries that differ a hundredfold in cost, and tuples that all wait at the start."""
+    """Return two queries whose costs differ a hundredfold. All tuples wait at the start."""
 
     def path(name: str, cost_s: float) -> QueryPath:
         query = Query(name=name, sql="SELECT 1", query_class=name)
@@ -46,36 +46,36 @@ def short_and_long() -> Workload:
 
 
 def test_the_policy_that_brings_short_queries_first_has_the_best_mean_response() -> None:
-    found = hg.compare(short_and_long(), objective="mean_response", policies=["rr", "hr"], seeds=2)
-    assert [each.policy for each in found.standings] == ["hr", "rr"]
+    result = hg.compare(short_and_long(), objective="mean_response", policies=["rr", "hr"], seeds=2)
+    assert [entry.policy for entry in result.standings] == ["hr", "rr"]
     # hr: 0.01 ... 0.05, then 1.05 ... 5.05; rr: long and short in turn
-    assert found.winner.mean == pytest.approx((sum(range(1, 6)) * 0.01 + 15 + 5 * 0.05) / 10)
-    assert found.standings[1].ratio == found.standings[1].mean / found.winner.mean
-    assert found.standings[1].rank == 2
+    assert result.winner.mean == pytest.approx((sum(range(1, 6)) * 0.01 + 15 + 5 * 0.05) / 10)
+    assert result.standings[1].ratio == result.standings[1].mean / result.winner.mean
+    assert result.standings[1].rank == 2
 
 
 def test_a_class_or_a_query_can_be_what_counts() -> None:
-    made = short_and_long()
-    short = hg.compare(made, objective="max_response:class=short", policies=["hr"], seeds=1)
-    long = hg.compare(made, objective="max_response:query=long", policies=["hr"], seeds=1)
+    workload = short_and_long()
+    short = hg.compare(workload, objective="max_response:class=short", policies=["hr"], seeds=1)
+    long = hg.compare(workload, objective="max_response:query=long", policies=["hr"], seeds=1)
     assert short.winner.mean == pytest.approx(0.05)
     assert long.winner.mean == pytest.approx(5.05)
     assert long.objective == "max_response:query=long"
 
 
 def test_every_policy_that_applies_takes_part_and_the_others_are_named_with_a_reason() -> None:
-    found = hg.compare("sharaf", objective="mean_slowdown", seeds=1, **SMALL)
-    ranked = {each.policy for each in found.standings}
-    skipped = dict(found.skipped)
+    result = hg.compare("sharaf", objective="mean_slowdown", seeds=1, **SMALL)
+    ranked = {entry.policy for entry in result.standings}
+    skipped = dict(result.skipped)
     assert ranked | set(skipped) >= {"hr", "hnr", "bsd", "rr", "cqc", "amos", "chain", "mss"}
     assert {"hr", "hnr", "bsd", "rr", "cqc", "amos"} <= ranked
     assert "no query has one" in skipped["qos"]
-    assert "hnr" in {each.policy for each in found.standings[:6]}
+    assert "hnr" in {entry.policy for entry in result.standings[:6]}
 
 
 def test_a_level_that_a_policy_does_not_have_leaves_it_out() -> None:
-    found = hg.compare("bz", objective="memory", seeds=1, variant="memory", tuples=20)
-    assert dict(found.skipped)["mss"] == "works at query level only"
+    result = hg.compare("bz", objective="memory", seeds=1, variant="memory", tuples=20)
+    assert dict(result.skipped)["mss"] == "works at query level only"
 
 
 def test_a_pipeline_leaves_out_what_spark_cannot_run(tmp_path: Path) -> None:
@@ -88,30 +88,30 @@ queries:
   q: {{class: default, sql: SELECT a FROM s, statistics: {{cost_s: 0.001, selectivity: 0.5}}}}
 """
     )
-    found = hg.compare(str(file), objective="mean_response", seeds=1, seconds=1)
-    assert "only a simulation" in dict(found.skipped)["mss"]
-    assert all(each.runs_on_spark for each in found.standings)
+    result = hg.compare(str(file), objective="mean_response", seeds=1, seconds=1)
+    assert "only a simulation" in dict(result.skipped)["mss"]
+    assert all(entry.runs_on_spark for entry in result.standings)
 
 
 def test_patience_ends_a_run_and_says_how_far_it_came() -> None:
-    found = hg.compare(
+    result = hg.compare(
         "sharaf", objective="mean_response", policies=["hr", "greedy"], seeds=1,
         patience_s=0.0, queries=30, tuples=1000,
     )  # fmt: skip
-    assert [each.policy for each in found.standings] == ["hr"]
-    assert "took more than 0 s for" in dict(found.skipped)["greedy"]
+    assert [entry.policy for entry in result.standings] == ["hr"]
+    assert "took more than 0 s for" in dict(result.skipped)["greedy"]
 
 
 def test_progress_goes_from_nothing_to_all_once() -> None:
-    told: list[tuple[str, float]] = []
+    calls: list[tuple[str, float]] = []
     hg.compare(
         "amos", objective="mean_response", policies=["hr", "rr"], seeds=2, tuples=50,
-        progress=lambda what, share: told.append((what, share)),
+        progress=lambda what, share: calls.append((what, share)),
     )  # fmt: skip
-    shares = [share for _, share in told]
+    shares = [share for _, share in calls]
     assert shares == sorted(shares)
     assert shares[0] == 0.0
-    assert {what for what, _ in told} == {"hr", "rr"}
+    assert {what for what, _ in calls} == {"hr", "rr"}
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,8 @@ def test_a_comparison_that_cannot_be_is_a_sentence(
 
 
 def test_the_verdict_says_how_far_behind_the_next_is_and_whether_ranges_overlap() -> None:
-    found = comparison(standing(1, "hr", 1.0, 2.0), standing(2, "rr", 3.0, 6.0, ratio=3.0))
-    assert found.verdict == (
+    result = comparison(standing(1, "hr", 1.0, 2.0), standing(2, "rr", 3.0, 6.0, ratio=3.0))
+    assert result.verdict == (
         "hr is best; next is rr with 3 times its value, behind it in 2 of 2 seeds;"
         " the ranges of the two over seeds do not overlap."
     )
@@ -145,25 +145,25 @@ def test_the_verdict_says_how_far_behind_the_next_is_and_whether_ranges_overlap(
 
 
 def test_equal_policies_share_the_first_place() -> None:
-    found = comparison(standing(1, "hr", 1.0), standing(1, "oc", 1.0))
-    assert found.verdict == "hr is best (and equal: oc)."
+    result = comparison(standing(1, "hr", 1.0), standing(1, "oc", 1.0))
+    assert result.verdict == "hr is best (and equal: oc)."
 
 
 def test_where_more_is_better_the_largest_is_ahead() -> None:
-    found = comparison(
+    result = comparison(
         standing(1, "hr", 4.0), standing(2, "rr", 2.0, ratio=0.5), more_is_better=True
     )
-    assert "next is rr with 0.5 times its value, behind it in 1 of 1 seeds" in found.verdict
+    assert "next is rr with 0.5 times its value, behind it in 1 of 1 seeds" in result.verdict
 
 
 def test_a_winner_that_foresees_is_not_the_last_word() -> None:
-    found = comparison(standing(1, "mss", 1.0), standing(2, "hr", 2.0, ratio=2.0))
-    assert found.verdict.endswith("of those that Spark can run, hr is best.")
+    result = comparison(standing(1, "mss", 1.0), standing(2, "hr", 2.0, ratio=2.0))
+    assert result.verdict.endswith("of those that Spark can run, hr is best.")
 
 
 def test_a_comparison_is_plain_data_for_json() -> None:
-    found = comparison(standing(1, "hr", 0.0), standing(2, "rr", 2.0, ratio=nan))
-    data = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    result = comparison(standing(1, "hr", 0.0), standing(2, "rr", 2.0, ratio=nan))
+    data = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert data["standings"][1]["ratio"] is None
     assert data["standings"][0]["mean"] == 0.0
     assert "hr is best" in data["verdict"]

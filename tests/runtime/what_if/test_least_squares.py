@@ -1,4 +1,4 @@
-"""Least squares that are never negative: against the conditions that make a minimum one."""
+"""Non-negative least squares, checked against the conditions of a minimum."""
 
 import numpy as np
 import pytest
@@ -11,15 +11,15 @@ from headgate.runtime.what_if.least_squares import least_squares
 def test_what_is_positive_is_found_exactly() -> None:
     matrix = np.random.default_rng(1).uniform(0, 1, (40, 6))
     x = np.array([0.5, 2.0, 0.0, 1e-3, 7.0, 0.25])
-    found = least_squares(matrix.T @ matrix, matrix.T @ (matrix @ x))
-    assert found == pytest.approx(x, abs=1e-6)
+    solution = least_squares(matrix.T @ matrix, matrix.T @ (matrix @ x))
+    assert solution == pytest.approx(x, abs=1e-6)
 
 
 def test_columns_of_very_different_size_are_told_apart() -> None:
     tuples = np.array([10.0, 5_000.0, 80_000.0, 400.0])
     matrix = np.column_stack([np.ones(4), tuples])
-    found = least_squares(matrix.T @ matrix, matrix.T @ (0.05 + 3e-6 * tuples))
-    assert found == pytest.approx([0.05, 3e-6], rel=1e-4)
+    solution = least_squares(matrix.T @ matrix, matrix.T @ (0.05 + 3e-6 * tuples))
+    assert solution == pytest.approx([0.05, 3e-6], rel=1e-4)
 
 
 def test_a_column_that_never_occurs_gets_nothing() -> None:
@@ -28,10 +28,10 @@ def test_a_column_that_never_occurs_gets_nothing() -> None:
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8))
 def test_no_direction_leads_further_down(seed: int, columns: int) -> None:
-    luck = np.random.default_rng(seed)
-    matrix, y = luck.normal(size=(20, columns)), luck.normal(size=20)
-    found = least_squares(matrix.T @ matrix, matrix.T @ y)
-    slope = matrix.T @ (matrix @ found - y)
-    assert np.all(found >= 0)
+    generator = np.random.default_rng(seed)
+    matrix, y = generator.normal(size=(20, columns)), generator.normal(size=20)
+    solution = least_squares(matrix.T @ matrix, matrix.T @ y)
+    slope = matrix.T @ (matrix @ solution - y)
+    assert np.all(solution >= 0)
     assert np.all(slope >= -1e-6)
-    assert np.abs(slope * found).max() < 1e-6
+    assert np.abs(slope * solution).max() < 1e-6

@@ -1,4 +1,4 @@
-"""Queries with windows that do not run: explained from their file, and simulated."""
+"""Windowed queries of a file that does not run: explained, and simulated."""
 
 from pathlib import Path
 
@@ -47,23 +47,23 @@ def file(tmp_path: Path) -> Path:
 
 def test_queries_are_explained(file: Path) -> None:
     pipeline = read_pipeline(file)
-    found = [explained(pipeline, name) for name in QUERIES]
-    assert [each.stream for each in found] == STREAMS
-    for each in found:
-        assert each.sql == QUERIES[each.query]
-        assert "class H" in each.text()
+    explanations = [explained(pipeline, name) for name in QUERIES]
+    assert [explanation.stream for explanation in explanations] == STREAMS
+    for explanation in explanations:
+        assert explanation.sql == QUERIES[explanation.query]
+        assert "class H" in explanation.text()
 
 
 def test_queries_are_simulated(file: Path) -> None:
-    found = workload(file, seconds=5)
-    times = found.arrivals
+    scenario = workload(file, seconds=5)
+    times = scenario.arrivals
     assert sorted(times) == ["a", "a__b__time", "a__time", "b"]
     assert len(times["a__b__time"]) == len(times["a"]) + len(times["b"]) > 100
     assert np.all(np.diff(times["a__b__time"]) >= 0)
-    deadlines = {path.query.name: path.query.deadline_s for path in found.network.paths}
+    deadlines = {path.query.name: path.query.deadline_s for path in scenario.network.paths}
     assert (deadlines["sliding"], deadlines["spark"], deadlines["join"]) == (3.0, 5.0, None)
-    report = found.simulate("edf")
-    assert {each.name for each in report.queries} == set(QUERIES)
+    report = scenario.simulate("edf")
+    assert {query.name for query in report.queries} == set(QUERIES)
 
 
 def test_a_cost_that_is_not_known_is_asked_for(file: Path) -> None:

@@ -15,7 +15,7 @@ from headgate.policies.cqc import Cqc
 from headgate.runtime import TESTBEDS, Trace, workload
 from headgate.runtime.policy_text import Spelled
 
-KNOWN = {"cost_s": 1e-4, "selectivity": 0.5, "overhead_s": 0.01}
+STATISTICS = {"cost_s": 1e-4, "selectivity": 0.5, "overhead_s": 0.01}
 SMALL = {
     "sharaf": {"queries": 5, "tuples": 60},
     "aurora": {"apps": 2, "depth": 2, "tuples": 60},
@@ -28,7 +28,7 @@ MORE = {"sharaf": {"drift": {"intervals": 5}, "freshness": {"streams": 2, "burst
 
 def pipeline_file(folder: Path, **changes: object) -> str:
     stream = {"format": "headgate", "options": {"rate_per_s": 100}}
-    query = {"class": "H", "sql": "SELECT location FROM sensors", "statistics": KNOWN}
+    query = {"class": "H", "sql": "SELECT location FROM sensors", "statistics": STATISTICS}
     data = {
         "state": str(folder / "state"),
         "policy": {"name": "cqc", "inner": "hnr"},
@@ -57,18 +57,18 @@ def test_every_testbed_and_variant_can_be_simulated_by_name(name: str, variant: 
     options = {**SMALL[name], TESTBEDS[name].chosen_by: variant, **extra}
     if variant == "lines":
         options.pop("depth")
-    made = workload(name, **options)
-    report = made.simulate("hr")
+    scenario = workload(name, **options)
+    report = scenario.simulate("hr")
     assert report.policy == "hr"
     assert report.total.tuples_in > 0
-    assert made.level == TESTBEDS[name].variants[variant].level
+    assert scenario.level == TESTBEDS[name].variants[variant].level
 
 
 def test_the_seed_draws_the_queries_and_decides_which_tuples_pass() -> None:
-    made = [workload("sharaf", queries=5, tuples=50, seed=seed) for seed in (1, 1, 2)]
-    assert made[0].network == made[1].network
-    assert made[0].network != made[2].network
-    assert made[2].options["seed"] == 2
+    scenarios = [workload("sharaf", queries=5, tuples=50, seed=seed) for seed in (1, 1, 2)]
+    assert scenarios[0].network == scenarios[1].network
+    assert scenarios[0].network != scenarios[2].network
+    assert scenarios[2].options["seed"] == 2
 
 
 def test_what_a_testbed_asks_of_the_simulation_goes_along() -> None:
@@ -80,12 +80,12 @@ def test_what_a_testbed_asks_of_the_simulation_goes_along() -> None:
 
 
 def test_settings_of_the_run_replace_those_of_the_testbed() -> None:
-    made = workload(
+    scenario = workload(
         "sharaf", queries=3, tuples=50, level="operator", workers=2, train_tuples=5,
         overhead_s=0.1, learns=True,
     )  # fmt: skip
-    asked = {"level": "operator", "workers": 2, "train_tuples": 5, "overhead_s": 0.1}
-    assert {**asked, "learns": True, "seed": 0} == dict(made.options)
+    settings = {"level": "operator", "workers": 2, "train_tuples": 5, "overhead_s": 0.1}
+    assert {**settings, "learns": True, "seed": 0} == dict(scenario.options)
 
 
 def test_seconds_cut_the_arrivals() -> None:
@@ -120,37 +120,37 @@ def test_a_testbed_that_cannot_be_is_a_sentence(
 
 
 def test_several_numbers_are_joined_by_plus() -> None:
-    made = workload("aurora", depth=1, tuples=10, cost_s="0.002+0.002")
-    assert {box.operator.cost_s for box in made.network.boxes} == {0.002}
+    scenario = workload("aurora", depth=1, tuples=10, cost_s="0.002+0.002")
+    assert {box.operator.cost_s for box in scenario.network.boxes} == {0.002}
 
 
 def test_a_trace_is_what_the_one_stream_of_sharaf_brings(tmp_path: Path) -> None:
     times_s = [0.0, 0.5, 0.7, 2.0, 2.1]
     file = trace_file(tmp_path, times_s)
-    made = workload("sharaf", queries=3, tuples=4, traces=[file])
-    assert made.arrivals["packets"].tolist() == pytest.approx(times_s[:4])
+    scenario = workload("sharaf", queries=3, tuples=4, traces=[file])
+    assert scenario.arrivals["packets"].tolist() == pytest.approx(times_s[:4])
     slower = workload("sharaf", queries=3, traces=[Trace(file=file, scale=2.0)])
     assert slower.arrivals["packets"][-1] == pytest.approx(4.2)
     ratio = slower.network.paths[0].operators[0].cost_s / 2
     usual = workload("sharaf", queries=3, traces=[file]).network.paths[0].operators[0].cost_s
-    assert ratio == pytest.approx(usual)  # K follows, so that the utilisation stays as asked
+    assert ratio == pytest.approx(usual)  # K follows, so that the utilization stays as requested
 
 
 def test_a_trace_takes_the_rate_of_the_stream_it_replaces(tmp_path: Path) -> None:
     file = trace_file(tmp_path, [0.0, 5.0, 6.0, 20.0])
-    made = workload("amos", plan=2, tuples=100, traces=[f"data2={file}"])
+    scenario = workload("amos", plan=2, tuples=100, traces=[f"data2={file}"])
     before = workload("amos", plan=2, tuples=100)
-    assert np.array_equal(made.arrivals["data1"], before.arrivals["data1"])
-    replaced, usual = made.arrivals["data2"], before.arrivals["data2"]
+    assert np.array_equal(scenario.arrivals["data1"], before.arrivals["data1"])
+    replaced, usual = scenario.arrivals["data2"], before.arrivals["data2"]
     assert np.diff(replaced).mean() == pytest.approx(np.diff(usual).mean())
     assert (replaced / replaced[-1]).tolist() == pytest.approx([0.0, 0.25, 0.3, 1.0])
-    assert "arrivals as recorded" in made.note
+    assert "arrivals as recorded" in scenario.note
 
 
 def test_streams_of_the_freshness_testbed_can_be_recorded(tmp_path: Path) -> None:
     file = trace_file(tmp_path, [0.0, 1.0, 2.0])
-    made = workload("sharaf", variant="freshness", queries=4, traces=[f"a={file}", f"b={file}"])
-    assert set(made.arrivals) == {"a", "b"}
+    scenario = workload("sharaf", variant="freshness", queries=4, traces=[f"a={file}", f"b={file}"])
+    assert set(scenario.arrivals) == {"a", "b"}
 
 
 @pytest.mark.parametrize(
@@ -172,33 +172,35 @@ def test_a_trace_that_cannot_be_used_is_a_sentence(
 
 
 def test_a_pipeline_is_simulated_as_spark_would_run_it(tmp_path: Path) -> None:
-    made = workload(pipeline_file(tmp_path), seconds=5)
-    assert made.as_on_spark
-    assert made.options["together"]
-    assert made.options["train_tuples"] == ALL
-    assert len(made.arrivals["sensors"]) == 500
-    assert made.simulate("rr").total.tuples_in == 500
+    scenario = workload(pipeline_file(tmp_path), seconds=5)
+    assert scenario.as_on_spark
+    assert scenario.options["together"]
+    assert scenario.options["train_tuples"] == ALL
+    assert len(scenario.arrivals["sensors"]) == 500
+    assert scenario.simulate("rr").total.tuples_in == 500
 
 
 def test_the_policy_of_the_file_keeps_its_parameters_there(tmp_path: Path) -> None:
-    made = workload(pipeline_file(tmp_path), seconds=1)
-    assert made.usual_policy == "cqc"
-    own, default = made.policy(Spelled("cqc")), made.policy(Spelled("cqc(inner=hr)"))
-    assert isinstance(own, Cqc)
+    scenario = workload(pipeline_file(tmp_path), seconds=1)
+    assert scenario.usual_policy == "cqc"
+    from_file, default = scenario.policy(Spelled("cqc")), scenario.policy(Spelled("cqc(inner=hr)"))
+    assert isinstance(from_file, Cqc)
     assert isinstance(default, Cqc)
-    assert (own.inner.name, default.inner.name) == ("hnr", "hr")
+    assert (from_file.inner.name, default.inner.name) == ("hnr", "hr")
 
 
 def test_settings_of_the_run_replace_those_of_the_file(tmp_path: Path) -> None:
-    made = workload(pipeline_file(tmp_path), seconds=1, workers=5, train_tuples=7, overhead_s=0.5)
-    assert (made.options["workers"], made.options["train_tuples"]) == (5, 7)
-    assert made.options["statistics"]["hot"].overhead_s == 0.5
+    scenario = workload(
+        pipeline_file(tmp_path), seconds=1, workers=5, train_tuples=7, overhead_s=0.5
+    )
+    assert (scenario.options["workers"], scenario.options["train_tuples"]) == (5, 7)
+    assert scenario.options["statistics"]["hot"].overhead_s == 0.5
 
 
 def test_a_pipeline_takes_a_trace_at_its_own_rate(tmp_path: Path) -> None:
     file = trace_file(tmp_path, [0.0, 1.0, 90.0])
-    made = workload(pipeline_file(tmp_path), traces=[file])
-    assert made.arrivals["sensors"].tolist() == [0.0, 1.0, 90.0]
+    scenario = workload(pipeline_file(tmp_path), traces=[file])
+    assert scenario.arrivals["sensors"].tolist() == [0.0, 1.0, 90.0]
     cut = workload(pipeline_file(tmp_path), traces=[file], seconds=10)
     assert cut.arrivals["sensors"].tolist() == [0.0, 1.0]
 

@@ -1,4 +1,4 @@
-"""The cost of a fused call is split among its queries, as much to each as it costs alone."""
+"""The cost of a fused call is split among its queries: each share is the query's cost alone."""
 
 import time
 from collections.abc import Sequence
@@ -24,8 +24,9 @@ from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import own_session
 from headgate.spark.log.journal import Journal
-from headgate.spark.log.stream_log import StreamLog, Trains
+from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.log.train_cache import TrainCache
+from headgate.spark.log.trains import Trains
 from headgate.spark.sinks.files import FileSink
 from headgate.workloads.forest import SCHEMA, sensor_readings
 
@@ -34,7 +35,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.long]
 SIZES = (500, 2000, 6000)
 TERMS = (3, 7, 18)
 """Nested hashes per query: they set its cost. Spark generates code for hashes. What it interprets,
-such as a lambda, gets dearer the more of its kind the JVM has seen."""
+such as a lambda, costs more the more of its kind the JVM has seen."""
 
 
 def paths_of(spark: SparkSession, folder: File) -> tuple[Path, ...]:
@@ -79,7 +80,7 @@ def test_shares_of_fused_members_agree_with_solo_runs(spark: SparkSession, tmp_p
     sinks = {path.query.name: FileSink(path.query.sink) for path in paths}
     driver = DriverLane(own_session(spark), tmp_path)
     executor = Executor(spark, journal, {"s": log}, sinks, lambda point: None, driver)
-    executor.arrange(paths, lambda path: False)
+    executor.arrangement.arrange(paths, lambda path: False)
 
     def took_s(units: Sequence[int], rows: int) -> float:
         chosen, trains, durations_s = [paths[unit] for unit in units], trains_of(log, rows), []
@@ -96,7 +97,7 @@ def test_shares_of_fused_members_agree_with_solo_runs(spark: SparkSession, tmp_p
             executor.evaluate(spark, chosen, trains_of(log, 2000), "driver")
     rehearsal = Rehearsal(spark, executor, tmp_path / "rehearsal")
     rehearsed = rehearsal.of_all(paths, {}, 10.0, lambda done, new: None)
-    executor.arrange(paths, lambda path: False)  # here they run together, costly or not
+    executor.arrangement.arrange(paths, lambda path: False)  # here they run together, costly or not
     table = unit_table(units_of(network), rehearsed)
     statistics, least_s = Statistics(table), np.full((len(SIZES), len(paths)), np.inf)
     for _ in range(6):  # by turns, so that other load on the machine affects both alike

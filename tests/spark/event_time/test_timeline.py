@@ -200,7 +200,7 @@ def test_what_retention_dropped_while_a_query_was_away_is_missed_not_late(make: 
     assert Cursors(world.journal).remember("w", "text", "t", ("a",)).train == 0
     for number in range(5):
         world.take("a", number, number)
-    world.journal.drop_trains("a", 3)  # nobody had windows then
+    world.journal.drop_trains("a", 3)  # no query had windows then
     world.begin()
     cursor = Cursors(world.journal).remember("w", "text", "t", ("a",))
     assert (cursor.train, cursor.missed) == (3, 6)
@@ -233,7 +233,7 @@ def test_what_is_kept_for_queries_to_come_is_not_needed(make: Make) -> None:
     assert world.timeline.needed_from >= 88
     assert len(world.timeline._times) <= 12
     assert world.timeline.reaching("a", world.end, "time", 95) == [95, 96, 97, 98, 99]
-    world.reads(over(50, 5))  # it may begin with the oldest train
+    world.reads(over(50, 5))  # the new query may begin with the oldest train
     assert world.timeline.needed_from == 0
 
 

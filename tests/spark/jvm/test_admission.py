@@ -1,4 +1,4 @@
-"""No text reads files, starts programs or exhausts the JVM; what is refused names its reason."""
+"""No text reads files, starts programs or exhausts the JVM; a refusal names its reason."""
 
 import os
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ TOKEN = '{"port": 1, "token": "secret"}'
 
 
 class Texts:
-    """Texts over a stream `readings`, with rules of their own."""
+    """An analyst of texts over a stream `readings`, with its own admission rules."""
 
     def __init__(self, session: SparkSession, folder: Path, **rules: object) -> None:
         self.session, self.state = own_session(session), folder / "state"
@@ -41,7 +41,7 @@ class Texts:
         return self.analyst.frame(Query(name="q", sql=sql, query_class="H"))
 
     def refusal(self, sql: str) -> str:
-        """Return why a text is refused; one that is not is run."""
+        """Return why a text is refused. A text that is not refused is run."""
         with pytest.raises(QueryRefused) as refused:
             self.frame(sql).collect()
         assert "\nFix: " in str(refused.value)
@@ -161,7 +161,7 @@ def test_reflection_is_off_unless_an_administrator_allows_it(
 
 
 def test_no_text_is_executed_that_is_not_a_select(texts: Texts) -> None:
-    for sql, says in (
+    for sql, message in (
         ("CREATE TABLE made (a INT)", "CreateTable is not a SELECT: a query only reads"),
         ("CREATE TABLE IDENTIFIER('made') (a INT)", "is not a SELECT"),
         ("WITH t AS (SELECT 1 AS a) INSERT INTO made SELECT * FROM t", "is not a SELECT"),
@@ -170,7 +170,7 @@ def test_no_text_is_executed_that_is_not_a_select(texts: Texts) -> None:
         ("BEGIN CREATE TABLE made (a INT); SELECT 1; END", "is not a SELECT"),
         ("SET spark.sql.ansi.enabled = false", "SetCommand is not a SELECT"),
     ):
-        assert says in texts.refusal(sql)
+        assert message in texts.refusal(sql)
     assert not texts.session.catalog.tableExists("made")
 
 
@@ -257,7 +257,7 @@ def analyses(spark: SparkSession) -> Iterator[object]:
 
 
 @pytest.mark.parametrize(
-    ("sql", "says"),
+    ("sql", "expected"),
     [
         ("SELECT 1\nFROM reading", ["line 2: table or stream `reading` does", "write readings"]),
         ("SELECT 1 FROM xyz", ["table or stream `xyz` does not exist", "read one of "]),
@@ -269,9 +269,9 @@ def analyses(spark: SparkSession) -> Iterator[object]:
     ],
 )
 def test_an_unknown_name_is_answered_with_the_nearest(
-    texts: Texts, sql: str, says: list[str]
+    texts: Texts, sql: str, expected: list[str]
 ) -> None:
-    wrong, fix = says
+    wrong, fix = expected
     assert wrong in texts.refusal(sql)
     assert f"Fix: {fix}" in texts.refusal(sql)
 
@@ -279,7 +279,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(
 def test_sql_over_the_past_keeps_to_the_same_rules(spark: SparkSession, tmp_path: Path) -> None:
     Journal(tmp_path).close()
     (tmp_path / "control.json").write_text(TOKEN)
-    for sql, says in (
+    for sql, message in (
         (f"SELECT * FROM text.`{tmp_path}/control.json`", "reads files by their path"),
         (f"SELECT * FROM VALUES (1) WHERE EXISTS (TABLE text.`{tmp_path}`)", "by their path"),
         ("SELECT reflect('java.lang.Math', 'abs', 1)", "can call any Java method"),
@@ -289,7 +289,7 @@ def test_sql_over_the_past_keeps_to_the_same_rules(spark: SparkSession, tmp_path
     ):
         with pytest.raises(QueryRefused, match="query 'sql'") as refused:
             history_of(own_session(spark), tmp_path, sql, AdmissionRules(most_nesting=2))
-        assert says in str(refused.value)
+        assert message in str(refused.value)
     text = f"SELECT * FROM text.`{tmp_path}/control.json`"
     with pytest.raises(QueryRefused, match="reaches the state directory"):
         history_of(own_session(spark), tmp_path, text, AdmissionRules(allows_paths=True))
@@ -312,7 +312,7 @@ def test_a_headgate_and_a_pipeline_file_take_the_rules(spark: SparkSession, tmp_
     rows.mkdir()
     options = {"path": str(rows)}
     gate.add_stream(Stream(name="s", format="parquet", options=options, schema="a INT"))
-    for sql, says in (
+    for sql, message in (
         ("SELECT ((((a)))) AS a FROM s", "is nested more than 3 levels deep"),
         ("SELECT ((((a)))) AS a FROM s [ROWS 5]", "is nested more than 3 levels deep"),
         (
@@ -323,4 +323,4 @@ def test_a_headgate_and_a_pipeline_file_take_the_rules(spark: SparkSession, tmp_
     ):
         with pytest.raises(QueryRefused) as refused:
             gate.add_query(Query(name="q", sql=sql, query_class="default"))
-        assert says in str(refused.value)
+        assert message in str(refused.value)

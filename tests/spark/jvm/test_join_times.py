@@ -25,7 +25,7 @@ STREAMS = [
 S = 1_000_000
 HOUR, DAY = 3600 * S, 86_400 * S
 BERLIN = 3 * HOUR - (53 * 60 + 28) * S
-"""From the least offset from UTC that Berlin has had, before 1893, to the greatest, in 1945."""
+"""The greatest offset of Berlin from UTC, in 1945, minus the least, before 1893."""
 
 
 @pytest.fixture(scope="module")

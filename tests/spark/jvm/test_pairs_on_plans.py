@@ -1,8 +1,7 @@
 """Golden pairs: a query and, under the line `-- expect`, what Spark's plan of it leads to.
 
 `-- admitted`: it is not refused. `-- refused: START` and `-- fix: START`: the message of the
-refusal and its fix begin with START.
-Adding a case needs no Python.
+refusal and its fix begin with START. Adding a case needs no Python.
 """
 
 from pathlib import Path

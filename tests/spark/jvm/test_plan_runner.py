@@ -1,4 +1,4 @@
-"""Spark's physical plans in the driver give what Spark gives in batch, without a job."""
+"""Spark's physical plans in the driver return what Spark returns in batch, without a job."""
 
 import os
 import subprocess
@@ -39,7 +39,7 @@ STORED = (
     " SELECT * FROM VALUES (1, 'one'), (2, 'two'), (3, 'three') AS x(id, name)"
 )
 SIZES = ((120, 90), (0, 10), (40, 0), (0, 0))
-"""Rows of the two relations in successive calls, the first of which is repeated at the end."""
+"""Row counts of the two relations in successive calls. The first call is repeated at the end."""
 
 TEXTS = """\
 SELECT v, s, d*2 AS dd FROM t WHERE g > 10 AND v % 3 = 0
@@ -96,12 +96,12 @@ SELECT max(v) AS v FROM (SELECT v FROM t UNION ALL SELECT v FROM u)
 
 
 def rows_of(seed: int, size: int) -> pa.Table:
-    chance = np.random.default_rng(seed)
+    generator = np.random.default_rng(seed)
     numbers = range(size)
     columns = {
-        "g": chance.integers(0, 20, size),
-        "v": [int(v) or None for v in chance.integers(0, 50, size)],
-        "d": chance.integers(0, 1000, size) / 8,  # sums are exact in any order
+        "g": generator.integers(0, 20, size),
+        "v": [int(v) or None for v in generator.integers(0, 50, size)],
+        "d": generator.integers(0, 1000, size) / 8,  # sums are exact in any order
         "s": [f"{'kK'[n % 2]}{n % 17}" for n in numbers],
         "ts": [n * 1_000_000 // 7 for n in numbers],
         "a": [[1, None, n] if n % 3 else None for n in numbers],
@@ -131,7 +131,7 @@ def driver(session: SparkSession) -> DriverLane:
 
 @pytest.fixture(scope="module")
 def batch(spark: SparkSession) -> SparkSession:
-    """Return a session whose views have rows, one partition each, by the number of the call."""
+    """Return a session for views that hold the rows of each call, in one partition each."""
     batch = own_session(spark)
     batch.conf.set("spark.sql.shuffle.partitions", "1")
     batch.sql(STORED)
@@ -174,14 +174,14 @@ def test_successive_calls_give_what_spark_gives_in_batch_and_start_no_job(
     results = [runner(call) for call in [*tables, tables[0]]]
     assert jobs_so_far(session) == before
     assert sorted_rows(results[-1]) == sorted_rows(results[0])
-    # Of the calls in which a relation is empty, one is compared: Spark in batch takes long.
+    # Only one of the calls with an empty relation is compared: Spark in batch is slow.
     for number in (0, len(text) % 3 + 1):
         for name in ("t", "u"):
             batch.table(f"{name}{number}").createOrReplaceTempView(name)
-        found, expected = results[number], collected(batch.sql(text))
-        assert found.column_names == expected.column_names
-        assert found.schema.types == expected.schema.types
-        assert sorted_rows(found) == sorted_rows(expected), SIZES[number]
+        result, expected = results[number], collected(batch.sql(text))
+        assert result.column_names == expected.column_names
+        assert result.schema.types == expected.schema.types
+        assert sorted_rows(result) == sorted_rows(expected), SIZES[number]
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_a_frame_has_the_rows_in_their_order(session: SparkSession) -> None:
 
 @pytest.fixture
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return a real file system of 64 kB in the place of shared memory."""
+    """Yield a real file system of 64 kB in place of shared memory."""
     folder = tmp_path / "shm"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
@@ -364,13 +364,13 @@ def test_files_of_rows_are_for_this_user_alone_and_go_with_the_call(
     modes: list[int] = []
     read_rows = row_files.read_rows
 
-    def seen(name: str, schema: pa.Schema) -> pa.Table:
+    def record_modes(name: str, schema: pa.Schema) -> pa.Table:
         files = list((tmp_path / "shm").iterdir())
         assert Path(name) in files
         modes.extend(file.stat().st_mode & 0o777 for file in files)
         return read_rows(name, schema)
 
-    monkeypatch.setattr("headgate.spark.jvm.lane.plan_runner.read_rows", seen)
+    monkeypatch.setattr("headgate.spark.jvm.lane.plan_runner.read_rows", record_modes)
     umask = os.umask(0)
     try:
         prepared(session, driver, "SELECT v FROM t WHERE v = (SELECT max(v) FROM u)")(

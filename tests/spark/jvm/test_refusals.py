@@ -1,4 +1,4 @@
-"""What a user's mistakes are answered with: query, clause, reason and fix."""
+"""The answer to a user's mistake: query, clause, reason and fix."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def _refusal(headgate: Headgate, sql: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("sql", "says"),
+    ("sql", "parts"),
     [
         (
             "SELECT location,\n temprature FROM sensors",
@@ -130,13 +130,13 @@ def _refusal(headgate: Headgate, sql: str) -> str:
     ],
 )
 def test_a_mistake_is_answered_with_clause_reason_and_fix(
-    headgate: Headgate, sql: str, says: list[str]
+    headgate: Headgate, sql: str, parts: list[str]
 ) -> None:
     message = _refusal(headgate, sql)
     assert "late" in message
     assert "Fix: " in message
     assert "org.apache" not in message
-    for part in says:
+    for part in parts:
         assert part in message
 
 
@@ -236,19 +236,19 @@ def test_a_second_instance_on_one_state_directory_is_refused(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     schema = "location STRING, temperature INT"
-    first = _started(spark, tmp_path, schema, "SELECT location FROM sensors")
+    first = _start(spark, tmp_path, schema, "SELECT location FROM sensors")
     try:
         with pytest.raises(RecoveryRefused, match="another Headgate that is running"):
-            _started(spark, tmp_path, schema, "SELECT location FROM sensors")
+            _start(spark, tmp_path, schema, "SELECT location FROM sensors")
     finally:
         first.stop()
 
 
 def _run_once(spark: SparkSession, folder: Path, schema: str, sql: str) -> None:
-    _started(spark, folder, schema, sql).stop()
+    _start(spark, folder, schema, sql).stop()
 
 
-def _started(spark: SparkSession, folder: Path, schema: str, sql: str) -> Headgate:
+def _start(spark: SparkSession, folder: Path, schema: str, sql: str) -> Headgate:
     gate = Headgate(spark, state=folder / "state", classes={"H": 1}, rehearsal_s=0)
     gate.add_stream(_sensors(folder, schema))
     gate.add_query(Query(name="late", sql=sql, query_class="H"))

@@ -1,4 +1,4 @@
-"""Plans that give the same rows have one key, and no others do."""
+"""Plans that return the same rows have the same key, and other plans have other keys."""
 
 from collections.abc import Callable
 
@@ -24,11 +24,11 @@ def plan(spark: SparkSession) -> PlanOf:
     plans = Plans(session)
     for name in ("r", "q"):
         plans.relation(name, StructType.fromDDL(DDL)).createOrReplaceTempView(name)
-    known: list[Plan] = []
+    live_plans: list[Plan] = []
 
     def plan(text: str) -> Plan:
-        known.append(plans.of(session.sql(text)))  # keys are of plans that somebody has
-        return known[-1]
+        live_plans.append(plans.of(session.sql(text)))  # a key lives as long as its plan
+        return live_plans[-1]
 
     return plan
 

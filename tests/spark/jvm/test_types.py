@@ -1,4 +1,4 @@
-"""Every type of Spark on its way from a source to a sink: its value stays, or it is refused."""
+"""Every Spark type on its way from source to sink: its values are unchanged, or it is refused."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -59,14 +59,14 @@ VALUES = {
     ),
     "struct<a b:int>": "struct(1 AS `a b`)",
 }
-"""Types that pass, each with a value that is easily spoiled."""
+"""Types that pass, each with a value that is easily corrupted."""
 
 COLUMNS = {f"c{number}": kind for number, kind in enumerate(VALUES)}
 
 
 @dataclass(frozen=True)
 class Refused:
-    """A value whose type cannot pass: the type in the refusal, and the declaration of a column."""
+    """A value whose type is refused, the type in the refusal, and a column that declares it."""
 
     value: str
     type: str
@@ -95,12 +95,12 @@ INSIDE = "CAST(make_interval(CAST(id AS INT)) AS STRING) AS y, size(array()) AS 
 INSIDE_AGGREGATES = (
     "CAST(max(make_ym_interval(CAST(id AS INT))) AS STRING) AS y, size(max_by(array(), id)) AS z"
 )
-"""A type that does not pass may be used inside a query."""
+"""A type that is refused as a result may be used inside a query."""
 
 
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> SparkSession:
-    """A session as a user has it, in a zone of its own and with types that are off by default."""
+    """Return a user's session with its own time zone and with types that are off by default."""
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
     session.conf.set("spark.sql.timeType.enabled", "true")
@@ -109,7 +109,7 @@ def session(spark: SparkSession) -> SparkSession:
 
 
 def rows_of_all_types(session: SparkSession) -> DataFrame:
-    """Return nine rows in two partitions; the third of every three is NULL but for its time."""
+    """Return nine rows in two partitions. In every third row, all values of VALUES are NULL."""
     values = [
         f"CASE WHEN id % 3 < 2 THEN {value} END AS c{number}"
         for number, value in enumerate(VALUES.values())
@@ -129,7 +129,7 @@ def lines_of(frame: DataFrame, format: str = "json") -> Counter[str]:
 
 @dataclass
 class Run:
-    """What a gate has committed of all types, and what it has refused."""
+    """What a Headgate has committed for all types, and what it has refused."""
 
     session: SparkSession
     results: Path
@@ -141,7 +141,7 @@ class Run:
 
 @pytest.fixture(scope="module")
 def run(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """One gate over a stream of all types, with queries for every format and both lanes."""
+    """Run one Headgate over a stream of all types, with queries for every format and both lanes."""
     folder = tmp_path_factory.mktemp("types")
     source = rows_of_all_types(session)
     source.write.parquet(str(folder / "parts"))
@@ -176,7 +176,7 @@ def run(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Run:
         query = Query(name=name, sql=sql, query_class="default", sink=sink)
         gate.add_query(query)
         if sink.format == "parquet":
-            # A function over a frame has no other lane than a job.
+            # A function over a DataFrame can only run as a job.
             gate.add_query(replace(query, name=f"{name}_job", apply=lambda frame: frame))
     gate.start()
     refusals = []
@@ -284,22 +284,22 @@ def test_time_is_refused_while_spark_does_not_write_it(spark: SparkSession, tmp_
 def test_every_type_of_pyspark_passes_or_stays() -> None:
     classes = [kind for kind in vars(spark_types).values() if isinstance(kind, type)]
     kinds = {kind for kind in classes if issubclass(kind, DataType)} - {StructField}
-    known = (*PASS, *STAY, ArrayType, MapType, StructType)
-    assert kinds == {base for kind in known for base in kind.__mro__ if base in kinds}
+    supported = (*PASS, *STAY, ArrayType, MapType, StructType)
+    assert kinds == {base for kind in supported for base in kind.__mro__ if base in kinds}
 
 
 def test_a_rehearsal_invents_rows_of_every_type(session: SparkSession, tmp_path: Path) -> None:
-    own = own_session(session)
-    source = rows_of_all_types(own)
-    trains = invent(own, source.schema, 3, tmp_path)
+    clone = own_session(session)
+    source = rows_of_all_types(clone)
+    trains = invent(clone, source.schema, 3, tmp_path)
     assert trains.table().num_rows == 3
-    assert lines_of(trains.frame(own).drop("_arrived_at_s")).total() == 3
+    assert lines_of(trains.frame(clone).drop("_arrived_at_s")).total() == 3
 
 
 def test_json_and_csv_are_read_in_the_driver_as_spark_reads_them(
     session: SparkSession, tmp_path: Path
 ) -> None:
-    own = own_session(session)
+    clone = own_session(session)
     texts = {
         "json": (
             "ts TIMESTAMP, n ARRAY<TIMESTAMP_NTZ>, i INTERVAL DAY TO SECOND, t TIME(6), v VARIANT,"
@@ -317,7 +317,7 @@ def test_json_and_csv_are_read_in_the_driver_as_spark_reads_them(
     for format, (ddl, lines) in texts.items():
         (tmp_path / format).mkdir()
         (tmp_path / format / f"a.{format}").write_text(lines)
-        polled = read_as_spark(own, format, tmp_path / format, ddl)
+        polled = read_as_spark(clone, format, tmp_path / format, ddl)
         assert polled.table.num_rows == 2
         assert not polled.letters
 
@@ -342,15 +342,15 @@ def test_python_rows_have_intervals_and_times(session: SparkSession, tmp_path: P
 
 
 def test_a_record_of_kafka_has_every_type(session: SparkSession) -> None:
-    own = own_session(session)
-    source = rows_of_all_types(own).drop("ts")
-    kafka = Kafka(own, Sink(format="kafka"), source.schema)
+    clone = own_session(session)
+    source = rows_of_all_types(clone).drop("ts")
+    kafka = Kafka(clone, Sink(format="kafka"), source.schema)
     records = kafka.frame(collected(source), "q/0-0").collect()
     assert Counter(record.value for record in records) == lines_of(source)
 
 
 def test_a_void_column_that_spark_calls_not_null_has_a_type_in_arrow(spark: SparkSession) -> None:
-    """As that of `explode(array())`."""
+    """For example, the column of `explode(array())`."""
     frame = spark.sql("SELECT explode(array()) AS nothing")
     assert not frame.schema[0].nullable
     assert arrow_schema(frame.schema) == pa.schema([("nothing", pa.null())])

@@ -9,8 +9,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 from headgate.spark.log.journal import Journal
-from headgate.spark.log.stream_log import ARRIVED, StreamLog, Trains
+from headgate.spark.log.stream_log import ARRIVED, StreamLog
 from headgate.spark.log.train_cache import TrainCache
+from headgate.spark.log.trains import Trains
 
 
 @pytest.mark.parametrize("nullable", [[False, True], [True, False]])

@@ -1,4 +1,4 @@
-"""A table of constants gives each query the rows that its own text would, by either lane."""
+"""A table of constants returns the rows of each query's own text, in either lane."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -75,7 +75,7 @@ def predicates(draw: st.DrawFn) -> list[str]:
     forms = draw(st.lists(st.sampled_from(sorted(TESTS)), min_size=1, max_size=3, unique=True))
     rest = draw(st.lists(st.sampled_from(REST), max_size=1))
     if draw(st.booleans()):
-        forms, rest = [LAST], []  # Spark takes it for one that may fail
+        forms, rest = [LAST], []  # Spark counts it among those that may fail
     values = TESTS | {LAST: st.integers(-200, 200)}
     return [
         " AND ".join([*rest, *(form.format(draw(values[form])) for form in forms)])
@@ -112,8 +112,8 @@ def _parts(path: Path) -> Parts:
 
 def _group(paths: Sequence[Path]) -> ConstantsGroup:
     parts = [_parts(path) for path in paths]
-    assert None not in {own.form_key for own in parts}
-    assert len({own.form_key for own in parts}) == 1
+    assert None not in {part.form_key for part in parts}
+    assert len({part.form_key for part in parts}) == 1
     return constants_group(paths, parts)
 
 
@@ -215,11 +215,11 @@ def _at_least(value: float | None, least: float) -> bool:
 
 
 MEMBERS = (0, 3, 4)
-"""The numbers in which queries of one form differ."""
+"""The constants in which queries of one form differ."""
 
 Holds = Callable[[dict[str, Any], int], bool]
 FORMS: dict[str, tuple[str, bool, Holds]] = {
-    # text of a condition, whether it is for a table of constants, and of which rows it holds
+    # condition, whether it can be in a table of constants, and the rows for which it holds
     "dates": ("d = DATE'2024-01-01' + {n}", True,
               lambda row, n: row.get("d") == date(2024, 1, 1) + timedelta(days=n)),
     "instants": ("ts >= TIMESTAMP'2024-01-01 00:00:{n:02}.5'", True,
@@ -250,7 +250,7 @@ FORMS: dict[str, tuple[str, bool, Holds]] = {
 
 @pytest.fixture
 def rig(spark: SparkSession, tmp_path: File, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
-    """Return a stream whose queries share a table of constants from three on."""
+    """Yield a stream on which three alike queries already share a table of constants."""
     monkeypatch.setattr(sharing_plan, "LEAST_ALIKE", len(MEMBERS))
     rig = Rig(spark, tmp_path, "driver", TYPED_DDL, TYPED_ROWS)
     yield rig
@@ -267,11 +267,11 @@ def test_constants_of_every_type_and_conditions_that_may_fail(rig: Rig) -> None:
     paths = rig.paths(texts)
     for lane in ("driver", "job"):
         rig.take_lane(lane, paths)
-        groups = [rig.executor.prepared(path).group for path in paths]
+        groups = [rig.executor.arrangement.prepared(path).group for path in paths]
         outputs = rig.evaluate(paths)
-        for at, (name, (condition, table, holds)) in enumerate(FORMS.items()):
+        for index, (name, (condition, table, holds)) in enumerate(FORMS.items()):
             for m, n in enumerate(MEMBERS):
-                place = at * len(MEMBERS) + m
+                place = index * len(MEMBERS) + m
                 output, kind = outputs[place], ConstantsGroup if table else MaskGroup
                 assert isinstance(groups[place], kind), name
                 assert isinstance(output, Output), (name, output)
@@ -287,7 +287,7 @@ def test_a_member_that_fails_fails_alone(rig: Rig) -> None:
     paths = rig.paths(texts)
     for lane in ("driver", "job"):
         rig.take_lane(lane, paths)
-        assert isinstance(rig.executor.prepared(paths[-1]).group, ConstantsGroup)
+        assert isinstance(rig.executor.arrangement.prepared(paths[-1]).group, ConstantsGroup)
         outputs = dict(zip(texts, rig.evaluate(paths), strict=True))
         for name, output in outputs.items():
             if name != "r39":
@@ -299,7 +299,7 @@ def test_a_member_that_fails_fails_alone(rig: Rig) -> None:
 
 
 FAILING = {
-    # which of two numbers may differ in a table of constants: {n}, {m}, both or none
+    # which of the numbers {n} and {m} may differ within a table of constants
     "12 / small > {n}": "n",
     "big > {m} AND 12 / small > {n}": "n",
     "12 / small > {m} AND big = {n}": "n",
@@ -316,7 +316,7 @@ FAILING = {
 def test_constants_stay_where_a_table_could_change_which_rows_fail(
     analyst: Analyst, condition: str
 ) -> None:
-    """A join tries conditions in an order of its own; a query tries them as it is written."""
+    """A join evaluates conditions in its own order; a query evaluates them as written."""
     texts = [condition.format(n=n, m=m) for n, m in ((3, 3), (4, 3), (3, 4))]
     keys = [_parts(path).form_key for path in _paths(analyst, texts)]
     free = FAILING[condition]
@@ -327,7 +327,7 @@ def test_constants_stay_where_a_table_could_change_which_rows_fail(
 
 @pytest.mark.parametrize("name", ["guarded", "guarded equal"])
 def test_a_guard_before_a_table_still_guards(rig: Rig, name: str) -> None:
-    """Otherwise all members would have to run alone, at every call."""
+    """Without the guard, every member would have to run alone at every call."""
     texts = {
         f"q{n}": f"SELECT id FROM readings WHERE {FORMS[name][0].format(n=n)}" for n in MEMBERS
     }
@@ -335,7 +335,7 @@ def test_a_guard_before_a_table_still_guards(rig: Rig, name: str) -> None:
     lanes: tuple[Lane, ...] = ("driver", "job")
     for lane in lanes:
         rig.take_lane(lane, paths)
-        prepared = rig.executor.prepared(paths[0])
+        prepared = rig.executor.arrangement.prepared(paths[0])
         outputs = prepared.run(rig.session, lane, rig.trains, list(texts), "")
         assert [output.table.num_rows for output in outputs] == [
             sum(FORMS[name][2](row, n) for row in TYPED_ROWS) for n in MEMBERS

@@ -1,4 +1,4 @@
-"""Queries that share their code have the rows that each would have alone, by either lane."""
+"""Queries that share code return the rows that each would return alone, in either lane."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -83,7 +83,7 @@ def test_more_members_than_a_number_has_bits(rig: Rig) -> None:
             if row["Temp"] >= n - 30
         ]
         assert output.table.to_pylist() == expected, n
-        assert output.arrived_at_s.tolist() == [each["Temp"] + 5 for each in expected]
+        assert output.arrived_at_s.tolist() == [row["Temp"] + 5 for row in expected]
 
 
 def test_queries_that_differ_in_constants_alone_are_a_table_of_them(rig: Rig) -> None:
@@ -93,8 +93,8 @@ def test_queries_that_differ_in_constants_alone_are_a_table_of_them(rig: Rig) ->
         for n in range(LEAST_ALIKE + 6)
     }
     paths = rig.paths(texts)
-    assert isinstance(rig.executor.prepared(paths[0]).group, ConstantsGroup)
-    assert len({id(rig.executor.prepared(path)) for path in paths}) == 1
+    assert isinstance(rig.executor.arrangement.prepared(paths[0]).group, ConstantsGroup)
+    assert len({id(rig.executor.arrangement.prepared(path)) for path in paths}) == 1
     for n, output in enumerate(rig.evaluate(paths)):
         assert isinstance(output, Output), output
         expected = [
@@ -111,7 +111,7 @@ def test_few_queries_alike_are_bits_and_many_are_a_table(rig: Rig, count: int) -
     texts = {f"q{n}": f"SELECT Temp FROM readings WHERE Temp >= {n}" for n in range(count)}
     paths = rig.paths(texts)
     kind = MaskGroup if count < LEAST_ALIKE else ConstantsGroup
-    assert {type(rig.executor.prepared(path).group) for path in paths} == {kind}
+    assert {type(rig.executor.arrangement.prepared(path).group) for path in paths} == {kind}
     for n, output in enumerate(rig.evaluate(paths)):
         assert isinstance(output, Output), output
         expected = [row["Temp"] for row in ROWS if row["Temp"] >= n]
@@ -182,8 +182,8 @@ def test_a_large_train_of_arrays_of_nothing_can_be_read_by_either_lane(
     journal.add_trains([new])
     log.added(new)
     trains = log.trains(0, 1, count)
-    made = trains.frame(session).selectExpr("filter(many, y -> y > i) AS few").toArrow()
-    assert made["few"].to_pylist() == [[]] * count
+    result = trains.frame(session).selectExpr("filter(many, y -> y > i) AS few").toArrow()
+    assert result["few"].to_pylist() == [[]] * count
     assert trains.table().num_rows == count
     journal.close()
 

@@ -1,4 +1,4 @@
-"""A step that the journal has promised is finished, now or by recovery, never written again."""
+"""A step that is in the journal is finished, now or by recovery, and never written again."""
 
 from pathlib import Path as File
 
@@ -16,6 +16,7 @@ from headgate.spark.engine.recovery import recover
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.jvm.session import own_session
 from headgate.spark.log.cursors import Cursors
+from headgate.spark.log.intents import Intents
 from headgate.spark.log.journal import Journal
 from headgate.spark.output import Output
 from headgate.spark.sinks.files import FileSink
@@ -27,7 +28,7 @@ def driver_of(spark: SparkSession) -> DriverLane:
     return DriverLane(own_session(spark))
 
 
-class Gone:
+class FullOnce:
     """A disk that is full once."""
 
     def __init__(self) -> None:
@@ -55,7 +56,7 @@ def test_no_result_is_delivered_before_an_earlier_one_that_a_failed_rename_hides
         )
 
     first = outbox()
-    executor = Executor(spark, journal, {}, {"told": first}, Gone(), driver_of(spark))
+    executor = Executor(spark, journal, {}, {"told": first}, FullOnce(), driver_of(spark))
     table = pa.table({"a": [1, 2, 3]})
     output = Output(table, table["a"].to_numpy().astype(float))
     assert executor.commits(Work((path,), 0, 1, 3), [(path, output)]) == {}
@@ -85,7 +86,7 @@ def _paths(folder: File, *names: str) -> tuple[Path, ...]:
 
 
 class Away:
-    """A directory that somebody moves away right after the promise, and may bring back."""
+    """A directory that is moved away once a step is in the journal, until `restore` is called."""
 
     def __init__(self, folder: File) -> None:
         self._folder, self._aside = folder, folder.with_name("aside")
@@ -94,7 +95,7 @@ class Away:
         if point == "step journalled" and self._folder.exists():
             self._folder.rename(self._aside)
 
-    def back(self) -> None:
+    def restore(self) -> None:
         self._aside.rename(self._folder)
 
 
@@ -112,13 +113,13 @@ def test_a_rename_that_fails_after_the_promise_is_left_to_recovery(
     executor = Executor(spark, journal, {}, sinks, away, driver_of(spark))
     executor.commits(Work(paths, 0, 1, 3), [(path, output) for path in paths])
     assert "results stay hidden, and are tried again" in caplog.text
-    # Only the one whose directory is away is hidden; both are certain.
+    # Only the result whose directory is away is hidden; both are committed.
     assert len(list((tmp_path / "second").glob("*.parquet"))) == 1
-    assert [final.parent.name for _, final in journal.unconfirmed()] == ["first"]
+    assert [final.parent.name for _, final in Intents(journal).unconfirmed()] == ["first"]
     assert Cursors(journal).counts() == {"first": (3, 3), "second": (3, 3)}
-    away.back()
+    away.restore()
     assert recover(journal, sinks.values()) == 1
-    assert journal.unconfirmed() == []
+    assert Intents(journal).unconfirmed() == []
     for name in ("first", "second"):
         (file,) = (tmp_path / name).glob("*.parquet")
         assert pq.read_table(file) == table
@@ -132,8 +133,8 @@ def test_a_rename_that_fails_is_tried_again_and_the_query_waits_for_it(
     (path,) = _paths(tmp_path, "first")
     sink = FileSink(path.query.sink)
     Cursors(journal).remember(path.query.name, path.query.sql, path.stream)
-    shown: list[str] = []
-    sink.hand_over = lambda file: shown.append(file.name)  # type: ignore[method-assign]
+    visible_files: list[str] = []
+    sink.hand_over = lambda file: visible_files.append(file.name)  # type: ignore[method-assign]
     away = Away(tmp_path / "first")
     executor = Executor(spark, journal, {}, {"first": sink}, away, driver_of(spark))
     table = pa.table({"a": [1, 2, 3]})
@@ -145,15 +146,15 @@ def test_a_rename_that_fails_is_tried_again_and_the_query_waits_for_it(
         assert str(tmp_path / "first") in str(refused["first"])
         executor.commits.promises.try_again()
     assert not (tmp_path / "first").exists()
-    assert shown == []
+    assert visible_files == []
     assert Cursors(journal).counts() == {"first": (3, 3)}
-    away.back()
+    away.restore()
     executor.commits.promises.try_again()
-    assert shown == ["000000000000-000000000000.parquet"]
-    assert journal.unconfirmed() == []
+    assert visible_files == ["000000000000-000000000000.parquet"]
+    assert Intents(journal).unconfirmed() == []
     executor.commits._reached = lambda point: None
     assert executor.commits(Work((path,), 1, 2, 3), [(path, output)]) == {}
-    assert len(shown) == 2
+    assert len(visible_files) == 2
     assert Cursors(journal).counts() == {"first": (6, 6)}
     journal.close()
 
@@ -173,5 +174,5 @@ def test_a_dropped_query_leaves_no_promise(
     executor.commits.promises.forget("first")
     Cursors(journal).forget("first")
     assert "its last result was never made visible" in caplog.text
-    assert journal.unconfirmed() == []
+    assert Intents(journal).unconfirmed() == []
     journal.close()

@@ -1,4 +1,4 @@
-"""Results that are delivered: all of them, also after a crash anywhere, and known by a key."""
+"""Delivered results: none is lost, even by a crash at any point, and each has a key."""
 
 import logging
 import threading
@@ -113,8 +113,10 @@ def test_a_receiver_that_is_away_delays_its_own_results_only_and_loses_none(
     gate.stop()
     assert receiver.keys == ["hot/0-0", "hot/1-1", "hot/2-2"]
     assert receiver.all() == expected
-    told = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert [line for line in told if "its results wait in the outbox" in line] == [
+    warnings = [
+        record.getMessage() for record in caplog.records if record.levelno == logging.WARNING
+    ]
+    assert [line for line in warnings if "its results wait in the outbox" in line] == [
         "query 'hot': its results wait in the outbox, the callback sink does not take them:"
         " ConnectionError: the database is away"
     ]
@@ -149,8 +151,8 @@ def test_a_receiver_that_stays_away_stops_its_query_before_the_disk_is_full(
         raise ConnectionError("the database is away")
 
     sql = "SELECT md5(location) AS place, temperature FROM sensors"
-    few = {"train_tuples": 1, "log_bytes": 100_000}  # a tenth of it may wait for receivers
-    gate = gate_with(spark, tmp_path, sinks, deliver=away, sql=sql, **few)
+    limits = {"train_tuples": 1, "log_bytes": 100_000}  # a tenth of it may wait for receivers
+    gate = gate_with(spark, tmp_path, sinks, deliver=away, sql=sql, **limits)
     gate.start()
     consume(gate, offered, but=("hot",))
     until(lambda: gate.query("hot").exception() is not None, gate)

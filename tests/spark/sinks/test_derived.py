@@ -1,4 +1,4 @@
-"""The log of a derived stream: one transaction with the cursor, and times that are the input's."""
+"""The log of a derived stream: it commits with the cursor, and its times are the input's."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -22,7 +22,10 @@ from headgate.spark.event_time.derived_watermark import from_own_times
 from headgate.spark.event_time.store import Store
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.cut_cursors import CutCursors
-from headgate.spark.log.journal import Journal, Result, Train
+from headgate.spark.log.derived_trains import DerivedTrains
+from headgate.spark.log.intents import Result
+from headgate.spark.log.journal import Journal
+from headgate.spark.log.journal_rows import Train
 from headgate.spark.output import Output
 from headgate.spark.sinks.commit import Commits
 from headgate.spark.sinks.derived_streams import DerivedStreams
@@ -47,15 +50,15 @@ V, W = _path("v", "s"), _path("w", "v")
 
 
 class World:
-    """A source and two views, one over the other, in a state directory that can be left."""
+    """A source and two views, one over the other, in a state directory that can be reopened."""
 
     def __init__(self, state: File, most_bytes: float = 1e9, quiet_s: float | None = None) -> None:
-        self.journal, self.told = Journal(state), list[tuple[str, int]]()
+        self.journal, self.announced = Journal(state), list[tuple[str, int]]()
         self.store = Store(
             state, self.journal, dict.fromkeys("svw", SCHEMA), lambda: 1 << 20, lambda point: None,
             lambda stream: self.derived.idle(stream),
         )  # fmt: skip
-        self.derived = DerivedStreams(self.journal, self.store, self._tell, lambda: most_bytes)
+        self.derived = DerivedStreams(self.journal, self.store, self._announce, lambda: most_bytes)
         self.derived.connect((V, W))
         for stream in STREAMS:
             self.store.open(replace(stream, quiet_s=quiet_s), lambda *trains: None)
@@ -66,20 +69,20 @@ class World:
             Cursors(self.journal).remember(path.query.name, path.query.sql, path.stream)
         self.derived.catch_up()
 
-    def _tell(self, stream: str, train: Train) -> None:
-        self.told.append((stream, train.number))
+    def _announce(self, stream: str, train: Train) -> None:
+        self.announced.append((stream, train.number))
         for timeline in self.store.timelines_of(stream):
             timeline.take(stream, train)
 
     def feed(self, *seconds: float) -> None:
-        """Adds a train to the source; the values are its times in milliseconds."""
-        log, us = self.store.logs["s"], [int(each * SECOND) for each in seconds]
+        """Add a train to the source. The values are its times in milliseconds."""
+        log, us = self.store.logs["s"], [int(second * SECOND) for second in seconds]
         new = log.stage(_table(us), log.next_number)
         self.journal.add_trains([new])
         log.added(new)
 
     def run(self, path: Path, end: int, keep: Callable[[int], bool] = lambda v: True) -> None:
-        """Has a view read its stream up to a train, and pass on some values."""
+        """Make a view read its stream up to a train, and pass on the values that `keep` accepts."""
         first = Cursors(self.journal).train_of(path.query.name)
         assert first is not None
         table = self.store.logs[path.stream].table(first, end)
@@ -98,13 +101,13 @@ class World:
         ]
 
     def top(self, stream: str) -> int | None:
-        return self.journal.derived_end(stream)[1]
+        return DerivedTrains(self.journal).end(stream)[1]
 
 
 def _table(us: list[int]) -> pa.Table:
     return pa.table(
         {
-            "v": pa.array([each // 1000 for each in us], pa.int32()),
+            "v": pa.array([time_us // 1000 for time_us in us], pa.int32()),
             "ts": pa.array(us, pa.timestamp("us", tz="UTC")),
             ARRIVED_AT: np.arange(len(us)) * 1.0,
         }
@@ -135,18 +138,18 @@ def test_a_tuple_has_the_watermark_before_its_own_however_many_trains_a_call_tak
     other.run(V, 3)
     other.run(V, 5)
     other.run(W, 2)
-    tops = np.maximum.accumulate([each for times in TIMES for each in times])
+    tops = np.maximum.accumulate([second for times in TIMES for second in times])
     before = [NEVER, *((tops - 1) * SECOND).tolist()]
-    for each in (world, other):
-        assert each.marks("v") == before[:-1]
-        assert each.top("v") == before[-1]
-        assert each.marks("w") == [
+    for variant in (world, other):
+        assert variant.marks("v") == before[:-1]
+        assert variant.top("v") == before[-1]
+        assert variant.marks("w") == [
             mark if mark == NEVER else mark - 2 * SECOND for mark in before[:-1]
         ]
-        assert each.top("w") == before[-1] - 2 * SECOND
-        assert each.store.logs["w"].table(0, each.store.logs["w"].next_number)["v"].to_pylist() == [
-            1000 * second for times in TIMES for second in times
-        ]
+        assert variant.top("w") == before[-1] - 2 * SECOND
+        assert variant.store.logs["w"].table(0, variant.store.logs["w"].next_number)[
+            "v"
+        ].to_pylist() == [1000 * second for times in TIMES for second in times]
     other.journal.close()
 
 
@@ -160,10 +163,10 @@ def test_time_passes_without_a_tuple_through_views_of_views_and_after_a_crash(
     world.feed(30)
     world.run(V, 2, lambda v: False)
     # No train has come, but windows over both have closed.
-    assert world.told == [("v", 0), ("w", 0)]
+    assert world.announced == [("v", 0), ("w", 0)]
     assert (world.top("v"), world.top("w")) == (29 * SECOND, 27 * SECOND)
     assert world.timeline.watermark(world.timeline.next_number) == 27 * SECOND
-    # A crash right after the step has kept the second view from hearing of it.
+    # Because of a crash right after the step, the second view does not know of it.
     world.feed(50)
     world.derived.added = lambda derived: None  # type: ignore[method-assign]
     world.run(V, 3, lambda v: False)
@@ -171,7 +174,7 @@ def test_time_passes_without_a_tuple_through_views_of_views_and_after_a_crash(
     world.journal.close()
     again = World(tmp_path / "one")
     assert again.top("w") == 47 * SECOND
-    # While a train waits for it, a view's time waits, too: it comes with the train.
+    # While a train waits for the view, its time waits too, and comes with the train.
     again.feed(60)
     again.run(V, 4)
     assert again.top("w") == 47 * SECOND
@@ -219,7 +222,7 @@ def test_a_step_that_the_journal_does_not_have_has_left_nothing(
     world: World, tmp_path: File
 ) -> None:
     world.feed(10)
-    world.journal.intend = _full_disk  # type: ignore[method-assign]
+    world.commits.intents.intend = _full_disk  # type: ignore[method-assign]
     with pytest.raises(OSError, match="full"):
         world.run(V, 1)
     world.journal.close()
@@ -259,7 +262,7 @@ def test_a_query_that_is_cut_goes_on_as_one_and_back_with_what_it_has_not_commit
     cursors.remember("q", "text", "s")
     for second in range(1, 7):
         world.feed(second, second + 0.5)
-    journal.intend([_moved("q", 0, 2, 4, 3)])
+    world.commits.intents.intend([_result("q", 0, 2, 4, 3)])
 
     assert cuts.cut("q", "first")
     cursors.remember("q" + FIRST, "first", "s")
@@ -267,7 +270,7 @@ def test_a_query_that_is_cut_goes_on_as_one_and_back_with_what_it_has_not_commit
     assert cursors.counts()["q"] == (4, 3)
     world.run(first, 3)
     world.run(first, 5, lambda v: v > 4000)
-    journal.intend([_moved("q", 0, 1, 2, 1)])
+    world.commits.intents.intend([_result("q", 0, 1, 2, 1)])
     account = cursors.accounts()["q"]
     assert (account.arrived, account.delivered, account.filtered, account.queued) == (12, 4, 3, 5)
     assert cursors.counts()["q"] == (10 - 3, 4)
@@ -280,21 +283,21 @@ def test_a_query_that_is_cut_goes_on_as_one_and_back_with_what_it_has_not_commit
     assert not journal.trains(hidden.name)
 
 
-def _moved(query: str, first: int, end: int, tuples: int, out: int) -> Result:
+def _result(query: str, first: int, end: int, tuples: int, out: int) -> Result:
     return Result(query, first, end, tuples, out, out, None, None)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 50)), max_size=12), st.integers(0, 12))
 def test_the_greatest_time_before_a_row_does_not_depend_on_how_rows_are_taken_together(
-    rows: list[tuple[int, int]], at: int
+    rows: list[tuple[int, int]], split: int
 ) -> None:
     places = np.cumsum([step for step, _ in rows], dtype=np.int64)
     times = np.array([time for _, time in rows], dtype=np.int64)
-    at = next(
-        (n for n in range(min(at, len(rows)), len(rows)) if n and places[n] > places[n - 1]), 0
+    split = next(
+        (n for n in range(min(split, len(rows)), len(rows)) if n and places[n] > places[n - 1]), 0
     )
     whole, top = from_own_times(times, places, NEVER)
-    first, between = from_own_times(times[:at], places[:at], NEVER)
-    second, last = from_own_times(times[at:], places[at:], between)
+    first, between = from_own_times(times[:split], places[:split], NEVER)
+    second, last = from_own_times(times[split:], places[split:], between)
     assert np.concatenate([first, second]).tolist() == whole.tolist()
     assert last == top == max([NEVER, *times.tolist()])

@@ -1,4 +1,4 @@
-"""Files of results on Spark: their rows are the independent answer, written as asked."""
+"""Result files of Spark: their rows are DuckDB's answer, written as the options say."""
 
 import json
 from collections import Counter
@@ -15,7 +15,7 @@ from headgate import Sink
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-SAID = "SELECT location, temperature, concat(location, '; \"so\"') AS said FROM sensors"
+TEXT = "SELECT location, temperature, concat(location, '; \"so\"') AS said FROM sensors"
 
 
 def test_csv_has_a_header_and_a_separator_if_asked(spark: SparkSession, tmp_path: Path) -> None:
@@ -24,19 +24,19 @@ def test_csv_has_a_header_and_a_separator_if_asked(spark: SparkSession, tmp_path
         "plain": Sink(format="csv"),
         "headed": Sink(format="csv", options={"header": "true", "sep": ";"}),
     }
-    run(gate_with(spark, tmp_path, sinks, sql=SAID), offered)
-    expected = expected_rows(SAID, tmp_path / "source")
+    run(gate_with(spark, tmp_path, sinks, sql=TEXT), offered)
+    expected = expected_rows(TEXT, tmp_path / "source")
     for name, header, separator in (("plain", False, ","), ("headed", True, ";")):
         folder = tmp_path / "state/results" / name
         (first, *_) = sorted(folder.glob("*.csv"))
         line = first.read_text().splitlines()[0]
         assert (line == separator.join(["location", "temperature", "said"])) is header
         columns = "{location: 'VARCHAR', temperature: 'INT', said: 'VARCHAR'}"
-        found = duckdb.sql(
+        table = duckdb.sql(
             f"SELECT * FROM read_csv('{folder}/*.csv', header = {header}, delim = '{separator}',"
             f" quote = '\"', escape = '\\', columns = {columns}, strict_mode = false)"
         ).to_arrow_table()
-        assert rows_of(found) == expected, name
+        assert rows_of(table) == expected, name
 
 
 def test_a_row_of_nothing_is_a_line_of_csv_too(spark: SparkSession, tmp_path: Path) -> None:

@@ -54,8 +54,8 @@ def test_the_console_shows_rows_behind_the_querys_name(
         for line in capsys.readouterr().out.splitlines()
         if line.startswith("hot: ")
     ]
-    shown = Counter(tuple(json.loads(line).values()) for line in lines)
-    assert shown == expected_rows(HOT, tmp_path / "source")
+    rows = Counter(tuple(json.loads(line).values()) for line in lines)
+    assert rows == expected_rows(HOT, tmp_path / "source")
 
 
 @pytest.mark.parametrize(

@@ -50,12 +50,12 @@ def test_every_type_arrives(database: Database) -> None:
         'CREATE TABLE t (k BIGINT PRIMARY KEY, yes BOOLEAN, day DATE, "AT" TIMESTAMP,'
         ' price DECIMAL(9,2), "Raw" VARCHAR(9) FOR BIT DATA, list VARCHAR(99))'
     )
-    at = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+    instant = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
     columns: dict[str, list[Any]] = {
         "K": [2**40, 1],
         "yes": [True, None],
         "day": [date(2026, 1, 2), None],
-        "at": [at.replace(tzinfo=None), None],
+        "at": [instant.replace(tzinfo=None), None],
         "price": [Decimal("12.34"), None],
         "raw": [b"\x01\xff", None],
         "list": [[1, 2], None],
@@ -74,11 +74,14 @@ def test_an_instant_is_the_same_instant_in_the_table(
     spark: SparkSession, database: Database
 ) -> None:
     database.execute('CREATE TABLE t (k INT PRIMARY KEY, "AT" TIMESTAMP)')
-    ats = [datetime(2026, 7, 2, 3, 4, 5, 678901, tzinfo=UTC), datetime(1960, 1, 1, 0, 0, 0, 5, UTC)]
-    database.sink("t", "k")(pa.table({"k": [1, 2], "at": ats}), "q/0-0")
-    found = spark.read.jdbc(database.url, "t").orderBy("K").selectExpr("unix_micros(AT)").collect()
-    micros = [pa.scalar(at).cast(pa.int64()).as_py() for at in ats]
-    assert [row[0] for row in found] == micros
+    instants = [
+        datetime(2026, 7, 2, 3, 4, 5, 678901, tzinfo=UTC),
+        datetime(1960, 1, 1, 0, 0, 0, 5, UTC),
+    ]
+    database.sink("t", "k")(pa.table({"k": [1, 2], "at": instants}), "q/0-0")
+    rows = spark.read.jdbc(database.url, "t").orderBy("K").selectExpr("unix_micros(AT)").collect()
+    micros = [pa.scalar(instant).cast(pa.int64()).as_py() for instant in instants]
+    assert [row[0] for row in rows] == micros
 
 
 def test_nothing_of_a_result_that_fails_stays(database: Database) -> None:
@@ -106,6 +109,6 @@ def test_a_record_of_kafka_has_the_key_to_know_it_by(spark: SparkSession) -> Non
         ("hot/0-3/1", '{"a":2}'),
     ]
     kafka = Kafka(spark, sink, schema_of(spark, "key STRING, value STRING"))
-    own = kafka.frame(pa.table({"key": ["k"], "value": ["v"]}), "hot/4-4").collect()
-    assert [(row.key, row.value) for row in own] == [("k", "v")]
-    assert own[0].headers[0].asDict() == {"key": "headgate_key", "value": b"hot/4-4/0"}
+    records = kafka.frame(pa.table({"key": ["k"], "value": ["v"]}), "hot/4-4").collect()
+    assert [(row.key, row.value) for row in records] == [("k", "v")]
+    assert records[0].headers[0].asDict() == {"key": "headgate_key", "value": b"hot/4-4/0"}

@@ -1,4 +1,4 @@
-"""A column that comes out twice reaches every sink that has columns by place."""
+"""Two output columns of one name reach every sink that knows columns by position."""
 
 import csv
 import json
@@ -42,7 +42,7 @@ TEXTS = {
         "SELECT temperature, temperature FROM sensors",
     ),
 }
-"""Texts that put out two columns of one name, and what DuckDB is asked."""
+"""Queries with two output columns of one name, and the query for DuckDB with the same rows."""
 
 
 @pytest.mark.parametrize("lane", ["driver", "job"])
@@ -64,8 +64,8 @@ def test_columns_of_one_name_come_out_by_place(
         gate.add_query(query, deliver=receivers[name])
     run(gate, offered)
     printed = [line.partition(": ") for line in capsys.readouterr().out.splitlines()]
-    for name, (sql, asked) in TEXTS.items():
-        expected = expected_rows(asked, tmp_path / "source")
+    for name, (sql, duckdb_sql) in TEXTS.items():
+        expected = expected_rows(duckdb_sql, tmp_path / "source")
         assert expected, name
         table: pa.Table = gate.query(f"{name}_memory").rows()
         assert [column.lower() for column in table.column_names] == ["temperature"] * 2, sql
@@ -77,12 +77,12 @@ def test_columns_of_one_name_come_out_by_place(
             if query == f"{name}_console"
         )
         assert lines == expected, sql
-        of_csv: Counter[tuple[int, ...]] = Counter()
+        csv_rows: Counter[tuple[int, ...]] = Counter()
         for file in (tmp_path / "state/results" / f"{name}_csv").glob("*.csv"):
             head, *rows = csv.reader(file.read_text().splitlines())
             assert [column.lower() for column in head] == ["temperature"] * 2, sql
-            of_csv.update(tuple(map(int, row)) for row in rows)
-        assert of_csv == expected, sql
+            csv_rows.update(tuple(map(int, row)) for row in rows)
+        assert csv_rows == expected, sql
 
 
 @pytest.mark.parametrize("format", ["parquet", "json", "stream"])

@@ -1,4 +1,4 @@
-"""Files of a directory: which are read, and each once and whole."""
+"""Which files of a directory are read. Each is read once and whole."""
 
 import gzip
 import os
@@ -18,23 +18,23 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file counts as settled at once."""
+    """Treat every file as settled at once."""
     monkeypatch.setattr(directory_source, "SETTLED_S", 0.0)
 
 
-def test_only_files_that_the_pattern_names(own: SparkSession, tmp_path: Path) -> None:
+def test_only_files_that_the_pattern_names(session: SparkSession, tmp_path: Path) -> None:
     for name in ("a.json", "b.JSON", "c.txt", ".d.json", "_e.json"):
         (tmp_path / name).write_text('{"i": 1}\n')
-    polled = read_as_spark(own, "json", tmp_path, "i INT", {"pathGlobFilter": "*.json"})
+    polled = read_as_spark(session, "json", tmp_path, "i INT", {"pathGlobFilter": "*.json"})
     assert set(polled.position) == {"a.json"}
 
 
 def test_a_parquet_file_that_is_half_written_is_read_once_and_whole(
-    own: SparkSession, tmp_path: Path
+    session: SparkSession, tmp_path: Path
 ) -> None:
     pq.write_table(pa.table({"i": pa.array(range(1000), "int32")}), tmp_path / "_whole")
     whole = (tmp_path / "_whole").read_bytes()
-    source = source_over(own, "parquet", tmp_path, "i INT", {"maxFilesPerTrigger": "1"})
+    source = source_over(session, "parquet", tmp_path, "i INT", {"maxFilesPerTrigger": "1"})
     assert source is not None
     file = tmp_path / "a.parquet"
     for size in (0, 10, len(whole) // 2, len(whole) - 1):
@@ -52,13 +52,13 @@ def test_a_parquet_file_that_is_half_written_is_read_once_and_whole(
 
 
 def test_a_directory_that_rests_is_listed_now_and_then_and_when_it_changes(
-    own: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listed, list_of = [], os.scandir
     monkeypatch.setattr(os, "scandir", lambda folder: (listed.append(folder), list_of(folder))[1])
     (tmp_path / "a.json").write_text('{"i": 1}\n')
-    os.utime(tmp_path, (0, 0))  # as if nothing had happened for long
-    source = source_over(own, "json", tmp_path, "i INT", {})
+    os.utime(tmp_path, (0, 0))  # as if nothing had happened for a long time
+    source = source_over(session, "json", tmp_path, "i INT", {})
     assert source is not None
     source.taken(polled_of(source))
     assert source.poll() is None
@@ -70,7 +70,7 @@ def test_a_directory_that_rests_is_listed_now_and_then_and_when_it_changes(
     polled = polled_of(source)
     assert set(polled.position) == {"b.json"}
     source.taken(polled)
-    # It has just changed, so there may be more that it does not tell of.
+    # The directory has just changed, so its time may not show a further change.
     for _ in range(10):
         assert source.poll() is None
     assert len(listed) == before + 11
@@ -79,20 +79,20 @@ def test_a_directory_that_rests_is_listed_now_and_then_and_when_it_changes(
     monkeypatch.setattr(directory_source, "LIST_NS", 0)
     assert source.poll() is None
     (tmp_path / "c.json").write_text('{"i": 3}\n')
-    os.utime(tmp_path, (0, 0))  # a clock that is wrong: the list tells nevertheless
+    os.utime(tmp_path, (0, 0))  # a wrong clock: the listing shows the file nevertheless
     until_s = time.monotonic() + 20.0
-    while (found := source.poll()) is None:
+    while (last := source.poll()) is None:
         assert time.monotonic() < until_s
-    assert set(found.position) == {"c.json"}
+    assert set(last.position) == {"c.json"}
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
 def test_a_text_file_that_is_half_written_is_read_once_and_whole(
-    own: SparkSession, tmp_path: Path, name: str
+    session: SparkSession, tmp_path: Path, name: str
 ) -> None:
     text = b'{"i": 1}\n{"i": 2}\n'
     whole = gzip.compress(text) if name.endswith("gz") else text
-    source = source_over(own, "json", tmp_path, "i INT", {})
+    source = source_over(session, "json", tmp_path, "i INT", {})
     assert source is not None
     (tmp_path / name).write_bytes(whole[:-4])
     assert source.poll() is None
@@ -103,17 +103,19 @@ def test_a_text_file_that_is_half_written_is_read_once_and_whole(
 
 
 def test_a_last_line_without_end_is_read_when_the_file_has_settled(
-    own: SparkSession, tmp_path: Path, hasty: None
+    session: SparkSession, tmp_path: Path, hasty: None
 ) -> None:
     (tmp_path / "a.json").write_text('{"i": 1}\n{"i": 2}')
-    assert read_as_spark(own, "json", tmp_path, "i INT").table.num_rows == 2
+    assert read_as_spark(session, "json", tmp_path, "i INT").table.num_rows == 2
 
 
 @pytest.mark.slow
-def test_a_corrupt_file_is_a_letter_once_it_has_settled(own: SparkSession, tmp_path: Path) -> None:
+def test_a_corrupt_file_is_a_letter_once_it_has_settled(
+    session: SparkSession, tmp_path: Path
+) -> None:
     (tmp_path / "a.parquet").write_bytes(b"PAR1 this is none PAR1")
     began_s = time.monotonic()
-    polled = polled_of(source_over(own, "parquet", tmp_path, "i INT", {}))
+    polled = polled_of(source_over(session, "parquet", tmp_path, "i INT", {}))
     assert time.monotonic() - began_s >= directory_source.SETTLED_S
     assert polled.table.num_rows == 0
     (letter,) = polled.letters
@@ -122,19 +124,19 @@ def test_a_corrupt_file_is_a_letter_once_it_has_settled(own: SparkSession, tmp_p
 
 
 def test_a_file_with_values_of_another_type_is_a_letter(
-    own: SparkSession, tmp_path: Path, hasty: None
+    session: SparkSession, tmp_path: Path, hasty: None
 ) -> None:
     pq.write_table(pa.table({"i": ["not a number"]}), tmp_path / "a.parquet")
-    (letter,) = polled_of(source_over(own, "parquet", tmp_path, "i INT", {})).letters
+    (letter,) = polled_of(source_over(session, "parquet", tmp_path, "i INT", {})).letters
     assert "not a number" in letter.reason
 
 
 def test_names_of_files_that_are_gone_are_forgotten_and_nothing_is_read_twice(
-    own: SparkSession, tmp_path: Path
+    session: SparkSession, tmp_path: Path
 ) -> None:
-    """What has been read, the journal knows: a directory that is cleaned up costs no memory."""
+    """The journal knows what has been read, so a directory that is cleaned up costs no memory."""
     journalled: dict[str, str] = {}
-    source = source_over(own, "json", tmp_path, "i INT", {})
+    source = source_over(session, "json", tmp_path, "i INT", {})
     assert isinstance(source, directory_source.DirectorySource)
     source.resume(journalled)
     for number in range(20):
@@ -147,20 +149,20 @@ def test_names_of_files_that_are_gone_are_forgotten_and_nothing_is_read_twice(
             (tmp_path / f"{number - 2}.json").unlink()
         assert source.poll() is None
         assert len(source._seen) <= 3
-    (tmp_path / "4.json").write_text('{"i": 4}\n')  # it returns
+    (tmp_path / "4.json").write_text('{"i": 4}\n')  # a file that was read returns
     assert source.poll() is None
-    again = source_over(own, "json", tmp_path, "i INT", {})
+    again = source_over(session, "json", tmp_path, "i INT", {})
     assert again is not None
     again.resume(journalled)
     assert again.poll() is None
 
 
 def test_a_file_whose_name_is_no_text_stops_nobody(
-    own: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    session: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / os.fsdecode(b"caf\xe9.json")).write_text('{"i": 1}\n')
     (tmp_path / "b.json").write_text('{"i": 2}\n')
-    source = source_over(own, "json", tmp_path, "i INT", {})
+    source = source_over(session, "json", tmp_path, "i INT", {})
     polled = polled_of(source)
     assert list(polled.position) == ["b.json"]
     assert source is not None

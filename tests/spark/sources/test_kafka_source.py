@@ -1,4 +1,4 @@
-"""What the driver reads of a topic is what was produced, record by record, from a real broker."""
+"""The driver reads from a topic what was produced, record by record, from a real broker."""
 
 import json
 import time
@@ -30,20 +30,20 @@ Record = Mapping[str, Any]
 
 
 class Reader:
-    """A source with a journal of positions that is as good as a table."""
+    """A source, with its journalled position and its rows in memory."""
 
     def __init__(self, spark: SparkSession, broker: Broker, topics: str, **options: str) -> None:
-        told = {**broker.source(topics), **options}
-        self.stream = Stream(name="s", format="kafka", options=told)
+        source_options = {**broker.source(topics), **options}
+        self.stream = Stream(name="s", format="kafka", options=source_options)
         self._schema = source_of(spark, self.stream).schema
         self.position: dict[str, str] = {}
         self.rows: list[Row] = []
         self.start()
 
     def start(self, **options: str) -> None:
-        """Begins as after a crash: only what was journalled is known."""
-        told = {**self.stream.options, **options}
-        subscription = subscription_of(Stream(name="s", format="kafka", options=told))
+        """Start as after a crash: only what was journalled is known."""
+        source_options = {**self.stream.options, **options}
+        subscription = subscription_of(Stream(name="s", format="kafka", options=source_options))
         assert isinstance(subscription, Subscription), subscription
         self.source = KafkaSource(subscription, self._schema)
         self.source.resume(self.position)
@@ -56,13 +56,15 @@ class Reader:
     def until(self, done: Any, deadline_s: float = 20.0) -> None:
         ends_at_s = time.monotonic() + deadline_s
         while not done():
-            assert time.monotonic() < ends_at_s, f"in vain: {self.position}, {len(self.rows)} rows"
+            assert time.monotonic() < ends_at_s, (
+                f"timed out: {self.position}, {len(self.rows)} rows"
+            )
             if (polled := self.source.poll()) is not None:
                 self.take(polled)
             time.sleep(0.005)
 
     def read(self, rows: int) -> list[Row]:
-        """Reads until there are so many rows, and a little longer."""
+        """Read until there are so many rows, and a little longer."""
         self.until(lambda: len(self.rows) >= rows)
         ends_at_s = time.monotonic() + 0.2
         self.until(lambda: time.monotonic() > ends_at_s)
@@ -91,7 +93,7 @@ def _read(rows: list[Row]) -> list[int]:
 
 
 def _expected(produced: list[Row], kind: int = 0) -> list[Row]:
-    """The rows that Spark's Kafka source documents, of what producer and broker have told."""
+    """Return the rows that Spark's Kafka source documents for what was produced."""
     return [
         {
             **{name: row[name] for name in ("key", "value", "topic", "partition", "offset")},
@@ -113,10 +115,10 @@ def test_every_record_comes_as_it_was_produced(spark: SparkSession, broker: Brok
         {"key": None, "value": None}, {"key": b"", "value": b""}, {"key": b"k", "value": None},
         {"value": "Grüße ☃".encode(), "timestamp": 1}, {"value": b"\x00\xff", "timestamp": 2**40},
     ]  # fmt: skip
-    produced = broker.produce(one, [{**each, "partition": n} for each in odd for n in range(3)])
+    produced = broker.produce(one, [{**record, "partition": n} for record in odd for n in range(3)])
     produced += broker.produce(other, _numbers(0, 500))
     reader = Reader(spark, broker, " one, other")
-    assert reader.source.poll() is None  # asked, and not waited for
+    assert reader.source.poll() is None  # it has asked the broker, and does not wait
     rows = reader.read(len(produced))
     assert _by_offset(rows) == _by_offset(_expected(produced))
     assert reader._schema == spark.createDataFrame([], COLUMNS).schema
@@ -130,7 +132,9 @@ def test_columns_are_those_that_sparks_own_source_gives(spark: SparkSession) -> 
         urls[number] = jvm.java.net.URI(file.as_uri()).toURL()
     loader = jvm.java.net.URLClassLoader(urls, jvm.Thread.currentThread().getContextClassLoader())
     source = loader.loadClass("org.apache.spark.sql.kafka010.KafkaRecordToRowConverter")
-    (method,) = (each for each in source.getMethods() if each.getName() == "kafkaSchema")
+    (method,) = (
+        candidate for candidate in source.getMethods() if candidate.getName() == "kafkaSchema"
+    )
     arguments = spark.sparkContext._gateway.new_array(jvm.Object, 1)  # type: ignore[union-attr]
     for headers, columns in ((False, COLUMNS), (True, COLUMNS + HEADERS)):
         arguments[0] = headers
@@ -142,7 +146,9 @@ def test_headers_and_the_time_of_the_broker(spark: SparkSession, broker: Broker)
     topic = broker.create("headed", message_timestamp_type="LogAppendTime")
     headers = [[("a", b"1"), ("a", None), ("ü", b"")], None]
     began_s = time.time()
-    broker.produce(topic, [{"value": b"x", "headers": each} for each in headers])
+    broker.produce(
+        topic, [{"value": b"x", "headers": record_headers} for record_headers in headers]
+    )
     reader = Reader(spark, broker, topic, includeHeaders="true")
     rows = reader.read(2)
     first = [{"key": "a", "value": b"1"}, {"key": "a", "value": None}, {"key": "ü", "value": b""}]
@@ -175,7 +181,7 @@ def test_latest_begins_behind_what_is_there_and_only_once(
     broker.produce(topic, _numbers(0, 10))
     reader = Reader(spark, broker, topic, startingOffsets="latest")
     reader.until(lambda: f"{topic}/0" in reader.position)
-    reader.start()  # before the first record that it is to have
+    reader.start()  # before the first record that it should read
     broker.produce(topic, _numbers(10, 20))
     reader.start()
     assert _read(reader.read(10)) == list(range(10, 20))
@@ -204,12 +210,12 @@ def test_a_topic_that_is_left_out_for_a_while_goes_on_where_it_stood(
 ) -> None:
     other = broker.create(f"{topic}-other")
     reader = Reader(spark, broker, f"{topic},{other}")
-    for each, first in ((topic, 0), (other, 10)):
-        broker.produce(each, _numbers(first, first + 10))
+    for name, first in ((topic, 0), (other, 10)):
+        broker.produce(name, _numbers(first, first + 10))
     reader.read(20)
     reader.start(subscribe=other)
-    for each, first in ((topic, 20), (other, 30)):
-        broker.produce(each, _numbers(first, first + 10))
+    for name, first in ((topic, 20), (other, 30)):
+        broker.produce(name, _numbers(first, first + 10))
     assert _read(reader.read(30)) == [*range(20), *range(30, 40)]
     reader.start()
     assert _read(reader.read(40)) == list(range(40))
@@ -289,7 +295,7 @@ def test_a_topic_with_the_name_of_another_is_no_continuation(
     while topic in broker.admin.list_topics(timeout=10).topics:
         time.sleep(0.05)
     broker.create(topic)
-    broker.produce(topic, _numbers(10, 40))  # beyond where it stood
+    broker.produce(topic, _numbers(10, 40))  # beyond the old position
     assert _read(reader.read(40)) == list(range(40))
     reader.start()
     broker.delete(topic)
@@ -322,21 +328,21 @@ SERVERS = {"kafka.bootstrap.servers": "127.0.0.1:1"}
 def test_what_the_client_does_not_know_is_left_to_structured_streaming(
     spark: SparkSession, options: dict[str, str], reason: str
 ) -> None:
-    told = {**SERVERS, "subscribe": "t", **options}
-    found = subscription_of(Stream(name="s", format="kafka", options=told))
-    assert isinstance(found, str)
-    assert reason in found
+    source_options = {**SERVERS, "subscribe": "t", **options}
+    answer = subscription_of(Stream(name="s", format="kafka", options=source_options))
+    assert isinstance(answer, str)
+    assert reason in answer
     with pytest.raises(ConfigRefused, match=r"ingest is 'driver'.* auto or spark: ") as refused:
-        source_of(spark, Stream(name="s", format="kafka", options=told, ingest="driver"))
+        source_of(spark, Stream(name="s", format="kafka", options=source_options, ingest="driver"))
     assert reason in str(refused.value)
 
 
 def test_columns_are_known_without_the_connector_and_cannot_be_chosen(spark: SparkSession) -> None:
-    told = {**SERVERS, "SUBSCRIBE": "t", "kafka.client.id": "mine"}
+    source_options = {**SERVERS, "SUBSCRIBE": "t", "kafka.client.id": "mine"}
     for ingest in ("auto", "driver"):
-        stream = Stream(name="s", format="kafka", options=told, ingest=ingest)  # type: ignore[arg-type]
+        stream = Stream(name="s", format="kafka", options=source_options, ingest=ingest)  # type: ignore[arg-type]
         assert source_of(spark, stream).columns[:3] == ["key", "value", "topic"]
     with pytest.raises(ConfigRefused, match="left out: a topic of Kafka has the columns key"):
-        source_of(spark, Stream(name="s", format="kafka", options=told, schema="a INT"))
+        source_of(spark, Stream(name="s", format="kafka", options=source_options, schema="a INT"))
     with pytest.raises(ConfigRefused, match="own client cannot, it does not know the option assig"):
         source_of(spark, Stream(name="s", format="kafka", options={**SERVERS, "assign": "{}"}))

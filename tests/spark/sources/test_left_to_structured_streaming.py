@@ -1,4 +1,4 @@
-"""What the driver cannot read by itself comes by Structured Streaming, or is refused."""
+"""What the driver cannot read itself is read by Structured Streaming, or is refused."""
 
 import threading
 import time
@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from headgate import Headgate, Query, Stream
 from headgate.errors import ConfigRefused
-from headgate.spark.log.journal import Journal, Train
+from headgate.spark.log.journal import Journal
+from headgate.spark.log.journal_rows import Train
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.log.train_cache import TrainCache
 from headgate.spark.sources import structured_streaming as ingest
@@ -31,17 +32,17 @@ pytestmark = pytest.mark.spark
     ],
 )  # fmt: skip
 def test_what_the_driver_does_not_honour_is_left_to_structured_streaming(
-    own: SparkSession, tmp_path: Path, kind: str, options: dict[str, str]
+    session: SparkSession, tmp_path: Path, kind: str, options: dict[str, str]
 ) -> None:
-    assert source_over(own, kind, tmp_path, "i INT", options) is None
+    assert source_over(session, kind, tmp_path, "i INT", options) is None
 
 
 def test_columns_that_spark_fills_are_left_to_structured_streaming(
-    own: SparkSession, tmp_path: Path
+    session: SparkSession, tmp_path: Path
 ) -> None:
-    assert source_over(own, "json", tmp_path, "i INT, _corrupt_record STRING", {}) is None
+    assert source_over(session, "json", tmp_path, "i INT, _corrupt_record STRING", {}) is None
     (tmp_path / "day=1").mkdir()
-    assert source_over(own, "json", tmp_path, "i INT, day INT", {}) is None
+    assert source_over(session, "json", tmp_path, "i INT, day INT", {}) is None
 
 
 @pytest.mark.slow
@@ -82,12 +83,12 @@ def test_what_only_structured_streaming_can_do_is_refused_where_the_driver_must(
 
 @pytest.mark.slow
 def test_ingest_that_does_not_end_is_left(
-    own: SparkSession,
+    session: SparkSession,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A batch is in Python's hands, where Spark cannot interrupt it."""
+    """The batch is in Python code, which Spark cannot interrupt."""
     monkeypatch.setattr(ingest, "STOP_S", 1)
     folder, state = tmp_path / "source", tmp_path / "state"
     folder.mkdir()
@@ -101,8 +102,8 @@ def test_ingest_that_does_not_end_is_left(
     options = {"path": str(folder)}
     stream = Stream(name="s", format="json", options=options, schema="i INT", ingest="spark")
     journal = Journal(state)
-    log = StreamLog(state, "s", journal, schema_of(own, "i INT"), TrainCache(lambda: 1 << 20))
-    running = ingest.start_ingest(own, stream, log, state, take, lambda: 0.0, threading.Event())
+    log = StreamLog(state, "s", journal, schema_of(session, "i INT"), TrainCache(lambda: 1 << 20))
+    running = ingest.start_ingest(session, stream, log, state, take, lambda: 0.0, threading.Event())
     assert arrived.wait(60)
     ingest.end_ingest(running)
     assert not goes_on.is_set()

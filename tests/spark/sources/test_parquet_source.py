@@ -1,4 +1,4 @@
-"""What the driver reads of Parquet files is what `spark.read` reads, row by row."""
+"""The driver reads from Parquet files what `spark.read` reads, row by row."""
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -41,18 +41,18 @@ FULL: dict[str, Any] = {
 EMPTY: dict[str, Any] = dict.fromkeys(FULL)
 
 
-def test_parquet_of_every_type(own: SparkSession, tmp_path: Path) -> None:
+def test_parquet_of_every_type(session: SparkSession, tmp_path: Path) -> None:
     part = {**FULL, "many": [], "pairs": [], "inner": {"a": None, "odd name": None, "deep": None}}
     table = pa.Table.from_pylist([FULL, EMPTY, part], ARROW)
     pq.write_table(table, tmp_path / "a.parquet")
     pq.write_table(table.slice(0, 0), tmp_path / "empty.parquet")
-    polled = read_as_spark(own, "parquet", tmp_path, DDL)
+    polled = read_as_spark(session, "parquet", tmp_path, DDL)
     assert polled.table.num_rows == 3
     assert set(polled.position) == {"a.parquet", "empty.parquet"}
 
 
 def test_parquet_with_other_columns_in_another_case_and_order(
-    own: SparkSession, tmp_path: Path
+    session: SparkSession, tmp_path: Path
 ) -> None:
     inner = pa.array([{"Z": 1, "A": 5}, None], pa.struct([("Z", pa.int8()), ("A", pa.int32())]))
     table = pa.table(
@@ -60,39 +60,39 @@ def test_parquet_with_other_columns_in_another_case_and_order(
     )
     pq.write_table(table, tmp_path / "a.parquet")
     ddl = "i INT, missing STRING, t STRING, inner STRUCT<a: INT, gone: ARRAY<INT>>"
-    polled = read_as_spark(own, "parquet", tmp_path, ddl)
+    polled = read_as_spark(session, "parquet", tmp_path, ddl)
     assert polled.table["inner"].to_pylist() == [{"a": 5, "gone": None}, None]
 
 
-def test_parquet_of_spark_itself_and_of_old_instants(own: SparkSession, tmp_path: Path) -> None:
-    frame = own.sql(
+def test_parquet_of_spark_itself_and_of_old_instants(session: SparkSession, tmp_path: Path) -> None:
+    frame = session.sql(
         "SELECT id, timestamp_micros(id * 7777777777777 - 3) AS ts, array(named_struct('a', id))"
         " AS many FROM range(-3, 4)"
     )
     frame.coalesce(1).write.parquet(str(tmp_path / "new"))
-    own.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
+    session.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
     try:
         frame.coalesce(1).write.parquet(str(tmp_path / "old"))
     finally:
-        own.conf.unset("spark.sql.parquet.outputTimestampType")
+        session.conf.unset("spark.sql.parquet.outputTimestampType")
     ddl = "id BIGINT, ts TIMESTAMP, many ARRAY<STRUCT<a: BIGINT>>"
     for folder in ("new", "old"):
-        assert read_as_spark(own, "parquet", tmp_path / folder, ddl).table.num_rows == 7
+        assert read_as_spark(session, "parquet", tmp_path / folder, ddl).table.num_rows == 7
 
 
 def test_instants_finer_than_microseconds_are_cut_downwards(
-    own: SparkSession, tmp_path: Path
+    session: SparkSession, tmp_path: Path
 ) -> None:
     instants = pa.array([1_001, -1, -1_001, None], pa.timestamp("ns", "UTC"))
     pq.write_table(pa.table({"ts": instants}), tmp_path / "a.parquet", version="2.6")
-    polled = polled_of(source_over(own, "parquet", tmp_path, "ts TIMESTAMP", {}))
-    found = polled.table["ts"].cast(pa.int64()).to_pylist()
-    assert found == [1, -1, -2, None]
+    polled = polled_of(source_over(session, "parquet", tmp_path, "ts TIMESTAMP", {}))
+    microseconds = polled.table["ts"].cast(pa.int64()).to_pylist()
+    assert microseconds == [1, -1, -2, None]
 
 
-def test_a_name_of_the_path_is_no_column(own: SparkSession, tmp_path: Path) -> None:
+def test_a_name_of_the_path_is_no_column(session: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "year=2020"
     folder.mkdir()
     pq.write_table(pa.table({"year": [7], "a": [1]}), folder / "a.parquet")
-    polled = polled_of(source_over(own, "parquet", folder, "year BIGINT, a BIGINT", {}))
+    polled = polled_of(source_over(session, "parquet", folder, "year BIGINT, a BIGINT", {}))
     assert polled.table.to_pylist() == [{"year": 7, "a": 1}]

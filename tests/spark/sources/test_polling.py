@@ -1,4 +1,4 @@
-"""Sources that fail, come back and go on: nothing is lost, nothing comes twice."""
+"""Sources that fail, recover and continue: nothing is lost, nothing comes twice."""
 
 import json
 import threading
@@ -16,7 +16,8 @@ from pyspark.sql import SparkSession
 
 from headgate import Stream
 from headgate.spark.log.budget import Limits
-from headgate.spark.log.journal import Journal, Train
+from headgate.spark.log.journal import Journal
+from headgate.spark.log.journal_rows import Train
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.log.train_cache import TrainCache
 from headgate.spark.sources.poller import Line, Poller
@@ -28,12 +29,12 @@ pytestmark = pytest.mark.spark
 
 
 class Rig:
-    """A poller over one source, as the engine has it."""
+    """A poller over one source, as the engine uses it."""
 
-    def __init__(self, own: SparkSession, state: Path, source: Source, ddl: str) -> None:
+    def __init__(self, session: SparkSession, state: Path, source: Source, ddl: str) -> None:
         self.journal = Journal(state)
         cache = TrainCache(lambda: Limits().cache_bytes)
-        self.log = StreamLog(state, "s", self.journal, schema_of(own, ddl), cache)
+        self.log = StreamLog(state, "s", self.journal, schema_of(session, ddl), cache)
         stream = Stream(name="s", format="parquet", schema=ddl, trigger_s=0.01)
         self.line = Line(0, stream, self.log, source)
         self.trains: list[Train] = []
@@ -48,7 +49,7 @@ class Rig:
     def until(self, done: Any, deadline_s: float = 20.0) -> None:
         ends_at_s = time.monotonic() + deadline_s
         while not done():
-            assert time.monotonic() < ends_at_s, "in vain"
+            assert time.monotonic() < ends_at_s, "timed out"
             time.sleep(0.005)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -61,19 +62,19 @@ class Rig:
 
 
 def test_a_directory_that_vanishes_and_returns_is_told_of_once(
-    own: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    session: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = tmp_path / "source"
     folder.mkdir()
     (folder / "a.json").write_text('{"i": 1}\n')
-    source = source_over(own, "json", folder, "i INT", {})
+    source = source_over(session, "json", folder, "i INT", {})
     assert source is not None
-    rig = Rig(own, tmp_path / "state", source, "i INT")
+    rig = Rig(session, tmp_path / "state", source, "i INT")
     rig.until(lambda: len(rig.trains) == 1)
     folder.rename(tmp_path / "away")
     rig.until(lambda: rig.line.failing)
     failed_at_s = rig.line.due_at_s
-    rig.until(lambda: rig.line.due_at_s > failed_at_s)  # asked again, and failed again
+    rig.until(lambda: rig.line.due_at_s > failed_at_s)  # polled again, and failed again
     (tmp_path / "away" / "b.json").write_text('{"i": 2}\n')
     (tmp_path / "away").rename(folder)
     rig.until(lambda: len(rig.trains) == 2)
@@ -84,11 +85,11 @@ def test_a_directory_that_vanishes_and_returns_is_told_of_once(
 
 
 def test_letters_are_kept_once_though_the_journal_fails_for_a_while(
-    own: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headgate.spark.sources.poller.PAUSE_S", 0.01)
     (tmp_path / "a.json").write_text('{"i": 1}\nnonsense\n')
-    source = source_over(own, "json", tmp_path, "i INT", {})
+    source = source_over(session, "json", tmp_path, "i INT", {})
     assert source is not None
     add, left = Journal.add_trains, [3]
 
@@ -99,7 +100,7 @@ def test_letters_are_kept_once_though_the_journal_fails_for_a_while(
         add(journal, *args)
 
     monkeypatch.setattr(Journal, "add_trains", full)
-    rig = Rig(own, tmp_path / "state", source, "i INT")
+    rig = Rig(session, tmp_path / "state", source, "i INT")
     rig.until(lambda: rig.trains)
     rig.close()
     assert rig.rows() == [{"i": 1}]
@@ -110,9 +111,9 @@ def test_letters_are_kept_once_though_the_journal_fails_for_a_while(
 
 
 def test_a_train_that_came_again_longer_is_in_memory_as_it_is_on_disk(
-    own: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The generator has more to give when it is asked again after a failure of the journal."""
+    """The generator has more tuples when it is polled again after a failure of the journal."""
     monkeypatch.setattr("headgate.spark.sources.poller.PAUSE_S", 0.2)
     add, left = Journal.add_trains, [2]
 
@@ -123,7 +124,7 @@ def test_a_train_that_came_again_longer_is_in_memory_as_it_is_on_disk(
         add(journal, *args)
 
     monkeypatch.setattr(Journal, "add_trains", full)
-    rig = Rig(own, tmp_path, GeneratorSource({"rate_per_s": "2000", "seed": "3"}), SCHEMA)
+    rig = Rig(session, tmp_path, GeneratorSource({"rate_per_s": "2000", "seed": "3"}), SCHEMA)
     rig.until(lambda: len(rig.trains) > 3)
     rig.close()
     for number in range(rig.log.next_number):
@@ -131,11 +132,11 @@ def test_a_train_that_came_again_longer_is_in_memory_as_it_is_on_disk(
         assert rig.log.table(number, number + 1).num_rows == on_disk
 
 
-def test_the_generator_goes_on_with_the_next_tuple(own: SparkSession, tmp_path: Path) -> None:
+def test_the_generator_goes_on_with_the_next_tuple(session: SparkSession, tmp_path: Path) -> None:
     options = {"rate_per_s": "3000", "seed": "5", "tuples": "900"}
     seen: list[dict[str, Any]] = []
     for most in (200, 500, 900):
-        rig = Rig(own, tmp_path, GeneratorSource({**options, "tuples": str(most)}), SCHEMA)
+        rig = Rig(session, tmp_path, GeneratorSource({**options, "tuples": str(most)}), SCHEMA)
         rig.until(lambda rig=rig, most=most: rig.journal.positions("s").get("tuple") == str(most))
         seen = rig.rows()
         rig.close()
@@ -149,18 +150,18 @@ def test_the_generator_goes_on_with_the_next_tuple(own: SparkSession, tmp_path: 
     assert [{k: v for k, v in row.items() if k != "ts"} for row in seen] == parts
 
 
-def test_an_iterator_that_fails_is_asked_for_the_rows_that_follow(own: SparkSession) -> None:
-    asked: list[int] = []
+def test_an_iterator_that_fails_is_asked_for_the_rows_that_follow(session: SparkSession) -> None:
+    starts: list[int] = []
 
     def rows(first: int) -> Iterator[dict[str, Any]]:
-        asked.append(first)
+        starts.append(first)
         for number in range(first, 6):
-            if number == 4 and len(asked) == 1:
+            if number == 4 and len(starts) == 1:
                 raise OSError("the line is down")
             yield {"i": number, "extra": "passed over"} if number != 2 else {"i": "two"}
 
     stream = Stream(name="s", format="python", options={"rowsPerPoll": "3"}, schema="i INT")
-    source = RowSource(stream, schema_of(own, "i INT"), rows)
+    source = RowSource(stream, schema_of(session, "i INT"), rows)
     source.resume({})
     seen: list[dict[str, Any]] = []
     letters: list[str] = []
@@ -173,14 +174,14 @@ def test_an_iterator_that_fails_is_asked_for_the_rows_that_follow(own: SparkSess
             continue
         assert source.poll() is polled
         seen += polled.table.to_pylist()
-        letters += [each.place for each in polled.letters]
+        letters += [letter.place for letter in polled.letters]
         source.taken(polled)
     assert seen == [{"i": number} for number in (0, 1, 3, 4, 5)]
     assert (letters, failures) == (["row 2"], ["the line is down"])
-    assert asked == [0, 4]
+    assert starts == [0, 4]
 
 
-def test_nobody_waits_for_an_iterator_that_waits(own: SparkSession, tmp_path: Path) -> None:
+def test_nobody_waits_for_an_iterator_that_waits(session: SparkSession, tmp_path: Path) -> None:
     goes_on = threading.Event()
 
     def rows(first: int) -> Iterator[dict[str, Any]]:
@@ -189,7 +190,7 @@ def test_nobody_waits_for_an_iterator_that_waits(own: SparkSession, tmp_path: Pa
         yield {"i": first + 1}
 
     stream = Stream(name="s", format="python", schema="i INT")
-    rig = Rig(own, tmp_path, RowSource(stream, schema_of(own, "i INT"), rows), "i INT")
+    rig = Rig(session, tmp_path, RowSource(stream, schema_of(session, "i INT"), rows), "i INT")
     rig.until(lambda: len(rig.trains) == 1)
     goes_on.set()
     rig.until(lambda: len(rig.trains) == 2)
@@ -197,7 +198,7 @@ def test_nobody_waits_for_an_iterator_that_waits(own: SparkSession, tmp_path: Pa
     rig.close()
 
 
-def test_a_poller_stops_though_an_iterator_waits(own: SparkSession, tmp_path: Path) -> None:
+def test_a_poller_stops_though_an_iterator_waits(session: SparkSession, tmp_path: Path) -> None:
     goes_on = threading.Event()
 
     def rows(first: int) -> Iterator[dict[str, Any]]:
@@ -205,7 +206,7 @@ def test_a_poller_stops_though_an_iterator_waits(own: SparkSession, tmp_path: Pa
         yield {"i": first}
 
     stream = Stream(name="s", format="python", schema="i INT")
-    rig = Rig(own, tmp_path, RowSource(stream, schema_of(own, "i INT"), rows), "i INT")
+    rig = Rig(session, tmp_path, RowSource(stream, schema_of(session, "i INT"), rows), "i INT")
     began_s = time.monotonic()
     rig.close()
     assert time.monotonic() - began_s < 10
@@ -213,28 +214,28 @@ def test_a_poller_stops_though_an_iterator_waits(own: SparkSession, tmp_path: Pa
 
 
 def test_a_poller_leaves_a_source_that_does_not_answer_and_takes_nothing_more_of_it(
-    own: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    session: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Another poller may be at work in the same directory when the answer comes."""
-    asked, goes_on, closed = threading.Event(), threading.Event(), threading.Event()
+    """Another poller may already work in the same directory when the answer comes."""
+    polling, goes_on, closed = threading.Event(), threading.Event(), threading.Event()
 
     class Hanging(GeneratorSource):
         def poll(self) -> Polled | None:
             polled = super().poll()
             if polled is not None:
-                asked.set()
+                polling.set()
                 goes_on.wait(60)
             return polled
 
         def close(self) -> None:
             closed.set()
 
-    first = Rig(own, tmp_path, Hanging({"rate_per_s": "1000", "seed": "1"}), SCHEMA)
-    assert asked.wait(20)
+    first = Rig(session, tmp_path, Hanging({"rate_per_s": "1000", "seed": "1"}), SCHEMA)
+    assert polling.wait(20)
     first.poller.stop(patience_s=0.1)
     assert "the source of stream 's' does not answer" in caplog.text
     first.journal.close()
-    second = Rig(own, tmp_path, GeneratorSource({"rate_per_s": "1000", "seed": "2"}), SCHEMA)
+    second = Rig(session, tmp_path, GeneratorSource({"rate_per_s": "1000", "seed": "2"}), SCHEMA)
     second.until(lambda: second.trains)
     before = second.log.path(0).read_bytes()
     goes_on.set()
@@ -247,11 +248,11 @@ def test_a_poller_leaves_a_source_that_does_not_answer_and_takes_nothing_more_of
 def test_trains_of_important_streams_are_told_of_before_others_are_asked(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    happened: list[str] = []
+    events: list[str] = []
 
     def rows_of(name: str) -> Callable[[int], Iterator[dict[str, int]]]:
         def rows(first: int) -> Iterator[dict[str, int]]:
-            happened.append(f"{name} asked")
+            events.append(f"{name} asked")
             return iter([{"n": n} for n in range(first, 3)])
 
         return rows
@@ -265,17 +266,17 @@ def test_trains_of_important_streams_are_told_of_before_others_are_asked(
         lines.append(Line(number, stream, log, RowSource(stream, schema, rows_of(name))))
     importance = {"a": 1.0, "b": 6.0, "c": 1.0}
     poller = Poller(
-        lines, journal, lambda number, train: happened.append(f"{'abc'[number]} told"),
+        lines, journal, lambda number, train: events.append(f"{'abc'[number]} told"),
         importance=importance.__getitem__,
     )  # fmt: skip
     poller.start()
     ends_at_s = time.monotonic() + 20.0
-    while len(happened) < 6:
-        assert time.monotonic() < ends_at_s, happened
+    while len(events) < 6:
+        assert time.monotonic() < ends_at_s, events
         time.sleep(0.005)
     poller.stop()
     journal.close()
-    assert happened == ["b asked", "b told", "a asked", "c asked", "a told", "c told"]
+    assert events == ["b asked", "b told", "a asked", "c asked", "a told", "c told"]
 
 
 def test_nobody_waits_long_for_a_stream_that_always_has_more(

@@ -1,4 +1,4 @@
-"""What the driver reads of JSON and CSV files is what `spark.read` reads, row by row."""
+"""The driver reads from JSON and CSV files what `spark.read` reads, row by row."""
 
 import gzip
 import json
@@ -33,17 +33,19 @@ JSON_LINES = [
 ]
 
 
-def test_json_of_every_type_with_empty_lines_and_files(own: SparkSession, tmp_path: Path) -> None:
+def test_json_of_every_type_with_empty_lines_and_files(
+    session: SparkSession, tmp_path: Path
+) -> None:
     (tmp_path / "a.json").write_text("\n\r\n   \n".join(JSON_LINES) + "\n\n")
     (tmp_path / "mac.json").write_bytes(b'\xef\xbb\xbf{"i": 1}\r{"i": 2}\r')
     (tmp_path / "b.json.gz").write_bytes(gzip.compress(b'{"i": 77}\n'))
     (tmp_path / "empty.json").write_text("")
-    polled = read_as_spark(own, "json", tmp_path, JSON_DDL)
+    polled = read_as_spark(session, "json", tmp_path, JSON_DDL)
     assert polled.table.num_rows == len(JSON_LINES) + 3
     assert not polled.letters
 
 
-def test_csv_with_header_quotes_and_formats(own: SparkSession, tmp_path: Path) -> None:
+def test_csv_with_header_quotes_and_formats(session: SparkSession, tmp_path: Path) -> None:
     lines = [
         "",
         "i;l;x;b;t;d;m;ts;wall",
@@ -59,14 +61,14 @@ def test_csv_with_header_quotes_and_formats(own: SparkSession, tmp_path: Path) -
         "Header": "true", "sep": ";", "quote": "'", "escape": "'", "nullValue": "NIL",
         "dateFormat": "dd.MM.yyyy", "timestampFormat": "yyyy/MM/dd HH",
     }  # fmt: skip
-    polled = read_as_spark(own, "csv", tmp_path, TEXT_DDL, options)
+    polled = read_as_spark(session, "csv", tmp_path, TEXT_DDL, options)
     assert polled.table.num_rows == 6
     assert not polled.letters
 
 
-def test_tabs_and_a_column_that_is_named_oddly(own: SparkSession, tmp_path: Path) -> None:
+def test_tabs_and_a_column_that_is_named_oddly(session: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1\tx\n2\t\n")
-    polled = read_as_spark(own, "csv", tmp_path, "`a b.c` INT, `D` STRING", {"sep": "\\t"})
+    polled = read_as_spark(session, "csv", tmp_path, "`a b.c` INT, `D` STRING", {"sep": "\\t"})
     assert polled.table.num_rows == 2
 
 
@@ -87,13 +89,13 @@ json_rows = st.fixed_dictionaries(
 @settings(max_examples=4)
 @given(rows=st.lists(json_rows, max_size=12), ascii_only=st.booleans())
 def test_any_json_comes_as_spark_reads_it(
-    own: SparkSession, rows: list[dict[str, Any]], ascii_only: bool
+    session: SparkSession, rows: list[dict[str, Any]], ascii_only: bool
 ) -> None:
     with TemporaryDirectory() as name:
         lines = [json.dumps(row, ensure_ascii=ascii_only) + "\n" for row in rows]
         (Path(name) / "a.json").write_text("".join(lines), encoding="utf-8")
         ddl = "i INT, l BIGINT, x DOUBLE, b BOOLEAN, t STRING, many ARRAY<INT>,"
-        polled = read_as_spark(own, "json", Path(name), ddl + " pairs MAP<STRING, INT>")
+        polled = read_as_spark(session, "json", Path(name), ddl + " pairs MAP<STRING, INT>")
         assert polled.table.num_rows == len(rows)
 
 
@@ -108,7 +110,7 @@ csv_texts = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Zs"
     ends=st.sampled_from(["\n", "\r\n"]),
 )
 def test_any_csv_comes_as_spark_reads_it(
-    own: SparkSession, rows: list[tuple[int | None, str, str]], ends: str
+    session: SparkSession, rows: list[tuple[int | None, str, str]], ends: str
 ) -> None:
     def quoted(text: str) -> str:
         return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -119,7 +121,7 @@ def test_any_csv_comes_as_spark_reads_it(
             for number, one, other in rows
         ]
         (Path(name) / "a.csv").write_bytes("".join(lines).encode())
-        polled = read_as_spark(own, "csv", Path(name), "i INT, one STRING, other STRING")
+        polled = read_as_spark(session, "csv", Path(name), "i INT, one STRING, other STRING")
         assert polled.table.num_rows == len(rows)
 
 
@@ -138,19 +140,21 @@ BAD_ARRAYS = [
 ]  # fmt: skip
 
 
-def test_an_array_of_json_is_a_row_for_each_element(own: SparkSession, tmp_path: Path) -> None:
+def test_an_array_of_json_is_a_row_for_each_element(session: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(ARRAYS)
-    polled = read_as_spark(own, "json", tmp_path, "i INT, t STRING")
+    polled = read_as_spark(session, "json", tmp_path, "i INT, t STRING")
     assert polled.table.num_rows == 10
     assert not polled.letters
 
 
-def test_an_array_that_spark_finds_corrupt_is_a_letter(own: SparkSession, tmp_path: Path) -> None:
+def test_an_array_that_spark_finds_corrupt_is_a_letter(
+    session: SparkSession, tmp_path: Path
+) -> None:
     (tmp_path / "a.json").write_text("\n".join(BAD_ARRAYS) + "\n")
     ddl = "i INT, t STRING, _corrupt_record STRING"
-    rows = own.read.schema(ddl).json(str(tmp_path)).cache()
+    rows = session.read.schema(ddl).json(str(tmp_path)).cache()
     corrupt = {row["_corrupt_record"] for row in rows.collect()}
-    polled = polled_of(source_over(own, "json", tmp_path, "i INT, t STRING", {}))
+    polled = polled_of(source_over(session, "json", tmp_path, "i INT, t STRING", {}))
     assert polled.table.num_rows == 0
     assert {letter.record for letter in polled.letters} == corrupt == set(BAD_ARRAYS)
 
@@ -163,13 +167,13 @@ def test_an_array_that_spark_finds_corrupt_is_a_letter(own: SparkSession, tmp_pa
     ],
 )
 def test_what_cannot_be_parsed_is_a_letter_with_its_place(
-    own: SparkSession, tmp_path: Path, kind: str, bad: list[str]
+    session: SparkSession, tmp_path: Path, kind: str, bad: list[str]
 ) -> None:
     good = '{"i": 1, "t": "a"}' if kind == "json" else "1,a"
     file = tmp_path / f"a.{kind}"
-    lines = [line for each in bad for line in (good, each)]
+    lines = [line for bad_line in bad for line in (good, bad_line)]
     file.write_text("\n".join([*lines, good]) + "\n")
-    polled = polled_of(source_over(own, kind, tmp_path, "i INT, t STRING", {}))
+    polled = polled_of(source_over(session, kind, tmp_path, "i INT, t STRING", {}))
     assert polled.table.to_pylist() == [{"i": 1, "t": "a"}] * (len(bad) + 1)
     assert [letter.record for letter in polled.letters] == bad
     places = [f"{file}:{2 * number}" for number in range(1, len(bad) + 1)]

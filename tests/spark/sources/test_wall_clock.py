@@ -1,4 +1,4 @@
-"""Times without a zone become the instants that Spark makes of them."""
+"""A time without a zone becomes the same instant as in Spark."""
 
 from datetime import datetime
 
@@ -38,11 +38,11 @@ def test_a_time_without_a_zone_is_the_instant_that_spark_makes_of_it(spark: Spar
 
 def test_times_get_a_zone_at_any_depth_and_keep_the_one_they_have() -> None:
     wall, zone = datetime.fromisoformat("2024-07-01 12:00:00"), tzinfo_of("Europe/Berlin")
-    known = datetime.fromisoformat("2024-07-01 12:00:00+05:00")
+    zoned = datetime.fromisoformat("2024-07-01 12:00:00+05:00")
     instant = pa.timestamp("us", "UTC")
     kind = pa.struct([("m", pa.map_(pa.string(), pa.list_(instant))), ("w", pa.timestamp("us"))])
-    value = with_zone({"m": {"a": [wall, known, None]}, "w": wall}, kind, zone)
-    assert value == {"m": [("a", [wall.replace(tzinfo=zone), known, None])], "w": wall}
+    value = with_zone({"m": {"a": [wall, zoned, None]}, "w": wall}, kind, zone)
+    assert value == {"m": [("a", [wall.replace(tzinfo=zone), zoned, None])], "w": wall}
     assert with_zone(None, kind, zone) is None
 
 

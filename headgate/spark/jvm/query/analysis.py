@@ -1,20 +1,14 @@
 """Analysis of queries by Spark: what a query reads and computes, or why it is refused."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path as File
 from typing import Any
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
-    DataType,
-    DoubleType,
-    LongType,
-    StructField,
     StructType,
-    TimestampNTZType,
-    TimestampType,
 )
 
 from headgate.errors import QueryRefused, UnknownName
@@ -23,58 +17,23 @@ from headgate.model.join_tree import JoinTree
 from headgate.model.network import Condition, Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query
-from headgate.model.reading import NotPossible, Reading
-from headgate.model.stream import ARRIVED_AT
+from headgate.model.reading import Reading
 from headgate.model.window import (
-    GIVEN,
     HIDDEN,
     MARK,
-    ROW,
-    TIME,
-    WINDOW,
-    WRITTEN,
     Axis,
     Input,
-    arrival_column,
-    seen_column,
-    time_column,
 )
 from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
 from headgate.spark.jvm.query.admission import Admission
+from headgate.spark.jvm.query.parse_errors import unparsed
 from headgate.spark.jvm.query.plan_lines import join_tree, reading_of, window_calls
 from headgate.spark.jvm.query.plans import Plan, Plans
+from headgate.spark.jvm.query.relations import Relations
 from headgate.spark.jvm.query.unknown_names import unresolved
+from headgate.spark.jvm.query.window_plans import SessionPlans, WindowPlans, window_plans
 from headgate.spark.jvm.time_zone import same_zone, zone_of
 from headgate.spark.jvm.types import nullable
-
-
-@dataclass(frozen=True)
-class WindowPlans:
-    """The plans of a query over windows.
-
-    Args:
-        one: the plan over the rows of one window.
-        at_once: the plan over the rows of many windows, with the window as the last column of each
-            row; None if windows can only be computed one after the other.
-        always: whether a window has a result even if none of its rows passes WHERE.
-    """
-
-    one: Plan
-    at_once: Plan | None = None
-    always: bool = False
-
-
-@dataclass(frozen=True)
-class SessionPlans:
-    """The plans of a query that groups by session.
-
-    Args:
-        ended: the query, with the session as its last column.
-        every: all sessions, including those that HAVING drops.
-    """
-
-    ended: Plan
-    every: Plan
 
 
 class Analyst:
@@ -94,29 +53,15 @@ class Analyst:
         self._session = session
         self._admission = Admission(session, rules or AdmissionRules(), state)
         self.plans = Plans(session)
-        self._schemas: dict[str, StructType] = {}
-        self._event_times: dict[str, str | None] = {}
-        self._relations: dict[tuple[str, ...], DataFrame] = {}
+        self._relations = Relations(self.plans)
 
     def add_stream(self, name: str, schema: StructType, event_time: str | None = None) -> None:
         """Create a view for a stream, so that queries can read it by its name."""
-        self._schemas[name] = schema
-        self._event_times[name] = event_time
-        columns = _stream_relation(schema, self._time_type(name))
-        relation = self._relation((name, columns.json()), columns)
-        relation.select(*_quoted(schema.names)).createOrReplaceTempView(name)
+        self._relations.add(name, schema, event_time)
 
     def drop_stream(self, name: str) -> None:
         """Forget a stream and drop its view."""
-        self._session.catalog.dropTempView(name)
-        del self._schemas[name]
-
-    def _time_type(self, stream: str) -> DataType:
-        """Return the type of a stream's event times, and so of its windows' start and end."""
-        column = str(self._event_times[stream]).lower()
-        types = {field.name.lower(): field.dataType for field in self._schemas[stream].fields}
-        wall_clock = isinstance(types.get(column), TimestampNTZType)
-        return TimestampNTZType() if wall_clock else TimestampType()
+        self._relations.drop(name)
 
     def refuse_two_clocks(self, query: Query, inputs: Sequence[Input]) -> None:
         """Refuse a query that orders instants and wall-clock times together, unless in UTC.
@@ -127,7 +72,7 @@ class Analyst:
         Raises:
             QueryRefused: streams of the query have event times of both kinds.
         """
-        kinds = {type(self._time_type(source.stream)) for source in inputs}
+        kinds = {type(self._relations.time_type(source.stream)) for source in inputs}
         by_time = inputs[0].window.axis == "time"
         session = self._session
         if by_time and len(kinds) > 1 and not same_zone(session, zone_of(session), "UTC"):
@@ -171,7 +116,7 @@ class Analyst:
             inputs = self._inputs(query, parsed, axes)
             return parsed, _applied(query, self._analyzed(query, text, parsed)), inputs
         except ParseException as error:
-            raise _unparsed(query, error) from error
+            raise unparsed(query, error) from error
         except AnalysisException as error:
             raise self._unresolved(query, text, error) from error
         except SPARK_ERRORS as error:
@@ -208,12 +153,11 @@ class Analyst:
     def segments(self, path: Path, first: Path, rest: Path) -> tuple[Path, Path]:
         """Return the two segments of a path that is cut, each with its plan."""
         assert isinstance(path.plan, Plan)
-        parts, schema = path.plan.parts, self._schemas[path.stream]
+        parts, names = path.plan.parts, self._relations.schemas[path.stream].names
         assert parts is not None
         count = len(first.conditions)
-        columns = _stream_relation(schema, self._time_type(path.stream))
-        queue = self._relation((rest.stream, columns.json()), columns)
-        head, tail = parts.first(count, schema.names), parts.rest(count, queue)
+        queue = self._relations.of_stream(rest.stream, path.stream)
+        head, tail = parts.first(count, names), parts.rest(count, queue)
         return replace(first, plan=head, key=head.key), replace(rest, plan=tail, key=tail.key)
 
     def schema_of(self, path: Path) -> StructType:
@@ -238,16 +182,7 @@ class Analyst:
         Raises:
             NotPossible: window(...) is applied to a value computed from several tuples.
         """
-        plan = _plan(reading)
-        one = self.plans.one_window(plan)
-        streamed = [name for name in reading.relations if not name.startswith(GIVEN)]
-        if len(streamed) != 1:
-            return WindowPlans(one)
-        try:
-            at_once, always = self.plans.windows(plan)
-        except NotPossible:
-            return WindowPlans(one)
-        return WindowPlans(one, at_once, always)
+        return window_plans(self.plans, _plan(reading), reading.relations)
 
     def numbered(self, reading: Reading, axis: Axis = "time") -> Reading:
         """Return a reading that numbers every use of a stream, as if each use had a window."""
@@ -255,12 +190,10 @@ class Analyst:
             reading.inputs[int(name.removeprefix(MARK))] if name.startswith(MARK) else name
             for name in reading.relations
         ]
-        relations = []
-        for number, stream in enumerate(streams):
-            window = _window_field(LongType() if axis == "rows" else self._time_type(stream))
-            columns = _input_relation(self._schemas[stream], number, len(streams), axis, window)
-            key = f"{MARK}{number}", stream, columns.json()
-            relations.append(self._relation(key, columns))
+        relations = [
+            self._relations.of_input(number, stream, len(streams), axis)
+            for number, stream in enumerate(streams)
+        ]
         plan = self.plans.numbered(_plan(reading), relations)
         return replace(reading, plan=plan, inputs=dict(enumerate(streams)))
 
@@ -270,7 +203,8 @@ class Analyst:
         Raises:
             NotPossible: an operator reads several streams and is not a join.
         """
-        times = [self._event_times[reading.inputs[n]] for n in range(len(reading.inputs))]
+        event_times = self._relations.event_times
+        times = [event_times[reading.inputs[number]] for number in range(len(reading.inputs))]
         return join_tree(self.plans.join_lines(_plan(reading), times, zone_of(self._session)))
 
     def over_pairs(self, reading: Reading, inputs: Sequence[Input], *, bounded: bool) -> Plan:
@@ -321,7 +255,8 @@ class Analyst:
             QueryRefused: the text uses the option that marks windows.
             UnknownName: a window follows a name that is not a stream.
         """
-        stream_by_name = {name.lower(): name for name in self._schemas}
+        streams = list(self._relations.schemas)
+        stream_by_name = {name.lower(): name for name in streams}
         names: dict[int, str] = {}
         places: dict[str, str] = {}
         for text in self.plans.queries.inputs(parsed).splitlines():
@@ -337,28 +272,10 @@ class Analyst:
                 )  # fmt: skip
             if name.lower() not in stream_by_name:
                 where = f"query '{query.name}'"
-                raise UnknownName(kind="stream", name=name, known=list(self._schemas), where=where)
+                raise UnknownName(kind="stream", name=name, known=streams, where=where)
             names[int(number)] = stream_by_name[name.lower()]
-        for number, stream in names.items():
-            schema, axis = self._schemas[stream], axes[number]
-            view, window_view = f"{MARK}{number}", f"{GIVEN}{number}"
-            window = _window_field(LongType() if axis == "rows" else self._time_type(stream))
-            columns = _input_relation(schema, number, len(axes), axis, window)
-            relation = self._relation((view, stream, columns.json()), columns)
-            relation.select(*_quoted(schema.names)).createOrReplaceTempView(view)
-            one_window = StructType([window])
-            window_relation = self._relation((window_view, one_window.json()), one_window)
-            window_relation.createOrReplaceTempView(window_view)
+        self._relations.create_views(names, axes)
         return names
-
-    def _relation(self, key: tuple[str, ...], schema: StructType) -> DataFrame:
-        """Return a relation, the same object for all queries that read it.
-
-        Otherwise plans of different queries could not be equal.
-        """
-        if key not in self._relations:
-            self._relations[key] = self.plans.relation(key[0], schema)
-        return self._relations[key]
 
     def _unresolved(self, query: Query, text: str, error: AnalysisException) -> QueryRefused:
         parameters = error.getMessageParameters() or {}
@@ -370,45 +287,12 @@ class Analyst:
     def _tables(self) -> list[str]:
         """Return the names of streams, and of the session's tables and views."""
         tables = [table.name for table in self._session.catalog.listTables()]
-        return [*self._schemas, *(name for name in tables if not name.startswith(HIDDEN))]
+        return [*self._relations.schemas, *(name for name in tables if not name.startswith(HIDDEN))]
 
 
 def _plan(reading: Reading) -> Plan:
     assert isinstance(reading.plan, Plan)
     return reading.plan
-
-
-def _quoted(names: Sequence[str]) -> list[str]:
-    return ["`" + name.replace("`", "``") + "`" for name in names]
-
-
-def _window_field(kind: DataType) -> StructField:
-    return StructField(WINDOW, StructType([StructField("start", kind), StructField("end", kind)]))
-
-
-def _stream_relation(schema: StructType, time_type: DataType) -> StructType:
-    """Return the columns of a stream, then the hidden columns."""
-    hidden = [
-        StructField(ARRIVED_AT, DoubleType()),
-        StructField(TIME, LongType()),
-        StructField(ROW, LongType()),
-        _window_field(time_type),
-    ]
-    return StructType([*schema.fields, *hidden])
-
-
-def _input_relation(
-    schema: StructType, number: int, count: int, axis: Axis, window: StructField
-) -> StructType:
-    """Return the columns of a relation with a window, then the hidden columns."""
-    others = [other for other in range(count) if other != number and axis == "rows"]
-    hidden = [
-        StructField(time_column(number), LongType()),
-        StructField(arrival_column(number), DoubleType()),
-        *(StructField(seen_column(number, other), LongType()) for other in others),
-        window,
-    ]
-    return StructType([*schema.fields, *hidden])
 
 
 def _applied(query: Query, frame: DataFrame) -> DataFrame:
@@ -425,22 +309,3 @@ def _applied(query: Query, frame: DataFrame) -> DataFrame:
         reason = f"returns {type(result).__name__}, not a DataFrame"
         raise QueryRefused(query=query.name, clause="apply", reason=reason, fix=fix)
     return result
-
-
-def _unparsed(query: Query, error: ParseException) -> QueryRefused:
-    message = str(error).strip()
-    line = column = None
-    if "(line " in message:
-        place = message.split("(line ", 1)[1].split(")", 1)[0]
-        first, _, second = place.partition(", pos ")
-        line, column = int(first), int(second) + 1
-    reason = reason_of(error)
-    fix = "correct the text"
-    if ";" in query.sql.rstrip().rstrip(";"):
-        fix = "write one statement; register the others as queries of their own"
-    elif "near '['" in reason:
-        fix = f"write a window behind a stream as {WRITTEN}"
-    return QueryRefused(
-        query=query.name, clause="the text", reason=f"cannot be parsed: {reason}", fix=fix,
-        line=line, column=column,
-    )  # fmt: skip

@@ -1,0 +1,28 @@
+"""The pipeline file: its model, and errors that name the file, the key and the expected value.
+
+In: a YAML file, the environment, flags; or a fragment for a Headgate that runs.
+Out: a checked `Pipeline`, from which come streams, queries and settings.
+Never opens a source, a sink or Spark.
+"""
+
+from headgate.config.fragment import fragment_of
+from headgate.config.pipeline import Pipeline, PolicyConfig, SparkConfig
+from headgate.config.pipeline_file import read_pipeline
+from headgate.config.query import QueryConfig, SinkConfig, StatisticsConfig, ViewConfig
+from headgate.config.stream import ArrivalsConfig, StreamConfig
+from headgate.config.yaml_file import read_mapping
+
+__all__ = [
+    "ArrivalsConfig",
+    "Pipeline",
+    "PolicyConfig",
+    "QueryConfig",
+    "SinkConfig",
+    "SparkConfig",
+    "StatisticsConfig",
+    "StreamConfig",
+    "ViewConfig",
+    "fragment_of",
+    "read_mapping",
+    "read_pipeline",
+]

@@ -1,0 +1,46 @@
+"""A fragment of a pipeline file: streams, views and queries for a Headgate that runs."""
+
+from collections.abc import Mapping
+
+from pydantic import Field, ValidationError
+
+from headgate.config.pipeline import Pipeline
+from headgate.config.query import QueryConfig, ViewConfig
+from headgate.config.refusals import refusal_of, refuse_queries, refuse_taken_names
+from headgate.config.section import Name, Section
+from headgate.config.stream import StreamConfig
+from headgate.errors import ConfigRefused
+
+
+class Fragment(Section):
+    """Streams, views and queries to add to a running Headgate."""
+
+    streams: dict[Name, StreamConfig] = Field(default_factory=dict)
+    views: dict[Name, ViewConfig] = Field(default_factory=dict)
+    queries: dict[Name, QueryConfig] = Field(default_factory=dict)
+
+
+def fragment_of(data: object, where: str, classes: Mapping[str, float]) -> Pipeline:
+    """Return streams, views and queries, checked as those of a pipeline file are.
+
+    Args:
+        where: the file or request that they come from, for errors.
+        classes: priority by class.
+
+    Raises:
+        ConfigRefused: a value is wrong, or there is no stream, view or query.
+    """
+    try:
+        fragment = Fragment.model_validate(data if isinstance(data, dict) else {})
+    except ValidationError as error:
+        raise refusal_of(where, error, {}, Fragment) from error
+    if not (fragment.streams or fragment.views or fragment.queries):
+        raise ConfigRefused(
+            path=where, key="", value=None, expected="a mapping with streams, views or queries"
+        )
+    refuse_taken_names(where, fragment.streams, fragment.views, fragment.queries)
+    refuse_queries(where, fragment.queries, classes)
+    return Pipeline.model_construct(
+        state="", streams=fragment.streams, views=fragment.views, queries=fragment.queries,
+        classes=dict(classes),
+    )  # fmt: skip

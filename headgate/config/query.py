@@ -1,0 +1,87 @@
+"""The sections of queries and views: SQL, class, sink, statistics."""
+
+from typing import cast
+
+from pydantic import Field
+
+from headgate.config.section import Options, Section, option_texts
+from headgate.model.query import FORMATS, Sink, SinkFormat
+
+
+class SinkConfig(Section):
+    """Where the results of a query go."""
+
+    format: str = Field("parquet", description=f"one of {', '.join(FORMATS)}")
+    path: str = Field(
+        "", description="directory for parquet, json, csv files; if not set, STATE/results/QUERY"
+    )
+    options: Options = Field(
+        default_factory=dict, description="options of the format: see sinks.md"
+    )
+
+    def model(self) -> Sink:
+        """Return the sink, unchecked: `Sink.mistake` describes what is wrong with it."""
+        return Sink(
+            format=cast(SinkFormat, self.format),
+            path=self.path,
+            options=option_texts(self.options),
+        )
+
+
+class StatisticsConfig(Section):
+    """Cost and selectivity of a query that has not run yet."""
+
+    cost_s: float = Field(gt=0, description="seconds per tuple")
+    selectivity: float = Field(ge=0, le=1, description="tuples out per tuple in")
+    overhead_s: float = Field(0.0, ge=0, description="seconds per call")
+
+
+class QueryConfig(Section):
+    """A continuous query."""
+
+    sql: str = Field(pattern=r"\S", description="one SELECT, over streams or views")
+    class_: str = Field(alias="class", description="name of one of the `classes`")
+    sink: SinkConfig = Field(default_factory=SinkConfig, description="where the results go")
+    weight: float = Field(
+        1.0,
+        ge=0,
+        description="how much the query's freshness counts (policy fas), and its results when"
+        " tuples are shed",
+    )
+    deadline_s: float | None = Field(
+        None,
+        gt=0,
+        description="seconds after arrival at which a result is due (policies edf, edf-hr)",
+    )
+    qos: list[tuple[float, float]] | None = Field(
+        None,
+        description="QoS graph (policies qos, qos-bucketed): points of latency in seconds and"
+        " utility, which never rises, as in [[0, 1], [2, 1], [5, 0]]",
+    )
+    allows_shedding: bool = Field(
+        False, description="whether the query's tuples may be dropped in overload"
+    )
+    cut: bool | None = Field(
+        None,
+        description="whether the cheap conditions run first, with a queue between them and the"
+        " function calls; if not set, the policy decides",
+    )
+    statistics: StatisticsConfig | None = Field(
+        None, description="cost and selectivity, for a simulation before the first run"
+    )
+
+
+class ViewConfig(Section):
+    """A query whose results form a stream of the same name, computed once for all readers."""
+
+    sql: str = Field(pattern=r"\S", description="one SELECT, over streams or other views")
+    event_time: str | None = Field(None, description="column with the event time of a tuple")
+    lateness_s: float = Field(
+        0.0,
+        ge=0,
+        description="seconds that a tuple's event time may lie behind the view's watermark before"
+        " the tuple is late",
+    )
+    statistics: StatisticsConfig | None = Field(
+        None, description="cost and selectivity, for a simulation before the first run"
+    )

@@ -1,0 +1,27 @@
+"""What all sections of a pipeline file have in common: no unknown keys, names, options."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+Options = dict[str, str | int | float | bool]
+
+
+class Section(BaseModel):
+    """A mapping in a pipeline file, which refuses keys that it does not have."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def option_texts(options: Mapping[str, str | int | float | bool]) -> dict[str, str]:
+    """Return options as texts, the way Spark takes them.
+
+    >>> option_texts({"header": True, "rows": 5})
+    {'header': 'true', 'rows': '5'}
+    """
+    return {
+        key: str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in options.items()
+    }

@@ -1,0 +1,95 @@
+"""Questions to a Headgate: report, status, accounts and explanations. Answers change nothing."""
+
+from typing import Any
+
+from headgate.metrics.report import Report
+from headgate.model.account import Account
+from headgate.policies import Policy
+from headgate.policies.amos import Amos
+from headgate.runtime.describe.drawing import Drawing
+from headgate.runtime.describe.explanation import Explanation
+from headgate.runtime.live.handle import QueryHandle
+from headgate.runtime.live.membership import Roster
+from headgate.runtime.live.rehearsal import Rehearsal
+from headgate.runtime.live.status import drawing_of, explanation_of, starting, status_of
+
+
+class Questions:
+    """What can be asked about a Headgate, before the start and while it runs.
+
+    Args:
+        roster: the streams and queries, with the engine and the run once they exist.
+        rehearsal: the rehearsal of the queries, whose progress is part of the status.
+    """
+
+    def __init__(self, policy: Policy, roster: Roster, rehearsal: Rehearsal) -> None:
+        self.policy, self._roster, self._rehearsal = policy, roster, rehearsal
+        self._spelling: str | None = None
+        """The text of the policy, if `set_policy` got a text."""
+
+    def query(self, name: str) -> QueryHandle:
+        """Return the handle of a query."""
+        return self._roster.handle(name)
+
+    def report(self) -> Report:
+        """Return the report of the run so far."""
+        run = self._roster.run
+        assert run is not None
+        return run.report(self.policy.name)
+
+    def totals(self) -> dict[str, tuple[int, int]]:
+        """Return how many tuples every query has consumed and produced, over all runs."""
+        totals: dict[str, tuple[int, int]] = self._roster.engine.totals()
+        return totals
+
+    def accounts(self) -> dict[str, Account]:
+        """Return what became of all tuples, by query, over all runs.
+
+        For every query, arrived = delivered + filtered + queued + shed + missed + late +
+        dead_lettered.
+        """
+        accounts: dict[str, Account] = self._roster.engine.accounts()
+        return accounts
+
+    def explanation(self, name: str) -> Explanation:
+        """Return how a query runs: operators, shared code, lane, figures, sink, cursor, policy."""
+        return explanation_of(self.query(name), self._roster, self.policy_in_charge())
+
+    def drawing(self) -> Drawing:
+        """Return the network: streams, the parts that queries share, queries and their sinks."""
+        return drawing_of(self._roster, self.policy_in_charge())
+
+    def policy_in_charge(self) -> str:
+        """Return the policy as it was written; for `amos`, also the policy whose turn it is."""
+        name = self._spelling or self.policy.name
+        engine = self._roster.engine
+        if isinstance(self.policy, Amos) and engine is not None:
+            return f"{name}, at present {self.policy.in_charge(engine.now_s()).name}"
+        return name
+
+    def status(self) -> dict[str, Any]:
+        """Return the policy, the streams and every query's state and figures, as plain data.
+
+        Before the first tuple there is also `starting`: how many queries are `rehearsed`, and `of`
+        how many.
+        """
+        run = self._roster.run
+        if run is None:
+            rehearsed_of = self._rehearsal.rehearsed_of
+            return starting(self._roster, self._spelling or self.policy.name, rehearsed_of)
+        return status_of(self._roster, run, self.policy_in_charge())
+
+    @property
+    def running(self) -> bool:
+        """Whether the start is complete: tuples are ingested, all can be inspected and changed."""
+        return self._roster.run is not None
+
+    @property
+    def used(self) -> dict[str, float]:
+        """The shares of the budgets for memory and log that are in use."""
+        budget = self._roster.engine.budget
+        return {"memory": budget.memory, "log": budget.log}
+
+    @property
+    def queries(self) -> tuple[QueryHandle, ...]:
+        return tuple(self._roster.handles.values())

@@ -1,0 +1,86 @@
+"""Space in the log: trains that nobody needs any more, and tuples that are shed in overload."""
+
+import logging
+import sqlite3
+import time
+from collections.abc import Sequence
+from math import inf
+
+from headgate.model.events import TuplesShed
+from headgate.spark.clock import Clock
+from headgate.spark.engine.changes import Changes
+from headgate.spark.engine.members import Members
+from headgate.spark.event_time.store import Store
+from headgate.spark.log.budget import SLOW_DOWN, Budget
+from headgate.spark.log.cursors import Cursors
+
+log = logging.getLogger("headgate.spark")
+
+WARN_EVERY_S = 60.0
+
+
+class LogSpace:
+    """Frees space in the log.
+
+    Args:
+        changes: new queries, which begin with the oldest train.
+        retention_s: how long trains stay in the log once every consumer has passed them.
+    """
+
+    def __init__(
+        self,
+        members: Members,
+        store: Store,
+        cursors: Cursors,
+        changes: Changes,
+        budget: Budget,
+        clock: Clock,
+        retention_s: float,
+    ) -> None:
+        self._members, self._store, self._cursors = members, store, cursors
+        self._changes, self._budget, self._clock = changes, budget, clock
+        self.retention_s = retention_s
+        self._warn_at_s = 0.0
+
+    def forget(self, stream: int, passed: int) -> None:
+        """Drop trains that every consumer has passed and that retention no longer keeps.
+
+        When the log fills up, trains that are passed are dropped whatever their age.
+        """
+        name = self._members.streams[stream].name
+        # inf, not now_s: a train may seem to be from the future if clocks were set back.
+        fills_up = self._budget.log >= SLOW_DOWN
+        before_s = inf if fills_up else self._clock.now_s() - self.retention_s
+        alive = self._members.alive
+        hidden = [path.into or "" for path in alive if path.first_of and path.stream == name]
+        first_of = next((path.first_of for path in alive if path.into == name), None)
+        with self._changes.forgetting:
+            if self._changes.query_is_coming:
+                return  # it begins with the oldest train, and `passed` does not count it
+            try:
+                self._store.drop(name, passed, before_s, first_of, hidden)
+            except (sqlite3.Error, OSError) as error:
+                self.warn(error)
+
+    def shed(self, events: Sequence[TuplesShed]) -> list[TuplesShed]:
+        """Journal that queries skip trains in overload; return the events that are journaled."""
+        journaled: list[TuplesShed] = []
+        for event in events:
+            path, tuples = self._members.paths[event.unit], event.tuples
+            name, timeline = path.query.name, self._store.timelines.get(path.stream)
+            if timeline is not None:  # the scheduler counts clock beats as tuples, too
+                tuples = timeline.tuples(event.first_train, event.end_train)
+            try:
+                self._cursors.shed(name, event.first_train, event.end_train, tuples)
+            except sqlite3.Error as error:
+                self.warn(error)
+                break
+            log.warning("query '%s': %s tuples are shed in overload", name, tuples)
+            journaled.append(event)
+        return journaled
+
+    def warn(self, error: Exception) -> None:
+        """Warn of a full disk, for example, once a minute at most; the loop goes on."""
+        if time.monotonic() >= self._warn_at_s:
+            self._warn_at_s = time.monotonic() + WARN_EVERY_S
+            log.warning("the state directory cannot be written, and is tried again: %s", error)

@@ -1,0 +1,69 @@
+"""The sinks of a run: created, resumed and closed together."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path as File
+
+from pyspark.sql import SparkSession
+
+from headgate.model.network import Path
+from headgate.model.query import Deliver
+from headgate.spark.log.budget import Budget
+from headgate.spark.sinks.files import FileSink
+from headgate.spark.sinks.outbox import LAST_S
+from headgate.spark.sinks.registry import sink_of
+
+LEAST_S = 0.5
+"""The time that results on their way get in any case when a run ends."""
+
+
+class RunSinks(dict[str, FileSink]):
+    """The sinks by query. Queries that are added and dropped change them during the run.
+
+    Args:
+        state: the state directory, in which results wait for delivery.
+        deliver: for queries with sinks of format `callback`, the function that takes their results;
+            it may grow during the run.
+        budget: limits the disk space for all results together that wait for delivery.
+        reached: called at every point where a crash must lose nothing; a test raises there.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        state: File,
+        deliver: Mapping[str, Deliver],
+        budget: Budget,
+        reached: Callable[[str], None],
+    ) -> None:
+        super().__init__()
+        self._session, self._state, self._deliver = session, state, deliver
+        self._budget, self._reached = budget, reached
+
+    def create(self, path: Path) -> FileSink:
+        """Return a new sink for a query's last path; the caller adds it."""
+        taker = self._deliver.get(path.query.name)
+        return sink_of(
+            path, self._session, self._state, taker, self._reached,
+            lambda: self.waiting_bytes <= self._budget.limits.outbox_bytes,
+        )  # fmt: skip
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes on disk of results that wait for delivery."""
+        return sum(sink.waiting_bytes for sink in list(self.values()))
+
+    def resume(self) -> None:
+        """Deliver what the last run has left."""
+        for sink in list(self.values()):
+            sink.resume()
+
+    def close(self, left_s: float) -> None:
+        """Close all sinks.
+
+        Args:
+            left_s: the time that is left for results on their way.
+        """
+        for sink in list(self.values()):
+            sink.close(max(LEAST_S, min(LAST_S, left_s)))
+        for sink in list(self.values()):
+            sink.join()

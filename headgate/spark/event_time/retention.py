@@ -1,0 +1,86 @@
+"""Retention in a timeline: trains stay as long as windows and open sessions need their tuples."""
+
+from collections.abc import Mapping
+
+from headgate.model.window import Axis, Stateful, Window
+from headgate.model.window_ends import NEVER
+from headgate.spark.event_time.open_sessions import OpenSessions
+from headgate.spark.event_time.train_order import Course
+from headgate.spark.event_time.train_times import TrainTimes, least_mark
+
+
+class Retention:
+    """The queries that read a timeline, and what it keeps for them; the caller must hold a lock.
+
+    Args:
+        times: those of each stream's tuples.
+        open_sessions: those of the queries that group by session.
+    """
+
+    def __init__(
+        self, course: Course, times: Mapping[str, TrainTimes], open_sessions: OpenSessions
+    ) -> None:
+        self._course, self._times, self._open_sessions = course, times, open_sessions
+        self._readers: dict[str, Stateful] = {}
+        self._sizes: dict[Axis, int] = {}
+        self.windows: set[Window] = set()
+        """The windows that close, of all queries."""
+
+    def reads(self, query: str, stateful: Stateful) -> None:
+        """Keep tuples as long as a query needs them."""
+        if stateful.mode == "sessions":
+            self._open_sessions.add(query, stateful)
+        else:
+            self._readers[query] = stateful
+            self._measure()
+        self._course.needed = self._course.first  # the query may begin with the oldest train
+
+    def forget(self, query: str) -> None:
+        """Keep nothing for a query that was dropped."""
+        self._open_sessions.forget(query)
+        self._readers.pop(query, None)
+        self._measure()
+
+    def _measure(self) -> None:
+        """Compute how far back windows reach, and where they end."""
+        self._sizes, self.windows = {}, {reader.closes for reader in self._readers.values()}
+        for reader in self._readers.values():
+            axis = reader.inputs[0].window.axis
+            self._sizes[axis] = max(self._sizes.get(axis, 0), reader.reach)
+
+    def drop(self, passed: int, before_s: float) -> None:
+        """Drop trains below a number that no window needs any more.
+
+        Args:
+            before_s: trains that arrived later stay: a new query begins with them.
+        """
+        course, lows = self._course, self._lows(passed)
+        for entry in course.between(course.needed, passed):
+            times = self._times[entry.stream]
+            if entry.train >= 0 and any(
+                times.reaches(entry, axis, low[entry.stream]) for axis, low in lows
+            ):
+                break
+            times.forget(entry.train)
+            course.needed = entry.number + 1
+        before = course.first
+        for entry in course.entries:
+            if entry.number >= course.needed or entry.arrived_at_s > before_s:
+                break
+            before = entry.number + 1
+        course.drop(before)
+
+    def _lows(self, passed: int) -> list[tuple[Axis, dict[str, int]]]:
+        """Return from which places on windows need tuples, by axis and stream, once all queries
+        have passed a train.
+        """
+        lows: list[tuple[Axis, dict[str, int]]] = []
+        for axis, size in self._sizes.items():
+            if axis == "rows":
+                low = {stream: self._course.came(stream, passed) - size for stream in self._times}
+            else:
+                mark = least_mark(self._times, self._course.tops(passed))
+                low = dict.fromkeys(self._times, NEVER if mark == NEVER else mark - size)
+            lows.append((axis, low))
+        since = self._open_sessions.kept_since(passed)
+        return lows if since is None else [*lows, ("time", dict.fromkeys(self._times, since))]
