@@ -72,7 +72,7 @@ OVERHEAD_S = Annotated[
     float | None, typer.Option(min=0, help="Overhead of a box call, in seconds.")
 ]
 WORKERS = Annotated[int | None, typer.Option(min=1, help="Most calls that run at once.")]
-SHARING = Annotated[
+SHARED_PRIORITY = Annotated[
     str | None,
     typer.Option(
         metavar="max|sum|pdt",
@@ -98,7 +98,7 @@ JSON = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 
 _SETTINGS = {
     "seconds": "seconds", "level": "level", "workers": "workers", "train": "train_tuples",
-    "overhead_s": "overhead_s", "sharing": "sharing", "learns": "learns",
+    "overhead_s": "overhead_s", "shared_priority": "shared_priority", "learns": "learns",
 }  # fmt: skip
 
 
@@ -111,7 +111,7 @@ def _shared(
     train: TRAIN = None,
     overhead_s: OVERHEAD_S = None,
     workers: WORKERS = None,
-    sharing: SHARING = None,
+    shared_priority: SHARED_PRIORITY = None,
     learns: LEARNS = False,
     trace: TRACE = None,
     trace_column: TRACE_COLUMN = None,

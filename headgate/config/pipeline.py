@@ -14,7 +14,7 @@ from headgate.model.plan import Share
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import Query, QueryStatistics, View
 from headgate.model.stream import Stream
-from headgate.model.units import Sharing
+from headgate.model.units import SharedPriority
 from headgate.workloads.arrivals import Bursts
 from headgate.workloads.forest import arrivals_of
 
@@ -73,7 +73,7 @@ class Pipeline(Section):
         description="which queries share equal parts, so that these run once: those of one class,"
         " all, none",
     )
-    sharing: Sharing = Field(
+    shared_priority: SharedPriority = Field(
         "pdt",
         description="which queries of a shared call count for its priority, where a policy ranks"
         " by rates: those that raise the value of the whole (pdt), the best (max) or all (sum)",

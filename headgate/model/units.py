@@ -12,7 +12,7 @@ from headgate.model.graph import Graph, Way
 from headgate.model.network import Network
 
 Level = Literal["query", "operator"]
-Sharing = Literal["max", "sum", "pdt"]
+SharedPriority = Literal["max", "sum", "pdt"]
 
 Value = Callable[[float, float, float], float]
 """The priority of a segment as a function of S, C̄ and T, for a tuple that has waited one second."""
@@ -76,7 +76,7 @@ class Units:
     network: Network
     graph: Graph
     level: Level
-    sharing: Sharing
+    shared_priority: SharedPriority
     shapes: tuple[UnitShape, ...]
 
     def __len__(self) -> int:
@@ -145,27 +145,30 @@ def units_of(
     network: Network,
     level: Level = "query",
     *,
-    sharing: Sharing = "pdt",
+    shared_priority: SharedPriority = "pdt",
     value: Value | None = None,
     rates_per_s: Mapping[int, float] | None = None,
 ) -> Units:
     """Cut a network into units.
 
     Args:
-        sharing: how a shared first operator is ranked, and what runs with it, at query level.
-            `max` ranks it by its best segment, `sum` by all, and both run all segments. `pdt` ranks
-            by and runs those of its priority-defining tree (Sharaf §3.6.2); the rest have queues of
-            their own.
+        shared_priority: how a shared first operator is ranked, and what runs with it, at query
+            level. `max` ranks it by its best segment, `sum` by all, and both run all segments.
+            `pdt` ranks by and runs those of its priority-defining tree (Sharaf §3.6.2); the rest
+            have queues of their own.
         value: the priority of a segment, for `pdt`; S / C̄ by default.
         rates_per_s: tuples per second by stream number, for joins and aggregates.
     """
-    for key, choice, choices in (("level", level, Level), ("sharing", sharing, Sharing)):
+    for key, choice, choices in (
+        ("level", level, Level),
+        ("shared_priority", shared_priority, SharedPriority),
+    ):
         if choice not in get_args(choices):
             expected = "one of " + ", ".join(get_args(choices))
             raise ConfigRefused(path="units", key=key, value=choice, expected=expected)
     graph = Graph(network, rates_per_s)
     rank = value or (lambda selectivity, cost_s, ideal_s: selectivity / cost_s)
-    entries = _entries(graph, level, sharing, rank)
+    entries = _entries(graph, level, shared_priority, rank)
     number_of = {entry: number for number, entry in enumerate(entries)}
     programs = [_program(graph, entry, number_of) for entry in entries]
     fed_by: list[list[int]] = [[] for _ in entries]
@@ -193,7 +196,7 @@ def units_of(
                 classes[important] if producer is None else _class_of(network, producer),
             )
         )
-    return Units(network, graph, level, sharing, tuple(shapes))
+    return Units(network, graph, level, shared_priority, tuple(shapes))
 
 
 def combined(ways: tuple[Way, ...], cost_s: float, value: Value) -> float:
@@ -207,7 +210,9 @@ def combined(ways: tuple[Way, ...], cost_s: float, value: Value) -> float:
     return float(np.sum(parts)) / cost_s
 
 
-def _entries(graph: Graph, level: Level, sharing: Sharing, value: Value) -> list[tuple[int, int]]:
+def _entries(
+    graph: Graph, level: Level, shared_priority: SharedPriority, value: Value
+) -> list[tuple[int, int]]:
     """Return the (box, side) that have a queue, in the order of boxes."""
     useful = [
         (node.number, side)
@@ -222,7 +227,7 @@ def _entries(graph: Graph, level: Level, sharing: Sharing, value: Value) -> list
         for entry in useful
         if graph.nodes[entry[0]].streams[entry[1]] or graph.nodes[entry[0]].queue >= 0
     ]
-    if sharing == "pdt":
+    if shared_priority == "pdt":
         cut = [
             reader
             for box, side in entries

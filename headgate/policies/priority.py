@@ -193,7 +193,7 @@ class PriorityPolicy(Policy):
         measured_s = call_s + float(row["tuple_cost_s"])
         follows = self.changes == "never" and declared > 0 and measured_s > 0
         scale = float(row["selectivity"]) / declared * (declared_s / measured_s) if follows else 1.0
-        if units.sharing == "max":
+        if units.shared_priority == "max":
             best = max(
                 self.value(segment.selectivity, segment.cost_s, segment.ideal_s)
                 for segment in segments

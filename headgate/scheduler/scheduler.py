@@ -23,7 +23,7 @@ from headgate.model.events import (
 from headgate.model.network import Network
 from headgate.model.plan import ALL, BoxCall, Lane, Step
 from headgate.model.unit_table import UnitTable, grown
-from headgate.model.units import Sharing, units_of
+from headgate.model.units import SharedPriority, units_of
 from headgate.policies.interface import Policy, State
 from headgate.scheduler.feeds import feeds_of
 from headgate.scheduler.filter_order import ConditionOrders
@@ -49,7 +49,7 @@ class Scheduler:
         first_trains: the first train of each stream's log, for a run that resumes.
         cursors: the next train of each unit, for a run that resumes.
         groups: a number for every unit, the same for units whose code the engine shares.
-        sharing: how units of a group that stand at the same train are ranked.
+        shared_priority: how units of a group that stand at the same train are ranked.
         lane: the lane of every call; None for the one that statistics expect to be faster.
     """
 
@@ -68,7 +68,7 @@ class Scheduler:
         first_trains: Sequence[int] = (),
         cursors: Ints | None = None,
         groups: Sequence[int] = (),
-        sharing: Sharing = "pdt",
+        shared_priority: SharedPriority = "pdt",
         lane: Lane | None = None,
     ) -> None:
         self.network, self.table, self.policy = network, table, policy
@@ -77,7 +77,7 @@ class Scheduler:
         self._orders = ConditionOrders()
         self.cursors = np.zeros(len(table), dtype=np.int64) if cursors is None else cursors
         self.groups = np.array(groups, dtype=np.int64) if len(groups) else None
-        self._call_groups, self._together = self.groups, Together(sharing, most_fused)
+        self._call_groups, self._together = self.groups, Together(shared_priority, most_fused)
         firsts = first_trains or [0] * len(network.streams)
         self.buffers = [StreamBuffer(first) for first in firsts]
         self._most_tuples = [train_tuples] * len(firsts)
@@ -148,9 +148,9 @@ class Scheduler:
         return np.flatnonzero(self._idle & (self.table["pending"] > 0))
 
     @property
-    def sharing(self) -> Sharing:
+    def shared_priority(self) -> SharedPriority:
         """How units of a group that stand at the same train are ranked."""
-        return self._together.sharing
+        return self._together.shared_priority
 
     def lane_text(self, unit: int, tuples: int) -> str:
         """Return the lane that a call of a unit takes, as the first word, and the reason."""

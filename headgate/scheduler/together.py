@@ -7,7 +7,7 @@ import numpy as np
 from headgate.compiled import compiled
 from headgate.model.arrays import Floats, Ints
 from headgate.model.unit_table import UnitTable
-from headgate.model.units import Sharing
+from headgate.model.units import SharedPriority
 from headgate.policies.interface import Policy
 
 
@@ -29,8 +29,8 @@ class Together:
     which its N yields the value of the call, V C̄ / V_call. Other priorities see measured costs.
     """
 
-    def __init__(self, sharing: Sharing, most: int) -> None:
-        self.sharing, self._most = sharing, most
+    def __init__(self, shared_priority: SharedPriority, most: int) -> None:
+        self.shared_priority, self._most = shared_priority, most
 
     def seen(
         self,
@@ -48,7 +48,7 @@ class Together:
             groups: a number for every unit, the same for units that share code.
             cursors: the next train of each unit.
         """
-        if self.sharing == "max" or len(ready) < 2 or self._most < 2:
+        if self.shared_priority == "max" or len(ready) < 2 or self._most < 2:
             return table
         values = policy.rates(table, ready, now_s)
         if values is None:
@@ -56,7 +56,7 @@ class Together:
         order = np.lexsort((-values, cursors[ready], groups[ready]))
         visible = np.empty_like(table)
         visible.view(np.uint8)[:] = table.view(np.uint8)
-        takes_all = self.sharing == "sum"
+        takes_all = self.shared_priority == "sum"
         _plant(table, ready[order], values[order], groups, cursors, self._most, takes_all, visible)
         return visible
 

@@ -20,7 +20,7 @@ from headgate.workloads import (
 )
 from headgate.workloads.testbed import Testbed
 
-NOT_SET_BY_NAME = ("arrivals", "graphs", "seed", "sharing", "name")
+NOT_SET_BY_NAME = ("arrivals", "graphs", "seed", "shared_priority", "name")
 """Parameters that are no options: a trace replaces arrivals, the run sets seed and sharing."""
 
 

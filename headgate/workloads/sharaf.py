@@ -14,7 +14,7 @@ from headgate.model.network import Box, Network, Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.model.units import Sharing
+from headgate.model.units import SharedPriority
 from headgate.workloads.demands import between, whole
 from headgate.workloads.load import busy_share, measured_rate_per_s, network_at, work_s
 from headgate.workloads.on_off import pareto_on_off
@@ -142,7 +142,7 @@ def shared_selects(
     tuples: int = 20_000,
     rate_per_s: float = 400.0,
     arrivals: Floats | None = None,
-    sharing: Sharing = "pdt",
+    shared_priority: SharedPriority = "pdt",
     seed: int = 0,
 ) -> Testbed:
     """Return the testbed of Figures 29 to 31: sets of ten queries that share a select (§3.8.4).
@@ -182,7 +182,7 @@ def shared_selects(
         note=f"{queries} queries in sets of {group} that share a select; {_source(arrivals)}",
         utilisation=utilisation,
         realised_utilisation=busy_share({"packets": times_s}, work_s(scaled_network, rates)),
-        sharing=sharing,
+        shared_priority=shared_priority,
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from headgate.model.arrays import Floats
 from headgate.model.network import Network
-from headgate.model.units import Sharing
+from headgate.model.units import SharedPriority
 from headgate.workloads.demands import demand
 
 
@@ -28,7 +28,7 @@ class Testbed:
         tuple_costs: by box, the seconds that each tuple of its stream takes there, if the costs of
             single tuples are known (BZ §6).
         preloaded: by box, the number of tuples that wait in its queue when the run begins.
-        sharing: how shared operators are scheduled, if the network has any.
+        shared_priority: how shared operators are scheduled, if the network has any.
     """
 
     __test__ = False  # for pytest: not a test, although the name begins with Test
@@ -43,7 +43,7 @@ class Testbed:
     interval_s: float = inf
     tuple_costs: Mapping[str, Floats] = field(default_factory=dict)
     preloaded: Mapping[str, int] = field(default_factory=dict)
-    sharing: Sharing | None = None
+    shared_priority: SharedPriority | None = None
 
     def __post_init__(self) -> None:
         for name, times_s in self.arrivals.items():

@@ -89,7 +89,7 @@ class Case:
     crash_at: str | None
     crash_after: int
     cut: bool = False
-    sharing: Any = "pdt"
+    shared_priority: Any = "pdt"
 
 
 cases = st.builds(
@@ -106,7 +106,7 @@ cases = st.builds(
     crash_at=st.sampled_from([None, *POINTS]),
     crash_after=st.integers(0, 4),
     cut=st.booleans(),
-    sharing=st.sampled_from(["pdt", "max", "sum"]),
+    shared_priority=st.sampled_from(["pdt", "max", "sum"]),
 )
 
 
@@ -139,7 +139,7 @@ def _run(
         train_tuples=case.train_tuples,
         most_fused=case.most_fused,
         lane=case.lane,
-        sharing=case.sharing,
+        shared_priority=case.shared_priority,
         rehearsal_s=0,
         reached=reached,
     )
@@ -215,7 +215,7 @@ def _random_case(rng: random.Random, policy: str) -> Case:
         crash_at=rng.choice([None, *POINTS]),
         crash_after=rng.randint(0, 4),
         cut=rng.choice([True, False]),
-        sharing=rng.choice(["pdt", "max", "sum"]),
+        shared_priority=rng.choice(["pdt", "max", "sum"]),
     )
 
 

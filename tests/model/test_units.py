@@ -8,7 +8,7 @@ from headgate.model.operator import Operator
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 from headgate.model.unit_table import unit_table
-from headgate.model.units import Level, Sharing, Units, combined, units_of
+from headgate.model.units import Level, SharedPriority, Units, combined, units_of
 
 
 def select(cost_s: float, selectivity: float = 1.0) -> Operator:
@@ -88,7 +88,7 @@ def test_at_operator_level_a_join_has_a_unit_for_each_side() -> None:
 
 def test_the_tree_is_built_in_descending_priority_while_the_value_grows() -> None:
     # By S/C̄: a, b 0.2 each, c 0.0625, d 0.0045. a and b: 0.8/3; with c 1.05/6 would be less.
-    units = units_of(FORK, sharing="pdt")
+    units = units_of(FORK, shared_priority="pdt")
     assert names(units) == ["x", "c", "d"]
     assert stages(units, 0) == ["x", "a", "b"]
     assert units.shapes[0].segments == tuple(w for w in units.graph.ways(0) if w.query in (0, 1))
@@ -100,20 +100,25 @@ def test_the_tree_is_built_in_descending_priority_while_the_value_grows() -> Non
 def test_the_tree_depends_on_what_the_policy_ranks_by() -> None:
     # Ranked by T alone the dearest segment comes first, and no other makes the value larger:
     # d 21, then with c (21 × 11 + 7 × 4) / 14 = 18.5.
-    units = units_of(FORK, sharing="pdt", value=lambda s, c, t: t)
+    units = units_of(FORK, shared_priority="pdt", value=lambda s, c, t: t)
     assert stages(units, 0) == ["x", "d"]
     assert names(units) == ["x", "a", "b", "c"]
 
 
-@pytest.mark.parametrize("sharing", ["max", "sum"])
-def test_without_a_tree_a_shared_box_runs_with_all_its_readers(sharing: Sharing) -> None:
-    units = units_of(FORK, sharing=sharing)
+@pytest.mark.parametrize("shared_priority", ["max", "sum"])
+def test_without_a_tree_a_shared_box_runs_with_all_its_readers(
+    shared_priority: SharedPriority,
+) -> None:
+    units = units_of(FORK, shared_priority=shared_priority)
     assert [stages(units, unit) for unit in range(len(units))] == [["x", "a", "b", "c", "d"]]
     assert units.cost_s(0) == 1 + 0.5 * (2 + 2 + 6 + 20)
 
 
 def test_at_operator_level_the_way_of_sharing_cuts_nothing() -> None:
-    shapes = [units_of(FORK, "operator", sharing=sharing).shapes for sharing in ("max", "pdt")]
+    shapes = [
+        units_of(FORK, "operator", shared_priority=shared_priority).shapes
+        for shared_priority in ("max", "pdt")
+    ]
     assert shapes[0] == shapes[1]
     assert len(shapes[0]) == 5
 
@@ -123,7 +128,7 @@ def test_a_call_is_counted_for_each_unit_that_a_result_passes() -> None:
     assert units_of(network(lines=(LINE,)), "operator").calls_of(0) == 2
     assert units_of(JOIN).calls_of(0) == 2  # one from each stream
     assert units_of(JOIN, "operator").calls_of(0) == 4  # f, both sides of j, c
-    tree = units_of(FORK, sharing="pdt")
+    tree = units_of(FORK, shared_priority="pdt")
     assert [tree.calls_of(query) for query in range(4)] == [1, 1, 2, 2]
 
 
@@ -143,4 +148,4 @@ def test_an_unknown_level_or_sharing_is_refused_with_those_there_are() -> None:
     with pytest.raises(ConfigRefused, match="level is 'box', but must be one of query, operator"):
         units_of(FORK, "box")  # type: ignore[arg-type]
     with pytest.raises(ConfigRefused, match="sharing is 'all', but must be one of max, sum, pdt"):
-        units_of(FORK, sharing="all")  # type: ignore[arg-type]
+        units_of(FORK, shared_priority="all")  # type: ignore[arg-type]

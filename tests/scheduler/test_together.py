@@ -14,7 +14,7 @@ from headgate.model.operator import Operator
 from headgate.model.query import Query, QueryClass, QueryStatistics
 from headgate.model.stream import Stream
 from headgate.model.unit_table import UNIT, UnitTable, unit_table
-from headgate.model.units import Sharing, units_of
+from headgate.model.units import SharedPriority, units_of
 from headgate.policies import policy_named
 from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.together import Together
@@ -31,7 +31,7 @@ def table_of(selectivity: list[float], own_s: list[float], call_s: float, t_s: A
 
 def seen(
     table: UnitTable,
-    sharing: Sharing,
+    shared_priority: SharedPriority,
     policy: str = "hr",
     groups: Any = 0,
     cursors: Any = 0,
@@ -44,7 +44,7 @@ def seen(
         np.broadcast_to(np.array(numbers, dtype=np.int64), len(table))
         for numbers in (groups, cursors)
     ]
-    joint_table = Together(sharing, most).seen(chosen, table, units, *whole, 0.0)
+    joint_table = Together(shared_priority, most).seen(chosen, table, units, *whole, 0.0)
     values: Floats = chosen.values(joint_table, units, 0.0)
     return values
 
@@ -138,7 +138,7 @@ def _worth(tree: list[int], gains: list[float], own_s: list[float], call_s: floa
 
 
 def scheduler(
-    sharing: Sharing,
+    shared_priority: SharedPriority,
     policy: str = "hr",
     classes: str = "HHHH",
     groups: tuple[int, ...] = (3, 3, 3, 3),
@@ -164,26 +164,33 @@ def scheduler(
     }
     table = unit_table(units_of(network), statistics)
     full_scheduler = Scheduler(
-        network, table, policy_named(policy), most_fused=9, groups=groups, sharing=sharing
+        network,
+        table,
+        policy_named(policy),
+        most_fused=9,
+        groups=groups,
+        shared_priority=shared_priority,
     )
     now = np.zeros(1)
     full_scheduler.hear(TrainArrived(0.0, 0, np.array([100]), now, now))
     return full_scheduler
 
 
-@pytest.mark.parametrize("sharing", ["pdt", "sum", "max"])
-def test_whatever_they_are_worth_units_of_a_group_run_together(sharing: Sharing) -> None:
-    assert set(scheduler(sharing).plan(1.0)[0].units) == {0, 1, 2, 3}
+@pytest.mark.parametrize("shared_priority", ["pdt", "sum", "max"])
+def test_whatever_they_are_worth_units_of_a_group_run_together(
+    shared_priority: SharedPriority,
+) -> None:
+    assert set(scheduler(shared_priority).plan(1.0)[0].units) == {0, 1, 2, 3}
 
 
 def test_a_group_goes_before_a_unit_that_is_better_than_each_of_it() -> None:
     # c_x = 1 ms. The last unit alone is worth 0.5 / 1.1 a millisecond, the best of the others
     # 0.4 / 1.1, the tree of two 0.8 / 1.2, all of the group 0.85 / 1.7.
     leaders = {}
-    for sharing in get_args(Sharing):
-        one_more = scheduler(sharing, groups=(3, 3, 3, 4))
+    for shared_priority in get_args(SharedPriority):
+        one_more = scheduler(shared_priority, groups=(3, 3, 3, 4))
         one_more.table["selectivity"][3], one_more.table["cost_s"][3] = 0.5, 1.1e-3
-        leaders[sharing] = one_more.plan(1.0)[0].units[0]
+        leaders[shared_priority] = one_more.plan(1.0)[0].units[0]
     assert leaders == {"max": 3, "sum": 0, "pdt": 0}
 
 

@@ -22,7 +22,7 @@ RUNS = st.fixed_dictionaries(
     {
         "policy": st.sampled_from(["fcfs", "hr"]),
         "level": st.sampled_from(["query", "operator"]),
-        "sharing": st.sampled_from(["max", "pdt"]),
+        "shared_priority": st.sampled_from(["max", "pdt"]),
         "train_tuples": st.sampled_from([1, 3, ALL]),
         "workers": st.integers(1, 3),
     }

@@ -150,7 +150,7 @@ JOIN = Operator(kind="join", cost_s=1.0, selectivity=0.5, window_s=1.0)
 
 
 @pytest.mark.parametrize("level", ["query", "operator"])
-@pytest.mark.parametrize("sharing", ["max", "pdt"])
+@pytest.mark.parametrize("shared_priority", ["max", "pdt"])
 @pytest.mark.parametrize(
     "boxes",
     [
@@ -161,11 +161,13 @@ JOIN = Operator(kind="join", cost_s=1.0, selectivity=0.5, window_s=1.0)
     ids=["join", "fork", "not last"],
 )
 def test_an_aggregate_behind_a_join_or_a_fork_or_before_a_box_is_refused(
-    boxes: list, level: str, sharing: str
+    boxes: list, level: str, shared_priority: str
 ) -> None:
     paths = [results_of("late", "a")]
     if any(member.name == "f" for member in boxes):
         paths.append(results_of("other", "b"))
     refused = network(*paths, boxes=boxes, streams="st")
     with pytest.raises(ConfigRefused, match="query 'late': aggregate must be the last box"):
-        new_simulation(refused, {"s": [0.0], "t": [0.0]}, "hr", level=level, sharing=sharing)
+        new_simulation(
+            refused, {"s": [0.0], "t": [0.0]}, "hr", level=level, shared_priority=shared_priority
+        )

@@ -113,10 +113,14 @@ FORK = network(
 
 
 @pytest.mark.parametrize("level", ["query", "operator"])
-@pytest.mark.parametrize("sharing", ["max", "pdt"])
-def test_a_query_behind_a_shared_box_comes_and_goes_by_itself(level: str, sharing: str) -> None:
+@pytest.mark.parametrize("shared_priority", ["max", "pdt"])
+def test_a_query_behind_a_shared_box_comes_and_goes_by_itself(
+    level: str, shared_priority: str
+) -> None:
     switches = [Switch(3.5, "b", "come"), Switch(7.9, "b", "go")]
-    ended = ran(FORK, EACH_SECOND, "hr", level=level, sharing=sharing, switches=switches)
+    ended = ran(
+        FORK, EACH_SECOND, "hr", level=level, shared_priority=shared_priority, switches=switches
+    )
     assert arrivals_out(ended, "a") == EACH_SECOND["s"]
     assert arrivals_out(ended, "b") == [4.0, 5.0, 6.0, 7.0]
     assert nothing_is_left(ended)

@@ -360,7 +360,7 @@ def test_every_result_leaves_when_the_model_says(
     assume(policy == "fcfs" or rates_lie_apart(model))
     model.run()
     results, counted = simulated(
-        case, policy, level=level, sharing="sum", train_tuples=train, overhead_s=overhead_s
+        case, policy, level=level, shared_priority="sum", train_tuples=train, overhead_s=overhead_s
     )
     assert results == sorted(model.results)
     for query, total in model.slowdowns.items():
@@ -372,7 +372,7 @@ def test_every_result_leaves_when_the_model_says(
 @given(case=cases(), options=st.fixed_dictionaries({
     "train_tuples": st.sampled_from([None, 1, 3, ALL]),
     "overhead_s": st.sampled_from([0.0, 4 * GRAIN_S]),
-    "sharing": st.sampled_from(["max", "sum", "pdt"]),
+    "shared_priority": st.sampled_from(["max", "sum", "pdt"]),
     "workers": st.integers(1, 3),
 }))  # fmt: skip
 def test_what_is_joined_does_not_depend_on_the_policy(

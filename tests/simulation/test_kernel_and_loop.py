@@ -235,7 +235,7 @@ def woven_cases(draw: st.DrawFn) -> Case:
     options = {
         "overhead_s": draw(st.sampled_from([0.0, 1 / 64, 0.1])),
         "train_tuples": draw(st.sampled_from([None, 1, 3, ALL])),
-        "sharing": draw(st.sampled_from(["max", "sum", "pdt"])),
+        "shared_priority": draw(st.sampled_from(["max", "sum", "pdt"])),
         "workers": draw(st.integers(1, 2)),
         "seed": draw(st.integers(0, 2**31)),
         **draw(st.sampled_from(MANNERS)),

@@ -109,10 +109,10 @@ def test_hr_that_learns_beats_hr_that_does_not_where_selectivities_turn_round() 
 LEARNED = ("selectivity", "tuple_cost_s", "cost_s", "ideal_s", "box_selectivity", "box_cost_s")
 
 
-@pytest.mark.parametrize("sharing", ["max", "sum", "pdt"])
+@pytest.mark.parametrize("shared_priority", ["max", "sum", "pdt"])
 @pytest.mark.parametrize("level", ["query", "operator"])
 def test_while_nothing_new_was_measured_every_unit_is_as_it_was_told(
-    level: str, sharing: str
+    level: str, shared_priority: str
 ) -> None:
     join = Operator(kind="join", cost_s=0.2, selectivity=0.3, window_s=2.0)
     boxes = [
@@ -124,7 +124,11 @@ def test_while_nothing_new_was_measured_every_unit_is_as_it_was_told(
     plain_path = line("own", select(0.1, 0.7), select(0.3, 0.6), select(0.7, 0.9))
     several = network(*paths, plain_path, boxes=boxes, streams="st")
     begun = new_simulation(
-        several, {"s": [0.0], "t": [0.0]}, level=level, sharing=sharing, overhead_s=0.01
+        several,
+        {"s": [0.0], "t": [0.0]},
+        level=level,
+        shared_priority=shared_priority,
+        overhead_s=0.01,
     )
     table = begun.world.table
     declared = {name: table[name].tolist() for name in LEARNED}
@@ -171,7 +175,7 @@ def test_a_box_that_two_queries_share_is_measured_for_both(level: str) -> None:
     ]
     forked = network(results_of("qa", "a"), results_of("qb", "b"), boxes=boxes)
     true = {"x": np.array([0.0])}
-    options = {"level": level, "sharing": "sum", "learns": True, "selectivities": true}
+    options = {"level": level, "shared_priority": "sum", "learns": True, "selectivities": true}
     row = ran(forked, {"s": [0.0] * 100}, "hr", **options).world.table[0]
     first = 0.825 * 0.5 + ALPHA * NONE
     assert row["selectivity"] == pytest.approx(2 * first)
@@ -203,7 +207,7 @@ def test_a_shared_unit_that_brings_less_than_told_is_served_later() -> None:
     ]
     paths = (results_of("qa", "a"), results_of("qb", "b"), line("q", select(1.0, 0.5)))
     both = network(*paths, boxes=boxes)
-    options = {"sharing": "sum", "selectivities": {"x": np.array([0.0])}}
+    options = {"shared_priority": "sum", "selectivities": {"x": np.array([0.0])}}
     first = {}
     for learns in (False, True):
         begun = new_simulation(both, {"s": [0.0] * 3000}, "hr", learns=learns, **options)

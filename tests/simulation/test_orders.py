@@ -83,10 +83,16 @@ def test_a_priority_defining_tree_beats_the_sum_and_the_sum_the_maximum(
 ) -> None:
     testbed = sharaf.shared_selects(queries=200, tuples=1_500, utilisation=0.9, seed=seed)
     value = {
-        sharing: VALUE[metric](
-            simulate(testbed.network, testbed.arrivals, policy=policy, seed=seed, sharing=sharing)
+        shared_priority: VALUE[metric](
+            simulate(
+                testbed.network,
+                testbed.arrivals,
+                policy=policy,
+                seed=seed,
+                shared_priority=shared_priority,
+            )
         )
-        for sharing in ("max", "sum", "pdt")
+        for shared_priority in ("max", "sum", "pdt")
     }
     assert value["pdt"] < 0.8 * value["sum"]
     assert value["sum"] < value["max"]

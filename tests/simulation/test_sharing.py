@@ -18,11 +18,11 @@ from networks import (
 
 from headgate.model.network import Network
 from headgate.model.unit_table import unit_table
-from headgate.model.units import Sharing, units_of
+from headgate.model.units import SharedPriority, units_of
 from headgate.policies import policy_named
 from headgate.policies.priority import PriorityPolicy
 
-SHARINGS: tuple[Sharing, ...] = ("max", "sum", "pdt")
+SHARINGS: tuple[SharedPriority, ...] = ("max", "sum", "pdt")
 
 
 def shared(first: tuple[float, float], **branches: tuple[float, float]) -> Network:
@@ -40,11 +40,11 @@ FOUR = shared((1.0, 0.5), a=(2.0, 0.8), b=(2.0, 0.8), c=(6.0, 0.5), d=(20.0, 0.1
 ALL_COST_S = 2 + 2 + 4 + 11 - 3 * 1  # x counted once
 
 
-def value_of_first(name: str, sharing: Sharing) -> float:
+def value_of_first(name: str, shared_priority: SharedPriority) -> float:
     """Return the priority of the shared unit; if it grows with the wait, after a second."""
     policy = policy_named(name)
     assert isinstance(policy, PriorityPolicy)
-    units = units_of(FOUR, sharing=sharing, value=policy.value)
+    units = units_of(FOUR, shared_priority=shared_priority, value=policy.value)
     policy.prepare(units)
     table = unit_table(units)
     table["head_arrived_at_s"] = 0.0
@@ -82,7 +82,7 @@ def test_the_tree_takes_segments_while_the_value_grows(policy: str, numerator: f
 def test_segments_left_out_of_the_tree_have_queues_and_values_of_their_own() -> None:
     policy = policy_named("hnr")
     assert isinstance(policy, PriorityPolicy)
-    units = units_of(FOUR, sharing="pdt", value=policy.value)
+    units = units_of(FOUR, shared_priority="pdt", value=policy.value)
     boxes = [units.graph.nodes[shape.box].name for shape in units.shapes]
     assert boxes == ["x", "c_box", "d_box"]
     assert units.shapes[0].feeds == (1, 2)
@@ -94,9 +94,9 @@ def test_segments_left_out_of_the_tree_have_queues_and_values_of_their_own() -> 
     assert values[2] == pytest.approx(0.1 / (20 * 21))
 
 
-@pytest.mark.parametrize("sharing", ["max", "sum"])
-def test_otherwise_the_shared_unit_runs_every_segment(sharing: Sharing) -> None:
-    units = units_of(FOUR, sharing=sharing)
+@pytest.mark.parametrize("shared_priority", ["max", "sum"])
+def test_otherwise_the_shared_unit_runs_every_segment(shared_priority: SharedPriority) -> None:
+    units = units_of(FOUR, shared_priority=shared_priority)
     assert [len(shape.stages) for shape in units.shapes] == [5]
     assert units.shapes[0].queries == (0, 1, 2, 3)
 
@@ -105,9 +105,9 @@ def test_otherwise_the_shared_unit_runs_every_segment(sharing: Sharing) -> None:
 TWO = shared((1.0, 1.0), a=(1.0, 1.0), b=(8.0, 1.0))
 
 
-@pytest.mark.parametrize("sharing", ["max", "sum"])
-def test_a_tuple_runs_through_all_segments_in_one_call(sharing: Sharing) -> None:
-    ended = ran(TWO, {"s": [0.0, 0.0]}, "hr", sharing=sharing)
+@pytest.mark.parametrize("shared_priority", ["max", "sum"])
+def test_a_tuple_runs_through_all_segments_in_one_call(shared_priority: SharedPriority) -> None:
+    ended = ran(TWO, {"s": [0.0, 0.0]}, "hr", shared_priority=shared_priority)
     assert departures(ended, "a") == [2.0, 12.0]
     assert departures(ended, "b") == [10.0, 20.0]
     assert report(ended).calls == 2
@@ -115,15 +115,17 @@ def test_a_tuple_runs_through_all_segments_in_one_call(sharing: Sharing) -> None
 
 def test_a_segment_left_out_waits_until_its_own_turn() -> None:
     # x and a on both tuples first (1/2), then b (1/8).
-    ended = ran(TWO, {"s": [0.0, 0.0]}, "hr", sharing="pdt")
+    ended = ran(TWO, {"s": [0.0, 0.0]}, "hr", shared_priority="pdt")
     assert departures(ended, "a") == [2.0, 4.0]
     assert departures(ended, "b") == [12.0, 20.0]
     assert report(ended).calls == 4
 
 
-@pytest.mark.parametrize("sharing", SHARINGS)
-def test_a_shared_box_runs_once_a_tuple_however_many_queries_read_it(sharing: Sharing) -> None:
-    ended = ran(TWO, {"s": [0.0] * 5}, "hr", sharing=sharing)
+@pytest.mark.parametrize("shared_priority", SHARINGS)
+def test_a_shared_box_runs_once_a_tuple_however_many_queries_read_it(
+    shared_priority: SharedPriority,
+) -> None:
+    ended = ran(TWO, {"s": [0.0] * 5}, "hr", shared_priority=shared_priority)
     assert report(ended).box_calls == 5 * 3  # x, a and b, each once
     assert report(ended).seconds == 5 * (1 + 1 + 8)
 
@@ -135,7 +137,10 @@ def test_without_sharing_the_same_work_costs_more() -> None:
 
 def test_every_query_has_the_same_results_however_its_first_box_is_shared() -> None:
     times = {"s": (np.arange(300) * 3.0).tolist()}
-    runs = [ran(FOUR, times, "hr", sharing=sharing, seed=5) for sharing in SHARINGS]
+    runs = [
+        ran(FOUR, times, "hr", shared_priority=shared_priority, seed=5)
+        for shared_priority in SHARINGS
+    ]
     runs.append(ran(FOUR, times, "hr", level="operator", seed=5))
     for name in "abcd":
         arrivals = [sorted(arrivals_out(ended, name)) for ended in runs]
@@ -165,8 +170,8 @@ def test_a_box_that_nobody_reads_takes_no_part() -> None:
             box("idle", select(9.0), "x"),
         ],
     )  # fmt: skip
-    for sharing in SHARINGS:
-        ended = ran(idle, {"s": [0.0]}, "hr", sharing=sharing)
+    for shared_priority in SHARINGS:
+        ended = ran(idle, {"s": [0.0]}, "hr", shared_priority=shared_priority)
         assert departures(ended, "a") == [2.0]
         assert float(ended.world.table["tuple_cost_s"][0]) == 2.0
 
@@ -176,17 +181,19 @@ def test_a_shared_unit_counts_for_the_most_important_class() -> None:
     classes = {"N": 1.0, "H": 6.0}
     paths = (results_of("n", "y", query_class="N"), results_of("h", "z", query_class="H"))
     simulation = new_simulation(
-        network(*paths, boxes=boxes, classes=classes), {"s": [0.0]}, "hr", sharing="sum"
+        network(*paths, boxes=boxes, classes=classes), {"s": [0.0]}, "hr", shared_priority="sum"
     )
     assert simulation.units.shapes[0].query_class == 1
 
 
-@pytest.mark.parametrize("sharing", SHARINGS)
-def test_overhead_lowers_the_rank_of_a_shared_unit_as_of_any_other(sharing: Sharing) -> None:
+@pytest.mark.parametrize("shared_priority", SHARINGS)
+def test_overhead_lowers_the_rank_of_a_shared_unit_as_of_any_other(
+    shared_priority: SharedPriority,
+) -> None:
     # With 10 s of overhead the shared unit has 2/(10 + 3) at the most, the other 1/(10 + 1).
     boxes = [box("x", select(1.0), "s"), box("y", select(1.0), "x"), box("z", select(1.0), "x")]
     paths = (results_of("a", "y"), results_of("b", "z"), line("c", select(1.0)))
     mixed = network(*paths, boxes=boxes)
-    ended = ran(mixed, {"s": [0.0]}, "hr", sharing=sharing, overhead_s=10.0)
+    ended = ran(mixed, {"s": [0.0]}, "hr", shared_priority=shared_priority, overhead_s=10.0)
     first = {"max": "c", "sum": "a", "pdt": "a"}  # 1/12 against 1/11; 2/13 against 1/11
-    assert results(ended)[0][0] == first[sharing]
+    assert results(ended)[0][0] == first[shared_priority]

@@ -88,7 +88,9 @@ def test_another_seed_gives_another_testbed(name: str) -> None:
 def test_the_network_can_be_cut_into_units_that_all_have_figures(name: str, level: Any) -> None:
     testbed = testbed_of(name, 0)
     rates = {number: 1.0 for number in range(len(testbed.network.streams))}
-    units = units_of(testbed.network, level, sharing=testbed.sharing or "pdt", rates_per_s=rates)
+    units = units_of(
+        testbed.network, level, shared_priority=testbed.shared_priority or "pdt", rates_per_s=rates
+    )
     assert {query for shape in units.shapes for query in shape.queries} == set(
         range(len(testbed.network.paths))
     )

@@ -108,10 +108,10 @@ def test_ten_queries_share_a_select_and_have_joins_of_their_own() -> None:
     assert len(selects) == 50
     assert all(len(node.readers) == 10 for node in selects)
     assert len(testbed.network.boxes) == 50 + 2 * 500
-    assert testbed.sharing == "pdt"
+    assert testbed.shared_priority == "pdt"
     joins_of_first = [graph.nodes[box].operator for box, _ in selects[0].readers]
     assert len({(operator.cost_s, operator.selectivity) for operator in joins_of_first}) > 1
-    assert shared_selects(queries=25, sharing="max", tuples=100).sharing == "max"
+    assert shared_selects(queries=25, shared_priority="max", tuples=100).shared_priority == "max"
 
 
 def test_window_joins_read_two_poisson_streams_and_often_give_out_more_than_they_take() -> None:

@@ -14,7 +14,7 @@ from headgate.model.performance import specification_of
 from headgate.model.plan import ALL, Lane, Share
 from headgate.model.query import Deliver, Query, QueryClass, View
 from headgate.model.stream import Rows, Stream
-from headgate.model.units import Sharing
+from headgate.model.units import SharedPriority
 from headgate.policies import Policy, policy_named
 from headgate.policies.amos import Amos
 from headgate.runtime.listeners import Listener
@@ -53,9 +53,9 @@ class Headgate(Questions):
         call_timeout_s: how long a call may take; after that its query has failed, others go on.
         lane: `driver` or `job` for every call that can take this lane; by default the cheaper one.
         share: which queries compute equal parts only once: those of a `class`, `all`, or `none`.
-        sharing: how a policy that ranks by rates values queries that share a call: `pdt`, by those
-            whose part in it raises the value of all; `sum`, by all; `max`, by the best of them
-            (Sharaf §3.6).
+        shared_priority: how a policy that ranks by rates values queries that share a call: `pdt`,
+            by those whose part in it raises the value of all; `sum`, by all; `max`, by the best of
+            them (Sharaf §3.6).
         most_text_bytes: maximum length of a query's text, in UTF-8.
         most_nesting: maximum levels of nested brackets, CASEs and comments in a text.
         most_plan_nodes: maximum operators and expressions of a query, subqueries included.
@@ -87,7 +87,7 @@ class Headgate(Questions):
         call_timeout_s: float = 300.0,
         lane: Lane | None = None,
         share: Share = "class",
-        sharing: Sharing = "pdt",
+        shared_priority: SharedPriority = "pdt",
         most_text_bytes: int = AdmissionRules.most_text_bytes,
         most_nesting: int = AdmissionRules.most_nesting,
         most_plan_nodes: int = AdmissionRules.most_plan_nodes,
@@ -120,7 +120,7 @@ class Headgate(Questions):
         )  # fmt: skip
         self._call_timeout_s = call_timeout_s
         self._reached, self._lane = reached, lane
-        self._share, self._sharing = share, sharing
+        self._share, self._sharing = share, shared_priority
         self._record = record
         self._owns_session = spark is None
         # A copy, so that its time zone stays as it is now, whatever the user sets in theirs.
@@ -292,7 +292,7 @@ class Headgate(Questions):
                 self._rehearsal.statistics(self._engine, roster.catalogue.paths, progress),
                 self.state,
                 workers=self._workers, train_tuples=self._train_tuples,
-                most_fused=self._most_fused, sharing=self._sharing, lane=self._lane,
+                most_fused=self._most_fused, shared_priority=self._sharing, lane=self._lane,
                 call_bytes=self._limits.memory_bytes / 8 / self._workers,
             )  # fmt: skip
             for name, handle in roster.handles.items():

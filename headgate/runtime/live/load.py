@@ -32,7 +32,7 @@ def load(
         most_fused=pipeline.most_fused,
         retention_s=pipeline.retention_s,
         share=pipeline.share,
-        sharing=pipeline.sharing,
+        shared_priority=pipeline.shared_priority,
         rehearsal_s=pipeline.rehearsal_s,
         memory_bytes=pipeline.memory_bytes,
         log_bytes=pipeline.log_bytes,

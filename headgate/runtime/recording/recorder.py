@@ -60,7 +60,7 @@ class Recorder:
             cursors=tuple(scheduler.cursors.tolist()),
             known=statistics,
             groups=() if scheduler.groups is None else tuple(scheduler.groups.tolist()),
-            sharing=scheduler.sharing,
+            shared_priority=scheduler.shared_priority,
             lane=scheduler.lane,
         )
         self.file.write_text(header_of(scheduler.network, settings), encoding="utf-8")

@@ -19,7 +19,7 @@ from headgate.model.events import NetworkChanged
 from headgate.model.network import Network
 from headgate.model.plan import ALL, Lane
 from headgate.model.query import QueryStatistics
-from headgate.model.units import Sharing
+from headgate.model.units import SharedPriority
 from headgate.runtime.recording.network_data import (
     figures_of,
     network_data,
@@ -48,7 +48,7 @@ class Settings:
     cursors: tuple[int, ...]
     known: Mapping[str, QueryStatistics]
     groups: tuple[int, ...] = ()
-    sharing: Sharing = "max"  # what runs used before it could be chosen
+    shared_priority: SharedPriority = "max"  # what runs used before it could be chosen
     lane: Lane | None = None
 
 
@@ -125,6 +125,8 @@ def _settings(data: Mapping[str, Any]) -> Settings:
         "groups": tuple(data["groups"]),
         "known": statistics_of(data["known"]),
     }
+    if "sharing" in values:  # the name of the field in recordings of earlier versions
+        values["shared_priority"] = values.pop("sharing")
     return Settings(**values)
 
 

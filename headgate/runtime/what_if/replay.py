@@ -204,7 +204,7 @@ def _scheduler(recording: Recording, policy: Spelled) -> Scheduler:
         most_fused=settings.most_fused, call_bytes=settings.call_bytes,
         shed=lambda events: events, statistics=Statistics(table),
         first_trains=settings.first_trains, cursors=np.array(settings.cursors, dtype=np.int64),
-        groups=settings.groups, sharing=settings.sharing, lane=settings.lane,
+        groups=settings.groups, shared_priority=settings.shared_priority, lane=settings.lane,
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from headgate.model.network import Network, Path
 from headgate.model.operator import Operator
 from headgate.model.query import QueryStatistics
 from headgate.model.unit_table import unit_table
-from headgate.model.units import Level, Sharing, units_of
+from headgate.model.units import Level, SharedPriority, units_of
 from headgate.policies import Policy, policies, policy_named
 from headgate.policies.registry import refuse_inside
 from headgate.runtime.listeners import Listener, Observed
@@ -38,7 +38,7 @@ def simulate(
     *,
     policy: str | Policy = "hr",
     level: Level = "query",
-    sharing: Sharing = "pdt",
+    shared_priority: SharedPriority = "pdt",
     statistics: Mapping[str, QueryStatistics] | None = None,
     overhead_s: float = 0.0,
     seed: int = 0,
@@ -59,7 +59,7 @@ def simulate(
     Args:
         arrivals: arrival times by stream, in seconds.
         level: whether units are whole queries or single operators (Sharaf §3.3).
-        sharing: how shared operators are grouped and ranked (Sharaf §3.6).
+        shared_priority: how shared operators are grouped and ranked (Sharaf §3.6).
         overhead_s: seconds that every call costs once, if statistics do not say.
         train_tuples: most tuples that a call takes; by default as many as in the policy's paper.
         trigger_s: by stream, how often its source is polled; without it a tuple is seen at once.
@@ -110,9 +110,9 @@ def simulate(
         run(scheduler, Observed(engine, [metrics.hear, *listeners]))
         return Report.of(chosen.name, metrics)
     simulation = simulation_of(
-        network, arrivals, chosen, level=level, sharing=sharing, statistics=known_statistics,
-        overhead_s=overhead_s, seed=seed, workers=workers, train_tuples=train_tuples,
-        fates=fates or {}, switches=switches, shedder=shedder, **options,
+        network, arrivals, chosen, level=level, shared_priority=shared_priority,
+        statistics=known_statistics, overhead_s=overhead_s, seed=seed, workers=workers,
+        train_tuples=train_tuples, fates=fates or {}, switches=switches, shedder=shedder, **options,
     )  # fmt: skip
     simulation.run(progress)
     return report_of(chosen.name, simulation.world, simulation.units)
@@ -124,7 +124,7 @@ def simulation_of(
     policy: Policy,
     *,
     level: Level = "query",
-    sharing: Sharing = "pdt",
+    shared_priority: SharedPriority = "pdt",
     statistics: Mapping[str, QueryStatistics] | None = None,
     overhead_s: float = 0.0,
     train_tuples: int | None = None,
@@ -141,7 +141,9 @@ def simulation_of(
         for name, times_s in times.items()
         if len(times_s) and times_s[-1] > 0
     }
-    units = units_of(network, level, sharing=sharing, value=policy.value, rates_per_s=rates)
+    units = units_of(
+        network, level, shared_priority=shared_priority, value=policy.value, rates_per_s=rates
+    )
     table = unit_table(units, statistics, overhead_s)
     options.setdefault("foresight", policy.foresees)
     if train_tuples is not None:

@@ -12,7 +12,7 @@ from headgate.errors import ConfigRefused
 from headgate.metrics.report import Report
 from headgate.model.arrays import Floats
 from headgate.model.network import Network
-from headgate.model.units import Level, Sharing
+from headgate.model.units import Level, SharedPriority
 from headgate.policies import Policy
 from headgate.runtime.pipeline import policy_of, simulated_options, simulated_parts
 from headgate.runtime.policy_text import Spelled
@@ -96,7 +96,7 @@ def workload(
     workers: int | None = None,
     train_tuples: int | None = None,
     overhead_s: float | None = None,
-    sharing: Sharing | None = None,
+    shared_priority: SharedPriority | None = None,
     learns: bool = False,
     **options: Any,
 ) -> Workload:
@@ -107,8 +107,8 @@ def workload(
         seed: decides which tuples pass and, for a testbed, also its queries and arrivals.
         seconds: how long tuples arrive; by default 60 s of a pipeline and all of a testbed.
         traces: recorded arrivals that replace those of streams.
-        level, workers, train_tuples, overhead_s, sharing, learns: see `simulate`; by default as in
-            the file or the testbed.
+        level, workers, train_tuples, overhead_s, shared_priority, learns: see `simulate`; by
+            default as in the file or the testbed.
         options: options of the testbed.
 
     Raises:
@@ -121,7 +121,7 @@ def workload(
     """
     requested = {
         "level": level, "workers": workers, "train_tuples": train_tuples,
-        "overhead_s": overhead_s, "sharing": sharing, "learns": learns or None,
+        "overhead_s": overhead_s, "shared_priority": shared_priority, "learns": learns or None,
     }  # fmt: skip
     changes = {key: value for key, value in requested.items() if value is not None}
     parsed = [trace if isinstance(trace, Trace) else Trace.of(trace) for trace in traces]
@@ -147,7 +147,7 @@ def _of_pipeline(
     for key, value in options.items():
         expected = "left out: it is an option of a testbed"
         raise ConfigRefused(path="pipeline", key=key, value=value, expected=expected)
-    for key in ("level", "sharing", "learns"):
+    for key in ("level", "shared_priority", "learns"):
         if changes.get(key, "query") != "query":
             expected = "left out for a pipeline: each of its queries is simulated as one box"
             raise ConfigRefused(path="pipeline", key=key, value=changes[key], expected=expected)
@@ -235,7 +235,7 @@ def _options(testbed: Testbed) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if testbed.selectivities:
         options |= {"selectivities": testbed.selectivities, "interval_s": testbed.interval_s}
-    for key in ("tuple_costs", "preloaded", "sharing"):
+    for key in ("tuple_costs", "preloaded", "shared_priority"):
         if value := getattr(testbed, key):
             options[key] = value
     return options

@@ -74,9 +74,12 @@ def test_the_seed_draws_the_queries_and_decides_which_tuples_pass() -> None:
 def test_what_a_testbed_asks_of_the_simulation_goes_along() -> None:
     drift = workload("sharaf", variant="drift", queries=3, tuples=50, intervals=5)
     assert set(drift.options) == {"level", "seed", "selectivities", "interval_s"}
-    assert workload("sharaf", variant="shared", queries=10, tuples=50).options["sharing"] == "pdt"
-    shared = workload("sharaf", variant="shared", queries=10, tuples=50, sharing="max")
-    assert shared.options["sharing"] == "max"
+    assert (
+        workload("sharaf", variant="shared", queries=10, tuples=50).options["shared_priority"]
+        == "pdt"
+    )
+    shared = workload("sharaf", variant="shared", queries=10, tuples=50, shared_priority="max")
+    assert shared.options["shared_priority"] == "max"
 
 
 def test_settings_of_the_run_replace_those_of_the_testbed() -> None:
@@ -210,7 +213,7 @@ def test_a_pipeline_takes_a_trace_at_its_own_rate(tmp_path: Path) -> None:
     [
         ({"level": "operator"}, "each of its queries is simulated as one box"),
         ({"learns": True}, "each of its queries is simulated as one box"),
-        ({"sharing": "max"}, "each of its queries is simulated as one box"),
+        ({"shared_priority": "max"}, "each of its queries is simulated as one box"),
         ({"queries": 3}, "queries is 3, but must be left out: it is an option of a testbed"),
     ],
 )
