@@ -200,7 +200,7 @@ REFUSED = {
     "SELECT ts FROM s UNION SELECT ts FROM s": "DISTINCT",
     "SELECT ts, ts FROM s [ROWS 5]": "comes out twice",
     "SELECT count(*) AS n FROM (SELECT ts FROM s LIMIT 3)"
-    " GROUP BY window(ts, '5 seconds')": "window() groups something other than the single tuples of a stream",
+    " GROUP BY window(ts, '5 seconds')": "window() groups something other than the single tuples",
 }
 
 

@@ -158,7 +158,8 @@ class World:
         """Add a stream to a gate; its files are in the world's folder.
 
         Args:
-            whole: whether all tuples are one train, instead of one train for each file.
+            whole: whether all tuples are one train, instead of one train for each file; of a
+                stream that Structured Streaming reads, each file is a train all the same.
         """
         layout = self.layouts[stream]
         if layout.base:
@@ -171,7 +172,8 @@ class World:
         if layout.source != "python":
             format = layout.source if layout.source in ("csv", "json") else "parquet"
             path = str(self._write(stream))
-            files = str(FILES if whole else 1)
+            # Structured Streaming reads the files of one batch in any order.
+            files = str(FILES if whole and layout.source != "spark" else 1)
             more = {"format": format, "options": {"path": path, "maxFilesPerTrigger": files}}
         described = Stream(
             name=stream, schema=layout.ddl, event_time="ts", trigger_s=0, quiet_s=None,
