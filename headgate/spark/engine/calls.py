@@ -185,6 +185,8 @@ class Calls:
             output.table.num_rows if isinstance(output, Output) else 0 for output in outputs
         )
         instants = tuple(output.instants if isinstance(output, Output) else 0 for output in outputs)
+        for unit in set(call.units).difference(unit for unit, _ in failed):
+            self.attempts.pop(unit, None)
         self._tell(
             StepFinished(
                 self._now_s(), call, task.seconds, outs, responses,
@@ -192,8 +194,6 @@ class Calls:
                 instants=() if instants == outs else instants, samples=tuple(task.samples),
             )
         )  # fmt: skip
-        for unit in set(call.units).difference(unit for unit, _ in failed):
-            self.attempts.pop(unit, None)
 
     def _fail(self, call: BoxCall, unit: int, error: Exception) -> None:
         """Retry a unit later or, after the last attempt, report that its query has failed."""

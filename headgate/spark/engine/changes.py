@@ -135,17 +135,24 @@ class Changes:
             for number in opened:
                 self._store.close(network.streams[number].name)
             raise
-        sink.resume()
-        self._store.keep_for(paths[-1])
         names = {number: network.streams[number].name for number in opened}
-        new = {
-            number: self._store.first_train(name)
-            for number, name in names.items()
-            if not self.has_stream(number)
-        }
-        # Read before the scheduler knows the query that fills these streams: then more trains come.
-        trains_by_stream = {number: self._journal.trains(name) for number, name in names.items()}
-        self._change(network, cursors, new, statistics)
+        try:
+            sink.resume()
+            self._store.keep_for(paths[-1])
+            new = {
+                number: self._store.first_train(name)
+                for number, name in names.items()
+                if not self.has_stream(number)
+            }
+            # Read before the scheduler knows the query that fills these streams: then more come.
+            trains_by_stream = {
+                number: self._journal.trains(name) for number, name in names.items()
+            }
+            self._change(network, cursors, new, statistics)
+        except BaseException:
+            with self.forgetting:  # the scheduler never hears of the query
+                self._coming -= 1
+            raise
         for number, name in names.items():
             if name in self._store.timelines:
                 self._store.timelines[name].speak()

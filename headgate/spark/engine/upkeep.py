@@ -55,4 +55,5 @@ class Upkeep:
         for failure in self._intake.failures():
             self.failures.append(failure)
             log.warning("%s", failure)
-            self._calls.draining |= self._intake.over
+            if self._intake.over:
+                self._calls.draining = True

@@ -72,6 +72,10 @@ class Turn:
                 self.cancelled = True
                 cancel_jobs(self.tag)
 
+    @property
+    def is_abandoned(self) -> bool:
+        return self._phase == "abandoned"
+
     def abandon(self) -> bool:
         """Abandon the turn if it runs; return True if it did."""
         with self._lock:
@@ -150,6 +154,7 @@ class Workers:
             turn.begin(tag)
             self._work(turn)
             with self._lock:
-                if thread not in self._busy:
-                    return  # replaced
+                if turn.is_abandoned:  # another thread takes, or has taken, this one's place
+                    self._busy.pop(thread, None)
+                    return
                 self._busy[thread] = None

@@ -43,9 +43,15 @@ class Panes:
                 self._clear()
 
     def spare_memory(self) -> None:
-        """Drop all partial results; they can be computed again."""
-        with self._turn:
-            self._clear()
+        """Drop all partial results, unless a call uses them now; they can be computed again.
+
+        The engine's loop calls this: it must not wait for a worker.
+        """
+        if self._turn.acquire(blocking=False):
+            try:
+                self._clear()
+            finally:
+                self._turn.release()
 
     def _clear(self) -> None:
         self._partials.clear()

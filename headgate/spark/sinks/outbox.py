@@ -152,13 +152,15 @@ class Outbox(FileSink):
             return True
 
     def _deliver(self, file: Path) -> None:
+        if not file.exists():
+            return  # an older outbox of the same query, which is closing, has delivered it
         self._reached("delivery begun")
         with pq.ParquetFile(file) as staged:
             table = staged.read()
         first, last = map(int, file.stem.split("-"))
         self.deliver(table, f"{self._query}/{first}-{last}")
         self._reached("result delivered")
-        file.unlink()
+        file.unlink(missing_ok=True)
 
 
 def row_keys(table: pa.Table, key: str) -> list[str]:

@@ -157,7 +157,7 @@ class Intake:
         for name, (ingest, _) in list(self._ingests.items()):
             if not ingest.isActive and not self._ended:
                 failures.append(StreamFailed(stream=name, cause=cause_of(ingest.exception())))
-                del self._ingests[name]
+                self._ingests.pop(name, None)  # `drop` may have removed it meanwhile
         return failures
 
     @property
