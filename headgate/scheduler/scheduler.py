@@ -154,12 +154,16 @@ class Scheduler:
 
     def lane_text(self, unit: int, tuples: int) -> str:
         """Return the lane that a call of a unit takes, as the first word, and the reason."""
+        if unit >= len(self.network.paths):
+            return "driver: the query is new, and the scheduler has not heard of it yet"
         if self.lane is not None or self.statistics is None:
             return f"{self._lane_of((unit,), tuples)} for every call"
         return self.statistics.lane_text((unit,), tuples)
 
     def order_text(self, unit: int) -> str | None:
         """Return the order of a unit's conditions and why; None if they were not measured."""
+        if unit >= len(self.network.paths):
+            return None
         figures = None if self.statistics is None else self.statistics.conditions(unit)
         return self._orders.text(unit, figures, self.network.paths[unit].conditions)
 

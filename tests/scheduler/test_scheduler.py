@@ -418,3 +418,9 @@ def test_a_call_carries_the_order_of_conditions_that_costs_least() -> None:
     arrive(scheduler, 100)
     assert only(scheduler.plan(0.0)).orders == ((0, (1, 0)),)
     assert str(scheduler.order_text(0)).startswith("b > 1 (passes 0.0196, 0.1 µs a tuple), then f")
+
+
+def test_a_query_that_the_scheduler_has_not_heard_of_yet_can_be_explained() -> None:
+    scheduler = scheduler_of(1)
+    assert scheduler.lane_text(1, 10).startswith("driver: the query is new")
+    assert scheduler.order_text(1) is None
