@@ -381,3 +381,8 @@ def test_simulation_starts_without_spark() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_no_file_has_more_than_350_lines() -> None:
+    lengths = {module_of(file): len(file.read_text().splitlines()) for file in FILES}
+    assert {name: length for name, length in lengths.items() if length > 350} == {}
