@@ -133,10 +133,18 @@ def test_the_example_of_views_is_a_pipeline(tmp_path: Path) -> None:
     assert [stream.name for stream in streams] == ["raw", "readings", "readings__time"]
 
 
-def test_commands_of_the_readme_exist() -> None:
-    commands = re.findall(r"^headgate (\w+)", README, re.MULTILINE)
-    assert commands
-    for command in commands:
+def test_commands_of_the_pages_exist() -> None:
+    pages = [
+        README,
+        *((ROOT / "docs" / name).read_text() for name in ("tutorial.md", "operate.md")),
+    ]
+    commands = {
+        command
+        for page in pages
+        for command in re.findall(r"^(?:\$ )?headgate (\w+)", page, re.MULTILINE)
+    }
+    assert {"run", "check", "compare", "status", "replay", "set", "stop"} <= commands
+    for command in sorted(commands):
         assert CliRunner().invoke(app, [command, "--help"]).exit_code == 0
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"make ([a-z-]+)", README)) <= targets

@@ -186,7 +186,7 @@ def test_what_a_join_makes_has_no_costs_tuple_by_tuple() -> None:
     join = Operator(kind="join", cost_s=1.0, selectivity=1.0, window_s=1.0)
     boxes = [box("j", join, "s", "t"), box("c", select(1.0), "j")]
     joined = network(results_of("q", "c"), boxes=boxes, streams="st")
-    with pytest.raises(ConfigRefused, match="box 'j' makes new tuples"):
+    with pytest.raises(ConfigRefused, match="box 'j' turns the stream's tuples into"):
         new_simulation(joined, {"s": [0.0], "t": [0.0]}, tuple_costs={"c": np.ones(9)})
 
 

@@ -48,13 +48,13 @@ EVERY: dict[str, Make] = {
 
 
 @cache
-def testbed_of(name: str, seed: int) -> Testbed:
+def seeded_testbed(name: str, seed: int) -> Testbed:
     return EVERY[name](seed=seed)
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_arrivals_ascend_and_every_stream_has_some(name: str) -> None:
-    testbed = testbed_of(name, 1)
+    testbed = seeded_testbed(name, 1)
     assert set(testbed.arrivals) == {stream.name for stream in testbed.network.streams}
     for times_s in testbed.arrivals.values():
         assert times_s.dtype == np.float64
@@ -65,7 +65,7 @@ def test_arrivals_ascend_and_every_stream_has_some(name: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_a_seed_gives_one_testbed(name: str) -> None:
-    one, again = testbed_of(name, 1), EVERY[name](seed=1)
+    one, again = seeded_testbed(name, 1), EVERY[name](seed=1)
     assert one.network == again.network
     for pair in ("arrivals", "selectivities", "tuple_costs"):
         left, right = getattr(one, pair), getattr(again, pair)
@@ -76,7 +76,7 @@ def test_a_seed_gives_one_testbed(name: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_another_seed_gives_another_testbed(name: str) -> None:
-    one, other = testbed_of(name, 1), testbed_of(name, 0)
+    one, other = seeded_testbed(name, 1), seeded_testbed(name, 0)
     same = one.network == other.network and all(
         np.array_equal(one.arrivals[stream], other.arrivals[stream]) for stream in one.arrivals
     )
@@ -86,7 +86,7 @@ def test_another_seed_gives_another_testbed(name: str) -> None:
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("level", ["query", "operator"])
 def test_the_network_can_be_cut_into_units_that_all_have_figures(name: str, level: Any) -> None:
-    testbed = testbed_of(name, 0)
+    testbed = seeded_testbed(name, 0)
     rates = {number: 1.0 for number in range(len(testbed.network.streams))}
     units = units_of(
         testbed.network, level, shared_priority=testbed.shared_priority or "pdt", rates_per_s=rates
@@ -99,7 +99,7 @@ def test_the_network_can_be_cut_into_units_that_all_have_figures(name: str, leve
 
 @pytest.mark.parametrize("name", EVERY)
 def test_what_a_run_is_told_by_box_names_boxes_of_the_network(name: str) -> None:
-    testbed = testbed_of(name, 0)
+    testbed = seeded_testbed(name, 0)
     boxes = {node.name for node in Graph(testbed.network).nodes}
     assert {*testbed.selectivities, *testbed.tuple_costs, *testbed.preloaded} <= boxes
 
@@ -107,7 +107,7 @@ def test_what_a_run_is_told_by_box_names_boxes_of_the_network(name: str) -> None
 @pytest.mark.parametrize("name", LOADED)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_expected_load_is_the_utilisation_asked_for(name: str, seed: int) -> None:
-    testbed = testbed_of(name, seed)
+    testbed = seeded_testbed(name, seed)
     rates = {stream: measured_rate_per_s(times) for stream, times in testbed.arrivals.items()}
     assert testbed.utilisation is not None
     # Streams drawn at a rate have it to 1 in √10 000; others are measured before costs are set.
@@ -119,7 +119,7 @@ def test_the_expected_load_is_the_utilisation_asked_for(name: str, seed: int) ->
 def test_the_realised_utilisation_is_at_most_a_little_above_the_one_asked_for(
     name: str, seed: int
 ) -> None:
-    testbed = testbed_of(name, seed)
+    testbed = seeded_testbed(name, seed)
     assert testbed.utilisation is not None
     assert testbed.realised_utilisation is not None
     assert 0.7 * testbed.utilisation < testbed.realised_utilisation < 1.02 * testbed.utilisation
