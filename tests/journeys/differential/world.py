@@ -146,9 +146,13 @@ class World:
             self.frame(layout.base).createOrReplaceTempView(base)
             self._frames[stream] = self.session.sql(layout.view_over(base))
         elif stream not in self._frames:
-            lines = ", ".join(f"({', '.join(row.values)})" for row in rows)
+            # The columns of a stream may be NULL. Without a row of NULLs, Spark would see that some
+            # of these columns never are, and drop expressions that fail over a stream.
+            empty = f"({', '.join(['NULL'] * len(layout.all_columns))})"
+            lines = ", ".join([*(f"({', '.join(row.values)})" for row in rows), empty])
             names = ", ".join(map(quoted, layout.all_columns))
             values = self.session.sql(f"SELECT * FROM VALUES {lines} AS rows({names})")
+            values = values.where("id IS NOT NULL")
             # `coalesce` keeps Spark from evaluating expressions ahead of the job, as it does over
             # local rows.
             self._frames[stream] = values.coalesce(1)
