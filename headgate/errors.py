@@ -58,6 +58,23 @@ class UnknownKey(ConfigRefused):
         return f"{self.path}: {place}unknown key '{self.name}'; {hint}"
 
 
+class OptionRefused(HeadgateError):
+    """An option of a source or sink that cannot be used; the caller names the stream or query."""
+
+    def __init__(self, *, option: str, value: object, expected: str) -> None:
+        super().__init__(option, value, expected)
+        self.option, self.value, self.expected = option, value, expected
+
+    @property
+    def key(self) -> str:
+        """The option as a key of the stream or sink; if the option is not known, all of them."""
+        return f"options.{self.option}".rstrip(".")
+
+    def __str__(self) -> str:
+        actual = "" if self.value is None else f" is {self.value!r}, but"
+        return f"{self.key}{actual} must be {self.expected}."
+
+
 class UnknownName(HeadgateError):
     """The name of a policy, stream, query, class or the like that does not exist."""
 

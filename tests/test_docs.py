@@ -117,7 +117,7 @@ def test_examples_of_sources_are_pipelines_whose_options_the_driver_knows(tmp_pa
     file = tmp_path / "pipeline.yaml"
     file.write_text(f"state: state\nclasses: {{H: 1}}\n{example}")
     (stream,) = read_pipeline(file).stream_models()
-    subscription = subscription_of(stream)
+    subscription = subscription_of(stream.name, stream.options)
     assert isinstance(subscription, Subscription)
     assert subscription.topics == ("readings", "alarms")
     listed = re.findall(r"^\| `([a-z][A-Za-z]+)` \| ", page, re.MULTILINE)

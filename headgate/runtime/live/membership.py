@@ -6,6 +6,7 @@ from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
 from headgate.errors import ConfigRefused, HeadgateError, RequestRefused, UnknownName
+from headgate.extensions import source_entry
 from headgate.model.admission import AdmissionRules
 from headgate.model.network import Path
 from headgate.model.query import Deliver, Query, QueryClass
@@ -74,7 +75,8 @@ class Roster:
 
     def _add_stream(self, stream: Stream, rows: Rows | None) -> None:
         number, streams = self.catalogue.with_stream(stream)
-        if (rows is None) == (stream.format == "python"):
+        entry = source_entry(stream.format)
+        if (rows is None) == (entry is not None and entry.takes_function):
             raise ConfigRefused(
                 path=f"stream '{stream.name}'", key="rows", value=None,
                 expected="given for format 'python', and for no other",
