@@ -5,6 +5,14 @@ and creates the source or receiver. Never imports Spark, polls a source or deliv
 """
 
 from headgate.extensions.options import Options
+from headgate.extensions.polling import (
+    MOST_TUPLES,
+    LeftToSpark,
+    Letter,
+    Polled,
+    Source,
+    SourceContext,
+)
 from headgate.extensions.receiver import ROW_KEY, Receiver, SinkContext, row_keys
 from headgate.extensions.registry import (
     sink,
@@ -15,14 +23,6 @@ from headgate.extensions.registry import (
     source_entry,
     source_names,
     sources,
-)
-from headgate.extensions.source import (
-    MOST_TUPLES,
-    LeftToSpark,
-    Letter,
-    Polled,
-    Source,
-    SourceContext,
 )
 
 __all__ = [

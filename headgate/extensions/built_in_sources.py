@@ -2,6 +2,7 @@
 
 from headgate.extensions.deferred import deferred
 from headgate.extensions.entries import SourceEntry
+from headgate.extensions.options import Options
 
 _FILES = {
     "path": "the directory",
@@ -10,9 +11,17 @@ _FILES = {
 }
 
 
+def _refuse_file_count(options: Options) -> None:
+    for name in options:
+        if name.lower() == "maxfilespertrigger":  # Spark ignores the case
+            options.whole(name, 1, least=1)
+
+
 def _directory(name: str) -> SourceEntry:
-    make = deferred("headgate.spark.sources.directory:directory_source")
-    return SourceEntry(name=name, make=make, options=_FILES, other_options=True, spark_reads=True)
+    return SourceEntry(
+        name=name, make=deferred("headgate.spark.sources.directory:directory_source"),
+        options=_FILES, other_options=True, check=_refuse_file_count, spark_reads=True,
+    )  # fmt: skip
 
 
 SOURCES = (
