@@ -17,11 +17,12 @@ from typer.testing import CliRunner
 import headgate
 from headgate.cli.app import app
 from headgate.config import SinkConfig, read_pipeline
-from headgate.model.query import FORMATS
+from headgate.extensions.built_in_sinks import SINKS
 from headgate.runtime.pipeline import unread_paths
 from headgate.spark.sources.kafka_options import OPTIONS, Subscription, subscription_of
 
 ROOT = Path(__file__).parents[1]
+FORMATS = tuple(entry.name for entry in SINKS)
 README = (ROOT / "README.md").read_text()
 
 

@@ -9,9 +9,6 @@ from headgate.extensions.options import Options
 
 COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
 
-MEMORY_ROWS = 100_000
-"""Rows that a memory sink keeps by default."""
-
 
 def _refuse_compression(options: Options) -> None:
     compression = options.get("compression", "zstd")

@@ -117,7 +117,6 @@ class Roster:
     def _add_query(self, query: Query, deliver: Deliver | None) -> QueryHandle:
         catalogue = self.catalogue
         query = placed(query, self._state, catalogue.alive, deliver)
-        self._room.refuse_sink(self._session, query)
         queues, new, schemas = self._segments(
             query, self._analyst, catalogue.schemas, catalogue.streams, catalogue.alive
         )
@@ -155,6 +154,7 @@ class Roster:
         refuse_itself(query)
         queues, new = segments_of(query, analyst, columns, streams, self._cuts)
         self._room.refuse_outputs(self._session, new[-1])
+        self._room.refuse_sink(self._session, new[-1])
         refuse_unordered(new[-1], others)
         filled = {queue.name: schemas[new[0].stream] for queue in queues if not queue.of}
         if query.into is None:

@@ -192,15 +192,15 @@ def test_tuples_come_again_until_they_are_taken(session: SparkSession, case: Cas
     reader.close()
 
 
-@pytest.mark.parametrize("told", [True, False], ids=["taken", "journaled, not taken"])
+@pytest.mark.parametrize("is_taken", [True, False], ids=["taken", "journaled, not taken"])
 def test_a_source_resumes_exactly_after_what_is_journaled(
-    session: SparkSession, case: Case, told: bool
+    session: SparkSession, case: Case, is_taken: bool
 ) -> None:
     reader = Reader(session, case)
     while len(reader.rows) < len(NUMBERS):
         reader.start()
         polled = reader.poll()
-        if told:
+        if is_taken:
             reader.take(polled)
         else:
             reader.journal(polled)
