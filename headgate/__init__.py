@@ -1,5 +1,6 @@
 """Headgate runs hundreds of continuous queries of different importance on one Spark application."""
 
+from headgate import testing
 from headgate.errors import HeadgateError
 from headgate.extensions import Polled, Receiver, Source, sink, source
 from headgate.metrics.report import Report
@@ -33,4 +34,5 @@ __all__ = [
     "simulate",
     "sink",
     "source",
+    "testing",
 ]

@@ -89,7 +89,8 @@ def runtime_room(ours: str, for_types: str = "") -> Room:
 RUNTIME_LEAVES = "listeners modules pipeline policy_text views"
 
 ROOMS = {
-    "headgate": Room(ours=names("extensions model policies metrics.report runtime")),
+    "headgate": Room(ours=names("extensions model policies metrics.report runtime testing")),
+    "testing": Room(ours=names("model runtime"), for_types=names("pyspark")),
     "errors": Room(never=CORE_NEVER),
     "compiled": Room(others=names("numba")),
     "extensions": Room(for_types=names("pyarrow"), never=CORE_NEVER),
