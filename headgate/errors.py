@@ -40,7 +40,11 @@ class ConfigRefused(HeadgateError):
 
     def __str__(self) -> str:
         actual = "" if self.value is None else f" is {self.value!r}, but"
-        return f"{self.path}: {self.key or 'the file'}{actual} must be {self.expected}."
+        return f"{self.path}: {self.key or 'the file'}{actual} must be {_ended(self.expected)}"
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith("?") else f"{sentence}."
 
 
 class UnknownKey(ConfigRefused):
@@ -72,7 +76,7 @@ class OptionRefused(HeadgateError):
 
     def __str__(self) -> str:
         actual = "" if self.value is None else f" is {self.value!r}, but"
-        return f"{self.key}{actual} must be {self.expected}."
+        return f"{self.key}{actual} must be {_ended(self.expected)}"
 
 
 class UnknownName(HeadgateError):

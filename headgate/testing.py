@@ -76,12 +76,9 @@ def run(
         if not gate.drain(timeout_s):
             raise TimeoutError(f"not all is processed after {timeout_s:g} s: {gate.accounts()}")
         _raise_failures(gate)
-        gate.stop()
-        return {
-            name: handle.rows().to_pylist()
-            for name, handle in handles.items()
-            if name not in targets
-        }
+    return {
+        name: handle.rows().to_pylist() for name, handle in handles.items() if name not in targets
+    }
 
 
 def _add_streams(

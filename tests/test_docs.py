@@ -86,7 +86,8 @@ def test_every_public_name_is_on_the_api_page() -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/policies.md", "docs/sinks.md", "docs/windows.md"]
+    "page",
+    ["README.md", "docs/policies.md", "docs/extending.md", "docs/sinks.md", "docs/windows.md"],
 )
 def test_python_examples_print_what_the_page_says(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str

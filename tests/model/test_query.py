@@ -22,7 +22,7 @@ from headgate.model.stream import Stream
         (
             {"sink": Sink(format="jdcb")},
             "query 'fire': sink format is 'jdcb'.\nFix: it must be one of parquet, json, csv,"
-            " console, memory, callback, jdbc, kafka, stream; did you mean 'jdbc'?",
+            " console, memory, callback, jdbc, kafka, stream",
         ),
         (
             {"sink": Sink(format="kafka", options={"topic": "fires"})},
