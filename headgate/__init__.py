@@ -1,6 +1,8 @@
 """Headgate runs hundreds of continuous queries of different importance on one Spark application."""
 
+from headgate import testing
 from headgate.errors import HeadgateError
+from headgate.extensions import Polled, Receiver, Source, sink, source
 from headgate.metrics.report import Report
 from headgate.model.query import Query, Sink, View
 from headgate.model.stream import Stream
@@ -13,10 +15,13 @@ __all__ = [
     "Headgate",
     "HeadgateError",
     "Policy",
+    "Polled",
     "Query",
+    "Receiver",
     "Replay",
     "Report",
     "Sink",
+    "Source",
     "Stream",
     "View",
     "Workload",
@@ -27,4 +32,7 @@ __all__ = [
     "priority",
     "replay",
     "simulate",
+    "sink",
+    "source",
+    "testing",
 ]

@@ -40,7 +40,11 @@ class ConfigRefused(HeadgateError):
 
     def __str__(self) -> str:
         actual = "" if self.value is None else f" is {self.value!r}, but"
-        return f"{self.path}: {self.key or 'the file'}{actual} must be {self.expected}."
+        return f"{self.path}: {self.key or 'the file'}{actual} must be {_ended(self.expected)}"
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith("?") else f"{sentence}."
 
 
 class UnknownKey(ConfigRefused):
@@ -56,6 +60,23 @@ class UnknownKey(ConfigRefused):
         place = f"{self.parent}: " if self.parent else ""
         hint = f"did you mean '{self.nearest}'?" if self.nearest else f"use {self.expected}"
         return f"{self.path}: {place}unknown key '{self.name}'; {hint}"
+
+
+class OptionRefused(HeadgateError):
+    """An option of a source or sink that cannot be used; the caller names the stream or query."""
+
+    def __init__(self, *, option: str, value: object, expected: str) -> None:
+        super().__init__(option, value, expected)
+        self.option, self.value, self.expected = option, value, expected
+
+    @property
+    def key(self) -> str:
+        """The option as a key of the stream or sink; if the option is not known, all of them."""
+        return f"options.{self.option}".rstrip(".")
+
+    def __str__(self) -> str:
+        actual = "" if self.value is None else f" is {self.value!r}, but"
+        return f"{self.key}{actual} must be {_ended(self.expected)}"
 
 
 class UnknownName(HeadgateError):

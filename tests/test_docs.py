@@ -17,11 +17,12 @@ from typer.testing import CliRunner
 import headgate
 from headgate.cli.app import app
 from headgate.config import SinkConfig, read_pipeline
-from headgate.model.query import FORMATS
+from headgate.extensions.built_in_sinks import SINKS
 from headgate.runtime.pipeline import unread_paths
 from headgate.spark.sources.kafka_options import OPTIONS, Subscription, subscription_of
 
 ROOT = Path(__file__).parents[1]
+FORMATS = tuple(entry.name for entry in SINKS)
 README = (ROOT / "README.md").read_text()
 
 
@@ -85,7 +86,8 @@ def test_every_public_name_is_on_the_api_page() -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/policies.md", "docs/sinks.md", "docs/windows.md"]
+    "page",
+    ["README.md", "docs/policies.md", "docs/extending.md", "docs/sinks.md", "docs/windows.md"],
 )
 def test_python_examples_print_what_the_page_says(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
@@ -117,7 +119,7 @@ def test_examples_of_sources_are_pipelines_whose_options_the_driver_knows(tmp_pa
     file = tmp_path / "pipeline.yaml"
     file.write_text(f"state: state\nclasses: {{H: 1}}\n{example}")
     (stream,) = read_pipeline(file).stream_models()
-    subscription = subscription_of(stream)
+    subscription = subscription_of(stream.name, stream.options)
     assert isinstance(subscription, Subscription)
     assert subscription.topics == ("readings", "alarms")
     listed = re.findall(r"^\| `([a-z][A-Za-z]+)` \| ", page, re.MULTILINE)

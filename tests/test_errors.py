@@ -8,6 +8,7 @@ from headgate.errors import (
     HeadgateBug,
     HeadgateError,
     LogUnwritable,
+    OptionRefused,
     PlanRejected,
     QueryRefused,
     RecordsLost,
@@ -53,6 +54,14 @@ SENTENCES = [
     (
         ConfigRefused(path="a.yaml", key="", value=None, expected="a mapping of keys"),
         "a.yaml: the file must be a mapping of keys.",
+    ),
+    (
+        OptionRefused(option="rows", value="few", expected="a number of rows; did you mean 'row'?"),
+        "options.rows is 'few', but must be a number of rows; did you mean 'row'?",
+    ),
+    (
+        OptionRefused(option="", value=None, expected="fewer than ten"),
+        "options must be fewer than ten.",
     ),
     (
         UnknownName(kind="policy", name="hrn", known=["hr", "hnr", "cqc"]),

@@ -56,7 +56,7 @@ POLICY_NEVER = CORE_NEVER | {"logging"}
 def spark_room(ours: str, others: str = "") -> Room:
     """Return the rules of a folder of `spark`. Besides `ours`, it may import the leaf modules."""
     leaves = names("spark.clock spark.json_lines spark.output spark.time_limit spark.work")
-    beside = names("model scheduler metrics workloads")
+    beside = names("extensions model scheduler metrics workloads")
     return Room(
         ours=frozenset(f"spark.{name}" for name in ours.split()) | leaves | beside,
         others=OTHERS_OF_SPARK | names(others),
@@ -75,7 +75,9 @@ def simulation_room(ours: str) -> Room:
 
 def runtime_room(ours: str, for_types: str = "") -> Room:
     """Return the rules of a folder of `runtime`. Only `live` starts Spark, by `spark.room`."""
-    beside = names("config model language policies scheduler metrics workloads simulation")
+    beside = names(
+        "config extensions model language policies scheduler metrics workloads simulation"
+    )
     return Room(
         ours=frozenset(f"runtime.{name}" for name in ours.split()) | beside,
         others=names("numpy"),
@@ -87,11 +89,13 @@ def runtime_room(ours: str, for_types: str = "") -> Room:
 RUNTIME_LEAVES = "listeners modules pipeline policy_text views"
 
 ROOMS = {
-    "headgate": Room(ours=names("model policies metrics.report runtime")),
+    "headgate": Room(ours=names("extensions model policies metrics.report runtime testing")),
+    "testing": Room(ours=names("model runtime"), for_types=names("pyspark")),
     "errors": Room(never=CORE_NEVER),
     "compiled": Room(others=names("numba")),
-    "model": Room(others=names("numpy"), never=CORE_NEVER),
-    "language": Room(ours=names("model"), others=names("sqlglot"), never=CORE_NEVER),
+    "extensions": Room(for_types=names("pyarrow"), never=CORE_NEVER),
+    "model": Room(ours=names("extensions"), others=names("numpy"), never=CORE_NEVER),
+    "language": Room(ours=names("extensions model"), others=names("sqlglot"), never=CORE_NEVER),
     "policies": Room(
         ours=names("model compiled policies.structures policies.methods"),
         others=names("numpy numba river"),
@@ -134,7 +138,9 @@ ROOMS = {
     "spark.windows": spark_room("sharing sinks event_time log jvm"),
     "spark.engine": spark_room("windows sources sinks sharing event_time log jvm"),
     "config": Room(
-        ours=names("model workloads"), others=names("pydantic yaml"), never=THREADS | RANDOM
+        ours=names("extensions model workloads"),
+        others=names("pydantic yaml"),
+        never=THREADS | RANDOM,
     ),
     "runtime": runtime_room("live describe what_if recording"),
     "runtime.live": runtime_room(

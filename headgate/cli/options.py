@@ -88,7 +88,7 @@ MODULES = Annotated[
     typer.Option(
         "--module",
         metavar="FILE.py|NAME",
-        help="Module with policies of your own, which can then be used by name.",
+        help="Module with policies, sources or sinks of your own, to be used by name.",
     ),
 ]
 PLOT = Annotated[

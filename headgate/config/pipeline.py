@@ -9,6 +9,7 @@ from headgate.config.query import QueryConfig, ViewConfig
 from headgate.config.section import Name, Section, option_texts
 from headgate.config.stream import StreamConfig
 from headgate.errors import ConfigRefused
+from headgate.extensions import Options, source_entry
 from headgate.model.admission import AdmissionRules
 from headgate.model.plan import Share
 from headgate.model.qos_graph import QoSGraph
@@ -16,7 +17,6 @@ from headgate.model.query import Query, QueryStatistics, View
 from headgate.model.stream import Stream
 from headgate.model.units import SharedPriority
 from headgate.workloads.arrivals import Bursts
-from headgate.workloads.forest import arrivals_of
 
 Priority = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -192,13 +192,15 @@ class Pipeline(Section):
         """Return a stream's arrivals for a simulation: its `arrivals`, or the generator's.
 
         Raises:
-            ConfigRefused: the stream has no `arrivals` and is not generated.
+            ConfigRefused: the stream has no `arrivals`, and neither has its source.
         """
         settings = self.streams[stream]
         if settings.arrivals is not None:
             return Bursts(**settings.arrivals.model_dump())
-        if settings.format == "headgate":
-            return arrivals_of({key: str(value) for key, value in settings.options.items()})
+        entry = source_entry(settings.format)
+        if entry is not None and entry.arrivals is not None:
+            arrivals: Bursts = entry.arrivals(Options(option_texts(settings.options)))
+            return arrivals
         raise ConfigRefused(
             path=f"stream '{stream}'",
             key="arrivals",

@@ -1,17 +1,20 @@
 """The sections of queries and views: SQL, class, sink, statistics."""
 
-from typing import cast
-
 from pydantic import Field
 
 from headgate.config.section import Options, Section, option_texts
-from headgate.model.query import FORMATS, Sink, SinkFormat
+from headgate.extensions.built_in_sinks import SINKS
+from headgate.model.query import Sink
 
 
 class SinkConfig(Section):
     """Where the results of a query go."""
 
-    format: str = Field("parquet", description=f"one of {', '.join(FORMATS)}")
+    format: str = Field(
+        "parquet",
+        description=f"one of {', '.join(entry.name for entry in SINKS)}, or a sink of an installed"
+        " package",
+    )
     path: str = Field(
         "", description="directory for parquet, json, csv files; if not set, STATE/results/QUERY"
     )
@@ -22,7 +25,7 @@ class SinkConfig(Section):
     def model(self) -> Sink:
         """Return the sink, unchecked: `Sink.mistake` describes what is wrong with it."""
         return Sink(
-            format=cast(SinkFormat, self.format),
+            format=self.format,
             path=self.path,
             options=option_texts(self.options),
         )

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from headgate.errors import QueryRefused
+from headgate.extensions import sink_entry
+from headgate.extensions.built_in_sinks import SINKS
 from headgate.model.query import Query
 from headgate.model.reading import Node, NotPossible, Reading
 
@@ -239,17 +241,15 @@ def refuse_in_sessions(query: Query, reading: Reading) -> None:
         )  # fmt: skip
 
 
-BY_PLACE = ("csv", "console", "memory", "callback")
-"""Sinks that identify columns by position, so that two columns may have the same name."""
-
-
 def refuse_twin_columns(query: Query, columns: Iterable[str]) -> None:
     """Raise QueryRefused if two columns have the same name and the sink identifies columns by name.
 
     Names that differ only in case count as the same.
     """
-    if query.sink.format in BY_PLACE:
+    entry = sink_entry(query.sink.format)
+    if entry is not None and entry.by_position:
         return
+    by_position = [entry.name for entry in SINKS if entry.by_position]
     names: set[str] = set()
     for column in columns:
         if column.lower() in names:
@@ -257,7 +257,7 @@ def refuse_twin_columns(query: Query, columns: Iterable[str]) -> None:
                 query=query.name, clause=f"column `{column}`",
                 reason=f"comes out twice, and {query.sink.format} knows columns by name alone",
                 fix="give one of the two another name with AS, or use a sink of format"
-                f" {' or '.join((', '.join(BY_PLACE[:-1]), BY_PLACE[-1]))}",
+                f" {' or '.join((', '.join(by_position[:-1]), by_position[-1]))}",
             )  # fmt: skip
         names.add(column.lower())
 

@@ -1,44 +1,16 @@
 """A query: a named SQL text with a class, a weight and a sink."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from math import inf
-from typing import Any, Literal, get_args
+from typing import Any
 
-from headgate.errors import ConfigRefused, QueryRefused
+from headgate.errors import ConfigRefused, OptionRefused, QueryRefused
+from headgate.extensions import sink_entry, sink_names
+from headgate.extensions.entries import hint
 from headgate.model.plan import Lane
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.stream import NAME
-
-SinkFormat = Literal[
-    "parquet", "json", "csv", "console", "memory", "callback", "jdbc", "kafka", "stream"
-]
-FORMATS: tuple[str, ...] = get_args(SinkFormat)
-FILES = ("parquet", "json", "csv")
-"""Formats that are directories of files. `stream` is the log of a stream that other queries read;
-the remaining formats deliver each result to a receiver."""
-
-NEEDED = {
-    "jdbc": {"url": "jdbc:postgresql://host/base", "table": "fires", "key": "location, ts"},
-    "kafka": {"kafka.bootstrap.servers": "host:9092", "topic": "fires"},
-}
-"""Options that a format requires, each with an example."""
-
-ALLOWED: dict[str, tuple[str, ...]] = {
-    "parquet": ("compression",),
-    "console": (),
-    "memory": ("rows",),
-    "callback": (),
-    "stream": ("stream", "event_time", "lateness_s"),
-}
-"""Options of formats that pass none on. Others are refused: a misspelled one would do nothing."""
-
-COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
-
-ROW_KEY = "headgate_key"
-"""The column of a database table that holds a row's deduplication key."""
 
 Deliver = Callable[[Any, str], object]
 """A function of a result, a pyarrow table, and of the key that identifies it if it comes again."""
@@ -63,59 +35,34 @@ class Sink:
     There is one file for each range of trains that had results.
 
     Args:
+        format: the name of a registered sink.
         path: the directory, for formats of files.
         options: the options of the format, as text. Those of `stream` are `stream`, the name of the
             stream (by default that of the query), `event_time` and `lateness_s`.
     """
 
-    format: SinkFormat = "parquet"
+    format: str = "parquet"
     path: str = ""
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def has_files(self) -> bool:
         """Whether results are files in a directory."""
-        return self.format in FILES
+        entry = sink_entry(self.format)
+        return entry is not None and entry.has_files
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The columns that identify a row of a database table."""
-        names = self.options.get("key", "").split(",")
-        return tuple(name.strip() for name in names if name.strip())
-
-    def mistake(self) -> tuple[str, str | None, str] | None:
+    def mistake(self) -> tuple[str, object, str] | None:
         """Return the first wrong key, its value and what is expected; None if all is right."""
-        if self.format not in FORMATS:
-            nearest = get_close_matches(self.format, FORMATS, n=1, cutoff=0.5)
-            hint = f"; did you mean '{nearest[0]}'?" if nearest else ""
-            return "format", self.format, f"one of {', '.join(FORMATS)}{hint}"
-        if self.path and not self.has_files:
+        entry = sink_entry(self.format)
+        if entry is None:
+            names = sink_names()
+            return "format", self.format, f"one of {', '.join(names)}{hint(self.format, names)}"
+        if self.path and not entry.has_files:
             return "path", self.path, f"left out: format '{self.format}' has no directory"
-        for key, example in NEEDED.get(self.format, {}).items():
-            if not self.options.get(key, "").strip(" ,"):
-                wanted = f"given for format '{self.format}', as in  options: {{{key}: '{example}'}}"
-                return f"options.{key}", None, wanted
-        allowed = ALLOWED.get(self.format, tuple(self.options))
-        for key, value in self.options.items():
-            if key not in allowed:
-                options = f"only {', '.join(allowed)}" if allowed else "none"
-                return f"options.{key}", value, f"left out: format '{self.format}' takes {options}"
-        compression = self.options.get("compression", "zstd")
-        if self.format == "parquet" and compression not in COMPRESSIONS:
-            return "options.compression", compression, f"one of {', '.join(COMPRESSIONS)}"
-        if self.format == "stream" and (mistake := self._stream_mistake()):
-            return mistake
-        rows = self.options.get("rows", "1")
-        if self.format == "memory" and not (rows.isdecimal() and int(rows)):
-            return "options.rows", rows, "a number of rows, 1 or more"
-        return None
-
-    def _stream_mistake(self) -> tuple[str, str | None, str] | None:
-        name, lateness = self.options.get("stream"), self.options.get("lateness_s", "0")
-        if name is not None and not NAME.fullmatch(name):
-            return "options.stream", name, "letters, digits and _"
-        if not re.fullmatch(r"\d+(\.\d*)?|\.\d+", lateness):
-            return "options.lateness_s", lateness, "0 or more seconds"
+        try:
+            entry.refuse_options(self.options)
+        except OptionRefused as refused:
+            return refused.key, refused.value, refused.expected
         return None
 
 

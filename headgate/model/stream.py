@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from headgate.errors import ConfigRefused
+from headgate.extensions import source_entry
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 ARRIVED_AT = "_arrived_at_s"
@@ -17,9 +18,6 @@ Rows = Callable[[int], Iterable[Mapping[str, Any]]]
 
 DERIVED = "derived"
 """The format of a stream without a source: a query fills it (`Path.into`), or it is a timeline."""
-
-POLLED = ("headgate", "parquet", "json", "csv", "python", "kafka")
-"""Formats that the driver can poll, without Structured Streaming."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +39,9 @@ class Stream:
         trigger_s: time between two polls of the source; None: 30 ms if the driver polls, 200 ms if
             Structured Streaming does.
         ingest: `auto` has the driver poll the sources that it can (directories of Parquet, JSON or
-            CSV files, the generator, Python rows, Kafka topics) and leaves others to Structured
-            Streaming; `driver` refuses others; `spark` leaves all to Structured Streaming.
+            CSV files, the generator, Python rows, Kafka topics, registered sources) and leaves
+            others to Structured Streaming; `driver` refuses others; `spark` leaves all to
+            Structured Streaming.
         tuple_bytes: size of a tuple, where the simulation counts bytes.
         of: for a timeline, the streams whose trains it contains.
     """
@@ -91,4 +90,4 @@ class Stream:
         """Seconds between two polls of the source."""
         if self.trigger_s is not None:
             return self.trigger_s
-        return 0.03 if self.ingest != "spark" and self.format in POLLED else 0.2
+        return 0.03 if self.ingest != "spark" and source_entry(self.format) else 0.2

@@ -1,4 +1,4 @@
-"""Import of a user's modules, so that the policies in them can be used by name."""
+"""Import of a user's modules, so that what they register can be used by name."""
 
 import importlib
 import importlib.util

@@ -7,8 +7,8 @@ from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import local_session, own_session, quiet_python
 from headgate.spark.jvm.types import refuse_outputs
 from headgate.spark.log.budget import Limits
-from headgate.spark.sinks.registry import refuse_sink
-from headgate.spark.sources.structured_streaming import source_of
+from headgate.spark.sinks.opening import refuse_sink
+from headgate.spark.sources.opening import source_of
 
 __all__ = [
     "Analyst",

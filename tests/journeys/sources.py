@@ -63,7 +63,7 @@ def gate_over(
         )
     )
     for name, (query_class, sql) in queries.items():
-        gate.add_query(Query(name=name, sql=sql, query_class=query_class, sink=Sink(format=sink)))  # type: ignore[arg-type]
+        gate.add_query(Query(name=name, sql=sql, query_class=query_class, sink=Sink(format=sink)))
     return gate
 
 

@@ -20,9 +20,9 @@ from headgate.model.stream import Stream
         ({"deadline_s": 0.0}, "query 'fire': deadline_s is 0.0"),
         ({"sql": " \n"}, "query 'fire': sql is empty"),
         (
-            {"sink": Sink(format="jdcb")},  # type: ignore[arg-type]
+            {"sink": Sink(format="jdcb")},
             "query 'fire': sink format is 'jdcb'.\nFix: it must be one of parquet, json, csv,"
-            " console, memory, callback, jdbc, kafka, stream; did you mean 'jdbc'?",
+            " console, memory, callback, jdbc, kafka, stream",
         ),
         (
             {"sink": Sink(format="kafka", options={"topic": "fires"})},
@@ -63,7 +63,6 @@ def test_a_weight_of_zero_is_allowed() -> None:
 def test_a_password_is_not_printed() -> None:
     options = {"url": "u", "table": "t", "key": "a, b", "password": "secret"}
     sink = Sink(format="jdbc", options=options)
-    assert sink.keys == ("a", "b")
     assert "secret" not in repr(Query(name="fire", sql="SELECT 1", query_class="H", sink=sink))
 
 

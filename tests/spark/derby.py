@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from headgate.extensions import Options, SinkContext
 from headgate.model.query import Sink
 from headgate.spark.sinks.jdbc import Jdbc
 
@@ -31,7 +33,14 @@ class Database:
         return rows
 
     def sink(self, table: str, key: str) -> Jdbc:
-        return Jdbc(self._session, self.named(table, key))
+        """Return the receiver of a table; a query would output the columns of the key."""
+        options = Options(self.named(table, key).options)
+        schema = pa.schema([(name.strip(), pa.string()) for name in key.split(",")])
+        return Jdbc(
+            SinkContext(
+                query="q", format="jdbc", options=options, schema=schema, session=self._session
+            )
+        )
 
     def named(self, table: str, key: str) -> Sink:
         """Return the sink of a table, as a pipeline declares it."""

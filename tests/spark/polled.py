@@ -9,9 +9,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from headgate import Stream
+from headgate.extensions import LeftToSpark, Options, Polled, Source, SourceContext
+from headgate.model.stream import Rows
 from headgate.spark.jvm.arrow_frames import collected
-from headgate.spark.sources.protocol import Polled, Source
-from headgate.spark.sources.registry import polled_source
+from headgate.spark.jvm.types import arrow_schema
+from headgate.spark.sources.generator import GeneratorSource
+from headgate.spark.sources.opening import polled_source
+from headgate.spark.sources.python_rows import RowSource
 
 
 def schema_of(session: SparkSession, ddl: str) -> StructType:
@@ -24,7 +28,30 @@ def source_over(
     stream = Stream(
         name="s", format=kind, options={"path": str(folder), **options}, schema=ddl
     )  # fmt: skip
-    return polled_source(session, stream, schema_of(session, ddl))
+    try:
+        return polled_source(session, stream, schema_of(session, ddl))
+    except LeftToSpark:
+        return None
+
+
+def generated(
+    options: Mapping[str, str], generator: type[GeneratorSource] = GeneratorSource
+) -> GeneratorSource:
+    """Return the generator with these options."""
+    schema = pa.schema([])
+    return generator(
+        SourceContext(stream="s", format="headgate", options=Options(options), schema=schema)
+    )
+
+
+def source_of_rows(session: SparkSession, ddl: str, rows: Rows, **options: str) -> RowSource:
+    """Return the source of Python rows."""
+    schema = arrow_schema(schema_of(session, ddl))
+    return RowSource(
+        SourceContext(
+            stream="s", format="python", options=Options(options), schema=schema, rows=rows
+        )
+    )
 
 
 def polled_of(source: Source | None, deadline_s: float = 10.0) -> Polled:

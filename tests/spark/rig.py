@@ -66,7 +66,7 @@ class Rig:
     def paths(self, texts: Mapping[str, str], sink: str = "parquet") -> list[QueryPath]:
         paths = []
         for name, sql in texts.items():
-            destination = Sink(format=sink, path=str(self.folder / name))  # type: ignore[arg-type]
+            destination = Sink(format=sink, path=str(self.folder / name))
             query = Query(name=name, sql=sql, query_class="H", sink=destination)
             paths += segments_of(query, self.analyst, self.columns, STREAMS)[1]
             self.sinks[name] = FileSink(destination)

@@ -122,12 +122,13 @@ class QueryHandle:
         return int(self._memory().dropped)
 
     def _memory(self) -> Any:
-        if self._path.query.sink.format != "memory" or self._sink is None:
+        receiver = getattr(self._sink, "receiver", None)
+        if not callable(getattr(receiver, "rows", None)):
             raise QueryRefused(
                 query=self.name, clause="rows", reason="need a memory sink that has started",
                 fix="give the query  Sink(format='memory')  and start",
             )  # fmt: skip
-        return self._sink.deliver
+        return receiver
 
     def explain(self) -> None:
         """Print its operators, which queries share its code, its lane, figures, sink and cursor."""

@@ -6,6 +6,7 @@ from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
 from headgate.errors import ConfigRefused, HeadgateError, RequestRefused, UnknownName
+from headgate.extensions import source_entry
 from headgate.model.admission import AdmissionRules
 from headgate.model.network import Path
 from headgate.model.query import Deliver, Query, QueryClass
@@ -74,7 +75,8 @@ class Roster:
 
     def _add_stream(self, stream: Stream, rows: Rows | None) -> None:
         number, streams = self.catalogue.with_stream(stream)
-        if (rows is None) == (stream.format == "python"):
+        entry = source_entry(stream.format)
+        if (rows is None) == (entry is not None and entry.takes_function):
             raise ConfigRefused(
                 path=f"stream '{stream.name}'", key="rows", value=None,
                 expected="given for format 'python', and for no other",
@@ -115,7 +117,6 @@ class Roster:
     def _add_query(self, query: Query, deliver: Deliver | None) -> QueryHandle:
         catalogue = self.catalogue
         query = placed(query, self._state, catalogue.alive, deliver)
-        self._room.refuse_sink(self._session, query)
         queues, new, schemas = self._segments(
             query, self._analyst, catalogue.schemas, catalogue.streams, catalogue.alive
         )
@@ -153,6 +154,7 @@ class Roster:
         refuse_itself(query)
         queues, new = segments_of(query, analyst, columns, streams, self._cuts)
         self._room.refuse_outputs(self._session, new[-1])
+        self._room.refuse_sink(self._session, new[-1])
         refuse_unordered(new[-1], others)
         filled = {queue.name: schemas[new[0].stream] for queue in queues if not queue.of}
         if query.into is None:

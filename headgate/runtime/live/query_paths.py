@@ -31,7 +31,6 @@ from headgate.model.query import Query
 from headgate.model.reading import NotPossible, Reading
 from headgate.model.stream import DERIVED, Stream
 from headgate.model.window import MARK, Input, Join, Stateful, Window, timeline_of
-from headgate.runtime.live.sink_checks import refuse_keys
 
 if TYPE_CHECKING:
     from headgate.spark.jvm.query.analysis import Analyst
@@ -107,7 +106,6 @@ def stateless_path(
             fix="read exactly one stream",
         )  # fmt: skip
     refuse_twin_columns(query, reading.columns)
-    refuse_keys(query, reading.columns)
     return analyst.path(query, reading)
 
 
@@ -145,7 +143,6 @@ def stateful_path(
     refuse_sample(query, reading)
     refuse_unfixed(query, reading)
     refuse_twin_columns(query, reading.columns)
-    refuse_keys(query, reading.columns)
     window = inputs[0].window
     if query.deadline_s is None and window.slide is not None and window.axis == "time":
         query = replace(query, deadline_s=window.slide / 1e6)

@@ -5,8 +5,9 @@ from dataclasses import replace
 from pathlib import Path as File
 
 from headgate.errors import QueryRefused
+from headgate.extensions import sink_entry
 from headgate.model.network import Path
-from headgate.model.query import ROW_KEY, Deliver, Query
+from headgate.model.query import Deliver, Query
 
 
 def placed(query: Query, state: File, paths: Iterable[Path], deliver: Deliver | None) -> Query:
@@ -18,7 +19,8 @@ def placed(query: Query, state: File, paths: Iterable[Path], deliver: Deliver | 
     Raises:
         QueryRefused: another query has the directory, or a callback is missing or not wanted.
     """
-    if (deliver is None) == (query.sink.format == "callback"):
+    entry = sink_entry(query.sink.format)
+    if (deliver is None) == (entry is not None and entry.takes_function):
         raise QueryRefused(
             query=query.name, clause=f"sink format {query.sink.format}",
             reason="has no function" if deliver is None else "takes no function",
@@ -35,18 +37,3 @@ def placed(query: Query, state: File, paths: Iterable[Path], deliver: Deliver | 
                 fix="give each query a directory of its own: their files have the same names",
             )  # fmt: skip
     return replace(query, sink=replace(query.sink, path=folder))
-
-
-def refuse_keys(query: Query, columns: Iterable[str]) -> None:
-    """Refuse a JDBC sink whose key is not a column of the query's results."""
-    if query.sink.format != "jdbc":
-        return
-    names = {name.lower() for name in columns}
-    for key in query.sink.keys:
-        if key != ROW_KEY and key.lower() not in names:
-            raise QueryRefused(
-                query=query.name, clause=f"sink options.key '{key}'",
-                reason=f"is not a column of the query, which returns {', '.join(columns)}",
-                fix=f"select the column, name other columns, or use '{ROW_KEY}' to write a row for"
-                " every result",
-            )  # fmt: skip

@@ -9,8 +9,8 @@ from headgate.model.network import Path
 from headgate.model.query import Deliver
 from headgate.spark.log.budget import Budget
 from headgate.spark.sinks.files import FileSink
+from headgate.spark.sinks.opening import sink_of
 from headgate.spark.sinks.outbox import LAST_S
-from headgate.spark.sinks.registry import sink_of
 
 LEAST_S = 0.5
 """The time that results on their way get in any case when a run ends."""
@@ -21,8 +21,7 @@ class RunSinks(dict[str, FileSink]):
 
     Args:
         state: the state directory, in which results wait for delivery.
-        deliver: for queries with sinks of format `callback`, the function that takes their results;
-            it may grow during the run.
+        deliver: for queries whose sinks take a function, that function; it may grow during the run.
         budget: limits the disk space for all results together that wait for delivery.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """

@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from headgate.extensions import Letter
 from headgate.model.stream import Stream
 from headgate.spark.json_lines import elements_of
-from headgate.spark.log.dead_letters import Letter
 
 RECORD, FILE = "_headgate_malformed", "_headgate_malformed_in"
 """Columns of a batch: a record that Spark could not parse, and the file that contains it."""

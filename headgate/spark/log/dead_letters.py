@@ -5,24 +5,16 @@ import logging
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 
+from headgate.extensions import Letter
 from headgate.spark.log.files import flush_all
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.journal_rows import NewLetters
 
 log = logging.getLogger("headgate.spark")
-
-
-@dataclass(frozen=True)
-class Letter:
-    """A record that could not be parsed: where it was, its text, and why."""
-
-    place: str
-    record: str
-    reason: str
 
 
 class LetterFile:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from headgate.extensions import SinkContext
 from headgate.model.query import Sink
 from headgate.spark.log.files import HIDDEN
 from headgate.spark.log.parquet_bytes import parquet_of, with_spark_schema
@@ -90,11 +91,26 @@ class FileSink:
         """Wait for the end, not for long; results that have not arrived stay for the next start."""
 
 
+def parquet_files(context: SinkContext) -> FileSink:
+    """Create the sink of a folder of Parquet files."""
+    sink = Sink(format=context.format, path=context.folder, options=context.options)
+    return FileSink(sink, schema=context.spark_schema)
+
+
+def text_files(context: SinkContext) -> FileSink:
+    """Create the sink of a folder of JSON or CSV files."""
+    session, header = context.session, None
+    if context.format == "csv" and (line := header_of(context.schema.names, context.options)):
+        header = session.sql(f"SELECT {line}").collect()[0][0]
+    options = whole_timestamps(session, context.options)
+    return FileSink(Sink(format=context.format, path=context.folder, options=options), header)
+
+
 class StreamSink(FileSink):
     """The log of a derived stream; `derived_streams` writes and journals its trains."""
 
-    def __init__(self, folder: Path) -> None:
-        self.format, self.folder = "stream", folder
+    def __init__(self, context: SinkContext) -> None:
+        self.format, self.folder = "stream", Path(context.folder)
 
     def text(self, outputs: Sequence[str], names: Sequence[str]) -> str | None:
         return None

@@ -6,42 +6,47 @@ from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from headgate.errors import QueryRefused
-from headgate.model.query import ROW_KEY, Query, Sink
+from headgate.extensions import ROW_KEY, Receiver, SinkContext, row_keys
 from headgate.spark.jvm.connectors import jdbc_connection, jdbc_options, jdbc_time_classes
 from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
-from headgate.spark.sinks.outbox import row_keys
 
 
-class Jdbc:
+class Jdbc(Receiver):
     """A table that rows are written to by key: a row that exists is updated, any other inserted.
 
     One result is one transaction, so that nobody reads half of it. A result that comes twice leaves
     the table as it was. Statements are plain SQL that every database knows.
     """
 
-    def __init__(self, session: SparkSession, sink: Sink) -> None:
+    def __init__(self, context: SinkContext) -> None:
+        session, options = context.session, context.options
         # Looked up once: py4j calls Java for every dot of a name.
         self._session, (self._timestamp, self._date) = session, jdbc_time_classes(session)
-        self._table, self._keys = sink.options["table"], sink.keys
+        self._table = options["table"]
+        self._keys = [key for name in options["key"].split(",") if (key := name.strip())]
         # The rest is for the connection: user, password, driver, and whatever the driver knows.
-        self._options = {key: sink.options[key] for key in sink.options if key != "key"}
+        self._options = {key: options[key] for key in options if key != "key"}
+        self._refuse_keys(context)
+        self._refuse_without_driver(context)
 
-    def __call__(self, table: pa.Table, key: str) -> None:
+    def deliver(self, rows: pa.Table, key: str) -> None:
+        table = rows
         if ROW_KEY in self._keys:
             table = table.append_column(ROW_KEY, pa.array(row_keys(table, key)))
         keys = [_column_of(table, name) for name in self._keys]
         rest = [name for name in table.column_names if name not in keys]
         # Of rows with the same key the last one counts.
         latest = {tuple(row[name] for name in keys): row for row in table.to_pylist()}
-        rows = [{name: self._java(value) for name, value in row.items()} for row in latest.values()]
+        values = [
+            {name: self._java(value) for name, value in row.items()} for row in latest.values()
+        ]
         connection = self._connect()
         try:
             connection.setAutoCommit(False)
             names = self._names(connection, table.column_names)
-            self._put(connection, names, keys, rest, rows)
+            self._put(connection, names, keys, rest, values)
             connection.commit()
         except BaseException:
             connection.rollback()
@@ -49,9 +54,30 @@ class Jdbc:
         finally:
             connection.close()
 
-    def find_driver(self) -> Any:
-        """Return Spark's connection options, with a driver (also of `spark.jars`), or raise."""
-        return jdbc_options(self._session, self._table, self._options)
+    def _refuse_keys(self, context: SinkContext) -> None:
+        """Raise QueryRefused if a key is not a column of the query's results."""
+        columns = context.schema.names
+        names = {name.lower() for name in columns}
+        for key in self._keys:
+            if key != ROW_KEY and key.lower() not in names:
+                raise QueryRefused(
+                    query=context.query, clause=f"sink options.key '{key}'",
+                    reason=f"is not a column of the query, which returns {', '.join(columns)}",
+                    fix=f"select the column, name other columns, or use '{ROW_KEY}' to write a row"
+                    " for every result",
+                )  # fmt: skip
+
+    def _refuse_without_driver(self, context: SinkContext) -> None:
+        """Raise QueryRefused if the driver of the database is not on the class path."""
+        try:
+            jdbc_options(self._session, self._table, self._options)  # also looks in `spark.jars`
+        except SPARK_ERRORS as error:
+            raise QueryRefused(
+                query=context.query, clause="sink options.url",
+                reason=f"has no driver on the class path: {reason_of(error)}",
+                fix="add  spark.jars: DRIVER.jar  to the settings of Spark (`spark: {config: ...}`"
+                " in a pipeline file), and the option `driver` if its class is not found by itself",
+            ) from error  # fmt: skip
 
     def _connect(self) -> Any:
         return jdbc_connection(self._session, self._table, self._options)
@@ -136,19 +162,6 @@ class Jdbc:
         if isinstance(value, list | dict | tuple):
             return json.dumps(value, default=str)
         return value
-
-
-def refuse_without_driver(session: SparkSession, query: Query) -> None:
-    """Raise QueryRefused if the driver of a query's database is not on the class path."""
-    try:
-        Jdbc(session, query.sink).find_driver()
-    except SPARK_ERRORS as error:
-        raise QueryRefused(
-            query=query.name, clause="sink options.url",
-            reason=f"has no driver on the class path: {reason_of(error)}",
-            fix="add  spark.jars: DRIVER.jar  to the settings of Spark (`spark: {config: ...}` in a"
-            " pipeline file), and the option `driver` if its class is not found by itself",
-        ) from error  # fmt: skip
 
 
 def _column_of(table: pa.Table, name: str) -> str:

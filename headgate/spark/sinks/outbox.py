@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.errors import SinkBehind
-from headgate.model.query import Deliver, Sink
+from headgate.extensions import Receiver
+from headgate.model.query import Sink
 from headgate.spark.jvm.errors import cause_of
 from headgate.spark.log.files import size_of
 from headgate.spark.sinks.files import FileSink
@@ -39,7 +40,7 @@ class Outbox(FileSink):
         query: its name.
         format: of its sink.
         folder: where its results wait.
-        deliver: receives a table and its key; raises as long as it cannot accept them.
+        receiver: accepts results, or raises as long as it cannot.
         reached: called at every point where a crash must lose nothing; a test raises there.
         may_wait: returns True if there is room for more waiting results.
     """
@@ -49,12 +50,12 @@ class Outbox(FileSink):
         query: str,
         format: str,
         folder: Path,
-        deliver: Deliver,
+        receiver: Receiver,
         reached: Callable[[str], None],
         may_wait: Callable[[], bool] = lambda: True,
     ) -> None:
         super().__init__(Sink(path=str(folder)))
-        self.deliver = deliver
+        self.receiver, self._is_open = receiver, False
         self._query, self._format, self._reached = query, format, reached
         self._waiting: deque[tuple[Path, int]] = deque()
         self._waiting_bytes, self._may_wait = 0, may_wait
@@ -111,6 +112,10 @@ class Outbox(FileSink):
                 self._thread.start()
 
     def _run(self) -> None:
+        self._deliver_all()
+        self._disconnect()
+
+    def _deliver_all(self) -> None:
         failures = 0
         while (file := self._next()) is not None:
             try:
@@ -123,6 +128,7 @@ class Outbox(FileSink):
                         self._query, self._format, cause_of(error),
                     )  # fmt: skip
                 failures += 1
+                self._disconnect()
                 if not self._pause(min(PAUSE_S * 2 ** min(failures - 1, 10), LONGEST_PAUSE_S)):
                     return
                 continue
@@ -133,6 +139,19 @@ class Outbox(FileSink):
                 self._waiting_bytes -= self._waiting.popleft()[1]
                 self._late = self._late and bool(self._waiting)
                 self._changed.notify_all()
+
+    def _disconnect(self) -> None:
+        """Close the receiver, if it is open; the next delivery opens it again."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        try:
+            self.receiver.close()
+        except Exception as error:  # whatever a receiver raises: its results are safe here
+            log.warning(
+                "query '%s': closing its %s sink failed: %s",
+                self._query, self._format, cause_of(error),
+            )  # fmt: skip
 
     def _next(self) -> Path | None:
         """Wait for a result and return its file; None at the end."""
@@ -158,15 +177,9 @@ class Outbox(FileSink):
         with pq.ParquetFile(file) as staged:
             table = staged.read()
         first, last = map(int, file.stem.split("-"))
-        self.deliver(table, f"{self._query}/{first}-{last}")
+        if not self._is_open:
+            self.receiver.open()
+            self._is_open = True
+        self.receiver.deliver(table, f"{self._query}/{first}-{last}")
         self._reached("result delivered")
         file.unlink(missing_ok=True)
-
-
-def row_keys(table: pa.Table, key: str) -> list[str]:
-    """Return the deduplication key of every row of a result.
-
-    >>> row_keys(pa.table({"a": [5, 6]}), "hot/0-3")
-    ['hot/0-3/0', 'hot/0-3/1']
-    """
-    return [f"{key}/{row}" for row in range(table.num_rows)]

@@ -11,14 +11,18 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType, VariantType
+from pyspark.sql.types import VariantType
 
-from headgate.model.stream import Stream
-from headgate.spark.jvm.types import arrow_schema, part_of
-from headgate.spark.log.dead_letters import Letter
+from headgate.extensions import (
+    MOST_TUPLES,
+    LeftToSpark,
+    Letter,
+    Polled,
+    Source,
+    SourceContext,
+)
+from headgate.spark.jvm.types import part_of
 from headgate.spark.log.parquet_bytes import read_parquet
-from headgate.spark.sources.protocol import MOST_TUPLES, Polled, Source
 from headgate.spark.sources.text_files import CORRUPT, TextReader
 
 log = logging.getLogger("headgate.spark")
@@ -41,30 +45,25 @@ UNSUPPORTED = {
 """Options that cannot be honored line by line or file by file; Structured Streaming reads those."""
 
 
-def directory_source(
-    session: SparkSession, stream: Stream, schema: StructType
-) -> "DirectorySource | None":
-    """Return the source of a directory, or None if its format or options need Spark's reader."""
-    if stream.format not in ("parquet", "json", "csv"):
-        return None
-    options = _lower(stream.options)
-    if options.keys() & UNSUPPORTED or (
-        stream.format == "parquet" and options.keys() - FILE_OPTIONS
-    ):
-        return None
+def directory_source(context: SourceContext) -> "DirectorySource":
+    """Create the source of a directory; raise LeftToSpark if it needs Spark's reader."""
+    schema, options = context.spark_schema, _lower(context.options)
+    is_parquet = context.format == "parquet"
+    if options.keys() & UNSUPPORTED or (is_parquet and options.keys() - FILE_OPTIONS):
+        raise LeftToSpark
     path = options.get("path", "").removeprefix("file://").removeprefix("file:")
     pattern = options.get("pathglobfilter", "")
     if "://" in path or set(path) & set("*?[{") or set(pattern) & set("[{\\"):
-        return None
+        raise LeftToSpark
     if CORRUPT in schema.names or any(Path(path).glob("*=*/")):
-        return None  # Spark fills these columns
-    if stream.format == "parquet" and part_of(schema, (VariantType,)):
-        return None  # Spark shreds variants into columns, which pyarrow cannot reassemble
+        raise LeftToSpark  # Spark fills these columns
+    if is_parquet and part_of(schema, (VariantType,)):
+        raise LeftToSpark  # Spark shreds variants into columns, which pyarrow cannot reassemble
     read: Reader = _parquet
-    if stream.format != "parquet":
+    if not is_parquet:
         line_options = {key: value for key, value in options.items() if key not in FILE_OPTIONS}
-        read = TextReader(session, stream.format, line_options, schema)
-    return DirectorySource(stream, Path(path), arrow_schema(schema), read)
+        read = TextReader(context.session, context.format, line_options, schema)
+    return DirectorySource(context, Path(path), read)
 
 
 Reader = Callable[[Path, pa.Schema, bool], tuple[pa.Table, tuple[Letter, ...]]]
@@ -83,9 +82,8 @@ class DirectorySource(Source):
     or an underscore are ignored.
     """
 
-    stream: Stream
+    context: SourceContext
     folder: Path
-    schema: pa.Schema
     read: Reader
     _journalled: Mapping[str, str] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
@@ -102,7 +100,7 @@ class DirectorySource(Source):
         if self._last is not None:
             return self._last
         files = self._new_files()
-        most = int(_lower(self.stream.options).get("maxfilespertrigger", len(files) or 1))
+        most = int(_lower(self.context.options).get("maxfilespertrigger", len(files) or 1))
         tables: list[pa.Table] = []
         letters: list[Letter] = []
         position: dict[str, str] = {}
@@ -112,7 +110,7 @@ class DirectorySource(Source):
             if settled is None:
                 continue
             try:
-                table, unread = self.read(self.folder / name, self.schema, settled)
+                table, unread = self.read(self.folder / name, self.context.schema, settled)
             except FileNotFoundError:
                 continue  # removed before it was read
             except (pa.ArrowException, OSError, ValueError) as error:
@@ -129,7 +127,7 @@ class DirectorySource(Source):
                 break
         if not position:
             return None
-        table = pa.concat_tables(tables) if tables else self.schema.empty_table()
+        table = pa.concat_tables(tables) if tables else self.context.schema.empty_table()
         self._last = Polled(table, position, tuple(letters))
         return self._last
 
@@ -156,14 +154,14 @@ class DirectorySource(Source):
             self._warned = True
             log.warning(
                 "stream '%s' passes over files whose names are not UTF-8, such as %r; rename them",
-                self.stream.name, name,
+                self.context.stream, name,
             )  # fmt: skip
 
     def _new_files(self) -> list[tuple[int, str]]:
         modified_ns, now_ns = self.folder.stat().st_mtime_ns, time.time_ns()
         if modified_ns == self._nothing_since_ns and now_ns < self._list_at_ns:
             return []  # listing thousands of names takes milliseconds
-        pattern = _lower(self.stream.options).get("pathglobfilter", "*")
+        pattern = _lower(self.context.options).get("pathglobfilter", "*")
         files, seen = [], set()
         with os.scandir(self.folder) as entries:
             for entry in entries:

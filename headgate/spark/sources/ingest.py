@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import ConfigRefused, RecoveryRefused, StreamFailed
+from headgate.extensions import LeftToSpark
 from headgate.model.stream import Rows, Stream
 from headgate.spark.jvm.errors import cause_of
 from headgate.spark.jvm.session import own_session
@@ -16,10 +17,8 @@ from headgate.spark.jvm.time_zone import zone_of
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.journal_rows import Train
 from headgate.spark.log.stream_log import StreamLog
-from headgate.spark.sources.kafka_options import subscription_of
+from headgate.spark.sources.opening import polled_source
 from headgate.spark.sources.poller import Line, Poller
-from headgate.spark.sources.protocol import Source
-from headgate.spark.sources.registry import polled_source
 from headgate.spark.sources.structured_streaming import end_ingest, start_ingest
 
 
@@ -67,17 +66,15 @@ class Intake:
     def prepare(self, number: int, stream: Stream, log: StreamLog) -> Callable[[], None]:
         """Return a function that starts ingest of a stream; raise as `begin` does."""
         checkpoint = self._state / "checkpoints" / stream.name
-        source = None
+        reason = "Structured Streaming has read this source before"
         if stream.ingest != "spark" and not checkpoint.exists():
-            source = self._polled_source(stream, log)
-        if source is not None:
-            return partial(self._poll, Line(number, stream, log, source, self._zone))
+            rows = self._rows.get(stream.name)
+            try:
+                source = polled_source(self._own_session, stream, log.stream_schema, rows)
+                return partial(self._poll, Line(number, stream, log, source, self._zone))
+            except LeftToSpark as left:
+                reason = str(left)
         if stream.ingest == "driver":
-            reason = (
-                "Structured Streaming has read this source before"
-                if checkpoint.exists()
-                else "the driver cannot poll this source"
-            )
             raise ConfigRefused(
                 path=f"stream '{stream.name}'", key="ingest", value="driver",
                 expected=f"auto or spark: {reason}",
@@ -108,18 +105,6 @@ class Intake:
             self._now_s,
         )
         self._ingests[stream.name] = ingest, ended
-
-    def _polled_source(self, stream: Stream, log: StreamLog) -> Source | None:
-        """Return the source that the driver polls, or None if Structured Streaming must read."""
-        schema = log.stream_schema
-        if stream.format == "kafka":
-            subscription = subscription_of(stream)
-            if isinstance(subscription, str):
-                return None
-            from headgate.spark.sources.kafka import KafkaSource  # noqa: PLC0415  # an extra
-
-            return KafkaSource(subscription, schema)
-        return polled_source(self._own_session, stream, schema, self._rows.get(stream.name))
 
     def drop(self, stream: str) -> None:
         """Stop ingest of a stream."""

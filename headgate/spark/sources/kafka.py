@@ -21,12 +21,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it does not
     AdminClient,
     OffsetSpec,
 )
-from pyspark.sql.types import StructType
 
 from headgate.errors import RecordsLost
-from headgate.spark.jvm.types import arrow_schema
+from headgate.extensions import Polled, Source
 from headgate.spark.sources.kafka_options import Subscription, reason_of
-from headgate.spark.sources.protocol import Polled, Source
 
 log = logging.getLogger("headgate.spark")
 
@@ -54,8 +52,8 @@ class KafkaSource(Source):
     option failOnDataLoss is false.
     """
 
-    def __init__(self, subscription: Subscription, schema: StructType) -> None:
-        self._subscription, self._schema = subscription, arrow_schema(schema)
+    def __init__(self, subscription: Subscription, schema: pa.Schema) -> None:
+        self._subscription, self._schema = subscription, schema
         client = subscription.client
         committed = client["isolation.level"] == "read_committed"
         self._level = (

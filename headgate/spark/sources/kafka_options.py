@@ -1,11 +1,11 @@
 """The options of a stream that the driver's own Kafka client supports."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
-from headgate.model.stream import Stream
-from headgate.spark.sources.protocol import MOST_TUPLES
+from headgate.extensions import MOST_TUPLES
 
 COLUMNS = (
     "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP,"
@@ -55,12 +55,12 @@ class Subscription:
         return COLUMNS + (HEADERS if self.headers else "")
 
 
-def subscription_of(stream: Stream) -> Subscription | str:
+def subscription_of(stream: str, stream_options: Mapping[str, str]) -> Subscription | str:
     """Parse a stream's options; return the reason if the driver's client does not support them."""
     if find_spec("confluent_kafka") is None:
         return "it is not installed: pip install 'headgate[kafka]'"
     prefix = "kafka."
-    values = {name.lower(): value for name, value in stream.options.items()}
+    values = {name.lower(): value for name, value in stream_options.items()}
     settings = {
         name.removeprefix(prefix): value
         for name, value in values.items()
@@ -81,7 +81,7 @@ def subscription_of(stream: Stream) -> Subscription | str:
     most = options.get("maxoffsetspertrigger", str(MOST_TUPLES))
     if not most.isdigit() or not int(most):
         return f"maxOffsetsPerTrigger {most} is not a number of records"
-    client = {"group.id": f"headgate-{stream.name}", **DEFAULTS, **settings, **FIXED}
+    client = {"group.id": f"headgate-{stream}", **DEFAULTS, **settings, **FIXED}
     from confluent_kafka import Consumer, KafkaException  # noqa: PLC0415  # an extra
 
     try:
@@ -89,7 +89,7 @@ def subscription_of(stream: Stream) -> Subscription | str:
     except (KafkaException, TypeError, ValueError) as error:
         return f"it refuses the settings: {reason_of(error)}"
     return Subscription(
-        stream=stream.name,
+        stream=stream,
         topics=tuple(topics),
         latest=starting == "latest",
         most=min(int(most), MOST_TUPLES),

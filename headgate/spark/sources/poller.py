@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.errors import StreamFailed
+from headgate.extensions import Polled, Source
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.spark.log.files import flush_all
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.journal_rows import NewLetters, NewTrain, Train
 from headgate.spark.log.stream_log import StreamLog
-from headgate.spark.sources.protocol import Polled, Source
 from headgate.spark.sources.wall_clock import instants_of
 
 log = logging.getLogger("headgate.spark")

@@ -9,18 +9,14 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import StructType
 
 from headgate.errors import ConfigRefused, RecoveryRefused
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
 from headgate.spark.jvm.session import activate
-from headgate.spark.jvm.types import refuse_columns
 from headgate.spark.log.corrupt_records import tells_of_malformed, with_malformed
 from headgate.spark.log.journal_rows import Train
 from headgate.spark.log.stream_log import StreamLog
-from headgate.spark.sources.kafka_options import subscription_of
-from headgate.workloads.forest import SCHEMA
 
 log = logging.getLogger("headgate.spark")
 
@@ -32,72 +28,32 @@ class IngestEnded(Exception):
     """A batch was waiting for room in the log when ingest ended."""
 
 
-def source_of(session: SparkSession, stream: Stream) -> DataFrame:
-    """Open a stream's source, or return an empty frame with the columns of one that we poll.
+def opened_by_spark(session: SparkSession, stream: Stream, hint: str = "") -> DataFrame:
+    """Open a stream's source as Spark does.
+
+    Args:
+        hint: what to add to the refusal.
 
     Raises:
         ConfigRefused: Spark does not know the format, an option, the schema or the directory.
     """
-    where = f"stream '{stream.name}'"
-    if stream.format != "kafka" or stream.ingest == "spark":
-        return _opened(session, stream)
-    subscription = subscription_of(stream)
-    if isinstance(subscription, str) and stream.ingest == "driver":
-        raise ConfigRefused(
-            path=where, key="ingest", value="driver",
-            expected=f"auto or spark: the driver's client cannot read this topic, {subscription}",
-        )  # fmt: skip
-    if isinstance(subscription, str):
-        return _opened(session, stream, f"; the driver's own client cannot, {subscription}")
-    if stream.schema:
-        raise ConfigRefused(
-            path=where, key="schema", value=stream.schema,
-            expected=f"left out: a topic of Kafka has the columns {subscription.columns}",
-        )  # fmt: skip
-    return _checked(where, stream, session.createDataFrame([], subscription.columns))
-
-
-def _opened(session: SparkSession, stream: Stream, hint: str = "") -> DataFrame:
-    where = f"stream '{stream.name}'"
     try:
-        if stream.format in ("headgate", "python"):  # nothing that Spark itself could open
-            schema = SCHEMA if stream.format == "headgate" else stream.schema
-            return _checked(where, stream, session.createDataFrame([], schema))
         reader = session.readStream.format(stream.format).options(**stream.options)
         if stream.schema:
             reader = reader.schema(stream.schema)
-        source = reader.load()
+        return reader.load()
     except SPARK_ERRORS as error:
-        raise ConfigRefused(
-            path=where,
-            key="source",
-            value=stream.format,
-            expected=f"a source that Spark can open: {reason_of(error)}{hint}",
-        ) from error
-    return _checked(where, stream, source)
+        raise refused_source(stream, error, hint) from error
 
 
-def _checked(where: str, stream: Stream, source: DataFrame) -> DataFrame:
-    """Return the source if the name and type of each column can be used; refuse it if not."""
-    try:
-        schema = source.schema
-    except SPARK_ERRORS as error:
-        raise ConfigRefused(
-            path=where, key="schema", value=stream.schema or None,
-            expected=f"of types that PySpark knows: {reason_of(error)}",
-        ) from error  # fmt: skip
-    if ARRIVED_AT in (column.lower() for column in schema.names):
-        raise ConfigRefused(
-            path=where,
-            key="schema",
-            value=ARRIVED_AT,
-            expected="without this name: the log uses it",
-        )
-    for key, column in (("event_time", stream.event_time), ("arrival_time", stream.arrival_time)):
-        if column is not None:
-            _check_time(where, key, column, schema)
-    refuse_columns(source.sparkSession, stream, schema)
-    return source
+def refused_source(stream: Stream, error: Exception, hint: str = "") -> ConfigRefused:
+    """Return the refusal of a source that Spark cannot open."""
+    return ConfigRefused(
+        path=f"stream '{stream.name}'",
+        key="source",
+        value=stream.format,
+        expected=f"a source that Spark can open: {reason_of(error)}{hint}",
+    )
 
 
 def start_ingest(
@@ -116,7 +72,7 @@ def start_ingest(
         ended: once it is set, a batch that waits for room in the log is given up; it comes again.
     """
     session.conf.set("spark.sql.streaming.stopTimeout", f"{STOP_S}s")
-    source = _opened(session, stream)
+    source = opened_by_spark(session, stream)
     if tells_of_malformed(session, stream, log.stream_schema):
         source = with_malformed(session, stream, log.stream_schema)
     checkpoint = state / "checkpoints" / stream.name
@@ -163,15 +119,3 @@ def end_ingest(ingest: StreamingQuery) -> None:
         ingest.stop()
     except SPARK_ERRORS as error:
         log.warning("%s does not stop and is abandoned: %s", ingest.name, reason_of(error))
-
-
-def _check_time(where: str, key: str, column: str, schema: StructType) -> None:
-    types = {field.name: field.dataType.simpleString() for field in schema.fields}
-    if not types.get(column, "").startswith("timestamp"):
-        raise ConfigRefused(
-            path=where,
-            key=key,
-            value=column,
-            expected="a TIMESTAMP column of the stream; it has "
-            + ", ".join(f"{name} {kind}" for name, kind in types.items()),
-        )

@@ -9,12 +9,12 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
+from headgate.extensions import Letter
 from headgate.spark.json_lines import BLANK, elements_of
 from headgate.spark.jvm.lane.compatibility import driver_lane
 from headgate.spark.jvm.lane.small_query import SmallQuery
 from headgate.spark.jvm.query.plans import Plans, ddl
 from headgate.spark.jvm.session import own_session
-from headgate.spark.log.dead_letters import Letter
 
 CORRUPT = "_corrupt_record"
 _LINE_END = re.compile("\r\n|\n|\r")

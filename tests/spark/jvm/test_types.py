@@ -21,7 +21,7 @@ from headgate.spark.engine.warm_up import invent
 from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.session import own_session
 from headgate.spark.jvm.types import NOT_WRITTEN, PASS, STAY, arrow_schema, part_of, refuse_outputs
-from headgate.spark.sinks.kafka import Kafka
+from headgate.spark.sinks.kafka import records_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -172,7 +172,7 @@ def run(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Run:
             f"SELECT max(window.end) AS e, {last}, {INSIDE_AGGREGATES} FROM s [RANGE 10 SECONDS]"
         )
     for name, sql in texts.items():
-        sink = Sink(format=name.split("_")[1])  # type: ignore[arg-type]
+        sink = Sink(format=name.split("_")[1])
         query = Query(name=name, sql=sql, query_class="default", sink=sink)
         gate.add_query(query)
         if sink.format == "parquet":
@@ -254,7 +254,7 @@ def test_a_refusal_names_the_type_and_a_fix_that_works(run: Run, tmp_path: Path)
 def test_a_type_that_a_sink_cannot_write_is_refused(session: SparkSession) -> None:
     options = {"jdbc": {"url": "jdbc:derby:x", "table": "t", "key": "c"}}
     for format, kinds in NOT_WRITTEN.items():
-        sink = Sink(format=format, options=options.get(format, {}))  # type: ignore[arg-type]
+        sink = Sink(format=format, options=options.get(format, {}))
         query = Query(name="q", sql="SELECT c FROM s", query_class="default", sink=sink)
         for kind in kinds:
             schema = StructType([StructField("c", ArrayType(kind()))])
@@ -344,8 +344,7 @@ def test_python_rows_have_intervals_and_times(session: SparkSession, tmp_path: P
 def test_a_record_of_kafka_has_every_type(session: SparkSession) -> None:
     clone = own_session(session)
     source = rows_of_all_types(clone).drop("ts")
-    kafka = Kafka(clone, Sink(format="kafka"), source.schema)
-    records = kafka.frame(collected(source), "q/0-0").collect()
+    records = records_of(clone, collected(source), source.schema, "q/0-0").collect()
     assert Counter(record.value for record in records) == lines_of(source)
 
 

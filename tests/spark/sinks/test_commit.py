@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.errors import ResultsHidden
+from headgate.extensions import Options, SinkContext
 from headgate.model.network import Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query, Sink
@@ -19,6 +20,7 @@ from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.intents import Intents
 from headgate.spark.log.journal import Journal
 from headgate.spark.output import Output
+from headgate.spark.sinks.callback import Callback
 from headgate.spark.sinks.files import FileSink
 from headgate.spark.sinks.outbox import Outbox
 from headgate.spark.work import Work
@@ -51,9 +53,11 @@ def test_no_result_is_delivered_before_an_earlier_one_that_a_failed_rename_hides
 
     def outbox() -> Outbox:
         folder = tmp_path / "outbox"
-        return Outbox(
-            "told", "callback", folder, lambda table, key: keys.append(key), lambda point: None
-        )
+        context = SinkContext(
+            query="told", format="callback", options=Options(), schema=pa.schema([]),
+            deliver=lambda table, key: keys.append(key),
+        )  # fmt: skip
+        return Outbox("told", "callback", folder, Callback(context), lambda point: None)
 
     first = outbox()
     executor = Executor(spark, journal, {}, {"told": first}, FullOnce(), driver_of(spark))

@@ -92,7 +92,7 @@ def test_a_sink_that_knows_columns_by_name_refuses_two_of_one_name(
     (tmp_path / "source").mkdir()
     gate = gate_over(spark, tmp_path, {})
     for sql, _ in TEXTS.values():
-        query = Query(name="twins", sql=sql, query_class="H", sink=Sink(format=format))  # type: ignore[arg-type]
+        query = Query(name="twins", sql=sql, query_class="H", sink=Sink(format=format))
         with pytest.raises(QueryRefused) as refusal:
             gate.add_query(query)
         assert f"comes out twice, and {format} knows columns by name" in str(refusal.value)

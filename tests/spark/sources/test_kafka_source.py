@@ -12,12 +12,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from headgate.errors import ConfigRefused, RecordsLost
+from headgate.extensions import Polled
 from headgate.model.stream import Stream
+from headgate.spark.jvm.types import arrow_schema
 from headgate.spark.sources import kafka as kafka_source
 from headgate.spark.sources.kafka import KafkaSource
 from headgate.spark.sources.kafka_options import COLUMNS, HEADERS, Subscription, subscription_of
-from headgate.spark.sources.protocol import Polled
-from headgate.spark.sources.structured_streaming import source_of
+from headgate.spark.sources.opening import source_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -43,9 +44,9 @@ class Reader:
     def start(self, **options: str) -> None:
         """Start as after a crash: only what was journalled is known."""
         source_options = {**self.stream.options, **options}
-        subscription = subscription_of(Stream(name="s", format="kafka", options=source_options))
+        subscription = subscription_of("s", source_options)
         assert isinstance(subscription, Subscription), subscription
-        self.source = KafkaSource(subscription, self._schema)
+        self.source = KafkaSource(subscription, arrow_schema(self._schema))
         self.source.resume(self.position)
 
     def take(self, polled: Polled) -> None:
@@ -329,7 +330,7 @@ def test_what_the_client_does_not_know_is_left_to_structured_streaming(
     spark: SparkSession, options: dict[str, str], reason: str
 ) -> None:
     source_options = {**SERVERS, "subscribe": "t", **options}
-    answer = subscription_of(Stream(name="s", format="kafka", options=source_options))
+    answer = subscription_of("s", source_options)
     assert isinstance(answer, str)
     assert reason in answer
     with pytest.raises(ConfigRefused, match=r"ingest is 'driver'.* auto or spark: ") as refused:
@@ -342,7 +343,9 @@ def test_columns_are_known_without_the_connector_and_cannot_be_chosen(spark: Spa
     for ingest in ("auto", "driver"):
         stream = Stream(name="s", format="kafka", options=source_options, ingest=ingest)  # type: ignore[arg-type]
         assert source_of(spark, stream).columns[:3] == ["key", "value", "topic"]
-    with pytest.raises(ConfigRefused, match="left out: a topic of Kafka has the columns key"):
+    with pytest.raises(
+        ConfigRefused, match="left out: a source of format kafka has the columns key"
+    ):
         source_of(spark, Stream(name="s", format="kafka", options=source_options, schema="a INT"))
     with pytest.raises(ConfigRefused, match="own client cannot, it does not know the option assig"):
         source_of(spark, Stream(name="s", format="kafka", options={**SERVERS, "assign": "{}"}))

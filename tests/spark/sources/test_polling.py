@@ -11,18 +11,18 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from polled import polled_of, schema_of, source_over
+from polled import generated, polled_of, schema_of, source_of_rows, source_over
 from pyspark.sql import SparkSession
 
 from headgate import Stream
+from headgate.extensions import Polled, Source
 from headgate.spark.log.budget import Limits
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.journal_rows import Train
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.log.train_cache import TrainCache
+from headgate.spark.sources.generator import GeneratorSource
 from headgate.spark.sources.poller import Line, Poller
-from headgate.spark.sources.protocol import Polled, Source
-from headgate.spark.sources.registry import GeneratorSource, RowSource
 from headgate.workloads.forest import SCHEMA
 
 pytestmark = pytest.mark.spark
@@ -124,7 +124,7 @@ def test_a_train_that_came_again_longer_is_in_memory_as_it_is_on_disk(
         add(journal, *args)
 
     monkeypatch.setattr(Journal, "add_trains", full)
-    rig = Rig(session, tmp_path, GeneratorSource({"rate_per_s": "2000", "seed": "3"}), SCHEMA)
+    rig = Rig(session, tmp_path, generated({"rate_per_s": "2000", "seed": "3"}), SCHEMA)
     rig.until(lambda: len(rig.trains) > 3)
     rig.close()
     for number in range(rig.log.next_number):
@@ -136,12 +136,12 @@ def test_the_generator_goes_on_with_the_next_tuple(session: SparkSession, tmp_pa
     options = {"rate_per_s": "3000", "seed": "5", "tuples": "900"}
     seen: list[dict[str, Any]] = []
     for most in (200, 500, 900):
-        rig = Rig(session, tmp_path, GeneratorSource({**options, "tuples": str(most)}), SCHEMA)
+        rig = Rig(session, tmp_path, generated({**options, "tuples": str(most)}), SCHEMA)
         rig.until(lambda rig=rig, most=most: rig.journal.positions("s").get("tuple") == str(most))
         seen = rig.rows()
         rig.close()
         assert len(seen) == most
-    alone = GeneratorSource(options)
+    alone = generated(options)
     parts: list[dict[str, Any]] = []
     while len(parts) < 900:
         if (polled := alone.poll()) is not None:
@@ -160,8 +160,7 @@ def test_an_iterator_that_fails_is_asked_for_the_rows_that_follow(session: Spark
                 raise OSError("the line is down")
             yield {"i": number, "extra": "passed over"} if number != 2 else {"i": "two"}
 
-    stream = Stream(name="s", format="python", options={"rowsPerPoll": "3"}, schema="i INT")
-    source = RowSource(stream, schema_of(session, "i INT"), rows)
+    source = source_of_rows(session, "i INT", rows, rowsPerPoll="3")
     source.resume({})
     seen: list[dict[str, Any]] = []
     letters: list[str] = []
@@ -189,8 +188,7 @@ def test_nobody_waits_for_an_iterator_that_waits(session: SparkSession, tmp_path
         assert goes_on.wait(60)
         yield {"i": first + 1}
 
-    stream = Stream(name="s", format="python", schema="i INT")
-    rig = Rig(session, tmp_path, RowSource(stream, schema_of(session, "i INT"), rows), "i INT")
+    rig = Rig(session, tmp_path, source_of_rows(session, "i INT", rows), "i INT")
     rig.until(lambda: len(rig.trains) == 1)
     goes_on.set()
     rig.until(lambda: len(rig.trains) == 2)
@@ -205,8 +203,7 @@ def test_a_poller_stops_though_an_iterator_waits(session: SparkSession, tmp_path
         goes_on.wait(60)
         yield {"i": first}
 
-    stream = Stream(name="s", format="python", schema="i INT")
-    rig = Rig(session, tmp_path, RowSource(stream, schema_of(session, "i INT"), rows), "i INT")
+    rig = Rig(session, tmp_path, source_of_rows(session, "i INT", rows), "i INT")
     began_s = time.monotonic()
     rig.close()
     assert time.monotonic() - began_s < 10
@@ -230,12 +227,12 @@ def test_a_poller_leaves_a_source_that_does_not_answer_and_takes_nothing_more_of
         def close(self) -> None:
             closed.set()
 
-    first = Rig(session, tmp_path, Hanging({"rate_per_s": "1000", "seed": "1"}), SCHEMA)
+    first = Rig(session, tmp_path, generated({"rate_per_s": "1000", "seed": "1"}, Hanging), SCHEMA)
     assert polling.wait(20)
     first.poller.stop(patience_s=0.1)
     assert "the source of stream 's' does not answer" in caplog.text
     first.journal.close()
-    second = Rig(session, tmp_path, GeneratorSource({"rate_per_s": "1000", "seed": "2"}), SCHEMA)
+    second = Rig(session, tmp_path, generated({"rate_per_s": "1000", "seed": "2"}), SCHEMA)
     second.until(lambda: second.trains)
     before = second.log.path(0).read_bytes()
     goes_on.set()
@@ -262,8 +259,7 @@ def test_trains_of_important_streams_are_told_of_before_others_are_asked(
     for number, name in enumerate("abc"):
         log = StreamLog(tmp_path, name, journal, schema_of(spark, "n INT"), cache)
         stream = Stream(name=name, format="python", schema="n INT")
-        schema = schema_of(spark, "n INT")
-        lines.append(Line(number, stream, log, RowSource(stream, schema, rows_of(name))))
+        lines.append(Line(number, stream, log, source_of_rows(spark, "n INT", rows_of(name))))
     importance = {"a": 1.0, "b": 6.0, "c": 1.0}
     poller = Poller(
         lines, journal, lambda number, train: events.append(f"{'abc'[number]} told"),
@@ -287,7 +283,7 @@ def test_nobody_waits_long_for_a_stream_that_always_has_more(
     for number, name in enumerate("ab"):
         log = StreamLog(tmp_path, name, journal, schema, cache)
         stream = Stream(name=name, format="python", schema="n INT", trigger_s=0.0)
-        rows = RowSource(stream, schema, lambda first: ({"n": n % 9} for n in count(first)))
+        rows = source_of_rows(spark, "n INT", lambda first: ({"n": n % 9} for n in count(first)))
         lines.append(Line(number, stream, log, rows))
     arrived: Counter[int] = Counter()
     poller = Poller(

@@ -1,0 +1,67 @@
+"""The sources that Headgate has itself, as declared to the registry."""
+
+from headgate.extensions.deferred import deferred
+from headgate.extensions.entries import SourceEntry
+from headgate.extensions.options import Options
+
+_FILES = {
+    "path": "the directory",
+    "maxFilesPerTrigger": "maximum files per poll",
+    "pathGlobFilter": "pattern of file names",
+}
+
+
+def _refuse_file_count(options: Options) -> None:
+    for name in options:
+        if name.lower() == "maxfilespertrigger":  # Spark ignores the case
+            options.whole(name, 1, least=1)
+
+
+def _directory(name: str) -> SourceEntry:
+    return SourceEntry(
+        name=name, make=deferred("headgate.spark.sources.directory:directory_source"),
+        options=_FILES, other_options=True, check=_refuse_file_count, spark_reads=True,
+    )  # fmt: skip
+
+
+SOURCES = (
+    *map(_directory, ("parquet", "json", "csv")),
+    SourceEntry(
+        name="kafka",
+        make=deferred("headgate.spark.sources.kafka_topics:kafka_source"),
+        options={
+            "kafka.bootstrap.servers": "brokers to connect to first",
+            "subscribe": "topics, separated by commas",
+            "startingOffsets": "earliest or latest",
+            "maxOffsetsPerTrigger": "maximum records per poll",
+            "failOnDataLoss": "whether the stream ends when records were deleted unread",
+            "includeHeaders": "whether there is a column with the headers",
+        },
+        other_options=True,
+        columns=deferred("headgate.spark.sources.kafka_topics:columns_of"),
+        spark_reads=True,
+    ),
+    SourceEntry(
+        name="headgate",
+        make=deferred("headgate.spark.sources.generator:GeneratorSource"),
+        options={
+            "rate_per_s": "tuples per second outside bursts",
+            "burst_factor": "factor on the rate during a burst",
+            "burst_every_s": "seconds from one burst to the next",
+            "burst_for_s": "seconds that a burst lasts",
+            "seed": "seed of the readings",
+            "tuples": "how many tuples to generate; if not set, without end",
+        },
+        required={"rate_per_s": "1500"},
+        check=deferred("headgate.spark.sources.generator:refuse_values"),
+        columns=deferred("headgate.spark.sources.generator:columns_of"),
+        arrivals=deferred("headgate.workloads.forest:arrivals_of"),
+    ),
+    SourceEntry(
+        name="python",
+        make=deferred("headgate.spark.sources.python_rows:RowSource"),
+        options={"rowsPerPoll": "maximum rows per poll"},
+        check=lambda options: options.whole("rowsPerPoll", 1000, least=1),
+        takes_function=True,
+    ),
+)

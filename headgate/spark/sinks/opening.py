@@ -1,0 +1,78 @@
+"""A query's sink: refused or accepted when the query is added, created when it starts."""
+
+from collections.abc import Callable
+from pathlib import Path as File
+
+from pyspark.sql import SparkSession
+
+from headgate.errors import OptionRefused, QueryRefused
+from headgate.extensions import Options, Receiver, SinkContext, sink_entry
+from headgate.extensions.entries import SinkEntry
+from headgate.model.network import Path
+from headgate.model.query import Deliver
+from headgate.spark.jvm.types import arrow_schema, output_schema
+from headgate.spark.sinks.files import FileSink
+from headgate.spark.sinks.outbox import Outbox
+
+
+def refuse_sink(session: SparkSession, path: Path, deliver: Deliver | None = None) -> None:
+    """Refuse a query whose receiver cannot be created.
+
+    Raises:
+        QueryRefused: names the option, or the setting of Spark that is missing.
+    """
+    entry = _entry(path)
+    if not entry.has_files and path.into is None:
+        _created(entry, _context(path, session, deliver))
+
+
+def sink_of(
+    path: Path,
+    session: SparkSession,
+    state: File,
+    deliver: Deliver | None,
+    reached: Callable[[str], None],
+    may_wait: Callable[[], bool] = lambda: True,
+) -> FileSink:
+    """Return the sink of a query: files, the log of a stream, or the outbox of a receiver.
+
+    Args:
+        state: the state directory, in which results wait for delivery.
+        deliver: the user's function, for a sink that takes one.
+        may_wait: returns True if there is room for more results that wait for delivery.
+    """
+    name, entry = path.query.name, _entry(path)
+    folder = path.query.sink.path if path.into is None else str(state / "log" / path.into)
+    sink = _created(entry, _context(path, session, deliver, folder))
+    if isinstance(sink, FileSink):
+        return sink
+    return Outbox(name, entry.name, state / "outbox" / name, sink, reached, may_wait)
+
+
+def _entry(path: Path) -> SinkEntry:
+    entry = sink_entry(path.query.sink.format if path.into is None else "stream")
+    assert entry is not None  # else the query was refused when it was created
+    return entry
+
+
+def _context(
+    path: Path, session: SparkSession, deliver: Deliver | None, folder: str = ""
+) -> SinkContext:
+    schema = output_schema(path)
+    return SinkContext(
+        query=path.query.name, format=path.query.sink.format,
+        options=Options(path.query.sink.options), schema=arrow_schema(schema),
+        spark_schema=schema, session=session, folder=folder, deliver=deliver,
+    )  # fmt: skip
+
+
+def _created(entry: SinkEntry, context: SinkContext) -> FileSink | Receiver:
+    try:
+        sink: FileSink | Receiver = entry.make(context)
+    except OptionRefused as refused:
+        reason = "is missing" if refused.value is None else f"is {refused.value!r}"
+        raise QueryRefused(
+            query=context.query, clause=f"sink {refused.key}", reason=reason,
+            fix=f"it must be {refused.expected}",
+        ) from refused  # fmt: skip
+    return sink
