@@ -120,6 +120,7 @@ class Roster:
         queues, new, schemas = self._segments(
             query, self._analyst, catalogue.schemas, catalogue.streams, catalogue.alive
         )
+        self._room.refuse_sink(self._session, new[-1], deliver)
         units, streams, paths = catalogue.with_query(queues, new)
         network = catalogue.network_of(streams, paths)
         if deliver is not None:
@@ -154,7 +155,6 @@ class Roster:
         refuse_itself(query)
         queues, new = segments_of(query, analyst, columns, streams, self._cuts)
         self._room.refuse_outputs(self._session, new[-1])
-        self._room.refuse_sink(self._session, new[-1])
         refuse_unordered(new[-1], others)
         filled = {queue.name: schemas[new[0].stream] for queue in queues if not queue.of}
         if query.into is None:
@@ -230,6 +230,7 @@ class Roster:
             query = placed(query, self._state, (*alive, *paths), None)
             readable = (*catalogue.streams, *streams, *queues)
             more, new, filled = self._segments(query, analyst, schemas, readable, (*alive, *paths))
+            self._room.refuse_sink(self._session, new[-1])
             catalogue.with_query(more, new)
             timelines = {queue.name for queue in queues if queue.of}
             queues = (*queues, *(queue for queue in more if queue.name not in timelines))

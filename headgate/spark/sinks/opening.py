@@ -5,11 +5,12 @@ from pathlib import Path as File
 
 from pyspark.sql import SparkSession
 
-from headgate.errors import OptionRefused, QueryRefused
+from headgate.errors import HeadgateError, OptionRefused, QueryRefused
 from headgate.extensions import Options, Receiver, SinkContext, sink_entry
 from headgate.extensions.entries import SinkEntry
 from headgate.model.network import Path
 from headgate.model.query import Deliver
+from headgate.spark.jvm.errors import cause_of
 from headgate.spark.jvm.types import arrow_schema, output_schema
 from headgate.spark.sinks.files import FileSink
 from headgate.spark.sinks.outbox import Outbox
@@ -75,4 +76,12 @@ def _created(entry: SinkEntry, context: SinkContext) -> FileSink | Receiver:
             query=context.query, clause=f"sink {refused.key}", reason=reason,
             fix=f"it must be {refused.expected}",
         ) from refused  # fmt: skip
+    except HeadgateError:
+        raise
+    except Exception as error:  # whatever the code of another package raises
+        raise QueryRefused(
+            query=context.query, clause=f"sink format {context.format}",
+            reason=f"cannot be created: {cause_of(error)}",
+            fix="correct the sink or its options, or use another format",
+        ) from error  # fmt: skip
     return sink

@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from headgate.errors import ConfigRefused, OptionRefused
+from headgate.errors import ConfigRefused, HeadgateError, OptionRefused
 from headgate.extensions import (
     LeftToSpark,
     Options,
@@ -14,7 +14,7 @@ from headgate.extensions import (
 )
 from headgate.extensions.entries import SourceEntry, hint
 from headgate.model.stream import ARRIVED_AT, Rows, Stream
-from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
+from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of, reason_of
 from headgate.spark.jvm.time_zone import zone_of
 from headgate.spark.jvm.types import arrow_schema, refuse_columns
 from headgate.spark.sources.structured_streaming import opened_by_spark, refused_source
@@ -75,6 +75,13 @@ def polled_source(
         raise ConfigRefused(
             path=_where(stream), key=refused.key, value=refused.value, expected=refused.expected
         ) from refused
+    except HeadgateError:
+        raise
+    except Exception as error:  # whatever the code of another package raises
+        raise ConfigRefused(
+            path=_where(stream), key="source", value=stream.format,
+            expected=f"a source that can be created: {cause_of(error)}",
+        ) from error  # fmt: skip
     return source
 
 

@@ -197,6 +197,13 @@ def case(request: pytest.FixtureRequest, tmp_path: File) -> Case:
     return CASES[request.param](request, tmp_path)
 
 
+def path_to(session: SparkSession, sink: hg.Sink) -> Path:
+    query = hg.Query(name="q", sql="x", query_class="H", sink=sink)
+    operators = (Operator(kind="project", expressions=("n", "word")),)
+    schema = schema_of(session, DDL).json()
+    return Path(query=query, stream="s", operators=operators, columns=("n", "word"), schema=schema)
+
+
 class Run:
     """A query that commits the same result for each train, until it is done or dies."""
 
@@ -204,12 +211,7 @@ class Run:
         self, session: SparkSession, state: File, case: Case, reached: Callable[[str], None]
     ) -> None:
         self._session, self._journal = session, Journal(state)
-        query = hg.Query(name="q", sql="x", query_class="H", sink=case.sink)
-        operators = (Operator(kind="project", expressions=("n", "word")),)
-        schema = schema_of(session, DDL).json()
-        self._path = Path(
-            query=query, stream="s", operators=operators, columns=("n", "word"), schema=schema
-        )
+        self._path = path_to(session, case.sink)
         Cursors(self._journal).remember("q", "x", "s")
         refuse_sink(session, self._path, case.deliver)
         self.sink = sink_of(self._path, session, state, case.deliver, reached)
@@ -316,6 +318,15 @@ def test_a_receiver_is_closed_and_opened_again_after_a_failed_delivery(
     run.end()
     keys = ["q/0-0", "q/1-1", "q/2-2"]
     assert receiver.calls == ["open", keys[0], "close", "open", *keys[1:], "close"]
+
+
+def test_a_receiver_that_cannot_be_created_is_blamed_on_the_sink(session: SparkSession) -> None:
+    def broken(context: SinkContext) -> Receiver:
+        raise RuntimeError("no licence")
+
+    hg.sink("broken")(broken)
+    with pytest.raises(QueryRefused, match="query 'q': sink format broken cannot be created: Run"):
+        refuse_sink(session, path_to(session, hg.Sink(format="broken")))
 
 
 def test_the_names_of_headgates_own_sinks_are_taken() -> None:

@@ -264,6 +264,16 @@ def test_a_source_that_only_the_driver_knows_cannot_be_left_to_spark(session: Sp
         source_of(session, hg.Stream(name="s", format="python"))
 
 
+def test_a_source_that_cannot_be_created_is_blamed_on_the_stream(session: SparkSession) -> None:
+    def broken(context: SourceContext) -> Source:
+        raise RuntimeError("no licence")
+
+    hg.source("broken", columns="n BIGINT")(broken)
+    stream = hg.Stream(name="s", format="broken")
+    with pytest.raises(ConfigRefused, match=r"stream 's': source is 'broken'.* created: RuntimeE"):
+        polled_source(session, stream, source_of(session, stream).schema)
+
+
 def test_the_names_of_headgates_own_sources_are_taken() -> None:
     with pytest.raises(ConfigRefused, match=r"source 'kafka'.*Headgate has a source of this name"):
         hg.source("kafka")(Counted)
