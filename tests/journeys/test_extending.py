@@ -76,7 +76,7 @@ def test_an_installed_package_adds_a_source_and_a_sink(
         ),
         ("table: errors", "tabel: errors", "queries.errors.sink.options.table must be given for"),
         ("format: sqlite ", "format: sqlit ", "sink.format is 'sqlit', but must be one of parquet"),
-        ("format: sqlite ", "format: sqlit ", "sqlite; did you mean 'sqlite'?"),
+        ("format: sqlite ", "format: sqlit ", "; did you mean 'sqlite'?"),
         ("format: tail ", "format: tial ", "; did you mean 'tail'?"),
     ],
 )
