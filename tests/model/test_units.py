@@ -147,5 +147,5 @@ def test_the_ideal_time_holds_the_overhead_of_every_call(
 def test_an_unknown_level_or_sharing_is_refused_with_those_there_are() -> None:
     with pytest.raises(ConfigRefused, match="level is 'box', but must be one of query, operator"):
         units_of(FORK, "box")  # type: ignore[arg-type]
-    with pytest.raises(ConfigRefused, match="sharing is 'all', but must be one of max, sum, pdt"):
+    with pytest.raises(ConfigRefused, match="shared_priority is 'all', but must be one of"):
         units_of(FORK, shared_priority="all")  # type: ignore[arg-type]
