@@ -56,7 +56,9 @@ def test_conditions_change_places(spark: SparkSession, tmp_path: Path) -> None:
     late, guarded, plain = (gate.explanation(name) for name in TEXTS)
     gate.stop()
     assert late.order is not None
-    assert late.order.startswith("humidity < 2 (passes 0")
+    # The costly condition comes last. Which of the two cheap ones comes first, a busy machine may
+    # measure either way.
+    assert late.order.split(", then ")[-1].startswith("levenshtein(")
     assert "humidity < 2 AND " in str(late.group_sql) or "WHEN humidity < 2" in str(late.group_sql)
     assert plain.order is None
     assert guarded.order is not None
