@@ -135,6 +135,15 @@ def test_the_example_of_views_is_a_pipeline(tmp_path: Path) -> None:
     assert [stream.name for stream in streams] == ["raw", "readings", "readings__time"]
 
 
+def test_the_example_of_the_tutorial_is_a_pipeline(tmp_path: Path) -> None:
+    page = (ROOT / "docs/tutorial.md").read_text()
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    file = tmp_path / "tutorial.yaml"
+    file.write_text(example)
+    paths, _ = unread_paths(read_pipeline(file))
+    assert [path.query.name for path in paths] == ["fire", "warmth"]
+
+
 def test_commands_of_the_pages_exist() -> None:
     pages = [
         README,
