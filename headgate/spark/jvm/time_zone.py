@@ -32,5 +32,5 @@ def same_zone(session: SparkSession, one: str, other: str) -> bool:
 
 
 def _java_zone(session: SparkSession, zone: str) -> Any:
-    jvm: Any = session._jvm
-    return jvm.org.apache.spark.sql.catalyst.util.DateTimeUtils.getZoneId(zone)
+    utils: Any = getattr(session._jvm, "org.apache.spark.sql.catalyst.util.DateTimeUtils")
+    return utils.getZoneId(zone)

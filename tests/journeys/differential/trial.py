@@ -149,4 +149,4 @@ def _wait(gate: Headgate, offered: Mapping[str, int]) -> None:
             return
         if (now := f"{totals} {failures}") != before:
             moved_at_s, before = time.monotonic(), now
-        gate.wait(0.05)
+        gate.wait(0.2)

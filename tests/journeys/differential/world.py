@@ -180,8 +180,8 @@ class World:
             files = str(FILES if whole and layout.source != "spark" else 1)
             more = {"format": format, "options": {"path": path, "maxFilesPerTrigger": files}}
         described = Stream(
-            name=stream, schema=layout.ddl, event_time="ts", trigger_s=0, quiet_s=None,
-            lateness_s=LATENESS_S, **more,
+            name=stream, schema=layout.ddl, event_time="ts", quiet_s=None, lateness_s=LATENESS_S,
+            **more,
         )  # fmt: skip
         if layout.source == "python":
             rows = [

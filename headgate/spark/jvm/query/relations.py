@@ -42,6 +42,7 @@ class Relations:
         self.event_times: dict[str, str | None] = {}
         """The name of each stream's column with the event time."""
         self._relations: dict[tuple[str, ...], DataFrame] = {}
+        self._views: dict[str, DataFrame] = {}
 
     def add(self, stream: str, schema: StructType, event_time: str | None) -> None:
         """Create a view for a stream, so that queries can read it by its name."""
@@ -97,11 +98,18 @@ class Relations:
             axes: the axis of each window, by number.
         """
         for number, stream in streams.items():
-            relation = self.of_input(number, stream, len(axes), axes[number])
-            columns = _quoted(self.schemas[stream].names)
-            relation.select(*columns).createOrReplaceTempView(f"{MARK}{number}")
-            view, one_window = f"{GIVEN}{number}", StructType([self._window(stream, axes[number])])
-            self._relation((view, one_window.json()), one_window).createOrReplaceTempView(view)
+            axis = axes[number]
+            relation = self.of_input(number, stream, len(axes), axis)
+            self._create_view(f"{MARK}{number}", relation, self.schemas[stream].names)
+            view, one_window = f"{GIVEN}{number}", StructType([self._window(stream, axis)])
+            relation = self._relation((view, one_window.json()), one_window)
+            self._create_view(view, relation, one_window.names)
+
+    def _create_view(self, name: str, relation: DataFrame, columns: Sequence[str]) -> None:
+        """Create a view of a relation, unless it is there already from an earlier query."""
+        if self._views.get(name) is not relation:
+            relation.select(*_quoted(columns)).createOrReplaceTempView(name)
+            self._views[name] = relation
 
     def _window(self, stream: str, axis: Axis) -> StructField:
         return _window_field(LongType() if axis == "rows" else self.time_type(stream))
