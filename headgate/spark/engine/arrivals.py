@@ -1,13 +1,13 @@
 """Arrivals: new trains become events for the scheduler, and entries of the timelines over them."""
 
 from collections.abc import Sequence
-from queue import SimpleQueue
 
 import numpy as np
 
-from headgate.model.events import Event, TrainArrived
+from headgate.model.events import TrainArrived
 from headgate.spark.clock import Clock
 from headgate.spark.engine.members import Members
+from headgate.spark.engine.requests import EventQueue
 from headgate.spark.event_time.store import Store
 from headgate.spark.log.journal_rows import Train
 
@@ -19,9 +19,7 @@ class Arrivals:
         events: takes the events for the scheduler.
     """
 
-    def __init__(
-        self, members: Members, store: Store, clock: Clock, events: SimpleQueue[Event]
-    ) -> None:
+    def __init__(self, members: Members, store: Store, clock: Clock, events: EventQueue) -> None:
         self._members, self._store, self._clock, self._events = members, store, clock, events
 
     def put(self, stream: int, *trains: Train) -> None:

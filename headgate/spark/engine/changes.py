@@ -1,4 +1,9 @@
-"""Changes while an engine runs: streams and queries that are added and dropped."""
+"""Changes while an engine runs: streams and queries that are added and dropped.
+
+The thread that adds a query prepares it: it opens streams and a sink, plans, and measures the query
+alone. The loop then makes the change: it places the query in the log and switches to the new
+network. So the network, the cursors and the trains that are dropped have one owner.
+"""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -14,11 +19,13 @@ from headgate.spark.engine.calls import Calls
 from headgate.spark.engine.executor import Executor
 from headgate.spark.engine.members import Members
 from headgate.spark.engine.recovery import refuse_old_results, resumed
+from headgate.spark.engine.requests import Requests
 from headgate.spark.engine.run_sinks import RunSinks
 from headgate.spark.engine.warm_up import Rehearsal
 from headgate.spark.event_time.store import Store
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.journal import Journal
+from headgate.spark.log.journal_rows import Train
 from headgate.spark.sinks.derived_streams import DerivedStreams
 from headgate.spark.sources.ingest import Intake
 
@@ -27,6 +34,7 @@ class Changes:
     """Applies changes to the store, the journal, the executor and, last, the scheduler.
 
     Args:
+        requests: has changes made by the loop.
         tell: takes events for the scheduler, from any thread.
     """
 
@@ -42,6 +50,7 @@ class Changes:
         calls: Calls,
         sinks: RunSinks,
         arrivals: Arrivals,
+        requests: Requests,
         *,
         tell: Callable[[Event], None],
         now_s: Callable[[], float],
@@ -50,10 +59,8 @@ class Changes:
         self._executor, self._derived = executor, derived
         self._rehearsal, self._intake = rehearsal, intake
         self._calls, self._sinks, self._arrivals = calls, sinks, arrivals
-        self._tell, self._now_s = tell, now_s
-        self.forgetting, self._coming = threading.Lock(), 0
-        """A lock against dropping trains, and how many queries have a cursor in the log that the
-        scheduler does not know of yet."""
+        self._requests, self._tell, self._now_s = requests, tell, now_s
+        self._coming = 0
         self._last_event: Event | None = None
         self.unplanned: set[int] = set()
         """Units that were stopped; the scheduler knows this and plans them no more."""
@@ -76,7 +83,7 @@ class Changes:
         store.logs[stream.name] = stream_log
         trains = self._journal.trains(stream.name) if new else []
         first = trains[0].number if trains else stream_log.next_number
-        self._change(network, {}, {number: first} if new else {}, {})
+        self._change(network, first_trains={number: first} if new else {})
         if trains:
             self._arrivals.put(number, *trains)
         begin()
@@ -124,45 +131,59 @@ class Changes:
             statistics: dict[str, QueryStatistics] = {}
             for path in paths if budget_s else ():
                 statistics |= self._rehearsal.of_one(path, budget_s / len(paths))
-            with self.forgetting:
-                cursors = {
-                    unit: resumed(path, network, self._journal, self._store)
-                    for unit, path in zip(units, paths, strict=True)
-                }
-                self._coming += 1
+            trains_by_stream = self._join(network, units, opened, statistics)
         except BaseException:
             # The scheduler does not know the query: the next one gets the same numbers.
             for number in opened:
                 self._store.close(network.streams[number].name)
+            self._sinks.pop(paths[-1].query.name, None)
+            self._arrange(self._members.alive)
             raise
-        names = {number: network.streams[number].name for number in opened}
-        try:
-            sink.resume()
-            self._store.keep_for(paths[-1])
-            new = {
-                number: self._store.first_train(name)
-                for number, name in names.items()
-                if not self.has_stream(number)
-            }
-            # Read before the scheduler knows the query that fills these streams: then more come.
-            trains_by_stream = {
-                number: self._journal.trains(name) for number, name in names.items()
-            }
-            self._change(network, cursors, new, statistics)
-        except BaseException:
-            with self.forgetting:  # the scheduler never hears of the query
-                self._coming -= 1
-            raise
-        for number, name in names.items():
+        for number in opened:
+            name = network.streams[number].name
             if name in self._store.timelines:
                 self._store.timelines[name].speak()
             elif trains_by_stream[number]:
                 self._arrivals.put(number, *trains_by_stream[number])
         self._derived.catch_up()
 
+    def _join(
+        self,
+        network: Network,
+        units: Sequence[int],
+        opened: Sequence[int],
+        statistics: Mapping[str, QueryStatistics],
+    ) -> dict[int, list[Train]]:
+        """Have the loop add a query; return the trains in the log of the streams it has opened."""
+        paths = [network.paths[unit] for unit in units]
+        names = {number: network.streams[number].name for number in opened}
+        trains_by_stream: dict[int, list[Train]] = {}
+
+        def change() -> list[Event]:
+            cursors = {
+                unit: resumed(path, network, self._journal, self._store)
+                for unit, path in zip(units, paths, strict=True)
+            }
+            self._sinks[paths[-1].query.name].resume()
+            self._store.keep_for(paths[-1])
+            first_trains = {
+                number: self._store.first_train(name)
+                for number, name in names.items()
+                if not self.has_stream(number)
+            }
+            # Before the scheduler knows the query that fills these streams: then more come.
+            for number, name in names.items():
+                trains_by_stream[number] = self._journal.trains(name)
+            self._coming += 1
+            return [self._switch(network, cursors, first_trains, statistics)]
+
+        self._arrange(self._members.alive_in(network, units))
+        self._requests.ask(change)
+        return trains_by_stream
+
     def reclassify(self, network: Network) -> None:
         """Switch to a network in which producers have other readers, so perhaps another class."""
-        self._change(network, {}, {}, {})
+        self._change(network)
 
     def refuse_old_results(self, paths: Sequence[Path]) -> None:
         """Refuse queries whose results would mix with older results of the same name.
@@ -189,8 +210,7 @@ class Changes:
     def note(self, event: Event | None) -> None:
         """Take the event that the scheduler receives next; it has planned with the last one."""
         if isinstance(self._last_event, NetworkChanged) and self._last_event.cursors:
-            with self.forgetting:
-                self._coming -= 1
+            self._coming -= 1
         self._last_event = event
         if isinstance(event, QueryStopped):
             self.unplanned.add(event.unit)
@@ -199,7 +219,7 @@ class Changes:
 
     def settle_drops(self) -> None:
         """Forget dropped queries that the scheduler plans no more and that no call runs."""
-        for unit in self.unplanned & self._dropping.keys():
+        for unit in self.unplanned.intersection(list(self._dropping)):
             segments = set(self._members.segments_of(unit))
             if not self._calls.runs_any(segments):
                 self._forget(unit, segments)
@@ -216,35 +236,43 @@ class Changes:
         self._members.dropped |= segments
         for segment in segments:
             if (stream := self._members.path_of(segment).into) is not None:
-                with self.forgetting:
-                    self._store.remove(stream)
+                self._store.remove(stream)
                 self._derived.forget(stream)
         for segment in segments:
             self._calls.attempts.pop(segment, None)
         self.unplanned.discard(unit)
         self._dropping.pop(unit).set()
 
-    def _change(
+    def _change(self, network: Network, first_trains: Mapping[int, int] | None = None) -> None:
+        """Have the loop switch to a network that has the same queries.
+
+        Args:
+            first_trains: by number of a new stream, the first train in its log.
+        """
+        self._arrange(self._members.alive_in(network))
+        self._requests.ask(lambda: [self._switch(network, {}, first_trains or {}, {})])
+
+    def _arrange(self, paths: Sequence[Path]) -> None:
+        self._executor.arrangement.arrange(paths, self._rehearsal.is_costly)
+
+    def _switch(
         self,
         network: Network,
         cursors: Mapping[int, int],
         first_trains: Mapping[int, int],
         statistics: Mapping[str, QueryStatistics],
-    ) -> None:
+    ) -> NetworkChanged:
+        """Switch to a network, in the loop; return the event that the scheduler gets."""
         members = self._members
         for path in members.replaced(network, cursors):
             self._sinks.pop(path.query.name, None)
             self._rehearsal.alone_s.pop(path.known_as, None)
         members.change(network, cursors)
-        self.unplanned -= set(cursors)
         self._derived.connect(members.alive)
-        self._executor.arrangement.arrange(members.alive, self._rehearsal.is_costly)
         groups = tuple(self._executor.arrangement.group_numbers(members.paths))
-        self._tell(
-            NetworkChanged(
-                self._now_s(), network, cursors, first_trains, statistics, groups,
-                self._arrivals_from(cursors),
-            )
+        return NetworkChanged(
+            self._now_s(), network, cursors, first_trains, statistics, groups,
+            self._arrivals_from(cursors),
         )  # fmt: skip
 
     def _arrivals_from(self, cursors: Mapping[int, int]) -> dict[int, TrainArrived]:

@@ -37,6 +37,7 @@ from headgate.spark.engine.explanation import lane_text, way_of
 from headgate.spark.engine.log_space import LogSpace
 from headgate.spark.engine.members import Members
 from headgate.spark.engine.recovery import recover, refuse_old_results, refuse_other_zone, resumed
+from headgate.spark.engine.requests import EventQueue, Request, Requests
 from headgate.spark.engine.run_sinks import RunSinks
 from headgate.spark.engine.totals import Totals
 from headgate.spark.engine.upkeep import Upkeep
@@ -103,7 +104,8 @@ class SparkEngine:
         self._clock, self._patience_s = Clock(), patience_s
         self._journal = Journal(state)
         self._totals = Totals(self._journal)
-        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._events: EventQueue = queue.SimpleQueue()
+        self._requests = Requests(self._events)
         self._windows_bytes: Callable[[], int] = lambda: 0
         self.budget = Budget(
             limits,
@@ -161,8 +163,8 @@ class SparkEngine:
         )  # fmt: skip
         self.changes = Changes(
             self.members, self._journal, store, self._executor, self._derived, self.rehearsal,
-            self._intake, self._calls, self.sinks, arrivals, tell=self._events.put,
-            now_s=self.now_s,
+            self._intake, self._calls, self.sinks, arrivals, self._requests,
+            tell=self._events.put, now_s=self.now_s,
         )  # fmt: skip
         self._upkeep = Upkeep(
             self._intake, store, self._calls, self._executor, self.budget, self._clock
@@ -205,6 +207,7 @@ class SparkEngine:
                 self._arrivals.put(number, *trains)
         self._derived.catch_up()
         self._intake.begin(self.members.streams, self._store.logs)
+        self._requests.open()
 
     def way_of(self, unit: int) -> tuple[list[str], str, str]:
         """Return the queries that share a query's code, how they share it, and the SQL of all."""
@@ -235,6 +238,7 @@ class SparkEngine:
 
     def next_event(self, wake_at_s: float) -> Event | None:
         """Wait for the next event. The time between two calls of this method is the loop's own."""
+        self._requests.enter()
         if self._returned_at_s is not None:
             self.loop_s += time.perf_counter() - self._returned_at_s
         try:
@@ -309,6 +313,8 @@ class SparkEngine:
     def _wait(self, wake_at_s: float) -> Event | None:
         since_s = time.monotonic()
         while True:
+            if self._requests.ahead:
+                return self._requests.ahead.popleft()
             idle = not self._calls.running and self._events.empty()
             retried = set(self._calls.attempts) - self.changes.unplanned
             if idle and (self._calls.stopping or (self._calls.draining and not retried)):
@@ -323,7 +329,10 @@ class SparkEngine:
                 if self.budget.pressure >= FULL:
                     return Overloaded(self.now_s(), self.now_s() + 1.0)
             try:
-                return self._events.get(timeout=min(left_s, 0.5))
+                event = self._events.get(timeout=min(left_s, 0.5))
+                if not isinstance(event, Request):
+                    return event
+                self._requests.make(event)
             except queue.Empty:
                 if time.monotonic() - since_s >= QUIET_S:
                     return ClockTicked(self.now_s())

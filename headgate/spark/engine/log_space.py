@@ -54,13 +54,12 @@ class LogSpace:
         alive = self._members.alive
         hidden = [path.into or "" for path in alive if path.first_of and path.stream == name]
         first_of = next((path.first_of for path in alive if path.into == name), None)
-        with self._changes.forgetting:
-            if self._changes.query_is_coming:
-                return  # it begins with the oldest train, and `passed` does not count it
-            try:
-                self._store.drop(name, passed, before_s, first_of, hidden)
-            except (sqlite3.Error, OSError) as error:
-                self.warn(error)
+        if self._changes.query_is_coming:
+            return  # it begins with the oldest train, and `passed` does not count it
+        try:
+            self._store.drop(name, passed, before_s, first_of, hidden)
+        except (sqlite3.Error, OSError) as error:
+            self.warn(error)
 
     def shed(self, events: Sequence[TuplesShed]) -> list[TuplesShed]:
         """Journal that queries skip trains in overload; return the events that are journaled."""

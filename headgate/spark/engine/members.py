@@ -26,7 +26,12 @@ class Members:
     @property
     def alive(self) -> list[Path]:
         """The paths that were not dropped."""
-        return [path for unit, path in enumerate(self.paths) if unit not in self.dropped]
+        return self.alive_in(self.network)
+
+    def alive_in(self, network: Network, new: Collection[int] = ()) -> list[Path]:
+        """Return the paths that are not dropped once a network with some new units is in place."""
+        dropped = self.dropped.difference(new)
+        return [path for unit, path in enumerate(network.paths) if unit not in dropped]
 
     def change(self, network: Network, new: Collection[int]) -> None:
         """Switch to a network in which some units are new or belong to other queries."""

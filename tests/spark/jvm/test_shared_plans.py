@@ -51,6 +51,14 @@ SAME = [
     ),
     ("SELECT s, count(*) AS n FROM r GROUP BY s", "SELECT k.s, count(1) AS m FROM r k GROUP BY 1"),
     (
+        "SELECT a, rank() OVER (PARTITION BY s ORDER BY a) AS n FROM r QUALIFY n = 1",
+        "SELECT k.a, rank() OVER (PARTITION BY k.s ORDER BY k.a) m FROM r AS k QUALIFY m = 1",
+    ),
+    (
+        "SELECT sum(a) OVER (ORDER BY b ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS v FROM r",
+        "SELECT sum(A) OVER (ORDER BY B ROWS 2 PRECEDING) AS w FROM r",
+    ),
+    (
         "SELECT r.a FROM r JOIN q ON r.a = q.a",
         "SELECT k.a FROM r AS k INNER JOIN q AS w ON w.a = k.a",
     ),
@@ -65,6 +73,14 @@ def test_the_same_query_written_otherwise_has_the_same_key(
 
 
 DIFFERENT = [
+    (
+        "SELECT sum(x) OVER (ORDER BY a ROWS 2 PRECEDING) AS v FROM r",
+        "SELECT sum(x) OVER (ORDER BY a ROWS 3 PRECEDING) AS v FROM r",
+    ),
+    (
+        "SELECT rank() OVER (ORDER BY x + y + a) AS v FROM r",
+        "SELECT rank() OVER (ORDER BY y + x + a) AS v FROM r",
+    ),
     ("SELECT a FROM r", "SELECT a FROM q"),
     ("SELECT a FROM r", "SELECT b FROM r"),
     ("SELECT a, b FROM r", "SELECT b, a FROM r"),

@@ -22,6 +22,8 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
+import org.apache.spark.sql.catalyst.expressions.WindowFrame;
+import org.apache.spark.sql.catalyst.expressions.WindowSpecDefinition;
 import org.apache.spark.sql.catalyst.plans.Inner$;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
@@ -229,7 +231,7 @@ public class SharedPlans {
   /** Return true if two expressions are written in the same order; ids of columns may differ. */
   private static boolean writtenAlike(Expression a, Expression b, Map ids) {
     if (!a.getClass().equals(b.getClass()) || a.children().size() != b.children().size()
-        || !a.dataType().equals(b.dataType())) {
+        || !sameType(a, b)) {
       return false;
     }
     if (a instanceof Attribute || kind(a).equals("NamedLambdaVariable")) {
@@ -277,6 +279,12 @@ public class SharedPlans {
       }
     }
     return true;
+  }
+
+  /** Return true if two expressions have the same type; the definition of a window has none. */
+  private static boolean sameType(Expression a, Expression b) {
+    return a instanceof WindowSpecDefinition || a instanceof WindowFrame
+        || a.dataType().equals(b.dataType());
   }
 
   /** Return true if Spark can compute a value, possibly NULL, for every row. */
