@@ -15,9 +15,14 @@ from headgate.spark.sharing.sharing_plan import Member, Part, parts_of, shared_b
 from headgate.spark.sharing.whole_query import WholeQuery
 from headgate.spark.sinks.files import FileSink
 
+Order = tuple[int, ...] | None
+"""The numbers of a query's conditions in the order chosen for them; None: as they are written."""
+
 
 class Arrangement:
     """The plans of queries, alone and together; safe to use from several workers.
+
+    Workers read the arrangement without a lock: a new one replaces the old one as a whole.
 
     A call may need only some of the queries that share their code. The shared code then runs for
     all of them and the other results are ignored: that is cheaper than separate code for every
@@ -31,10 +36,10 @@ class Arrangement:
     def __init__(self, driver: DriverLane, sinks: Mapping[str, FileSink], share: Share) -> None:
         self._driver, self._sinks, self._share = driver, sinks, share
         self._shared: dict[str, Prepared] = {}
-        self._alone: dict[str, Prepared] = {}
-        self._lock, self._arranging = threading.Lock(), threading.Lock()
+        self._alone: dict[str, tuple[Order, Prepared]] = {}
+        self._arranging = threading.Lock()
         self._parts_by_query: dict[str, tuple[Path, Parts]] = {}
-        self._orders: dict[str, tuple[int, ...]] = {}
+        self._orders: dict[str, Order] = {}
 
     def arrange(self, paths: Iterable[Path], costly: Callable[[Path], bool]) -> None:
         """Decide again which queries share their code."""
@@ -51,20 +56,18 @@ class Arrangement:
             if prepared is None or prepared.part != part:
                 prepared = self._prepare(part)
             shared.update(dict.fromkeys(part.names, prepared))
-        with self._lock:
-            self._shared = shared
+        self._shared = shared
 
     def group_numbers(self, paths: Sequence[Path]) -> list[int]:
         """Return a number for each path, equal for paths that share their code or their answer."""
         numbers: dict[object, int] = {}
-        twins = self.twins(paths)
-        with self._lock:
-            shared = [self._shared.get(path.query.name) for path in paths]
+        twins, shared = self.twins(paths), self._shared
         return [
             numbers.setdefault(
                 id(prepared) if prepared else self.group_key(path, twins), len(numbers)
             )
-            for path, prepared in zip(paths, shared, strict=True)
+            for path in paths
+            for prepared in (shared.get(path.query.name),)
         ]
 
     def group_key(self, path: Path, twins: Mapping[str, str]) -> object:
@@ -103,20 +106,21 @@ class Arrangement:
 
     def prepared(self, path: Path) -> Prepared:
         """Return the plan that a query runs as when other queries are in its call."""
-        with self._lock:
-            return self._shared.get(path.query.name) or self._solo(path)
+        return self._shared.get(path.query.name) or self.solo(path)
 
     def solo(self, path: Path) -> Prepared:
         """Return the plan that a query runs as when it is alone in its call."""
-        with self._lock:
-            return self._solo(path)
+        name, order = path.query.name, self._orders.get(path.query.name)
+        entry = self._alone.get(name)
+        if entry is None or entry[0] != order:
+            entry = self._alone[name] = order, self._prepare_alone(path)
+        return entry[1]
 
     def forget(self, query: str) -> None:
         """Forget the plans of a query that was dropped."""
-        with self._lock:
-            self._alone.pop(query, None)
-            self._parts_by_query.pop(query, None)
-            self._orders.pop(query, None)
+        self._alone.pop(query, None)
+        self._parts_by_query.pop(query, None)
+        self._orders.pop(query, None)
 
     def renew(self, paths: Iterable[Path]) -> None:
         """Have the code of queries generated again."""
@@ -134,17 +138,8 @@ class Arrangement:
         changed = {name: order for name, order in orders.items() if self._orders.get(name) != order}
         if changed:
             with self._arranging:
-                with self._lock:
-                    self._orders.update(changed)
-                    for name in changed:
-                        self._alone.pop(name, None)
+                self._orders.update(changed)
                 self._rearrange()
-
-    def _solo(self, path: Path) -> Prepared:
-        name = path.query.name
-        if name not in self._alone:
-            self._alone[name] = self._prepare_alone(path)
-        return self._alone[name]
 
     def _prepare_alone(self, path: Path) -> Prepared:
         if not path.runs_whole:

@@ -2,7 +2,6 @@
 
 import logging
 import sqlite3
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +39,6 @@ class Promises:
     def __init__(self, intents: Intents, reached: Callable[[str], None]) -> None:
         self._intents, self._reached = intents, reached
         self._late: dict[str, Promise] = {}
-        self._turn = threading.Lock()
 
     def keep(self, promises: Sequence[Promise]) -> None:
         """Make the results of a step visible; none of its queries is in another step meanwhile."""
@@ -63,13 +61,12 @@ class Promises:
             raise ResultsHidden(folder=str(late.sink.folder))
 
     def try_again(self) -> None:
-        """Retry the renames that failed."""
-        with self._turn:
-            for query, late in list(self._late.items()):
-                done, _ = self._keep([late])
-                if done:
-                    del self._late[query]
-                    log.warning("query '%s': its results are visible again", query)
+        """Retry the renames that failed; only the loop does, and `close` after its end."""
+        for query, late in list(self._late.items()):
+            done, _ = self._keep([late])
+            if done:
+                del self._late[query]
+                log.warning("query '%s': its results are visible again", query)
 
     def forget(self, query: str) -> None:
         """Retry the renames that failed, then give up that of a query that was dropped."""
