@@ -142,7 +142,7 @@ def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Pa
         ("classes", {}, "classes is {}, but must"),
         ("queries.hot.weight", -1, "queries.hot.weight is -1, but must be greater than or equal"),
         ("queries.hot.weight", float("nan"), "queries.hot.weight is nan, but must be"),
-        ("queries.hot.deadline_s", 0, "queries.hot.deadline_s is 0, but must be greater than 0."),
+        ("queries.hot.deadline_s", 0, "queries.hot.deadline_s is 0, but must be above 0 seconds."),
         (
             "queries.hot.sink",
             {"format": "cvs"},

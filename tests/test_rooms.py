@@ -94,7 +94,7 @@ ROOMS = {
     "errors": Room(never=CORE_NEVER),
     "compiled": Room(others=names("numba")),
     "extensions": Room(for_types=names("pyarrow"), never=CORE_NEVER),
-    "model": Room(ours=names("extensions"), others=names("numpy"), never=CORE_NEVER),
+    "model": Room(ours=names("extensions"), others=names("numpy pydantic"), never=CORE_NEVER),
     "language": Room(ours=names("extensions model"), others=names("sqlglot"), never=CORE_NEVER),
     "policies": Room(
         ours=names("model compiled policies.structures policies.methods"),

@@ -4,11 +4,11 @@ from pathlib import Path as File
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from headgate.model.admission import AdmissionRules
+from headgate.model.settings import Settings
 
 
 def past(
-    state: File, text: str, limit: int, rules: AdmissionRules | None = None
+    state: File, text: str, limit: int, settings: Settings | None = None
 ) -> tuple[list[str], list[tuple[Any, ...]], bool]:
     """Return the columns and rows of a SELECT over the retained past, and whether rows are missing.
 
@@ -16,7 +16,7 @@ def past(
 
     Args:
         limit: most rows that are returned.
-        rules: the limits that the text must meet.
+        settings: among them, the limits that the text must meet.
 
     Raises:
         RecoveryRefused: the directory has no journal.
@@ -29,7 +29,7 @@ def past(
     with TemporaryDirectory() as folder:  # the state directory itself is only read
         session = room.local_session(File(folder), "local[*]", {})
         try:
-            frame = room.history_of(session, state, text, rules)
+            frame = room.history_of(session, state, text, settings)
             with room.refuse_failure():
                 table = room.collected(frame.limit(limit + 1))
         finally:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.errors import ConfigRefused, HeadgateError, RequestRefused, UnknownName
 from headgate.extensions import source_entry
-from headgate.model.admission import AdmissionRules
 from headgate.model.network import Path
 from headgate.model.query import Deliver, Query, QueryClass
+from headgate.model.settings import Settings
 from headgate.model.stream import Rows, Stream
 from headgate.runtime.describe.explanation import Explanation
 from headgate.runtime.live.catalog import Catalogue
@@ -36,11 +36,8 @@ class Roster:
 
     Args:
         room: the module `headgate.spark.room`.
-        rehearsal_s: how long a query that is added while others run may be measured.
         explanation: returns the explanation of a query, for its handle.
         cuts: decides whether to cut a query that leaves it open.
-        records: whether the run is recorded.
-        rules: the limits that the text of a query must meet.
     """
 
     def __init__(
@@ -49,18 +46,15 @@ class Roster:
         session: "SparkSession",
         state: File,
         classes: Sequence[QueryClass],
-        rehearsal_s: float,
+        settings: Settings,
         explanation: Callable[[str], Explanation],
         cuts: Callable[[Query], bool],
-        records: bool,
-        rules: AdmissionRules,
     ) -> None:
         self._room, self._session, self._state = room, session, state
-        self._rehearsal_s, self._explanation, self._cuts = rehearsal_s, explanation, cuts
-        self._rules = rules
-        self._analyst = room.Analyst(room.own_session(session), rules, state)
+        self._settings, self._explanation, self._cuts = settings, explanation, cuts
+        self._analyst = room.Analyst(room.own_session(session), settings, state)
         self._changes = threading.RLock()
-        self.catalogue = Catalogue(classes, gives_again=not records)
+        self.catalogue = Catalogue(classes, gives_again=not settings.record)
         self.rows: dict[str, Rows] = {}
         self.deliver: dict[str, Deliver] = {}
         self.handles: dict[str, QueryHandle] = {}
@@ -127,7 +121,7 @@ class Roster:
             self.deliver[query.name] = deliver
         handle = QueryHandle(new[-1], self._explanation)
         if self.engine is not None:
-            self.engine.changes.add_query(network, units, self._rehearsal_s, schemas)
+            self.engine.changes.add_query(network, units, self._settings.rehearsal_s, schemas)
         if self.run is not None:
             self.run.bind(units[-1], handle)
         if query.into is not None:
@@ -216,7 +210,7 @@ class Roster:
     def _check(self, streams: Sequence[Stream], queries: Sequence[Query]) -> None:
         """Refuse streams and queries that could not be added, without adding any."""
         session = self._room.own_session(self._session)
-        analyst = self._room.Analyst(session, self._rules, self._state)
+        analyst = self._room.Analyst(session, self._settings, self._state)
         catalogue, schemas = self.catalogue, dict(self.catalogue.schemas)
         for stream in streams:
             schemas[stream.name] = self._room.source_of(self._session, stream).schema

@@ -11,8 +11,9 @@ from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
 from headgate.model.events import Event, NetworkChanged, Overloaded, TuplesShed, units_in
 from headgate.model.network import Network
-from headgate.model.plan import LANES
+from headgate.model.plan import ALL, LANES
 from headgate.model.query import QueryStatistics
+from headgate.model.settings import Settings
 from headgate.model.unit_table import unit_table
 from headgate.model.units import units_of
 from headgate.policies import Policy
@@ -42,7 +43,6 @@ class Running:
         engine: the Spark engine.
         statistics: of the queries, at the start.
         state: the directory with the statistics file.
-        settings: of the scheduler.
     """
 
     def __init__(
@@ -52,14 +52,16 @@ class Running:
         policy: Policy,
         statistics: Mapping[str, QueryStatistics],
         state: File,
-        **settings: Any,
+        settings: Settings,
     ) -> None:
         self._engine, self._first_statistics, self._state = engine, statistics, state
         table = unit_table(units_of(network), statistics)
         self.scheduler = Scheduler(
             network, table, policy, shed=self._shed, statistics=Statistics(table),
             first_trains=engine.first_trains, cursors=engine.cursors, groups=engine.groups,
-            **settings,
+            workers=settings.workers, train_tuples=settings.train_tuples or ALL,
+            most_fused=settings.most_fused, shared_priority=settings.shared_priority,
+            lane=settings.lane, call_bytes=settings.memory_bytes / 8 / settings.workers,
         )  # fmt: skip
         self._timed = Timed(self.scheduler)
         self._metrics, self._lock = RunMetrics(network, table), threading.Lock()
