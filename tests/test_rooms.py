@@ -142,9 +142,9 @@ ROOMS = {
         others=names("pydantic yaml"),
         never=THREADS | RANDOM,
     ),
-    "runtime": runtime_room("live describe what_if recording"),
+    "runtime": runtime_room("live describe what_if recording", "pyspark"),
     "runtime.live": runtime_room(
-        f"describe recording {RUNTIME_LEAVES}", "pyspark spark.jvm.query.analysis"
+        f"describe recording {RUNTIME_LEAVES}", "pyspark pyarrow spark.jvm.query.analysis"
     ),
     "runtime.describe": runtime_room("recording"),
     "runtime.what_if": runtime_room(f"recording {RUNTIME_LEAVES}"),

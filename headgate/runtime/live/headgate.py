@@ -22,6 +22,7 @@ from headgate.runtime.live.membership import Roster
 from headgate.runtime.live.questions import Questions
 from headgate.runtime.live.rehearsal import Rehearsal
 from headgate.runtime.live.run import Running
+from headgate.runtime.live.spark_room import LiveEngine, spark_room
 from headgate.runtime.pipeline import refuse_off_spark
 from headgate.runtime.policy_text import Spelled
 from headgate.runtime.recording.statistics_file import recorded_statistics
@@ -58,9 +59,7 @@ class Headgate(Questions):
         reached: Callable[[str], None] = lambda point: None,
         **settings: Any,
     ) -> None:
-        from headgate.spark import room  # noqa: PLC0415  # simulation must start without Java
-
-        self._room = room
+        room = self._room = spark_room()
         self.state = File(state).absolute()
         chosen = policy_named(policy) if isinstance(policy, str) else policy
         refuse_off_spark(chosen)
@@ -77,11 +76,10 @@ class Headgate(Questions):
         )
         room.quiet_python()
         roster = Roster(
-            room, self._session, self.state, self.classes, self._settings, self.explanation,
-            self._cuts,
+            room, self._session, self.state, self.classes, self._settings, self._cuts
         )  # fmt: skip
         super().__init__(chosen, roster, Rehearsal(self.state, self._settings.rehearsal_s))
-        self._engine: Any = None
+        self._engine: LiveEngine | None = None
         self._run: Running | None = None
 
     def add_stream(self, stream: Stream, rows: Rows | None = None) -> None:
@@ -119,7 +117,7 @@ class Headgate(Questions):
             RecoveryRefused: a query of its name was dropped, and its results are still in the
                 folder; before the start, `start` raises it.
         """
-        return self._roster.add_query(query, deliver)
+        return QueryHandle(self._roster.add_query(query, deliver), self.explanation)
 
     def add_view(self, view: View) -> QueryHandle:
         """Add a view, also while running: a stream of its name that queries, and other views, read.
@@ -132,7 +130,7 @@ class Headgate(Questions):
             ConfigRefused: a stream has its name.
         """
         lowest = min(self.classes, key=lambda query_class: query_class.priority)
-        return self._roster.add_query(view.query(lowest.name))
+        return self.add_query(view.query(lowest.name))
 
     def drop_query(self, name: str) -> None:
         """End a query or view for good: its results stay, its position in the log is forgotten.
@@ -202,8 +200,7 @@ class Headgate(Questions):
             QueryRefused: Spark cannot parse the text, it is not a SELECT, or it breaks a rule.
         """
         session = self._room.own_session(self._session)
-        frame: DataFrame = self._room.history_of(session, self.state, text, self._settings)
-        return frame
+        return self._room.history_of(session, self.state, text, self._settings)
 
     def start(
         self,
@@ -228,27 +225,27 @@ class Headgate(Questions):
         if not network.paths:
             raise ConfigRefused(path="queries", key="", value=None, expected="at least one query")
         self._rehearsal.rehearsed_of = 0, len(network.paths)
-        roster.engine = self._engine = self._room.SparkEngine(
+        roster.engine = self._engine = engine = self._room.SparkEngine(
             self._session, network, roster.catalogue.schemas, self.state, self._settings,
             rows=roster.rows, deliver=roster.deliver, reached=self._reached,
         )  # fmt: skip
         try:
             new = Running(
-                self._engine, network, self.policy,
-                self._rehearsal.statistics(self._engine, roster.catalogue.paths, progress),
+                engine, network, self.policy,
+                self._rehearsal.statistics(engine, roster.catalogue.paths, progress),
                 self.state, self._settings,
             )  # fmt: skip
-            for name, handle in roster.handles.items():
-                new.bind(roster.catalogue.units_of(name)[-1], handle)
+            for name, query in roster.queries.items():
+                new.bind(roster.catalogue.units_of(name)[-1], query)
             new.start(listeners, record=self._settings.record)
         except BaseException:
-            self._engine.close()
+            engine.close()
             raise
         roster.run = self._run = new
 
     def drain(self, timeout_s: float | None = None) -> bool:
         """Stop ingest and wait until all arrived tuples are processed; False if time ran out."""
-        self._engine.drain()
+        self._roster.started_engine.drain()
         return self.wait(timeout_s)
 
     def wait(self, timeout_s: float | None = None) -> bool:

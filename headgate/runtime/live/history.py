@@ -5,6 +5,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from headgate.model.settings import Settings
+from headgate.runtime.live.spark_room import spark_room
 
 
 def past(
@@ -23,8 +24,7 @@ def past(
         UnknownName: the text names a table or stream that does not exist.
         QueryRefused: Spark cannot parse or run the text, it is not a SELECT, or it breaks a rule.
     """
-    from headgate.spark import room  # noqa: PLC0415  # the command line must start without Java
-
+    room = spark_room()
     room.kept_trains(state)  # raises before Spark is started in vain
     with TemporaryDirectory() as folder:  # the state directory itself is only read
         session = room.local_session(File(folder), "local[*]", {})

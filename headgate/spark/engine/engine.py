@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from headgate.errors import HeadgateError
+from headgate.extensions import Receiver
 from headgate.model.account import Account
 from headgate.model.events import (
     ClockTicked,
@@ -49,6 +50,7 @@ from headgate.spark.log.budget import FULL, Budget
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.journal import Journal
 from headgate.spark.sinks.derived_streams import DerivedStreams
+from headgate.spark.sinks.outbox import Outbox
 from headgate.spark.sources.ingest import Intake
 
 log = logging.getLogger("headgate.spark")
@@ -87,9 +89,9 @@ class SparkEngine:
         state: File,
         settings: Settings,
         *,
-        rows: Mapping[str, Rows] | None = None,
-        deliver: Mapping[str, Deliver] | None = None,
-        reached: Callable[[str], None] = lambda point: None,
+        rows: Mapping[str, Rows],
+        deliver: Mapping[str, Deliver],
+        reached: Callable[[str], None],
     ) -> None:
         self._clock = Clock()
         self._journal = Journal(state)
@@ -120,7 +122,7 @@ class SparkEngine:
                 store.keep_for(path)
             self._own_session = own_session(session)
             self.sinks = RunSinks(
-                self._own_session, state, {} if deliver is None else deliver, self.budget, reached
+                self._own_session, state, deliver, self.budget, reached
             )  # fmt: skip
             ends = [path for path in network.paths if path.first_of is None]
             refuse_old_results(self._journal, ends)
@@ -143,7 +145,7 @@ class SparkEngine:
         )  # fmt: skip
         self._executor.arrangement.arrange(network.paths, self.rehearsal.is_costly)
         self._intake = Intake(
-            session, self._journal, state, rows={} if rows is None else rows, arrived=arrivals.put,
+            session, self._journal, state, rows=rows, arrived=arrivals.put,
             pause_s=self.budget.pause_s, now_s=self.now_s,
             importance=lambda stream: self.members.network.importance.get(stream, 0.0),
         )  # fmt: skip
@@ -209,6 +211,11 @@ class SparkEngine:
             planned: the lane that its next call is planned for, as the first word, and why.
         """
         return lane_text(self.members.paths[unit], planned, self._executor)
+
+    def receiver_of(self, query: str) -> Receiver | None:
+        """Return what the results of a query are delivered to; None if they are files."""
+        sink = self.sinks[query]
+        return sink.receiver if isinstance(sink, Outbox) else None
 
     def change_policy(self, policy: Any) -> None:
         """Switch to another policy."""
