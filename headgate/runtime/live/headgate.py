@@ -43,7 +43,6 @@ class Headgate(Questions):
         master: Spark master of the local session, if none is passed in; `spark_config` has its
             settings.
         settings: any field of `Settings`, such as `workers=4`; docs/reference.md lists them.
-        reached: called at every point where a crash must lose nothing; a test raises there.
     """
 
     @show_settings
@@ -56,7 +55,6 @@ class Headgate(Questions):
         classes: Mapping[str, float] | None = None,
         master: str = "local[*]",
         spark_config: Mapping[str, str] | None = None,
-        reached: Callable[[str], None] = lambda point: None,
         **settings: Any,
     ) -> None:
         room = self._room = spark_room()
@@ -68,7 +66,6 @@ class Headgate(Questions):
             for name, priority in (classes or {"default": 1.0}).items()
         )
         self._settings = settings_of(settings, signature(Headgate).parameters)
-        self._reached = reached
         self._owns_session = spark is None
         # A copy, so that its time zone stays as it is now, whatever the user sets in theirs.
         self._session = room.own_session(
@@ -266,6 +263,13 @@ class Headgate(Questions):
             if self._owns_session:
                 self._session.stop()
         return None if self._run is None else self.report()
+
+    def _reached(self, point: str) -> None:
+        """Do nothing. A test of crashes overrides it: nothing may be lost at any of these points.
+
+        Args:
+            point: what the engine has just done, such as `results written`.
+        """
 
     def _cuts(self, query: Query) -> bool:
         """Return True if the policy cuts queries and a cut of this one pays."""
