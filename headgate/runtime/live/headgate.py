@@ -79,6 +79,13 @@ class Headgate(Questions):
         self._engine: LiveEngine | None = None
         self._run: Running | None = None
 
+    def __repr__(self) -> str:
+        streams, queries = len(self._roster.catalogue.readable), len(self._roster.queries)
+        return (
+            f"Headgate(state={str(self.state)!r}, policy={self.policy.name!r},"
+            f" streams={streams}, queries={queries}, running={self.running})"
+        )
+
     def add_stream(self, stream: Stream, rows: Rows | None = None) -> None:
         """Add a stream, also while running; its source is opened to learn the schema.
 
