@@ -14,6 +14,7 @@ from headgate import config
 from headgate.cli.app import app
 from headgate.cli.catalogue import testbeds_as_data, word_of
 from headgate.metrics.measures import MEASURES
+from headgate.model.settings import Settings
 from headgate.policies import policies
 from headgate.runtime import TESTBEDS
 
@@ -23,6 +24,7 @@ VERBS = (
 )  # fmt: skip
 MODELS = (
     config.Pipeline,
+    Settings,
     config.PolicyConfig,
     config.SparkConfig,
     config.StreamConfig,
@@ -63,7 +65,10 @@ def reference() -> str:
 
 def _table(model: type[BaseModel]) -> str:
     rows = ["| key | default | meaning |", "| --- | --- | --- |"]
+    inherited = Settings.model_fields if issubclass(model, config.Pipeline) else ()
     for name, field in model.model_fields.items():
+        if name in inherited:
+            continue
         default = (
             "required" if field.is_required() else f"`{_default(field)}`".replace("``", "none")
         )

@@ -106,14 +106,17 @@ def _rows_from(rows: Sequence[Row], first: int) -> Any:
 def _wait_for_tuples(gate: Headgate, tuples: Mapping[str, int], timeout_s: float) -> None:
     """Wait until the tuples of all streams are in the log, as the queries' accounts show."""
     ends_at_s = time.monotonic() + timeout_s
+    expected = {
+        handle.name: sum(tuples.get(stream, 0) for stream in gate.explanation(handle.name).reads)
+        for handle in gate.queries
+    }
     while True:
         _raise_failures(gate)
         accounts = gate.accounts()
         missing = {
-            handle.name: expected - accounts[handle.name].arrived
-            for handle in gate.queries
-            if (expected := sum(tuples.get(stream, 0) for stream in set(handle.path.reads)))
-            > accounts[handle.name].arrived
+            name: count - accounts[name].arrived
+            for name, count in expected.items()
+            if count > accounts[name].arrived
         }
         if not missing:
             return

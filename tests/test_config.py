@@ -1,14 +1,17 @@
 """The pipeline file: every mistake is answered with file, key and what was expected."""
 
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from headgate import Headgate
 from headgate.config import Pipeline, read_pipeline
 from headgate.errors import ConfigRefused, HeadgateError
 from headgate.model.query import QueryStatistics, Sink
+from headgate.model.settings import Settings
 from headgate.runtime.pipeline import policy_of
 from headgate.workloads.arrivals import Bursts
 
@@ -91,6 +94,31 @@ queries:
     assert stream.late_path == "out/late"
 
 
+def test_the_settings_are_keywords_of_a_headgate_and_keys_of_a_file() -> None:
+    keywords, keys = signature(Headgate).parameters, Pipeline.model_fields
+    for name, field in Settings.model_fields.items():
+        assert keywords[name].default == keys[name].default == field.default
+        assert f"{name}: {field.description}" in (Headgate.__init__.__doc__ or "")
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"wokers": 3}, "headgate: unknown key 'wokers'; did you mean 'workers'?"),
+        ({"clases": {}}, "headgate: unknown key 'clases'; did you mean 'classes'?"),
+        ({"memory_bytes": 0}, "headgate: memory_bytes is 0, but must be above 0 bytes."),
+        ({"workers": 0}, "headgate: workers is 0, but must be greater than or equal to 1."),
+        ({"lane": "fast"}, "headgate: lane is 'fast', but must be 'driver' or 'job'."),
+    ],
+)
+def test_a_wrong_keyword_is_answered_before_spark_starts(
+    keywords: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigRefused) as refused:
+        Headgate(state=tmp_path, **keywords)
+    assert str(refused.value) == message
+
+
 def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / "pipeline.yaml"
     file.write_text(yaml.safe_dump(changed("workers", 3)))
@@ -142,7 +170,7 @@ def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Pa
         ("classes", {}, "classes is {}, but must"),
         ("queries.hot.weight", -1, "queries.hot.weight is -1, but must be greater than or equal"),
         ("queries.hot.weight", float("nan"), "queries.hot.weight is nan, but must be"),
-        ("queries.hot.deadline_s", 0, "queries.hot.deadline_s is 0, but must be greater than 0."),
+        ("queries.hot.deadline_s", 0, "queries.hot.deadline_s is 0, but must be above 0 seconds."),
         (
             "queries.hot.sink",
             {"format": "cvs"},

@@ -94,7 +94,7 @@ ROOMS = {
     "errors": Room(never=CORE_NEVER),
     "compiled": Room(others=names("numba")),
     "extensions": Room(for_types=names("pyarrow"), never=CORE_NEVER),
-    "model": Room(ours=names("extensions"), others=names("numpy"), never=CORE_NEVER),
+    "model": Room(ours=names("extensions"), others=names("numpy pydantic"), never=CORE_NEVER),
     "language": Room(ours=names("extensions model"), others=names("sqlglot"), never=CORE_NEVER),
     "policies": Room(
         ours=names("model compiled policies.structures policies.methods"),
@@ -142,9 +142,9 @@ ROOMS = {
         others=names("pydantic yaml"),
         never=THREADS | RANDOM,
     ),
-    "runtime": runtime_room("live describe what_if recording"),
+    "runtime": runtime_room("live describe what_if recording", "pyspark"),
     "runtime.live": runtime_room(
-        f"describe recording {RUNTIME_LEAVES}", "pyspark spark.jvm.query.analysis"
+        f"describe recording {RUNTIME_LEAVES}", "pyspark pyarrow spark.jvm.query.analysis"
     ),
     "runtime.describe": runtime_room("recording"),
     "runtime.what_if": runtime_room(f"recording {RUNTIME_LEAVES}"),

@@ -196,8 +196,7 @@ def sql(
     Example: headgate sql "SELECT count(*) FROM sensors" --state state/forest
     """
     file = _pipeline(state, pipeline)
-    rules = None if file is None else file.admission_rules()
-    columns, rows, cut = past(_state(state, pipeline), text, limit, rules)
+    columns, rows, cut = past(_state(state, pipeline), text, limit, file)
     if as_json:
         print(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], default=str))
     else:

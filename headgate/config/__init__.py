@@ -6,6 +6,7 @@ Never opens a source, a sink or Spark.
 """
 
 from headgate.config.fragment import fragment_of
+from headgate.config.keywords import settings_of, show_settings
 from headgate.config.pipeline import Pipeline, PolicyConfig, SparkConfig
 from headgate.config.pipeline_file import read_pipeline
 from headgate.config.query import QueryConfig, SinkConfig, StatisticsConfig, ViewConfig
@@ -25,4 +26,6 @@ __all__ = [
     "fragment_of",
     "read_mapping",
     "read_pipeline",
+    "settings_of",
+    "show_settings",
 ]

@@ -1,6 +1,5 @@
 """A whole pipeline file: every key with its type, unit, default and a sentence."""
 
-from dataclasses import fields
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, PrivateAttr
@@ -10,12 +9,10 @@ from headgate.config.section import Name, Section, option_texts
 from headgate.config.stream import StreamConfig
 from headgate.errors import ConfigRefused
 from headgate.extensions import Options, source_entry
-from headgate.model.admission import AdmissionRules
-from headgate.model.plan import Share
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import Query, QueryStatistics, View
+from headgate.model.settings import Settings
 from headgate.model.stream import Stream
-from headgate.model.units import SharedPriority
 from headgate.workloads.arrivals import Bursts
 
 Priority = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -41,78 +38,12 @@ class SparkConfig(Section):
     )
 
 
-class Pipeline(Section):
-    """A whole pipeline file."""
+class Pipeline(Settings):
+    """A whole pipeline file: the keys below, and the settings."""
 
     state: str = Field(description="directory for the log, the journal, results and statistics")
     policy: PolicyConfig = Field(
         default_factory=PolicyConfig, description="the rule that decides which query runs next"
-    )
-    workers: int = Field(2, ge=1, description="calls that may run at the same time")
-    train_tuples: int | None = Field(
-        None, ge=1, description="maximum tuples per step; if not set, all that are pending"
-    )
-    most_fused: int = Field(256, ge=1, description="maximum queries per call; 1 turns fusion off")
-    retention_s: float = Field(
-        3600.0, ge=0, description="seconds that trains are kept after every query has passed them"
-    )
-    rehearsal_s: float = Field(
-        12.0, ge=0, description="seconds to warm up and measure new queries before the first tuple"
-    )
-    memory_bytes: int = Field(
-        512 << 20, gt=0, description="maximum bytes of memory for trains and results"
-    )
-    log_bytes: int = Field(
-        10 << 30,
-        gt=0,
-        description="maximum bytes on disk for the log and for results that wait for a sink; then"
-        " sources wait, and tuples are shed where queries allow it",
-    )
-    share: Share = Field(
-        "class",
-        description="which queries share equal parts, so that these run once: those of one class,"
-        " all, none",
-    )
-    shared_priority: SharedPriority = Field(
-        "pdt",
-        description="which queries of a shared call count for its priority, where a policy ranks"
-        " by rates: those that raise the value of the whole (pdt), the best (max) or all (sum)",
-    )
-    record: bool = Field(
-        False, description="whether to record all events in STATE/recording, for a replay"
-    )
-    call_timeout_s: float = Field(
-        300.0, gt=0, description="maximum seconds per call; a query whose call takes longer fails"
-    )
-    most_text_bytes: int = Field(
-        AdmissionRules.most_text_bytes,
-        gt=0,
-        description="maximum bytes of a query's text, in UTF-8",
-    )
-    most_nesting: int = Field(
-        AdmissionRules.most_nesting,
-        gt=0,
-        description="maximum levels of nested brackets, CASEs and comments in a query's text",
-    )
-    most_plan_nodes: int = Field(
-        AdmissionRules.most_plan_nodes,
-        gt=0,
-        description="maximum operators and expressions in a query's plan, subqueries included",
-    )
-    analysis_timeout_s: float = Field(
-        AdmissionRules.analysis_timeout_s,
-        gt=0,
-        description="maximum seconds for Spark to parse and analyze a query's text",
-    )
-    allows_paths: bool = Field(
-        AdmissionRules.allows_paths,
-        description="whether queries may read files by their path, as in ``parquet.`/data/a` ``;"
-        " never files in the state directory",
-    )
-    allows_reflection: bool = Field(
-        AdmissionRules.allows_reflection,
-        description="whether queries may call Java methods: `reflect`, `java_method`,"
-        " `try_reflect`",
     )
     spark: SparkConfig = Field(default_factory=SparkConfig, description="the Spark session")
     classes: dict[str, Priority] = Field(
@@ -131,11 +62,6 @@ class Pipeline(Section):
     def origins(self) -> dict[str, str]:
         """The origin of each value that is not a default: the file, a variable or a flag."""
         return self._origins
-
-    def admission_rules(self) -> AdmissionRules:
-        """Return the limits and permissions for the texts of queries."""
-        keys = [field.name for field in fields(AdmissionRules)]
-        return AdmissionRules(**{key: getattr(self, key) for key in keys})
 
     def stream_models(self) -> tuple[Stream, ...]:
         return tuple(

@@ -28,6 +28,8 @@ def refusal_of(
         path, key = "the environment", f"HEADGATE_{key.upper()}"
     if first["type"] == "missing":
         value, expected = None, "given: it has no default"
+    elif first["type"] == "greater_than" and (unit := _unit(key)):
+        expected = f"above {first['ctx']['gt']:g} {unit}"
     else:
         expected = expected.removeprefix("Input should be ").removeprefix("Value error, ")
         if expected.startswith("String should match"):
@@ -67,6 +69,12 @@ def refuse_queries(
             raise ConfigRefused(
                 path=where, key=f"queries.{name}.sink.{key}", value=value, expected=expected
             )
+
+
+def _unit(key: str) -> str | None:
+    """Return the unit that the name of a key ends in, in words."""
+    units = {"_per_s": "per second", "_s": "seconds", "_bytes": "bytes"}
+    return next((unit for ending, unit in units.items() if key.endswith(ending)), None)
 
 
 def _keys(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:

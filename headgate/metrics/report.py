@@ -8,7 +8,7 @@ from headgate.metrics.run import Line, RunMetrics
 from headgate.metrics.tally import Summary
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """The metrics of a run: a line per class, a line per query and a line for all.
 
@@ -43,6 +43,14 @@ class Report:
     over_time: tuple[tuple[float, ...], ...] = ()
     """Samples: seconds, pending tuples and bytes, then of the results since the last sample: their
     number, mean response, mean slowdown and mean utility."""
+
+    def __repr__(self) -> str:
+        response_s = self.total.response_s
+        return (
+            f"Report(policy={self.policy!r}, queries={len(self.queries)},"
+            f" seconds={self.seconds:.4g}, results={response_s.count},"
+            f" mean_response_s={response_s.mean:.4g}, errors={len(self.errors)})"
+        )
 
     @classmethod
     def of(

@@ -10,6 +10,7 @@ from headgate.extensions import sink_entry, sink_names
 from headgate.extensions.entries import hint
 from headgate.model.plan import Lane
 from headgate.model.qos_graph import QoSGraph
+from headgate.model.readable import Readable
 from headgate.model.stream import NAME
 
 Deliver = Callable[[Any, str], object]
@@ -28,8 +29,8 @@ class QueryClass:
     priority: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sink:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Sink(Readable):
     """Where results go: files, a stream that other queries read, or a delivery.
 
     There is one file for each range of trains that had results.
@@ -93,8 +94,8 @@ class QueryStatistics:
         raise ConfigRefused(path="statistics", key=key, value=getattr(self, key), expected=expected)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Query:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Query(Readable):
     """A continuous query.
 
     Args:
@@ -103,8 +104,8 @@ class Query:
         apply: a function from the DataFrame that the text defines to the results. It works on each
             tuple by itself or, over a window, on the tuples of one window.
 
-    >>> Query(name="fire", sql="SELECT * FROM sensors WHERE heat > 60", query_class="H").weight
-    1.0
+    >>> Query(name="fire", sql="SELECT * FROM sensors WHERE heat > 60", query_class="H", weight=2)
+    Query(name='fire', sql='SELECT * FROM sensors WHERE heat > 60', query_class='H', weight=2)
     """
 
     name: str
@@ -142,8 +143,8 @@ class Query:
         raise QueryRefused(query=self.name, clause=clause, reason=reason, fix=fix)
 
 
-@dataclass(frozen=True, kw_only=True)
-class View:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class View(Readable):
     """A query whose results form a stream of the same name, computed once for all its readers.
 
     Args:

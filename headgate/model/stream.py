@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from headgate.errors import ConfigRefused
 from headgate.extensions import source_entry
+from headgate.model.readable import Readable
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 ARRIVED_AT = "_arrived_at_s"
@@ -20,8 +21,8 @@ DERIVED = "derived"
 """The format of a stream without a source: a query fills it (`Path.into`), or it is a timeline."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Stream:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Stream(Readable):
     """Where tuples come from: any `readStream` format of Spark with its options.
 
     Args:
@@ -44,11 +45,16 @@ class Stream:
             Structured Streaming.
         tuple_bytes: size of a tuple, where the simulation counts bytes.
         of: for a timeline, the streams whose trains it contains.
+
+    Options may contain passwords, so `repr` hides them.
+
+    >>> Stream(name="orders", format="json", options={"path": "in"}, event_time="ts")
+    Stream(name='orders', format='json', event_time='ts')
     """
 
     name: str
     format: str
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
     schema: str = ""
     event_time: str | None = None
     lateness_s: float = 0.0

@@ -77,6 +77,9 @@ class Policy(ABC):
     wake_at_s: float = inf
     """When the policy wants a `Measured` event and a new plan, even if nothing has happened."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.spelled or self.name!r})"
+
     def prepare(self, units: Units) -> None:  # noqa: B027  # most have nothing to prepare
         """Prepare for the units. Called before the first plan, and again whenever they change."""
 

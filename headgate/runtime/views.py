@@ -1,7 +1,7 @@
 """Derived streams: construction of the stream that a query fills, and the checks before it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headgate.errors import ConfigRefused, QueryRefused
 from headgate.language.streams_in_text import streams_in
@@ -13,8 +13,11 @@ from headgate.model.stream import ARRIVED_AT, DERIVED, Stream
 RESERVED = (ARRIVED_AT, "_watermark_us")
 """Column names that the log of a derived stream uses itself."""
 
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
-def derived_stream(path: Path, schema: Any, streams: Sequence[Stream]) -> Stream:
+
+def derived_stream(path: Path, schema: "StructType", streams: Sequence[Stream]) -> Stream:
     """Return the stream that a query fills.
 
     A query that takes one tuple at a time hands `quiet_s` on: while its input is quiet, the time of
@@ -157,7 +160,7 @@ def _cycle(
     return walk[walk.index(walk[-1]) :][::-1]
 
 
-def _refuse_no_time(query: Query, column: str, schema: Any) -> None:
+def _refuse_no_time(query: Query, column: str, schema: "StructType") -> None:
     types = {field.name.lower(): field.dataType.simpleString() for field in schema.fields}
     if not types.get(column.lower(), "").startswith("timestamp"):
         raise QueryRefused(

@@ -6,13 +6,11 @@ from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import local_session, own_session, quiet_python
 from headgate.spark.jvm.types import refuse_outputs
-from headgate.spark.log.budget import Limits
 from headgate.spark.sinks.opening import refuse_sink
 from headgate.spark.sources.opening import source_of
 
 __all__ = [
     "Analyst",
-    "Limits",
     "SparkEngine",
     "collected",
     "history_of",

@@ -1,6 +1,10 @@
 """A simulated crash at a named point of the engine; nothing may be lost there."""
 
 import threading
+from collections.abc import Callable
+from typing import Any
+
+from headgate import Headgate
 
 
 class Crash(Exception):
@@ -24,3 +28,16 @@ class CrashAt:
         if self.dead.is_set() or (point == self._point and self._left < 0):
             self.dead.set()
             raise Crash(point)
+
+
+class CrashingHeadgate(Headgate):
+    """A Headgate that calls `reached` at every point where a crash must lose nothing."""
+
+    def __init__(
+        self, *arguments: Any, reached: Callable[[str], None] = lambda point: None, **settings: Any
+    ) -> None:
+        super().__init__(*arguments, **settings)
+        self._call = reached
+
+    def _reached(self, point: str) -> None:
+        self._call(point)

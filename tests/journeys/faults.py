@@ -12,5 +12,5 @@ ALL = "SELECT * FROM sensors"
 
 def same(gate: Headgate, source: Path, **queries: str) -> None:
     for name, sql in queries.items():
-        folder = Path(gate.query(name)._path.query.sink.path)
+        folder = Path(gate.explanation(name).sink.removeprefix("parquet "))
         assert committed_rows(folder) == expected_rows(sql, source), name

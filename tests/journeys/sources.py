@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+from crash import CrashingHeadgate
 from pyspark.sql import SparkSession
 
 from headgate import Headgate, Query, Sink, Stream
@@ -50,7 +51,7 @@ def gate_over(
         queries: the class and the SQL of each query, by its name.
     """
     settings = {"state": folder / "state", "classes": {"H": 6, "C": 3, "N": 1}, "rehearsal_s": 0}
-    gate = Headgate(spark, **{**settings, **options})
+    gate = CrashingHeadgate(spark, **{**settings, **options})
     gate.add_stream(
         Stream(
             name="sensors",

@@ -15,7 +15,7 @@ from sources import balanced, consume, gate_over, until, write_readings
 from headgate import Headgate, Query, Stream
 from headgate.model.events import Event, StepStarted
 from headgate.model.plan import BoxCall
-from headgate.spark.log.budget import Limits
+from headgate.model.settings import Settings
 from headgate.workloads.forest import SCHEMA, sensor_readings
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -96,10 +96,10 @@ def test_memory_is_given_back_also_while_the_log_is_full(
     gate.start()
     until(commits.is_set, gate)
     cache, budget = gate._engine._store._cache, gate._engine.budget
-    budget.limits = Limits(memory_bytes=cache.bytes, log_bytes=1)
+    budget.settings = Settings(memory_bytes=cache.bytes, log_bytes=1)
     until(lambda: cache.bytes == 0, gate, 20)
     assert gate.used["log"] > 1
-    budget.limits = Limits()
+    budget.settings = Settings()
     goes_on.set()
     consume(gate, offered)
     gate.stop()

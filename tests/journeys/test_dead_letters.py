@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from crash import CrashAt
+from crash import CrashAt, CrashingHeadgate
 from pyspark.sql import SparkSession
 from sources import balanced, consume, until
 
@@ -55,7 +55,9 @@ def rows(first: int) -> Iterator[dict[str, Any]]:
 def gate_over(
     spark: SparkSession, folder: Path, kind: str, ingest: str, reached: Callable[[str], None]
 ) -> Headgate:
-    gate = Headgate(spark, state=folder / "state", classes={"H": 1}, rehearsal_s=0, reached=reached)
+    gate = CrashingHeadgate(
+        spark, state=folder / "state", classes={"H": 1}, rehearsal_s=0, reached=reached
+    )
     options = {"rowsPerPoll": str(LINES)}
     if kind != "python":
         options = {"path": str(folder / "source"), "maxFilesPerTrigger": "1"}

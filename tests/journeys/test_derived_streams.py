@@ -298,8 +298,9 @@ def test_views_come_and_go_with_their_readers(spark: SparkSession, tmp_path: Pat
 
     def unit() -> Any:
         scheduler = gate._run.scheduler  # type: ignore[union-attr]
-        row = scheduler.table[gate.query("warm").unit]
-        path = scheduler.network.paths[gate.query("warm").unit]
+        names = [path.query.name for path in scheduler.network.paths]
+        row = scheduler.table[names.index("warm")]
+        path = scheduler.network.paths[names.index("warm")]
         return gate.classes[row["query_class"]].name, path.query.allows_shedding
 
     until(lambda: gate.totals()["warm"][0] == offered, gate)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from confluent_kafka import OFFSET_END
-from crash import CrashAt
+from crash import CrashAt, CrashingHeadgate
 from independent import committed_rows, expected_rows
 from kafka_broker import Broker
 from pyspark.sql import SparkSession
@@ -75,7 +75,7 @@ def _gate(
     **options: str,
 ) -> Headgate:
     source = broker.source(readings.topic, maxOffsetsPerTrigger="40", **options)
-    gate = Headgate(
+    gate = CrashingHeadgate(
         spark, state=state, classes={"H": 1}, rehearsal_s=0, train_tuples=50, reached=reached
     )
     gate.add_stream(Stream(name="readings", format="kafka", options=source))

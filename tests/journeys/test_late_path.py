@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from crash import CrashAt
+from crash import CrashAt, CrashingHeadgate
 from pyspark.sql import SparkSession
 from sources import balanced, consume, until
 from two_streams import LATENESS_S, SCHEMA, Row, in_time, rows_of, write
@@ -25,7 +25,7 @@ TEXTS = {
 
 
 def gate_over(spark: SparkSession, folder: Path, **more: Any) -> Headgate:
-    gate = Headgate(spark, state=folder / "state", rehearsal_s=0, train_tuples=20, **more)
+    gate = CrashingHeadgate(spark, state=folder / "state", rehearsal_s=0, train_tuples=20, **more)
     for name in ("left", "right"):
         gate.add_stream(
             Stream(

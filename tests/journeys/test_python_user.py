@@ -35,6 +35,9 @@ def test_a_handle_tells_what_structured_streaming_users_expect(
     gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
     handle = gate.query("hot")
     assert handle.status["message"] == "Not started"
+    assert f"{gate}" == (
+        f"Headgate(state='{tmp_path}/state', policy='cqc', streams=1, queries=1, running=False)"
+    )
     gate.start()
     assert handle.isActive
     consume(gate, offered)

@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from crash import Crash, CrashAt
+from crash import Crash, CrashAt, CrashingHeadgate
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
 
-from headgate import Headgate, Query, Stream
+from headgate import Query, Stream
 from headgate.errors import QueryRefused
 from headgate.policies import policies
 
@@ -130,7 +130,7 @@ SECOND_TRAIN_NAMED_BUT_NOT_JOURNALLED = Case(
 def _run(
     spark: SparkSession, folder: Path, case: Case, reached: Callable[[str], None], ended: Any
 ) -> None:
-    gate = Headgate(
+    gate = CrashingHeadgate(
         spark,
         state=folder / "state",
         policy=case.policy,

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pyarrow.parquet as pq
 import pytest
-from crash import CrashAt
+from crash import CrashAt, CrashingHeadgate
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from independent import committed_rows
@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from sources import balanced
 from window_cases import SECOND, Row, WindowQuery, answer, queries, streams, table_of
 
-from headgate import Headgate, Query, Stream
+from headgate import Query, Stream
 from headgate.model.stream import Ingest
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -103,7 +103,7 @@ def _run(
     reached: Callable[[str], None],
     ended: Callable[[], bool],
 ) -> None:
-    gate = Headgate(
+    gate = CrashingHeadgate(
         spark,
         state=folder / "state",
         policy=case.policy,

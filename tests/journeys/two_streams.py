@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from crash import CrashingHeadgate
 from pyspark.sql import SparkSession
 
 from headgate import Headgate, Query, Stream
@@ -68,7 +69,7 @@ def in_time(rows: list[Row], lateness_s: float = LATENESS_S) -> tuple[list[Row],
 
 def gate_over(spark: SparkSession, folder: Path, texts: Mapping[str, str], **more: Any) -> Headgate:
     settings = {"state": folder / "state", "classes": {"H": 6, "N": 1}, "rehearsal_s": 0}
-    gate = Headgate(spark, **{**settings, **more})
+    gate = CrashingHeadgate(spark, **{**settings, **more})
     for name in ("left", "right"):
         if (folder / name).exists():
             gate.add_stream(

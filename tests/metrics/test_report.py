@@ -27,6 +27,15 @@ def _report() -> Report:
     return simulate(network, {"s": np.arange(500) * 0.015}, policy="fcfs")
 
 
+def test_a_report_is_printed_in_one_line() -> None:
+    report = _report()
+    count, mean_s = report.total.response_s.count, report.total.response_s.mean
+    assert repr(report) == (
+        f"Report(policy='fcfs', queries=2, seconds={report.seconds:.4g}, results={count},"
+        f" mean_response_s={mean_s:.4g}, errors=0)"
+    )
+
+
 def test_a_report_is_the_same_behind_json() -> None:
     report = _report()
     again = Report.from_dict(json.loads(json.dumps(report.to_dict(), allow_nan=False)))

@@ -63,7 +63,11 @@ def test_a_weight_of_zero_is_allowed() -> None:
 def test_a_password_is_not_printed() -> None:
     options = {"url": "u", "table": "t", "key": "a, b", "password": "secret"}
     sink = Sink(format="jdbc", options=options)
-    assert "secret" not in repr(Query(name="fire", sql="SELECT 1", query_class="H", sink=sink))
+    query = Query(name="fire", sql="SELECT 1", query_class="H", sink=sink)
+    assert repr(query) == (
+        "Query(name='fire', sql='SELECT 1', query_class='H', sink=Sink(format='jdbc'))"
+    )
+    assert "secret" not in repr(Stream(name="s", format="kafka", options=options))
 
 
 def test_a_query_cannot_be_changed() -> None:

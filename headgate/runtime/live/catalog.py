@@ -1,7 +1,7 @@
 """The streams and queries of a Headgate, with their numbers."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headgate.errors import ConfigRefused, UnknownName
 from headgate.model.derived import lifted, readers_of
@@ -9,6 +9,9 @@ from headgate.model.network import Network, Path
 from headgate.model.query import QueryClass
 from headgate.model.stream import Stream
 from headgate.runtime.views import refuse_filled
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 
 class Catalogue:
@@ -25,7 +28,7 @@ class Catalogue:
         self.classes, self._gives_again = tuple(classes), gives_again
         self.streams: list[Stream] = []
         self.paths: list[Path] = []
-        self.schemas: dict[str, Any] = {}
+        self.schemas: dict[str, StructType] = {}
         self.dropped: set[str] = set()
         """Names of paths that were dropped while others ran."""
         self.gone: set[str] = set()

@@ -2,19 +2,17 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
-from headgate.config import fragment_of
+from headgate.config import fragment_of, settings_of, show_settings
 from headgate.errors import ConfigRefused
 from headgate.metrics.report import Report
-from headgate.model.admission import AdmissionRules
 from headgate.model.performance import Rows as SpecificationRows
 from headgate.model.performance import specification_of
-from headgate.model.plan import ALL, Lane, Share
 from headgate.model.query import Deliver, Query, QueryClass, View
 from headgate.model.stream import Rows, Stream
-from headgate.model.units import SharedPriority
 from headgate.policies import Policy, policy_named
 from headgate.policies.amos import Amos
 from headgate.runtime.listeners import Listener
@@ -24,6 +22,7 @@ from headgate.runtime.live.membership import Roster
 from headgate.runtime.live.questions import Questions
 from headgate.runtime.live.rehearsal import Rehearsal
 from headgate.runtime.live.run import Running
+from headgate.runtime.live.spark_room import LiveEngine, spark_room
 from headgate.runtime.pipeline import refuse_off_spark
 from headgate.runtime.policy_text import Spelled
 from headgate.runtime.recording.statistics_file import recorded_statistics
@@ -41,34 +40,12 @@ class Headgate(Questions):
         state: the directory of log, journal, results and statistics. A run resumes what it finds.
         policy: a policy, or its name.
         classes: priority by class; a higher number is more important.
-        workers: calls under way at once; more than the cores only adds waiting.
-        train_tuples: most tuples that a call takes; a call takes at least one train.
-        most_fused: most queries that may share one call.
-        retention_s: how long trains are kept after every query has passed them.
-        rehearsal_s: how long new queries may be warmed up and measured before the first tuple.
-        memory_bytes: budget for trains and results in memory; sources wait before it is used up.
-        log_bytes: budget for the log on disk. When it fills up, trains that all queries have passed
-            are dropped, sources wait, and tuples are shed from queries that allow it.
-        record: whether to record the run in `STATE/recording`, for `replay`.
-        call_timeout_s: how long a call may take; after that its query has failed, others go on.
-        lane: `driver` or `job` for every call that can take this lane; by default the cheaper one.
-        share: which queries compute equal parts only once: those of a `class`, `all`, or `none`.
-        shared_priority: how a policy that ranks by rates values queries that share a call: `pdt`,
-            by those whose part in it raises the value of all; `sum`, by all; `max`, by the best of
-            them (Sharaf §3.6).
-        most_text_bytes: maximum length of a query's text, in UTF-8.
-        most_nesting: maximum levels of nested brackets, CASEs and comments in a text.
-        most_plan_nodes: maximum operators and expressions of a query, subqueries included.
-        analysis_timeout_s: maximum time for Spark to parse and analyze a text.
-        allows_paths: whether queries may read files by their path, as in ``parquet.`/data/a` ``;
-            files in the state directory are always refused.
-        allows_reflection: whether queries may call Java methods: `reflect`, `java_method`,
-            `try_reflect`.
         master: Spark master of the local session, if none is passed in; `spark_config` has its
             settings.
-        reached: called at every point where a crash must lose nothing; a test raises there.
+        settings: any field of `Settings`, such as `workers=4`; docs/reference.md lists them.
     """
 
+    @show_settings
     def __init__(
         self,
         spark: "SparkSession | None" = None,
@@ -76,31 +53,11 @@ class Headgate(Questions):
         state: str | os.PathLike[str],
         policy: str | Policy = "cqc",
         classes: Mapping[str, float] | None = None,
-        workers: int = 2,
-        train_tuples: int = ALL,
-        most_fused: int = 256,
-        retention_s: float = 3600.0,
-        rehearsal_s: float = 12.0,
-        memory_bytes: int = 512 << 20,
-        log_bytes: int = 10 << 30,
-        record: bool = False,
-        call_timeout_s: float = 300.0,
-        lane: Lane | None = None,
-        share: Share = "class",
-        shared_priority: SharedPriority = "pdt",
-        most_text_bytes: int = AdmissionRules.most_text_bytes,
-        most_nesting: int = AdmissionRules.most_nesting,
-        most_plan_nodes: int = AdmissionRules.most_plan_nodes,
-        analysis_timeout_s: float = AdmissionRules.analysis_timeout_s,
-        allows_paths: bool = AdmissionRules.allows_paths,
-        allows_reflection: bool = AdmissionRules.allows_reflection,
         master: str = "local[*]",
         spark_config: Mapping[str, str] | None = None,
-        reached: Callable[[str], None] = lambda point: None,
+        **settings: Any,
     ) -> None:
-        from headgate.spark import room  # noqa: PLC0415  # simulation must start without Java
-
-        self._room = room
+        room = self._room = spark_room()
         self.state = File(state).absolute()
         chosen = policy_named(policy) if isinstance(policy, str) else policy
         refuse_off_spark(chosen)
@@ -108,20 +65,7 @@ class Headgate(Questions):
             QueryClass(name=name, priority=priority)
             for name, priority in (classes or {"default": 1.0}).items()
         )
-        self._workers, self._train_tuples, self._most_fused = workers, train_tuples, most_fused
-        self._retention_s = retention_s
-        _refuse_nothing("bytes", memory_bytes=memory_bytes, log_bytes=log_bytes)
-        _refuse_nothing("seconds", call_timeout_s=call_timeout_s)
-        self._limits = room.Limits(memory_bytes, log_bytes)
-        self._rules = AdmissionRules(
-            most_text_bytes=most_text_bytes, most_nesting=most_nesting,
-            most_plan_nodes=most_plan_nodes, analysis_timeout_s=analysis_timeout_s,
-            allows_paths=allows_paths, allows_reflection=allows_reflection,
-        )  # fmt: skip
-        self._call_timeout_s = call_timeout_s
-        self._reached, self._lane = reached, lane
-        self._share, self._sharing = share, shared_priority
-        self._record = record
+        self._settings = settings_of(settings, signature(Headgate).parameters)
         self._owns_session = spark is None
         # A copy, so that its time zone stays as it is now, whatever the user sets in theirs.
         self._session = room.own_session(
@@ -129,12 +73,18 @@ class Headgate(Questions):
         )
         room.quiet_python()
         roster = Roster(
-            room, self._session, self.state, self.classes, rehearsal_s, self.explanation,
-            self._cuts, record, self._rules,
+            room, self._session, self.state, self.classes, self._settings, self._cuts
         )  # fmt: skip
-        super().__init__(chosen, roster, Rehearsal(self.state, rehearsal_s))
-        self._engine: Any = None
+        super().__init__(chosen, roster, Rehearsal(self.state, self._settings.rehearsal_s))
+        self._engine: LiveEngine | None = None
         self._run: Running | None = None
+
+    def __repr__(self) -> str:
+        streams, queries = len(self._roster.catalogue.readable), len(self._roster.queries)
+        return (
+            f"Headgate(state={str(self.state)!r}, policy={self.policy.name!r},"
+            f" streams={streams}, queries={queries}, running={self.running})"
+        )
 
     def add_stream(self, stream: Stream, rows: Rows | None = None) -> None:
         """Add a stream, also while running; its source is opened to learn the schema.
@@ -171,7 +121,7 @@ class Headgate(Questions):
             RecoveryRefused: a query of its name was dropped, and its results are still in the
                 folder; before the start, `start` raises it.
         """
-        return self._roster.add_query(query, deliver)
+        return QueryHandle(self._roster.add_query(query, deliver), self.explanation)
 
     def add_view(self, view: View) -> QueryHandle:
         """Add a view, also while running: a stream of its name that queries, and other views, read.
@@ -184,7 +134,7 @@ class Headgate(Questions):
             ConfigRefused: a stream has its name.
         """
         lowest = min(self.classes, key=lambda query_class: query_class.priority)
-        return self._roster.add_query(view.query(lowest.name))
+        return self.add_query(view.query(lowest.name))
 
     def drop_query(self, name: str) -> None:
         """End a query or view for good: its results stay, its position in the log is forgotten.
@@ -254,8 +204,7 @@ class Headgate(Questions):
             QueryRefused: Spark cannot parse the text, it is not a SELECT, or it breaks a rule.
         """
         session = self._room.own_session(self._session)
-        frame: DataFrame = self._room.history_of(session, self.state, text, self._rules)
-        return frame
+        return self._room.history_of(session, self.state, text, self._settings)
 
     def start(
         self,
@@ -280,32 +229,27 @@ class Headgate(Questions):
         if not network.paths:
             raise ConfigRefused(path="queries", key="", value=None, expected="at least one query")
         self._rehearsal.rehearsed_of = 0, len(network.paths)
-        roster.engine = self._engine = self._room.SparkEngine(
-            self._session, network, roster.catalogue.schemas, self.state,
-            rows=roster.rows, workers=self._workers, retention_s=self._retention_s,
-            limits=self._limits, reached=self._reached, deliver=roster.deliver,
-            lane=self._lane or "driver", call_timeout_s=self._call_timeout_s, share=self._share,
+        roster.engine = self._engine = engine = self._room.SparkEngine(
+            self._session, network, roster.catalogue.schemas, self.state, self._settings,
+            rows=roster.rows, deliver=roster.deliver, reached=self._reached,
         )  # fmt: skip
         try:
             new = Running(
-                self._engine, network, self.policy,
-                self._rehearsal.statistics(self._engine, roster.catalogue.paths, progress),
-                self.state,
-                workers=self._workers, train_tuples=self._train_tuples,
-                most_fused=self._most_fused, shared_priority=self._sharing, lane=self._lane,
-                call_bytes=self._limits.memory_bytes / 8 / self._workers,
+                engine, network, self.policy,
+                self._rehearsal.statistics(engine, roster.catalogue.paths, progress),
+                self.state, self._settings,
             )  # fmt: skip
-            for name, handle in roster.handles.items():
-                new.bind(roster.catalogue.units_of(name)[-1], handle)
-            new.start(listeners, record=self._record)
+            for name, query in roster.queries.items():
+                new.bind(roster.catalogue.units_of(name)[-1], query)
+            new.start(listeners, record=self._settings.record)
         except BaseException:
-            self._engine.close()
+            engine.close()
             raise
         roster.run = self._run = new
 
     def drain(self, timeout_s: float | None = None) -> bool:
         """Stop ingest and wait until all arrived tuples are processed; False if time ran out."""
-        self._engine.drain()
+        self._roster.started_engine.drain()
         return self.wait(timeout_s)
 
     def wait(self, timeout_s: float | None = None) -> bool:
@@ -327,12 +271,13 @@ class Headgate(Questions):
                 self._session.stop()
         return None if self._run is None else self.report()
 
+    def _reached(self, point: str) -> None:
+        """Do nothing. A test of crashes overrides it: nothing may be lost at any of these points.
+
+        Args:
+            point: what the engine has just done, such as `results written`.
+        """
+
     def _cuts(self, query: Query) -> bool:
         """Return True if the policy cuts queries and a cut of this one pays."""
         return self.policy.cuts and cut_pays(query.name, recorded_statistics(self.state))
-
-
-def _refuse_nothing(unit: str, **limits: float) -> None:
-    for key, value in limits.items():
-        if not value > 0:
-            raise ConfigRefused(path="headgate", key=key, value=value, expected=f"above 0 {unit}")

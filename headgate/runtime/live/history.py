@@ -4,11 +4,12 @@ from pathlib import Path as File
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from headgate.model.admission import AdmissionRules
+from headgate.model.settings import Settings
+from headgate.runtime.live.spark_room import spark_room
 
 
 def past(
-    state: File, text: str, limit: int, rules: AdmissionRules | None = None
+    state: File, text: str, limit: int, settings: Settings | None = None
 ) -> tuple[list[str], list[tuple[Any, ...]], bool]:
     """Return the columns and rows of a SELECT over the retained past, and whether rows are missing.
 
@@ -16,20 +17,19 @@ def past(
 
     Args:
         limit: most rows that are returned.
-        rules: the limits that the text must meet.
+        settings: among them, the limits that the text must meet.
 
     Raises:
         RecoveryRefused: the directory has no journal.
         UnknownName: the text names a table or stream that does not exist.
         QueryRefused: Spark cannot parse or run the text, it is not a SELECT, or it breaks a rule.
     """
-    from headgate.spark import room  # noqa: PLC0415  # the command line must start without Java
-
+    room = spark_room()
     room.kept_trains(state)  # raises before Spark is started in vain
     with TemporaryDirectory() as folder:  # the state directory itself is only read
         session = room.local_session(File(folder), "local[*]", {})
         try:
-            frame = room.history_of(session, state, text, rules)
+            frame = room.history_of(session, state, text, settings)
             with room.refuse_failure():
                 table = room.collected(frame.limit(limit + 1))
         finally:

@@ -3,20 +3,20 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path as File
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headgate.errors import ConfigRefused, HeadgateError, RequestRefused, UnknownName
 from headgate.extensions import source_entry
-from headgate.model.admission import AdmissionRules
 from headgate.model.network import Path
 from headgate.model.query import Deliver, Query, QueryClass
+from headgate.model.settings import Settings
 from headgate.model.stream import Rows, Stream
-from headgate.runtime.describe.explanation import Explanation
 from headgate.runtime.live.catalog import Catalogue
-from headgate.runtime.live.handle import QueryHandle
+from headgate.runtime.live.live_query import LiveQuery
 from headgate.runtime.live.query_paths import segments_of
 from headgate.runtime.live.run import Running
 from headgate.runtime.live.sink_checks import placed
+from headgate.runtime.live.spark_room import LiveEngine, SparkRoom
 from headgate.runtime.views import (
     derived_stream,
     reading_order,
@@ -27,47 +27,46 @@ from headgate.runtime.views import (
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+    from headgate.spark.jvm.query.analysis import Analyst
 
 
 class Roster:
-    """The streams and queries of a Headgate: keeps catalogue, handles, engine and run in step.
+    """The streams and queries of a Headgate: keeps catalogue, engine and run in step.
 
     The methods of `Headgate` with the same names document the errors that methods raise here.
 
     Args:
-        room: the module `headgate.spark.room`.
-        rehearsal_s: how long a query that is added while others run may be measured.
-        explanation: returns the explanation of a query, for its handle.
         cuts: decides whether to cut a query that leaves it open.
-        records: whether the run is recorded.
-        rules: the limits that the text of a query must meet.
     """
 
     def __init__(
         self,
-        room: Any,
+        room: SparkRoom,
         session: "SparkSession",
         state: File,
         classes: Sequence[QueryClass],
-        rehearsal_s: float,
-        explanation: Callable[[str], Explanation],
+        settings: Settings,
         cuts: Callable[[Query], bool],
-        records: bool,
-        rules: AdmissionRules,
     ) -> None:
         self._room, self._session, self._state = room, session, state
-        self._rehearsal_s, self._explanation, self._cuts = rehearsal_s, explanation, cuts
-        self._rules = rules
-        self._analyst = room.Analyst(room.own_session(session), rules, state)
+        self._settings, self._cuts = settings, cuts
+        self._analyst = room.Analyst(room.own_session(session), settings, state)
         self._changes = threading.RLock()
-        self.catalogue = Catalogue(classes, gives_again=not records)
+        self.catalogue = Catalogue(classes, gives_again=not settings.record)
         self.rows: dict[str, Rows] = {}
         self.deliver: dict[str, Deliver] = {}
-        self.handles: dict[str, QueryHandle] = {}
-        self.engine: Any = None
+        self.queries: dict[str, LiveQuery] = {}
+        self.engine: LiveEngine | None = None
         """The Spark engine; None before the start."""
         self.run: Running | None = None
         """The run; None until the start is complete."""
+
+    @property
+    def started_engine(self) -> LiveEngine:
+        assert self.engine is not None, "Headgate has not started"
+        return self.engine
 
     def add_stream(self, stream: Stream, rows: Rows | None = None) -> None:
         with self._changes:
@@ -110,11 +109,11 @@ class Roster:
             self._analyst.drop_stream(name)
             del catalogue.schemas[name]
 
-    def add_query(self, query: Query, deliver: Deliver | None = None) -> QueryHandle:
+    def add_query(self, query: Query, deliver: Deliver | None = None) -> LiveQuery:
         with self._changes:
             return self._add_query(query, deliver)
 
-    def _add_query(self, query: Query, deliver: Deliver | None) -> QueryHandle:
+    def _add_query(self, query: Query, deliver: Deliver | None) -> LiveQuery:
         catalogue = self.catalogue
         query = placed(query, self._state, catalogue.alive, deliver)
         queues, new, schemas = self._segments(
@@ -125,26 +124,26 @@ class Roster:
         network = catalogue.network_of(streams, paths)
         if deliver is not None:
             self.deliver[query.name] = deliver
-        handle = QueryHandle(new[-1], self._explanation)
+        live_query = LiveQuery(new[-1])
         if self.engine is not None:
-            self.engine.changes.add_query(network, units, self._rehearsal_s, schemas)
+            self.engine.changes.add_query(network, units, self._settings.rehearsal_s, schemas)
         if self.run is not None:
-            self.run.bind(units[-1], handle)
+            self.run.bind(units[-1], live_query)
         if query.into is not None:
             self._analyst.add_stream(query.into, schemas[query.into], queues[-1].event_time)
         catalogue.schemas |= schemas
         catalogue.add_query(streams, paths, new)
-        self.handles[query.name] = handle
-        return handle
+        self.queries[query.name] = live_query
+        return live_query
 
     def _segments(
         self,
         query: Query,
-        analyst: Any,
-        schemas: Mapping[str, Any],
+        analyst: "Analyst",
+        schemas: "Mapping[str, StructType]",
         streams: Sequence[Stream],
         others: Sequence[Path],
-    ) -> tuple[list[Stream], tuple[Path, ...], dict[str, Any]]:
+    ) -> "tuple[list[Stream], tuple[Path, ...], dict[str, StructType]]":
         """Return the derived streams of a query, its paths, and the schemas of what it fills.
 
         Args:
@@ -166,9 +165,9 @@ class Roster:
     def drop_query(self, name: str) -> None:
         catalogue = self.catalogue
         with self._changes:
-            stream = self.handle(name).path.into
+            stream = self.query(name).path.into
             refuse_read(name, stream, catalogue.alive)
-            leaving, units = self.handles.pop(name), catalogue.units_of(name)
+            leaving, units = self.queries.pop(name), catalogue.units_of(name)
             reads = catalogue.paths[units[0]].reads
             self.deliver.pop(name, None)
             if stream is not None:  # from here on no query can begin to read it
@@ -207,16 +206,15 @@ class Roster:
                 raise RequestRefused(message=str(error), added=added) from error
         return added
 
-    def handle(self, name: str) -> QueryHandle:
-        """Return the handle of a query."""
-        if name not in self.handles:
-            raise UnknownName(kind="query", name=name, known=self.handles)
-        return self.handles[name]
+    def query(self, name: str) -> LiveQuery:
+        if name not in self.queries:
+            raise UnknownName(kind="query", name=name, known=self.queries)
+        return self.queries[name]
 
     def _check(self, streams: Sequence[Stream], queries: Sequence[Query]) -> None:
         """Refuse streams and queries that could not be added, without adding any."""
         session = self._room.own_session(self._session)
-        analyst = self._room.Analyst(session, self._rules, self._state)
+        analyst = self._room.Analyst(session, self._settings, self._state)
         catalogue, schemas = self.catalogue, dict(self.catalogue.schemas)
         for stream in streams:
             schemas[stream.name] = self._room.source_of(self._session, stream).schema

@@ -29,7 +29,7 @@ class Questions:
 
     def query(self, name: str) -> QueryHandle:
         """Return the handle of a query."""
-        return self._roster.handle(name)
+        return QueryHandle(self._roster.query(name), self.explanation)
 
     def report(self) -> Report:
         """Return the report of the run so far."""
@@ -39,8 +39,7 @@ class Questions:
 
     def totals(self) -> dict[str, tuple[int, int]]:
         """Return how many tuples every query has consumed and produced, over all runs."""
-        totals: dict[str, tuple[int, int]] = self._roster.engine.totals()
-        return totals
+        return self._roster.started_engine.totals()
 
     def accounts(self) -> dict[str, Account]:
         """Return what became of all tuples, by query, over all runs.
@@ -48,12 +47,11 @@ class Questions:
         For every query, arrived = delivered + filtered + queued + shed + missed + late +
         dead_lettered.
         """
-        accounts: dict[str, Account] = self._roster.engine.accounts()
-        return accounts
+        return self._roster.started_engine.accounts()
 
     def explanation(self, name: str) -> Explanation:
         """Return how a query runs: operators, shared code, lane, figures, sink, cursor, policy."""
-        return explanation_of(self.query(name), self._roster, self.policy_in_charge())
+        return explanation_of(self._roster.query(name), self._roster, self.policy_in_charge())
 
     def drawing(self) -> Drawing:
         """Return the network: streams, the parts that queries share, queries and their sinks."""
@@ -87,9 +85,10 @@ class Questions:
     @property
     def used(self) -> dict[str, float]:
         """The shares of the budgets for memory and log that are in use."""
-        budget = self._roster.engine.budget
+        budget = self._roster.started_engine.budget
         return {"memory": budget.memory, "log": budget.log}
 
     @property
     def queries(self) -> tuple[QueryHandle, ...]:
-        return tuple(self._roster.handles.values())
+        queries = tuple(self._roster.queries.values())  # at once: other threads add and drop
+        return tuple(QueryHandle(query, self.explanation) for query in queries)

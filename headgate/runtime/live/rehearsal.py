@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path as File
-from typing import Any
 
 from headgate.model.network import Path
 from headgate.model.query import QueryStatistics
+from headgate.runtime.live.spark_room import LiveEngine
 from headgate.runtime.recording.statistics_file import recorded_statistics
 
 
@@ -23,12 +23,11 @@ class Rehearsal:
         """How many queries are rehearsed so far, and of how many."""
 
     def statistics(
-        self, engine: Any, paths: Iterable[Path], progress: Callable[[int, int], None]
+        self, engine: LiveEngine, paths: Iterable[Path], progress: Callable[[int, int], None]
     ) -> dict[str, QueryStatistics]:
         """Return the statistics before the first tuple: recorded by runs, else rehearsed.
 
         Args:
-            engine: the Spark engine.
             paths: the paths of all queries.
             progress: called with the number of queries rehearsed and to rehearse.
         """
@@ -42,6 +41,4 @@ class Rehearsal:
             self.rehearsed_of = done, total
             progress(done, total)
 
-        rehearsed: dict[str, QueryStatistics]
-        rehearsed = engine.rehearse(recorded, self._limit_s, report_progress)
-        return rehearsed
+        return engine.rehearse(recorded, self._limit_s, report_progress)

@@ -5,20 +5,21 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path as File
-from typing import Any
 
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
 from headgate.model.events import Event, NetworkChanged, Overloaded, TuplesShed, units_in
 from headgate.model.network import Network
-from headgate.model.plan import LANES
+from headgate.model.plan import ALL, LANES
 from headgate.model.query import QueryStatistics
+from headgate.model.settings import Settings
 from headgate.model.unit_table import unit_table
 from headgate.model.units import units_of
 from headgate.policies import Policy
 from headgate.runtime.listeners import Guarded, Listener, Observed
-from headgate.runtime.live.handle import QueryHandle
+from headgate.runtime.live.live_query import LiveQuery
 from headgate.runtime.live.scheduler_timer import Timed
+from headgate.runtime.live.spark_room import LiveEngine
 from headgate.runtime.recording.recorder import Recorder
 from headgate.runtime.recording.statistics_file import record_statistics
 from headgate.scheduler.engine import Engine
@@ -39,31 +40,31 @@ class Running:
     """A run, made before the first tuple; `start` begins the loop, in a thread of its own.
 
     Args:
-        engine: the Spark engine.
         statistics: of the queries, at the start.
         state: the directory with the statistics file.
-        settings: of the scheduler.
     """
 
     def __init__(
         self,
-        engine: Any,
+        engine: LiveEngine,
         network: Network,
         policy: Policy,
         statistics: Mapping[str, QueryStatistics],
         state: File,
-        **settings: Any,
+        settings: Settings,
     ) -> None:
-        self._engine, self._first_statistics, self._state = engine, statistics, state
+        self.engine, self._first_statistics, self._state = engine, statistics, state
         table = unit_table(units_of(network), statistics)
         self.scheduler = Scheduler(
             network, table, policy, shed=self._shed, statistics=Statistics(table),
             first_trains=engine.first_trains, cursors=engine.cursors, groups=engine.groups,
-            **settings,
+            workers=settings.workers, train_tuples=settings.train_tuples or ALL,
+            most_fused=settings.most_fused, shared_priority=settings.shared_priority,
+            lane=settings.lane, call_bytes=settings.memory_bytes / 8 / settings.workers,
         )  # fmt: skip
         self._timed = Timed(self.scheduler)
         self._metrics, self._lock = RunMetrics(network, table), threading.Lock()
-        self._bound: dict[int, QueryHandle] = {}
+        self._bound: dict[int, LiveQuery] = {}
         self._again: set[int] = set()
         """Units that were added and that the metrics do not have yet."""
         self._wishes: deque[Callable[[], None]] = deque()
@@ -72,16 +73,17 @@ class Running:
         self._crash: BaseException | None = None
         self._forget_at_s = self._save_at_s = 0.0
 
-    def bind(self, unit: int, handle: QueryHandle) -> None:
-        """Connect a handle to its unit, so that it gets the events of its query."""
-        engine = self._engine
-        handle.bind(unit, self.scheduler, engine.changes.stop_query, engine.sinks[handle.name])
-        self._bound[unit] = handle
+    def bind(self, unit: int, query: LiveQuery) -> None:
+        """Connect a query to its unit, so that it gets its events."""
+        engine = self.engine
+        receiver = engine.receiver_of(query.name)
+        query.bind(unit, self.scheduler, engine.changes.stop_query, receiver)
+        self._bound[unit] = query
 
     def start(self, listeners: Sequence[Listener], *, record: bool) -> None:
         """Start ingest and the loop."""
-        self._engine.begin()
-        observed: Engine = Observed(self._engine, [self._hear, *map(Guarded, listeners)])
+        self.engine.begin()
+        observed: Engine = Observed(self.engine, [self._hear, *map(Guarded, listeners)])
         if record:
             observed = self._recorder = Recorder(
                 observed, self._state, self.scheduler, self._first_statistics
@@ -105,12 +107,12 @@ class Running:
 
     def stop(self) -> None:
         """End the run cleanly and save its statistics."""
-        self._engine.stop()
+        self.engine.stop()
         try:
             self.wait()
             self._forget()
         finally:
-            self._engine.close()
+            self.engine.close()
             if self._recorder is not None:
                 self._recorder.close(self._measured_statistics())
         self._save_statistics()
@@ -122,8 +124,8 @@ class Running:
     def report(self, policy: str) -> Report:
         """Return the report of the run so far."""
         with self._lock:
-            errors = (*self._metrics.errors, *self._engine.failures)
-            loop_s = self._engine.loop_s
+            errors = (*self._metrics.errors, *self.engine.failures)
+            loop_s = self.engine.loop_s
             return Report.of(policy, self._metrics, self._timed.seconds, errors, loop_s)
 
     def pending(self, units: Sequence[int]) -> int:
@@ -149,8 +151,8 @@ class Running:
                 self._again |= set(event.cursors)
             self._metrics.hear(event)
         for position, unit in enumerate(units_in(event)):
-            if (handle := self._bound.get(unit)) is not None:
-                handle.hear(event, position)
+            if (query := self._bound.get(unit)) is not None:
+                query.hear(event, position)
         while self._wishes:
             self._wishes.popleft()()
         if isinstance(event, Overloaded) or event.at_s >= self._forget_at_s:
@@ -167,7 +169,7 @@ class Running:
             self._again = set()
 
     def _shed(self, events: Sequence[TuplesShed]) -> Sequence[TuplesShed]:
-        certain: Sequence[TuplesShed] = self._engine.shed(events)
+        certain = self.engine.shed(events)
         with self._lock:
             self._grow()
             for event in certain:
@@ -177,11 +179,11 @@ class Running:
     def _forget(self) -> None:
         """Drop trains that every query has passed, as retention allows."""
         for stream in range(len(self.scheduler.network.streams)):
-            self._engine.forget(stream, self.scheduler.passed(stream))
+            self.engine.forget(stream, self.scheduler.passed(stream))
 
     def _save_statistics(self) -> None:
         """Save the measured statistics, for the next run and for simulations."""
-        members = self._engine.members
+        members = self.engine.members
         left = members.left
         try:
             record_statistics(self._state, self._measured_statistics(), left)
@@ -192,7 +194,7 @@ class Running:
 
     def _measured_statistics(self) -> dict[str, QueryStatistics]:
         """Return the measured statistics of the queries that have run."""
-        alone_s = self._engine.rehearsal.alone_s
+        alone_s = self.engine.rehearsal.alone_s
         return {
             path.known_as: QueryStatistics(
                 cost_s=float(row["box_cost_s"]),

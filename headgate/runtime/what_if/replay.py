@@ -1,7 +1,7 @@
 """Replays: simulations of a recorded run under other policies."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf, isnan, nan
 from pathlib import Path as File
 from typing import Any
@@ -76,7 +76,7 @@ class Replay:
     measured: Report
     reports: tuple[Report, ...]
     calibration: tuple[Calibration, ...]
-    costs: CallCosts
+    costs: CallCosts = field(repr=False)
     same_decisions: bool
 
     @property

@@ -36,11 +36,11 @@ class Workload:
     """
 
     name: str
-    network: Network
-    arrivals: Mapping[str, Floats]
+    network: Network = field(repr=False)
+    arrivals: Mapping[str, Floats] = field(repr=False)
     options: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
-    pipeline: Pipeline | None = None
+    pipeline: Pipeline | None = field(default=None, repr=False)
 
     @property
     def level(self) -> Level:

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from headgate.errors import HeadgateError
+from headgate.extensions import Receiver
 from headgate.model.account import Account
 from headgate.model.events import (
     ClockTicked,
@@ -25,8 +26,9 @@ from headgate.model.events import (
     UnitFailed,
 )
 from headgate.model.network import Network, Path
-from headgate.model.plan import BoxCall, Lane, Share
+from headgate.model.plan import BoxCall
 from headgate.model.query import Deliver, QueryStatistics
+from headgate.model.settings import Settings
 from headgate.model.stream import Rows
 from headgate.spark.clock import Clock
 from headgate.spark.engine.arrivals import Arrivals
@@ -45,15 +47,14 @@ from headgate.spark.engine.warm_up import Rehearsal
 from headgate.spark.event_time.store import Store
 from headgate.spark.jvm.lane.compatibility import driver_lane
 from headgate.spark.jvm.session import own_session
-from headgate.spark.log.budget import FULL, Budget, Limits
+from headgate.spark.log.budget import FULL, Budget
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.journal import Journal
 from headgate.spark.sinks.derived_streams import DerivedStreams
+from headgate.spark.sinks.outbox import Outbox
 from headgate.spark.sources.ingest import Intake
 
 log = logging.getLogger("headgate.spark")
-
-DEFAULT_LIMITS = Limits()
 
 QUIET_S = 5.0
 """After so long without an event the scheduler gets a tick of the clock: trains grow too old even
@@ -62,6 +63,9 @@ while nothing arrives."""
 STOP_S = 8.5
 """Time budget for a clean stop, excluding Spark's own shutdown, so that the whole stop takes at
 most ten seconds."""
+
+PATIENCE_S = 5.0
+"""How long a stop waits for calls under way before it interrupts them."""
 
 LEAST_S = 0.5
 """The time that ingest gets in any case when a run ends."""
@@ -75,11 +79,6 @@ class SparkEngine:
         state: the directory of log, journal and checkpoints.
         rows: for streams of format `python`, the function that returns their tuples.
         deliver: for queries with sinks of format `callback`, the function that takes their results.
-        lane: the lane that queries are rehearsed on.
-        share: between which queries equal parts run once.
-        limits: how much memory and disk may be used.
-        call_timeout_s: how long a call may take; after that its query has failed.
-        patience_s: how long a stop waits for calls under way before it interrupts them.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
 
@@ -89,26 +88,20 @@ class SparkEngine:
         network: Network,
         schemas: Mapping[str, StructType],
         state: File,
+        settings: Settings,
         *,
-        rows: Mapping[str, Rows] | None = None,
-        deliver: Mapping[str, Deliver] | None = None,
-        workers: int = 2,
-        retention_s: float = 3600.0,
-        lane: Lane = "driver",
-        share: Share = "class",
-        limits: Limits = DEFAULT_LIMITS,
-        call_timeout_s: float = 300.0,
-        patience_s: float = 5.0,
-        reached: Callable[[str], None] = lambda point: None,
+        rows: Mapping[str, Rows],
+        deliver: Mapping[str, Deliver],
+        reached: Callable[[str], None],
     ) -> None:
-        self._clock, self._patience_s = Clock(), patience_s
+        self._clock = Clock()
         self._journal = Journal(state)
         self._totals = Totals(self._journal)
         self._events: EventQueue = queue.SimpleQueue()
         self._requests = Requests(self._events)
         self._windows_bytes: Callable[[], int] = lambda: 0
         self.budget = Budget(
-            limits,
+            settings,
             cached=lambda: self._store.cached_bytes,
             windowed=lambda: self._windows_bytes(),
             logged=lambda: self._store.disk_bytes + self.sinks.waiting_bytes,
@@ -131,7 +124,7 @@ class SparkEngine:
                 store.keep_for(path)
             self._own_session = own_session(session)
             self.sinks = RunSinks(
-                self._own_session, state, {} if deliver is None else deliver, self.budget, reached
+                self._own_session, state, deliver, self.budget, reached
             )  # fmt: skip
             ends = [path for path in network.paths if path.first_of is None]
             refuse_old_results(self._journal, ends)
@@ -145,21 +138,22 @@ class SparkEngine:
         self._executor = Executor(
             self._own_session, self._journal, store.logs, self.sinks, reached,
             driver_lane(own_session(session), state), self.budget, store.timelines,
-            self._derived, share=share,
+            self._derived, share=settings.share,
         )  # fmt: skip
         self._windows_bytes = lambda: self._executor.windowed.memory_bytes
         self.rehearsal = Rehearsal(
-            self._own_session, self._executor, state / "rehearsal", call_timeout_s, lane
-        )
+            self._own_session, self._executor, state / "rehearsal", settings.call_timeout_s,
+            settings.lane or "driver",
+        )  # fmt: skip
         self._executor.arrangement.arrange(network.paths, self.rehearsal.is_costly)
         self._intake = Intake(
-            session, self._journal, state, rows={} if rows is None else rows, arrived=arrivals.put,
+            session, self._journal, state, rows=rows, arrived=arrivals.put,
             pause_s=self.budget.pause_s, now_s=self.now_s,
             importance=lambda stream: self.members.network.importance.get(stream, 0.0),
         )  # fmt: skip
         self._calls = Calls(
-            session, self._executor, self.members, workers=workers, now_s=self.now_s,
-            tell=self._events.put, call_timeout_s=call_timeout_s,
+            session, self._executor, self.members, workers=settings.workers, now_s=self.now_s,
+            tell=self._events.put, call_timeout_s=settings.call_timeout_s,
         )  # fmt: skip
         self.changes = Changes(
             self.members, self._journal, store, self._executor, self._derived, self.rehearsal,
@@ -171,7 +165,7 @@ class SparkEngine:
         )
         self._log_space = LogSpace(
             self.members, store, Cursors(self._journal), self.changes, self.budget, self._clock,
-            retention_s,
+            settings.retention_s,
         )  # fmt: skip
         self._give_up_at_s = self._end_at_s = 0.0
         self._returned_at_s: float | None = None
@@ -221,6 +215,11 @@ class SparkEngine:
         """
         return lane_text(self.members.paths[unit], planned, self._executor)
 
+    def receiver_of(self, query: str) -> Receiver | None:
+        """Return what the results of a query are delivered to; None if they are files."""
+        sink = self.sinks[query]
+        return sink.receiver if isinstance(sink, Outbox) else None
+
     def change_policy(self, policy: Any) -> None:
         """Switch to another policy."""
         self._events.put(PolicyChanged(self.now_s(), policy))
@@ -263,10 +262,10 @@ class SparkEngine:
         """End the run once the calls under way have ended.
 
         Tuples that are not processed wait in the log for the next start. Calls that take longer
-        than the engine's patience are interrupted, and so not committed.
+        than `PATIENCE_S` are interrupted, and so not committed.
         """
         self._calls.stopping = True
-        self._give_up_at_s = time.monotonic() + self._patience_s
+        self._give_up_at_s = time.monotonic() + PATIENCE_S
         self._end_at_s = time.monotonic() + STOP_S
         self._events.put(ClockTicked(self.now_s()))
 

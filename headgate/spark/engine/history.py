@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from headgate.errors import QueryRefused, RecoveryRefused, UnknownName
-from headgate.model.admission import AdmissionRules
 from headgate.model.network import REST
 from headgate.model.query import Query
+from headgate.model.settings import Settings
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.jvm.arrow_frames import frame_of
 from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
@@ -33,7 +33,7 @@ NAME = "sql"
 
 
 def history_of(
-    session: SparkSession, state: Path, text: str, rules: AdmissionRules | None = None
+    session: SparkSession, state: Path, text: str, settings: Settings | None = None
 ) -> DataFrame:
     """Return the rows that a SELECT finds in the trains of a state directory.
 
@@ -42,7 +42,7 @@ def history_of(
 
     Args:
         session: a session that nobody else uses: its settings and views are changed.
-        rules: what the text may cost and do.
+        settings: among them, what the text may cost and do.
 
     Raises:
         RecoveryRefused: the directory has no journal.
@@ -57,7 +57,7 @@ def history_of(
         named = name.lower() in text.lower()  # the text does not read the others
         _view(session, name, schema, files if named else [])
     try:
-        analyst = Analyst(session, rules, state)
+        analyst = Analyst(session, settings, state)
         return analyst.frame(Query(name=NAME, sql=text, query_class=""))
     except QueryRefused as error:
         cause = error.__cause__

@@ -43,7 +43,7 @@ class RunSinks(dict[str, FileSink]):
         taker = self._deliver.get(path.query.name)
         return sink_of(
             path, self._session, self._state, taker, self._reached,
-            lambda: self.waiting_bytes <= self._budget.limits.outbox_bytes,
+            lambda: self.waiting_bytes <= self._budget.outbox_bytes,
         )  # fmt: skip
 
     @property

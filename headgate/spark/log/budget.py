@@ -3,34 +3,17 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import inf
+
+from headgate.model.settings import Settings
 
 SLOW_DOWN, SPARE, FULL = 0.7, 0.9, 1.0
 """Shares of a budget. Above the first, sources wait. From the second on, no train stays in memory.
 From the third on, no source is polled, and tuples are shed where queries allow it."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Limits in bytes: of memory, and of the disk of the state directory."""
-
-    memory_bytes: int = 512 << 20
-    log_bytes: int = 10 << 30
-
-    @property
-    def cache_bytes(self) -> int:
-        """Half of the memory is for trains that may be read again, the rest for running calls."""
-        return self.memory_bytes // 2
-
-    @property
-    def outbox_bytes(self) -> int:
-        """Disk space for all results together that wait for external sinks."""
-        return self.log_bytes // 10
-
-
 class Budget:
-    """What is in use of both limits; safe to use from any thread.
+    """What is in use of `memory_bytes` and `log_bytes`; safe to use from any thread.
 
     The budget counts what calls hold in memory and asks the callbacks for the rest.
 
@@ -42,12 +25,13 @@ class Budget:
 
     def __init__(
         self,
-        limits: Limits,
+        settings: Settings,
         cached: Callable[[], int] = lambda: 0,
         windowed: Callable[[], int] = lambda: 0,
         logged: Callable[[], int] = lambda: 0,
     ) -> None:
-        self.limits, self._cached, self._windowed, self._logged = limits, cached, windowed, logged
+        self.settings = settings
+        self._cached, self._windowed, self._logged = cached, windowed, logged
         self._lock = threading.Lock()
         self._in_flight = 0
         self.most_memory_bytes = 0
@@ -62,23 +46,33 @@ class Budget:
             self._add(-count)
 
     @property
+    def cache_bytes(self) -> int:
+        """Half of the memory is for trains that may be read again, the rest for running calls."""
+        return self.settings.memory_bytes // 2
+
+    @property
+    def outbox_bytes(self) -> int:
+        """Disk space for all results together that wait for external sinks."""
+        return self.settings.log_bytes // 10
+
+    @property
     def memory(self) -> float:
         """The share of the memory budget that is in use."""
-        return (self._held_bytes + self._cached()) / self.limits.memory_bytes
+        return (self._held_bytes + self._cached()) / self.settings.memory_bytes
 
     @property
     def log(self) -> float:
         """The share of the log budget that is in use."""
-        return self._logged() / self.limits.log_bytes
+        return self._logged() / self.settings.log_bytes
 
     @property
     def held(self) -> float:
         """The share in use of the memory that is not reserved for trains.
 
-        >>> round(Budget(Limits(memory_bytes=100), windowed=lambda: 40).held, 3)
+        >>> round(Budget(Settings(memory_bytes=100), windowed=lambda: 40).held, 3)
         0.8
         """
-        return self._held_bytes / (self.limits.memory_bytes - self.limits.cache_bytes)
+        return self._held_bytes / (self.settings.memory_bytes - self.cache_bytes)
 
     @property
     def pressure(self) -> float:
@@ -87,13 +81,13 @@ class Budget:
     def train_room_bytes(self) -> int:
         """Return what trains may take in memory: half, or what all else leaves of nine tenths.
 
-        >>> Budget(Limits(memory_bytes=100), windowed=lambda: 60).train_room_bytes()
+        >>> Budget(Settings(memory_bytes=100), windowed=lambda: 60).train_room_bytes()
         30
-        >>> Budget(Limits(memory_bytes=100), windowed=lambda: 95).train_room_bytes()
+        >>> Budget(Settings(memory_bytes=100), windowed=lambda: 95).train_room_bytes()
         0
         """
-        left = int(SPARE * self.limits.memory_bytes) - self._held_bytes
-        return max(0, min(self.limits.cache_bytes, left))
+        left = int(SPARE * self.settings.memory_bytes) - self._held_bytes
+        return max(0, min(self.cache_bytes, left))
 
     def derived_bytes(self) -> float:
         """Return what the log of a derived stream may take.
@@ -101,17 +95,17 @@ class Budget:
         It has no limit of its own until the log is full, then as much as all outboxes together: the
         readers of the stream come first, and sources wait anyway.
 
-        >>> Budget(Limits(log_bytes=100), logged=lambda: 100).derived_bytes()
+        >>> Budget(Settings(log_bytes=100), logged=lambda: 100).derived_bytes()
         10
         """
-        return self.limits.outbox_bytes if self.log >= FULL else inf
+        return self.outbox_bytes if self.log >= FULL else inf
 
     def pause_s(self) -> float:
         """Return how long a source waits before its next poll, from 0 to 1 second.
 
         The pause grows with the pressure, from SLOW_DOWN to FULL.
 
-        >>> budget = Budget(Limits(log_bytes=100), logged=lambda: 85)
+        >>> budget = Budget(Settings(log_bytes=100), logged=lambda: 85)
         >>> round(budget.pause_s(), 3)
         0.5
         """

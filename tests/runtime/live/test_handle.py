@@ -12,30 +12,48 @@ from headgate.model.operator import Operator
 from headgate.model.plan import BoxCall
 from headgate.model.query import Query
 from headgate.runtime.live.handle import QueryHandle
+from headgate.runtime.live.live_query import LiveQuery
 
 
-def handle_of(name: str) -> QueryHandle:
-    query = Query(name=name, sql="SELECT x FROM s", query_class="H")
+def query_and_handle() -> tuple[LiveQuery, QueryHandle]:
+    query = Query(name="q", sql="SELECT x FROM s", query_class="H")
     path = Path(query=query, stream="s", operators=(Operator(kind="select"),))
-    return QueryHandle(path, lambda name: pytest.fail(name))
+    live_query = LiveQuery(path)
+    return live_query, QueryHandle(live_query, lambda name: pytest.fail(name))
+
+
+def test_a_handle_has_what_a_user_needs_and_nothing_of_the_run() -> None:
+    _, handle = query_and_handle()
+    assert {name for name in dir(handle) if not name.startswith("_")} == {
+        "name", "id", "runId", "isActive", "status", "lastProgress", "recentProgress", "exception",
+        "explain", "stop", "state", "lane", "statistics", "rows", "rows_dropped",
+    }  # fmt: skip
+
+
+def test_handles_of_one_query_are_equal_and_readable() -> None:
+    query, handle = query_and_handle()
+    again = QueryHandle(query, lambda name: pytest.fail(name))
+    assert {handle, again} == {handle}
+    assert handle != query_and_handle()[1]
+    assert repr(handle) == "QueryHandle(name='q', state='WAITING')"
 
 
 def test_a_handle_of_a_dropped_query_hears_nothing_of_the_next_with_its_number() -> None:
-    handle = handle_of("q")
-    handle.release()
-    handle.hear(UnitFailed(1.0, 0, BoxCall(0, (0,), 0, 0, 1, 1), ValueError("of another")))
+    query, handle = query_and_handle()
+    query.release()
+    query.hear(UnitFailed(1.0, 0, BoxCall(0, (0,), 0, 0, 1, 1), ValueError("of another")))
     handle.stop()
     assert handle.exception() is None
     assert handle.state == "STOPPED"
-    assert handle.unit == -1
+    assert query.unit == -1
 
 
 def test_progress_has_the_mean_response_and_not_every_single_one() -> None:
-    handle = handle_of("q")
+    query, handle = query_and_handle()
     responses_s = np.array([0.25] * 50_000 + [0.75] * 50_000)
     reference = weakref.ref(responses_s)
     call = BoxCall(0, (0,), 0, 0, 1, 100_000)
-    handle.hear(StepFinished(1.0, call, 0.5, (100_000,), (responses_s,)))
+    query.hear(StepFinished(1.0, call, 0.5, (100_000,), (responses_s,)))
     del responses_s
     gc.collect()
     assert reference() is None

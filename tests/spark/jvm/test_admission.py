@@ -11,8 +11,8 @@ from pyspark.sql.types import StructType
 from headgate import Headgate, Stream
 from headgate.config import Pipeline
 from headgate.errors import QueryRefused
-from headgate.model.admission import AdmissionRules
 from headgate.model.query import Query
+from headgate.model.settings import Settings
 from headgate.spark.engine.history import history_of
 from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import own_session
@@ -24,15 +24,15 @@ TOKEN = '{"port": 1, "token": "secret"}'
 
 
 class Texts:
-    """An analyst of texts over a stream `readings`, with its own admission rules."""
+    """An analyst of texts over a stream `readings`, with its own settings."""
 
-    def __init__(self, session: SparkSession, folder: Path, **rules: object) -> None:
+    def __init__(self, session: SparkSession, folder: Path, **settings: object) -> None:
         self.session, self.state = own_session(session), folder / "state"
         self.state.mkdir(exist_ok=True)
         control = self.state / "control.json"
         control.write_text(TOKEN)
         self.session.sql(f"CREATE TEMP VIEW stolen AS SELECT * FROM text.`{control}`")
-        self.analyst = Analyst(self.session, AdmissionRules(**rules), self.state)  # type: ignore[arg-type]
+        self.analyst = Analyst(self.session, Settings.model_validate(settings), self.state)
         self.analyst.add_stream("readings", StructType.fromDDL("k INT, place STRING, heat DOUBLE"))
         one = self.session.createDataFrame([(1, "a", 1.0)], "k INT, place STRING, heat DOUBLE")
         one.createOrReplaceTempView("readings")
@@ -288,26 +288,24 @@ def test_sql_over_the_past_keeps_to_the_same_rules(spark: SparkSession, tmp_path
         ("DROP TABLE t", "DropTable is not a SELECT"),
     ):
         with pytest.raises(QueryRefused, match="query 'sql'") as refused:
-            history_of(own_session(spark), tmp_path, sql, AdmissionRules(most_nesting=2))
+            history_of(own_session(spark), tmp_path, sql, Settings(most_nesting=2))
         assert message in str(refused.value)
     text = f"SELECT * FROM text.`{tmp_path}/control.json`"
     with pytest.raises(QueryRefused, match="reaches the state directory"):
-        history_of(own_session(spark), tmp_path, text, AdmissionRules(allows_paths=True))
+        history_of(own_session(spark), tmp_path, text, Settings(allows_paths=True))
 
 
 def test_a_headgate_and_a_pipeline_file_take_the_rules(spark: SparkSession, tmp_path: Path) -> None:
     streams = {"s": {"format": "headgate", "options": {"rate_per_s": 10}}}
     queries = {"q": {"sql": "SELECT 1", "class": "default"}}
     file = {"state": "x", "streams": streams, "queries": queries}
-    assert Pipeline.model_validate(file).admission_rules() == AdmissionRules()
     changed = {
         "most_text_bytes": 1000, "most_nesting": 3, "most_plan_nodes": 30,
         "analysis_timeout_s": 9.0, "allows_paths": True, "allows_reflection": True,
     }  # fmt: skip
-    assert Pipeline.model_validate({**file, **changed}).admission_rules() == AdmissionRules(
-        **changed  # type: ignore[arg-type]
-    )
-    gate = Headgate(spark, state=tmp_path, **changed)  # type: ignore[arg-type]
+    pipeline = Pipeline.model_validate({**file, **changed})
+    assert pipeline.model_dump(include=set(changed)) == changed
+    gate = Headgate(spark, state=tmp_path, **changed)
     rows = tmp_path / "rows"
     rows.mkdir()
     options = {"path": str(rows)}

@@ -2,16 +2,17 @@
 
 import pytest
 
+from headgate.config import settings_of
 from headgate.errors import ConfigRefused, QueryRefused
-from headgate.model.admission import AdmissionRules
 from headgate.model.query import Query
+from headgate.model.settings import Settings
 from headgate.spark.jvm.query.text_limits import refuse_text
 
-RULES = AdmissionRules(most_nesting=4, most_text_bytes=200, most_plan_nodes=20)
+LIMITED = Settings(most_nesting=4, most_text_bytes=200, most_plan_nodes=20)
 
 
-def check(sql: str, rules: AdmissionRules = RULES) -> None:
-    refuse_text(Query(name="q", sql=sql, query_class="H"), rules)
+def check(sql: str, settings: Settings = LIMITED) -> None:
+    refuse_text(Query(name="q", sql=sql, query_class="H"), settings)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ def check(sql: str, rules: AdmissionRules = RULES) -> None:
     ],
 )
 def test_what_is_nested_as_deep_as_allowed_passes(sql: str) -> None:
-    check(sql, AdmissionRules(most_nesting=4))
+    check(sql, Settings(most_nesting=4))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +49,7 @@ def test_what_is_nested_as_deep_as_allowed_passes(sql: str) -> None:
 )
 def test_what_is_nested_deeper_is_refused_with_its_line(sql: str) -> None:
     with pytest.raises(QueryRefused) as refused:
-        check(sql, AdmissionRules(most_nesting=4))
+        check(sql, Settings(most_nesting=4))
     assert str(refused.value) == (
         "query 'q', line 2: the text is nested more than 4 levels deep.\n"
         "Fix: make it flatter, or write several queries, or raise most_nesting"
@@ -65,17 +66,17 @@ def test_a_text_is_refused_by_its_bytes_and_by_its_words() -> None:
 
 
 def test_twenty_thousand_parentheses_and_a_million_values_are_refused_at_once() -> None:
-    rules = AdmissionRules()
+    settings = Settings()
     with pytest.raises(QueryRefused, match="is nested more than 500 levels deep"):
-        check("SELECT " + "(" * 20_000 + "1" + ")" * 20_000, rules)
+        check("SELECT " + "(" * 20_000 + "1" + ")" * 20_000, settings)
     values = ",".join(map(str, range(1_000_000)))
     with pytest.raises(QueryRefused, match="bytes, and 1,048,576 are allowed"):
-        check(f"SELECT a FROM s WHERE a IN ({values})", rules)
-    larger = AdmissionRules(most_text_bytes=1 << 30)
+        check(f"SELECT a FROM s WHERE a IN ({values})", settings)
+    larger = Settings(most_text_bytes=1 << 30)
     with pytest.raises(QueryRefused, match="more than 200,000 words and signs"):
         check(f"SELECT a FROM s WHERE a IN ({values})", larger)
 
 
 def test_a_limit_is_above_zero() -> None:
     with pytest.raises(ConfigRefused, match="analysis_timeout_s is 0, but must be above 0 seconds"):
-        AdmissionRules(analysis_timeout_s=0)
+        settings_of({"analysis_timeout_s": 0}, ())

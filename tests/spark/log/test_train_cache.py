@@ -2,7 +2,8 @@
 
 import pyarrow as pa
 
-from headgate.spark.log.budget import Budget, Limits
+from headgate.model.settings import Settings
+from headgate.spark.log.budget import Budget
 from headgate.spark.log.train_cache import TrainCache
 
 TRAIN = pa.table({"v": pa.array(range(10), pa.int64())})
@@ -11,7 +12,7 @@ TRAIN = pa.table({"v": pa.array(range(10), pa.int64())})
 
 def test_trains_take_half_of_the_memory_and_less_where_others_need_it() -> None:
     waiting_bytes = [0]
-    budget = Budget(Limits(memory_bytes=1000), windowed=lambda: waiting_bytes[0])
+    budget = Budget(Settings(memory_bytes=1000), windowed=lambda: waiting_bytes[0])
     cache = TrainCache(budget.train_room_bytes)
     for number in range(20):
         cache.put("s", number, TRAIN)
@@ -26,7 +27,7 @@ def test_trains_take_half_of_the_memory_and_less_where_others_need_it() -> None:
 
 def test_sources_wait_for_what_is_kept_in_memory() -> None:
     waiting_bytes = [349]
-    budget = Budget(Limits(memory_bytes=1000), windowed=lambda: waiting_bytes[0])
+    budget = Budget(Settings(memory_bytes=1000), windowed=lambda: waiting_bytes[0])
     assert budget.pause_s() == 0.0
     waiting_bytes[0] = 425
     assert round(budget.pause_s(), 6) == 0.5

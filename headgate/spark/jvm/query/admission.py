@@ -7,8 +7,8 @@ from pyspark.errors import ParseException, PySparkValueError
 from pyspark.sql import DataFrame, SparkSession
 
 from headgate.errors import QueryRefused
-from headgate.model.admission import AdmissionRules
 from headgate.model.query import Query
+from headgate.model.settings import Settings
 from headgate.spark.jvm.java_classes import java_class
 from headgate.spark.jvm.query.text_limits import refuse_text, too_deep
 
@@ -39,24 +39,25 @@ _REASONS = {
 
 
 class Admission:
-    """The parser and analyzer of texts, which refuses a text that breaks the rules.
+    """The parser and analyzer of texts, which refuses a text that the settings do not allow.
 
     The whole plan is checked after parsing and again after analysis, including subqueries, common
     table expressions and the texts of views.
 
     Args:
         session: a session of Headgate's own; one of its settings is changed.
-        state: the state directory. No text may read its files, even if the rules allow paths.
+        state: the state directory. No text may read its files, even if the settings allow paths.
     """
 
-    def __init__(self, session: SparkSession, rules: AdmissionRules, state: Path | None) -> None:
-        self._session, self._rules = session, rules
-        if not rules.allows_paths:
+    def __init__(self, session: SparkSession, settings: Settings, state: Path | None) -> None:
+        self._session, self._settings = session, settings
+        if not settings.allows_paths:
             session.conf.set("spark.sql.runSQLOnFiles", "false")
         self._java: Any = java_class(session, "Admission").newInstance()
         self._java.set(
-            session._jsparkSession, rules.most_plan_nodes, LEVELS_PER_NESTING * rules.most_nesting,
-            round(1e3 * rules.analysis_timeout_s), rules.allows_paths, rules.allows_reflection,
+            session._jsparkSession, settings.most_plan_nodes,
+            LEVELS_PER_NESTING * settings.most_nesting, round(1e3 * settings.analysis_timeout_s),
+            settings.allows_paths, settings.allows_reflection,
             None if state is None else str(state.absolute()),
         )  # fmt: skip
 
@@ -67,7 +68,7 @@ class Admission:
             QueryRefused: the text breaks a rule.
             ParseException: Spark cannot parse the text.
         """
-        refuse_text(query, self._rules)
+        refuse_text(query, self._settings)
         try:
             return self._admitted(query, self._java.parse(text))
         except ParseException as error:
@@ -105,9 +106,9 @@ class Admission:
         return self._refusal(query, "path", name, "")
 
     def _refusal(self, query: Query, code: str, name: str, line: str) -> QueryRefused:
-        rules, at_line = self._rules, int(line) if line else None
+        settings, at_line = self._settings, int(line) if line else None
         if code == "depth":
-            levels = LEVELS_PER_NESTING * rules.most_nesting
+            levels = LEVELS_PER_NESTING * settings.most_nesting
             reason = f"makes a plan of more than {levels:,} levels: long chains of operators count"
             return too_deep(query, reason, at_line)
         clause = name or "the text"
@@ -115,11 +116,11 @@ class Admission:
             clause, count = "the text", f"{int(name):,}" if len(name) < 16 else "endless"
             reason = (
                 f"makes a plan of {count} operators and expressions, and"
-                f" {rules.most_plan_nodes:,} are allowed"
+                f" {settings.most_plan_nodes:,} are allowed"
             )
             fix = "keep long lists of values in a table and join it, or raise most_plan_nodes"
         elif code == "time":
-            reason = f"takes Spark more than {rules.analysis_timeout_s:g} s to analyze"
+            reason = f"takes Spark more than {settings.analysis_timeout_s:g} s to analyze"
             fix = "make it shorter, or write several queries, or raise analysis_timeout_s"
         else:
             reason, fix = _REASONS[code]

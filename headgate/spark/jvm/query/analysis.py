@@ -12,12 +12,12 @@ from pyspark.sql.types import (
 )
 
 from headgate.errors import QueryRefused, UnknownName
-from headgate.model.admission import AdmissionRules
 from headgate.model.join_tree import JoinTree
 from headgate.model.network import Condition, Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query
 from headgate.model.reading import Reading
+from headgate.model.settings import Settings
 from headgate.model.window import (
     HIDDEN,
     MARK,
@@ -40,18 +40,18 @@ class Analyst:
     """The analyzer of queries over streams, in a session of its own.
 
     Args:
-        rules: limits on what a text may cost and do.
+        settings: among them, what a text may cost and do.
         state: the state directory, which no text may read.
     """
 
     def __init__(
         self,
         session: SparkSession,
-        rules: AdmissionRules | None = None,
+        settings: Settings | None = None,
         state: File | None = None,
     ) -> None:
         self._session = session
-        self._admission = Admission(session, rules or AdmissionRules(), state)
+        self._admission = Admission(session, settings or Settings(), state)
         self.plans = Plans(session)
         self._relations = Relations(self.plans)
 

@@ -7,8 +7,8 @@ parentheses, it ran for more than 30 seconds.
 import re
 
 from headgate.errors import QueryRefused
-from headgate.model.admission import AdmissionRules
 from headgate.model.query import Query
+from headgate.model.settings import Settings
 
 WORDS_PER_NODE = 4
 """Words and signs of SQL per operator or expression of a plan; there are rarely more."""
@@ -32,13 +32,13 @@ _NESTED_TYPES = ("ARRAY", "MAP", "STRUCT")
 _TABLE = "keep long lists of values in a table and join it"
 
 
-def refuse_text(query: Query, rules: AdmissionRules) -> None:
-    """Raise QueryRefused if a text is longer or more deeply nested than the rules allow."""
+def refuse_text(query: Query, settings: Settings) -> None:
+    """Raise QueryRefused if a text is longer or more deeply nested than the settings allow."""
     size = len(query.sql.encode("utf-8", "surrogatepass"))
-    if size > rules.most_text_bytes:
+    if size > settings.most_text_bytes:
         raise QueryRefused(
             query=query.name, clause="the text",
-            reason=f"has {size:,} bytes, and {rules.most_text_bytes:,} are allowed",
+            reason=f"has {size:,} bytes, and {settings.most_text_bytes:,} are allowed",
             fix=f"{_TABLE}, or raise most_text_bytes",
         )  # fmt: skip
     words = dots = position = 0
@@ -58,16 +58,16 @@ def refuse_text(query: Query, rules: AdmissionRules) -> None:
             dots = dots + 1 if text == "." else dots if before == "." else 0
             _nest(open_, text, before)
             before = text
-        if max(_depth(open_) + depth, dots) > rules.most_nesting:
+        if max(_depth(open_) + depth, dots) > settings.most_nesting:
             raise too_deep(
-                query, f"is nested more than {rules.most_nesting:,} levels deep",
+                query, f"is nested more than {settings.most_nesting:,} levels deep",
                 query.sql.count("\n", 0, start) + 1,
             )  # fmt: skip
-        if words > WORDS_PER_NODE * rules.most_plan_nodes:
+        if words > WORDS_PER_NODE * settings.most_plan_nodes:
             raise QueryRefused(
                 query=query.name, clause="the text",
                 reason=f"has more than {words - 1:,} words and signs, too many for a plan of"
-                f" {rules.most_plan_nodes:,} operators and expressions",
+                f" {settings.most_plan_nodes:,} operators and expressions",
                 fix=f"{_TABLE}, or raise most_plan_nodes",
             )  # fmt: skip
 

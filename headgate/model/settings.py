@@ -1,0 +1,90 @@
+"""The settings of a Headgate: each with its type, unit, default, limits and a sentence."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from headgate.model.plan import Lane, Share
+from headgate.model.units import SharedPriority
+
+
+class Settings(BaseModel):
+    """Settings of a run: keys of a pipeline file and keyword arguments of `Headgate`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    workers: int = Field(
+        2,
+        ge=1,
+        description="calls that may run at the same time; more than the cores only adds waiting",
+    )
+    train_tuples: int | None = Field(
+        None,
+        ge=1,
+        description="maximum tuples per call, which takes at least one train; if not set, all that"
+        " are pending",
+    )
+    most_fused: int = Field(256, ge=1, description="maximum queries per call; 1 turns fusion off")
+    retention_s: float = Field(
+        3600.0, ge=0, description="seconds that trains are kept after every query has passed them"
+    )
+    rehearsal_s: float = Field(
+        12.0, ge=0, description="seconds to warm up and measure new queries before the first tuple"
+    )
+    memory_bytes: int = Field(
+        512 << 20,
+        gt=0,
+        description="maximum bytes of memory for trains and results; sources wait before it is"
+        " used up",
+    )
+    log_bytes: int = Field(
+        10 << 30,
+        gt=0,
+        description="maximum bytes on disk for the log and for results that wait for a sink; then"
+        " sources wait, and tuples are shed where queries allow it",
+    )
+    lane: Lane | None = Field(
+        None,
+        description="driver or job, for every call that can take this lane; if not set, the one"
+        " that is expected to be faster",
+    )
+    share: Share = Field(
+        "class",
+        description="which queries share equal parts, so that these run once: those of one class,"
+        " all, none",
+    )
+    shared_priority: SharedPriority = Field(
+        "pdt",
+        description="which queries of a shared call count for its priority, where a policy ranks"
+        " by rates: those that raise the value of the whole (pdt), the best (max) or all (sum)",
+    )
+    record: bool = Field(
+        False, description="whether to record all events in STATE/recording, for a replay"
+    )
+    call_timeout_s: float = Field(
+        300.0, gt=0, description="maximum seconds per call; a query whose call takes longer fails"
+    )
+    most_text_bytes: int = Field(
+        1 << 20, gt=0, description="maximum bytes of a query's text, in UTF-8"
+    )
+    most_nesting: int = Field(
+        500,
+        gt=0,
+        description="maximum levels of nested brackets, CASEs and comments in a query's text",
+    )
+    most_plan_nodes: int = Field(
+        50_000,
+        gt=0,
+        description="maximum operators and expressions in a query's plan, subqueries included",
+    )
+    analysis_timeout_s: float = Field(
+        30.0, gt=0, description="maximum seconds for Spark to parse and analyze a query's text"
+    )
+    allows_paths: bool = Field(
+        False,
+        description="whether queries may read files by their path, as in ``parquet.`/data/a` ``;"
+        " never files in the state directory",
+    )
+    allows_reflection: bool = Field(
+        False,
+        description="whether queries may call Java methods: `reflect`, `java_method`,"
+        " `try_reflect`",
+    )
