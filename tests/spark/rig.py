@@ -58,7 +58,7 @@ class Rig:
         """Use a lane from now on, with newly prepared code."""
         self.lane = lane
         self.executor = Executor(
-            self.session, self.journal, {"readings": self.log}, self.sinks, lambda point: None,
+            self.journal, {"readings": self.log}, self.sinks, lambda point: None,
             self.driver,
         )  # fmt: skip
         self.executor.arrangement.arrange(paths, lambda path: False)

@@ -141,7 +141,7 @@ class SparkEngine:
             self._journal.close()
             raise
         self._executor = Executor(
-            self._own_session, self._journal, store.logs, self.sinks, reached,
+            self._journal, store.logs, self.sinks, reached,
             driver_lane(own_session(session), state), self.budget, store.timelines,
             self._derived, share=share,
         )  # fmt: skip

@@ -79,7 +79,7 @@ def test_shares_of_fused_members_agree_with_solo_runs(spark: SparkSession, tmp_p
     log = StreamLog(tmp_path / "state", "s", journal, schema, ByteCache(lambda: 1 << 20))
     sinks = {path.query.name: FileSink(path.query.sink) for path in paths}
     driver = DriverLane(own_session(spark), tmp_path)
-    executor = Executor(spark, journal, {"s": log}, sinks, lambda point: None, driver)
+    executor = Executor(journal, {"s": log}, sinks, lambda point: None, driver)
     executor.arrangement.arrange(paths, lambda path: False)
 
     def took_s(units: Sequence[int], rows: int) -> float:
