@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 
-.PHONY: help demo nexmark test test-long check bench-spark bench-simulation bench-language docs clean
+.PHONY: help demo nexmark test test-long test-oldest check bench-spark bench-simulation bench-language docs clean
 
 help:  ## say what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -29,6 +29,15 @@ test-long: .venv/ready  ## the long forms of the differential, property and kill
 	@HEADGATE_SEED=$(SEED) .venv/bin/python -m pytest -q -m "long" --hypothesis-profile=long
 	@.venv/bin/python -m pytest -q tests/simulation tests/policies --hypothesis-profile=long
 
+test-oldest: .venv/ready  ## the oldest allowed dependencies, installed into .venv-oldest, and a smoke test of them
+	@rm -rf .venv-oldest && .venv/bin/python -m venv .venv-oldest
+	@.venv/bin/python setup/oldest.py > .venv-oldest/oldest.txt
+	@.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: \
+	  --no-binary pyspark -r .venv-oldest/oldest.txt  # pyspark has no wheel
+	@.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@if [ -d .venv/java ]; then ln -s ../.venv/java .venv-oldest/java; fi
+	@folder=$$(mktemp -d) && .venv-oldest/bin/python setup/smoke.py $$folder; failed=$$?; rm -rf $$folder; exit $$failed
+
 check: .venv/ready  ## style, types and the walls between the rooms
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
 	@.venv/bin/mypy
@@ -50,4 +59,4 @@ docs: .venv/ready  ## write docs/reference.md, and what commands in README and d
 	@.venv/bin/python docs/write_examples.py
 
 clean:  ## remove everything that was installed or produced
-	rm -rf .venv state .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-oldest state .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -41,8 +41,8 @@ def _run(folder: Path, state: Path) -> dict[str, list[float]]:
         state=state, classes={"N": 1.0}, master="local[2]", rehearsal_s=0, retention_s=0,
         spark_config=settings_of("headgate", folder),
     )  # fmt: skip
-    for name in ("l", "r"):
-        options = {"rate_per_s": str(RATE), "seed": str(len(name))}
+    for seed, name in enumerate(("l", "r"), 1):
+        options = {"rate_per_s": str(RATE), "seed": str(seed)}
         gate.add_stream(
             Stream(name=name, format="headgate", options=options, event_time="ts", trigger_s=0.2)
         )

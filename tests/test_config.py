@@ -138,6 +138,8 @@ def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Pa
     file.write_text(yaml.safe_dump(GOOD))
     with pytest.raises(ConfigRefused, match=r"HEADGATE_WORKERS.*'many'.*a valid integer"):
         read_pipeline(file, {"HEADGATE_WORKERS": "many"})
+    with pytest.raises(ConfigRefused, match=r"the command line.*--workers.*'none'"):
+        read_pipeline(file, {"HEADGATE_WORKERS": "4"}, workers="none")
 
 
 @pytest.mark.parametrize(

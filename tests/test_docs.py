@@ -106,6 +106,10 @@ def test_python_examples_print_what_the_page_says(
 def test_every_sink_has_a_line_and_an_example_that_is_one() -> None:
     page = (ROOT / "docs/sinks.md").read_text()
     assert tuple(re.findall(r"^\| `(\w+)` ", page, re.MULTILINE)) == FORMATS
+    guarantees = dict(re.findall(r"^\| `(\w+)` \| [^|]* \| ([^|]*) \|", page, re.MULTILINE))
+    assert guarantees.pop("memory") == "once in a run"  # there is nothing left after a crash
+    for entry in SINKS:
+        assert guarantees.get(entry.name, entry.delivery).startswith(entry.delivery)
     examples = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     configs = [yaml.safe_load(example)["sink"] for example in examples]
     sinks = [SinkConfig.model_validate(config).model() for config in configs]

@@ -73,14 +73,14 @@ def simulation_room(ours: str) -> Room:
     )
 
 
-def runtime_room(ours: str, for_types: str = "") -> Room:
+def runtime_room(ours: str, for_types: str = "", others: str = "") -> Room:
     """Return the rules of a folder of `runtime`. Only `live` starts Spark, by `spark.room`."""
     beside = names(
         "config extensions model language policies scheduler metrics workloads simulation"
     )
     return Room(
         ours=frozenset(f"runtime.{name}" for name in ours.split()) | beside,
-        others=names("numpy"),
+        others=names(f"numpy {others}"),
         inside_functions=names("spark.room"),
         for_types=names(for_types),
     )
@@ -148,7 +148,7 @@ ROOMS = {
     ),
     "runtime.describe": runtime_room("recording"),
     "runtime.what_if": runtime_room(f"recording {RUNTIME_LEAVES}"),
-    "runtime.recording": runtime_room(""),
+    "runtime.recording": runtime_room("", others="pydantic pydantic_core"),
     "experiments": Room(
         ours=names("runtime simulation spark workloads metrics"), others=names("plotly")
     ),

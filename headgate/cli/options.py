@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from inspect import Signature, signature
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -92,7 +91,7 @@ MODULES = Annotated[
     ),
 ]
 PLOT = Annotated[
-    Path | None, typer.Option(metavar="FILE.html", help="Write plots to this HTML page.")
+    str | None, typer.Option(metavar="FILE.html", help="Write plots to this HTML page.")
 ]
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 

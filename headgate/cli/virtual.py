@@ -86,7 +86,7 @@ def compare(
         measured.show_comparison(comparison)
 
 
-def _refuse_plot(file: Path | None) -> None:
+def _refuse_plot(file: str | None) -> None:
     """Raise ConfigRefused if a plot is wanted and the library that draws it is not installed."""
     if file is not None and find_spec("plotly") is None:
         raise ConfigRefused(
@@ -97,7 +97,7 @@ def _refuse_plot(file: Path | None) -> None:
         )
 
 
-def _write(file: Path | None, page: Callable[[ModuleType], str]) -> None:
+def _write(file: str | None, page: Callable[[ModuleType], str]) -> None:
     """Write a page if a file for it is named.
 
     Args:
@@ -111,10 +111,10 @@ def _write(file: Path | None, page: Callable[[ModuleType], str]) -> None:
     from headgate import experiments  # noqa: PLC0415  # plotly is an extra
 
     try:
-        file.write_text(page(experiments))
+        Path(file).write_text(page(experiments))
     except OSError as error:
         reason = (error.strerror or "it is not").lower()
         raise ConfigRefused(
-            path="--plot", key="file", value=str(file), expected=f"writable: {reason}"
+            path="--plot", key="file", value=file, expected=f"writable: {reason}"
         ) from error
     print(f"plot: {file}", file=sys.stderr)

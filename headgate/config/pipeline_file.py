@@ -33,7 +33,11 @@ def read_pipeline(
     try:
         pipeline = Pipeline.model_validate({**data, **changes, **flags})
     except ValidationError as error:
-        raise refusal_of(str(path), error, changes, Pipeline) from error
+        places = {
+            **{key: ("the environment", f"HEADGATE_{key.upper()}") for key in changes},
+            **{key: ("the command line", f"--{key}") for key in flags},
+        }
+        raise refusal_of(str(path), error, places, Pipeline) from error
     refuse_taken_names(str(path), pipeline.streams, pipeline.views, pipeline.queries)
     refuse_queries(str(path), pipeline.queries, pipeline.classes)
     pipeline.origins.update(dict.fromkeys(data, str(path)))

@@ -10,13 +10,16 @@ from headgate.errors import ConfigRefused, UnknownKey
 
 
 def refusal_of(
-    path: str, error: ValidationError, changes: Mapping[str, str], model: type[BaseModel]
+    path: str,
+    error: ValidationError,
+    places: Mapping[str, tuple[str, str]],
+    model: type[BaseModel],
 ) -> ConfigRefused:
     """Return the refusal of a file for the first error in it.
 
     Args:
         path: the file or request.
-        changes: the values from the environment, by key.
+        places: by key, where a value that is not from the file comes from, and its name there.
         model: the model of the whole file.
     """
     first = error.errors()[0]
@@ -24,8 +27,7 @@ def refusal_of(
     value, expected = first.get("input"), first["msg"]
     if first["type"] == "extra_forbidden":
         return UnknownKey(path=path, key=key, keys=_keys(model, first["loc"][:-1]))
-    if key in changes:
-        path, key = "the environment", f"HEADGATE_{key.upper()}"
+    path, key = places.get(key, (path, key))
     if first["type"] == "missing":
         value, expected = None, "given: it has no default"
     elif first["type"] == "greater_than" and (unit := _unit(key)):

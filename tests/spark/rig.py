@@ -16,9 +16,9 @@ from headgate.spark.engine.executor import Executor
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import own_session
+from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.stream_log import StreamLog
-from headgate.spark.log.train_cache import TrainCache
 from headgate.spark.log.trains import Trains
 from headgate.spark.output import Output
 from headgate.spark.sinks.files import FileSink
@@ -41,7 +41,7 @@ class Rig:
         self.count = len(rows)
         self.folder, self.journal = folder, Journal(folder)
         schema = self.session.createDataFrame([], ddl).schema
-        cache = TrainCache(lambda: 1 << 20)
+        cache = ByteCache(lambda: 1 << 20)
         self.log = StreamLog(folder, "readings", self.journal, schema, cache)
         self.analyst = Analyst(own_session(spark))
         self.analyst.add_stream("readings", schema)
@@ -58,7 +58,7 @@ class Rig:
         """Use a lane from now on, with newly prepared code."""
         self.lane = lane
         self.executor = Executor(
-            self.session, self.journal, {"readings": self.log}, self.sinks, lambda point: None,
+            self.journal, {"readings": self.log}, self.sinks, lambda point: None,
             self.driver,
         )  # fmt: skip
         self.executor.arrangement.arrange(paths, lambda path: False)

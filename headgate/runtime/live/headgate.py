@@ -1,6 +1,7 @@
 """The `Headgate` class, entry point of the Python API: add streams and queries, start, stop."""
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path as File
@@ -249,7 +250,10 @@ class Headgate(Questions):
 
     def drain(self, timeout_s: float | None = None) -> bool:
         """Stop ingest and wait until all arrived tuples are processed; False if time ran out."""
-        self._roster.started_engine.drain()
+        began_s = time.monotonic()
+        self._roster.started_engine.drain(timeout_s)
+        if timeout_s is not None:
+            timeout_s = max(0.0, timeout_s - (time.monotonic() - began_s))
         return self.wait(timeout_s)
 
     def wait(self, timeout_s: float | None = None) -> bool:

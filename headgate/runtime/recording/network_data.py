@@ -1,87 +1,102 @@
 """Networks and statistics as plain data, for the lines of a recording."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from headgate.model.network import Network, Path
 from headgate.model.operator import Operator
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import Query, QueryClass, QueryStatistics
-from headgate.model.stream import Stream
+from headgate.model.stream import Ingest, Stream
+
+_FIGURES = ("cost_s", "selectivity", "overhead_s", "lane")
 
 
-def stream_data(stream: Stream) -> dict[str, Any]:
-    """Return a stream as data, without its options."""
-    keys = ("name", "format", "trigger_s", "ingest", "tuple_bytes", "of")
-    return {key: getattr(stream, key) for key in keys}
+def _by_name(figures: Any) -> Any:
+    return dict(zip(_FIGURES, figures, strict=False)) if isinstance(figures, list) else figures
 
 
-def stream_of(data: Mapping[str, Any]) -> Stream:
-    """Return a stream from its data."""
-    return Stream(**{**data, "of": tuple(data.get("of", ()))})
+RecordedStatistics = Annotated[
+    QueryStatistics,
+    BeforeValidator(_by_name),
+    PlainSerializer(lambda statistics: [getattr(statistics, name) for name in _FIGURES]),
+]
+"""The statistics of a query, written as a list of figures. Old recordings do not have the lane."""
 
 
-def path_data(path: Path) -> dict[str, Any]:
-    """Return the path of a query as data, without the sink."""
-    query = path.query
-    return {
-        "name": query.name, "sql": query.sql, "class": query.query_class, "stream": path.stream,
-        "weight": query.weight, "deadline_s": query.deadline_s,
-        "qos": None if query.qos is None else query.qos.points, "shed": query.allows_shedding,
-        "operators": [asdict(operator) for operator in path.operators], "columns": path.columns,
-        "into": path.into, "first_of": path.first_of,
-    }  # fmt: skip
+class StreamData(BaseModel):
+    """A stream without its options."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    name: str
+    format: str
+    trigger_s: float | None
+    ingest: Ingest
+    tuple_bytes: float
+    of: tuple[str, ...] = ()
+
+    def stream(self) -> Stream:
+        return Stream(**dict(self))
 
 
-def path_of(data: Mapping[str, Any]) -> Path:
-    """Return the path of a query from its data."""
-    points = data["qos"]
-    query = Query(
-        name=data["name"], sql=data["sql"], query_class=data["class"], weight=data["weight"],
-        deadline_s=data["deadline_s"], allows_shedding=data["shed"],
-        qos=None if points is None else QoSGraph(tuple((x, y) for x, y in points)),
-    )  # fmt: skip
-    operators = tuple(
-        Operator(**{**operator, "expressions": tuple(operator["expressions"])})
-        for operator in data["operators"]
-    )
-    return Path(
-        query=query, stream=data["stream"], operators=operators, columns=tuple(data["columns"]),
-        into=data.get("into"), first_of=data.get("first_of"),
-    )  # fmt: skip
+class PathData(BaseModel):
+    """The path of a query, without the sink."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    name: str
+    sql: str
+    query_class: str = Field(alias="class")
+    stream: str
+    weight: float
+    deadline_s: float | None
+    qos: tuple[tuple[float, float], ...] | None
+    allows_shedding: bool = Field(alias="shed")
+    operators: tuple[Operator, ...]
+    columns: tuple[str, ...]
+    into: str | None = None
+    first_of: str | None = None
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        query = path.query
+        return cls(
+            name=query.name, sql=query.sql, query_class=query.query_class, stream=path.stream,
+            weight=query.weight, deadline_s=query.deadline_s,
+            qos=None if query.qos is None else query.qos.points,
+            allows_shedding=query.allows_shedding, operators=path.operators, columns=path.columns,
+            into=path.into, first_of=path.first_of,
+        )  # fmt: skip
+
+    def path(self) -> Path:
+        query = Query(
+            name=self.name, sql=self.sql, query_class=self.query_class, weight=self.weight,
+            deadline_s=self.deadline_s, allows_shedding=self.allows_shedding,
+            qos=None if self.qos is None else QoSGraph(self.qos),
+        )  # fmt: skip
+        return Path(
+            query=query, stream=self.stream, operators=self.operators, columns=self.columns,
+            into=self.into, first_of=self.first_of,
+        )  # fmt: skip
 
 
-def network_data(network: Network) -> dict[str, Any]:
-    """Return a network as data, without options and paths of sources and sinks."""
-    streams = [stream_data(stream) for stream in network.streams]
-    paths = [path_data(path) for path in network.paths]
-    classes = [asdict(query_class) for query_class in network.classes]
-    return {"streams": streams, "classes": classes, "queries": paths}
+class NetworkData(BaseModel):
+    """A network, without options and paths of sources and sinks."""
 
+    streams: tuple[StreamData, ...]
+    classes: tuple[QueryClass, ...]
+    queries: tuple[PathData, ...]
 
-def network_of(data: Mapping[str, Any]) -> Network:
-    """Return a network from its data."""
-    return Network(
-        tuple(map(stream_of, data["streams"])),
-        tuple(QueryClass(**query_class) for query_class in data["classes"]),
-        tuple(map(path_of, data["queries"])),
-    )
-
-
-def figures_of(statistics: Mapping[str, QueryStatistics]) -> dict[str, list[Any]]:
-    """Return statistics by query as data."""
-    return {
-        name: [figures.cost_s, figures.selectivity, figures.overhead_s, figures.lane]
-        for name, figures in statistics.items()
-    }
-
-
-def statistics_of(data: Mapping[str, Sequence[Any]]) -> dict[str, QueryStatistics]:
-    """Return statistics by query from their data."""
-    return {
-        name: QueryStatistics(
-            cost_s=cost_s, selectivity=selectivity, overhead_s=overhead_s, lane=(*lane, "driver")[0]
+    @classmethod
+    def of(cls, network: Network) -> Self:
+        return cls(
+            streams=tuple(map(StreamData.model_validate, network.streams)),
+            classes=network.classes,
+            queries=tuple(map(PathData.of, network.paths)),
         )
-        for name, (cost_s, selectivity, overhead_s, *lane) in data.items()
-    }
+
+    def network(self) -> Network:
+        streams = tuple(stream.stream() for stream in self.streams)
+        return Network(streams, self.classes, tuple(query.path() for query in self.queries))

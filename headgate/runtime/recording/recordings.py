@@ -8,11 +8,14 @@ cleanly, holds the statistics at the end. Numbers are read back exactly as they 
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from pathlib import Path as File
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
+from pydantic_core import to_json
 
 from headgate.errors import ConfigRefused
 from headgate.model.events import NetworkChanged
@@ -20,12 +23,7 @@ from headgate.model.network import Network
 from headgate.model.plan import ALL, Lane
 from headgate.model.query import QueryStatistics
 from headgate.model.units import SharedPriority
-from headgate.runtime.recording.network_data import (
-    figures_of,
-    network_data,
-    network_of,
-    statistics_of,
-)
+from headgate.runtime.recording.network_data import NetworkData, RecordedStatistics
 from headgate.runtime.recording.turns import Turn, TurnReader, turn_data
 
 FOLDER, FORMAT = "recording", 3
@@ -41,15 +39,32 @@ class Settings:
 
     policy: str
     workers: int
-    train_tuples: int
+    train_tuples: Annotated[int, BeforeValidator(lambda tuples: tuples or ALL)]
     most_fused: int
-    call_bytes: float
+    call_bytes: Annotated[float, BeforeValidator(lambda size: inf if size is None else size)]
     first_trains: tuple[int, ...]
     cursors: tuple[int, ...]
-    known: Mapping[str, QueryStatistics]
+    known: Mapping[str, RecordedStatistics]
     groups: tuple[int, ...] = ()
-    shared_priority: SharedPriority = "max"  # what runs used before it could be chosen
+    # The field was called `sharing` in earlier versions; before it existed, runs used `max`.
+    shared_priority: Annotated[
+        SharedPriority, Field(validation_alias=AliasChoices("shared_priority", "sharing"))
+    ] = "max"
     lane: Lane | None = None
+
+
+class Header(BaseModel):
+    """The first line of a recording."""
+
+    format: int = FORMAT
+    network: NetworkData
+    settings: Settings
+
+
+class Footer(BaseModel):
+    """The last line of a run that ends cleanly."""
+
+    learned: Mapping[str, RecordedStatistics]
 
 
 @dataclass(frozen=True)
@@ -76,9 +91,7 @@ class Recording:
 
 def header_of(network: Network, settings: Settings) -> str:
     """Return the first line of a recording, without options and paths of sources and sinks."""
-    settings_data = {**asdict(settings), "known": figures_of(settings.known)}
-    settings_data["call_bytes"] = None if settings.call_bytes == inf else settings.call_bytes
-    return _line({"format": FORMAT, "network": network_data(network), "settings": settings_data})
+    return _line(Header(network=NetworkData.of(network), settings=settings))
 
 
 def line_of(turn: Turn) -> str:
@@ -88,7 +101,7 @@ def line_of(turn: Turn) -> str:
 
 def footer_of(learned: Mapping[str, QueryStatistics]) -> str:
     """Return the last line of a run that ends cleanly."""
-    return _line({"learned": figures_of(learned)})
+    return _line(Footer(learned=learned))
 
 
 def read_recording(path: str | File) -> Recording:
@@ -105,29 +118,15 @@ def read_recording(path: str | File) -> Recording:
     if not isinstance(first, dict) or first.get("format") != FORMAT:
         expected = f"a recording of format {FORMAT}"
         raise ConfigRefused(path=str(path), key="recording", value=file.name, expected=expected)
-    network, settings = network_of(first["network"]), _settings(first["settings"])
+    header = Header.model_validate(first)
+    network = header.network.network()
     reader, turns, learned = TurnReader(network), [], {}
     for line in lines:
         if isinstance(line, dict):
-            learned = statistics_of(line["learned"])
+            learned = dict(Footer.model_validate(line).learned)
         else:
             turns.append(reader.turn(line))
-    return Recording(file, network, settings, tuple(turns), learned)
-
-
-def _settings(data: Mapping[str, Any]) -> Settings:
-    values = {
-        **data,
-        "call_bytes": inf if data["call_bytes"] is None else data["call_bytes"],
-        "train_tuples": data["train_tuples"] or ALL,
-        "first_trains": tuple(data["first_trains"]),
-        "cursors": tuple(data["cursors"]),
-        "groups": tuple(data["groups"]),
-        "known": statistics_of(data["known"]),
-    }
-    if "sharing" in values:  # the name of the field in recordings of earlier versions
-        values["shared_priority"] = values.pop("sharing")
-    return Settings(**values)
+    return Recording(file, network, header.settings, tuple(turns), learned)
 
 
 def _file_of(path: File) -> File:
@@ -152,4 +151,4 @@ def _lines(file: File) -> Iterator[Any]:
 
 
 def _line(data: Any) -> str:
-    return json.dumps(data, separators=(",", ":"), default=lambda number: number.item()) + "\n"
+    return to_json(data, by_alias=True, fallback=lambda number: number.item()).decode() + "\n"

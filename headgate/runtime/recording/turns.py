@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from headgate.model.arrays import Floats
 from headgate.model.events import (
@@ -20,15 +21,8 @@ from headgate.model.events import (
     UnitFailed,
 )
 from headgate.model.network import Network
-from headgate.model.plan import BoxCall
-from headgate.runtime.recording.network_data import (
-    figures_of,
-    path_data,
-    path_of,
-    statistics_of,
-    stream_data,
-    stream_of,
-)
+from headgate.model.plan import BoxCall, Lane
+from headgate.runtime.recording.network_data import PathData, RecordedStatistics, StreamData
 
 POINTS = 32
 """Most response times kept for a query in a call, unless the policy looks at all of them."""
@@ -48,14 +42,81 @@ class Turn:
     """Whether every single response time must be kept."""
 
 
-def turn_data(turn: Turn) -> list[Any]:
+class CallData(NamedTuple):
+    """A call. Old recordings do not have the lane."""
+
+    number: int
+    units: tuple[int, ...]
+    stream: int
+    first_train: int
+    end_train: int
+    tuples: int
+    started_at_s: float
+    lane: Lane = "driver"
+
+
+class TrainData(NamedTuple):
+    """What is written of `TrainArrived`."""
+
+    stream: int
+    tuples: list[int]
+    head_arrived_at_s: list[float]
+    mean_arrived_at_s: list[float]
+    tuple_bytes: float
+
+
+class StepData(NamedTuple):
+    """What is written of `StepFinished`; response times are pairs of value and count."""
+
+    call: int
+    seconds: float
+    tuples_out: tuple[int, ...]
+    failed: tuple[int, ...]
+    lane: str
+    responses_s: list[list[list[float]]]
+    instants: tuple[int, ...]
+
+
+class NetworkChange(NamedTuple):
+    """What is written of `NetworkChanged`: what is new.
+
+    Old recordings have neither kept trains nor the class that readers give a producer (`lifted`:
+    unit, class, whether it allows shedding) nor the names of dropped queries.
+    """
+
+    streams: list[StreamData]
+    paths: list[PathData]
+    first_trains: list[tuple[int, int]]
+    cursors: list[tuple[int, int]]
+    known: dict[str, Any]
+    groups: tuple[int, ...]
+    kept: tuple[TrainData, ...] = ()
+    lifted: tuple[tuple[int, str, bool], ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+class TurnData(NamedTuple):
+    """A line of a recording; `values` depend on the kind of the event."""
+
+    kind: str
+    at_s: float
+    values: Sequence[Any]
+    planned_at_s: float
+    calls: list[CallData]
+
+
+_TURN, _TRAIN, _STEP = TypeAdapter(TurnData), TypeAdapter(TrainData), TypeAdapter(StepData)
+_CHANGE, _KNOWN = TypeAdapter(NetworkChange), TypeAdapter(dict[str, RecordedStatistics])
+
+
+def turn_data(turn: Turn) -> TurnData:
     """Return a turn as data."""
-    kind, *values = _event_data(turn.event, turn.exact)
+    kind, values = _event_data(turn.event, turn.exact)
     calls = [
-        [c.number, c.units, c.stream, c.first_train, c.end_train, c.tuples, at_s, c.lane]
+        CallData(c.number, c.units, c.stream, c.first_train, c.end_train, c.tuples, at_s, c.lane)
         for c, at_s in turn.calls
     ]
-    return [kind, turn.event.at_s, values, turn.planned_at_s, calls]
+    return TurnData(kind, turn.event.at_s, values, turn.planned_at_s, calls)
 
 
 class TurnReader:
@@ -65,13 +126,12 @@ class TurnReader:
         self._network = network
         self._calls: dict[int, BoxCall] = {}
 
-    def turn(self, data: Sequence[Any]) -> Turn:
+    def turn(self, line: Sequence[Any]) -> Turn:
         """Return the next turn."""
-        kind, at_s, values, planned_at_s, calls = data
-        turn = Turn(self._event(kind, at_s, values), planned_at_s)
-        # Old recordings do not have the lane of calls.
-        for number, units, stream, first, end, tuples, started_at_s, *lane in calls:
-            call = BoxCall(number, tuple(units), stream, first, end, tuples, *lane)
+        data = _TURN.validate_python(line)
+        turn = Turn(self._event(data.kind, data.at_s, data.values), data.planned_at_s)
+        for number, units, stream, first, end, tuples, started_at_s, lane in data.calls:
+            call = BoxCall(number, units, stream, first, end, tuples, lane)
             self._calls[number] = call
             turn.calls.append((call, started_at_s))
         return turn
@@ -79,13 +139,13 @@ class TurnReader:
     def _event(self, kind: str, at_s: float, values: Sequence[Any]) -> Event:
         match kind:
             case "train":
-                return _train(at_s, values)
+                return _train(at_s, _TRAIN.validate_python(values))
             case "step":
-                number, seconds, outs, failed, lane, responses, instants = values
+                step = _STEP.validate_python(values)
                 return StepFinished(
-                    at_s, self._calls[number], seconds, tuple(outs),
-                    tuple(map(_expanded, responses)), failed=tuple(failed), lane=lane,
-                    instants=tuple(instants),
+                    at_s, self._calls[step.call], step.seconds, step.tuples_out,
+                    tuple(map(_expanded, step.responses_s)), failed=step.failed, lane=step.lane,
+                    instants=step.instants,
                 )  # fmt: skip
             case "delayed":
                 return UnitDelayed(at_s, values[0], values[1], RuntimeError(values[2]))
@@ -99,81 +159,89 @@ class TurnReader:
             case "policy":
                 return PolicyChanged(at_s, values[0])
             case "network":
-                return self._changed(at_s, values)
+                return self._changed(at_s, _CHANGE.validate_python(values))
             case _:
                 return ClockTicked(at_s)
 
-    def _changed(self, at_s: float, values: Sequence[Any]) -> NetworkChanged:
-        # Old recordings have neither kept trains nor the class that readers give a producer.
-        streams, paths, starts, cursors, figures, groups, *more = values
-        kept_trains, lifted, dropped = [*more, [], [], []][:3]
+    def _changed(self, at_s: float, change: NetworkChange) -> NetworkChanged:
         before = self._network
         all_paths = list(before.paths)
-        for (unit, _), data in zip(cursors, paths, strict=True):
-            all_paths[unit : unit + 1] = [path_of(data)]
-        for unit, query_class, sheds in lifted:
+        for (unit, _), path in zip(change.cursors, change.paths, strict=True):
+            all_paths[unit : unit + 1] = [path.path()]
+        for unit, query_class, sheds in change.lifted:
             query = replace(all_paths[unit].query, query_class=query_class, allows_shedding=sheds)
             all_paths[unit] = replace(all_paths[unit], query=query)
         self._network = replace(
-            before, streams=(*before.streams, *map(stream_of, streams)), paths=tuple(all_paths),
-            dropped=frozenset(dropped),
+            before, paths=tuple(all_paths), dropped=frozenset(change.dropped),
+            streams=(*before.streams, *(stream.stream() for stream in change.streams)),
         )  # fmt: skip
-        statistics = statistics_of(figures)
-        trains = {train[0]: _train(at_s, train) for train in kept_trains}
         return NetworkChanged(
-            at_s, self._network, dict(cursors), dict(starts), statistics, tuple(groups), trains
-        )
+            at_s, self._network, dict(change.cursors), dict(change.first_trains),
+            _KNOWN.validate_python(change.known), change.groups,
+            {train.stream: _train(at_s, train) for train in change.kept},
+        )  # fmt: skip
 
 
-def _event_data(event: Event, exact: bool) -> list[Any]:
+def _event_data(event: Event, exact: bool) -> tuple[str, Sequence[Any]]:
+    """Return the kind of an event and its values."""
     match event:
         case TrainArrived():
-            return ["train", *_train_data(event)]
+            return "train", _train_data(event)
         case StepFinished():
             responses = [condensed(values, exact=exact) for values in event.responses_s]
-            return [
-                "step", event.call.number, event.seconds, event.tuples_out, event.failed,
-                event.lane, responses, event.instants,
-            ]  # fmt: skip
+            return "step", StepData(
+                event.call.number, event.seconds, event.tuples_out, event.failed, event.lane,
+                responses, event.instants,
+            )  # fmt: skip
         case UnitDelayed():
-            return ["delayed", event.unit, event.until_s, str(event.error)]
+            return "delayed", (event.unit, event.until_s, str(event.error))
         case UnitFailed():
-            return ["failed", event.unit, event.call.number, str(event.error)]
+            return "failed", (event.unit, event.call.number, str(event.error))
         case QueryStopped():
-            return ["stopped", event.unit]
+            return "stopped", (event.unit,)
         case Overloaded():
-            return ["overloaded", event.until_s]
+            return "overloaded", (event.until_s,)
         case PolicyChanged():
-            return ["policy", event.policy.spelled or event.policy.name]
+            return "policy", (event.policy.spelled or event.policy.name,)
         case NetworkChanged():
-            streams = [stream_data(event.network.streams[number]) for number in event.first_trains]
-            paths = [path_data(event.network.paths[unit]) for unit in event.cursors]
-            starts, cursors = list(event.first_trains.items()), list(event.cursors.items())
-            figures = figures_of(event.known)
-            kept_trains = [_train_data(train) for train in event.kept.values()]
-            lifted = [
-                [unit, path.query.query_class, path.query.allows_shedding]
-                for unit, path in enumerate(event.network.paths)
-                if path.into is not None
-            ]
-            return [
-                "network", streams, paths, starts, cursors, figures, event.groups, kept_trains,
-                lifted, sorted(event.network.dropped),
-            ]  # fmt: skip
+            return "network", _change(event)
         case _:
-            return ["tick"]
+            return "tick", ()
 
 
-def _train_data(event: TrainArrived) -> list[Any]:
-    arrays = (event.tuples, event.head_arrived_at_s, event.mean_arrived_at_s)
-    return [event.stream, *(array.tolist() for array in arrays), event.tuple_bytes]
+def _change(event: NetworkChanged) -> NetworkChange:
+    network = event.network
+    return NetworkChange(
+        streams=[
+            StreamData.model_validate(network.streams[number]) for number in event.first_trains
+        ],
+        paths=[PathData.of(network.paths[unit]) for unit in event.cursors],
+        first_trains=list(event.first_trains.items()),
+        cursors=list(event.cursors.items()),
+        known=_KNOWN.dump_python(dict(event.known)),
+        groups=event.groups,
+        kept=tuple(_train_data(train) for train in event.kept.values()),
+        lifted=tuple(
+            (unit, path.query.query_class, path.query.allows_shedding)
+            for unit, path in enumerate(network.paths)
+            if path.into is not None
+        ),
+        dropped=tuple(sorted(network.dropped)),
+    )
 
 
-def _train(at_s: float, values: Sequence[Any]) -> TrainArrived:
-    stream, tuples, heads, means, tuple_bytes = values
+def _train_data(event: TrainArrived) -> TrainData:
+    return TrainData(
+        event.stream, event.tuples.tolist(), event.head_arrived_at_s.tolist(),
+        event.mean_arrived_at_s.tolist(), event.tuple_bytes,
+    )  # fmt: skip
+
+
+def _train(at_s: float, data: TrainData) -> TrainArrived:
     return TrainArrived(
-        at_s, stream, np.array(tuples, dtype=np.int64), np.array(heads), np.array(means),
-        tuple_bytes=tuple_bytes,
+        at_s, data.stream, np.array(data.tuples, dtype=np.int64),
+        np.array(data.head_arrived_at_s), np.array(data.mean_arrived_at_s),
+        tuple_bytes=data.tuple_bytes,
     )  # fmt: skip
 
 

@@ -4,6 +4,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -29,8 +31,17 @@ class TooFewRows(Exception):
     """No tuple of a sample reaches a condition that may fail."""
 
 
+@dataclass
+class Progress:
+    """How many tuples a query has processed, when its next sample is due, and prepared plans."""
+
+    seen: int = 0
+    due: int = FIRST_SAMPLE
+    plans: list[PlanRunner] = field(default_factory=list)
+
+
 class ConditionSampler:
-    """Evaluates the conditions of queries from time to time.
+    """Evaluates the conditions of queries from time to time, one sample at a time.
 
     Args:
         driver: where conditions are evaluated.
@@ -45,10 +56,9 @@ class ConditionSampler:
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._driver, self._parts_of, self._now_s = driver, parts_of, now_s
-        self._seen: dict[str, int] = {}
-        self._due: dict[str, int] = {}
-        self._code: dict[str, list[PlanRunner]] = {}
+        self._progress: dict[str, Progress] = {}
         self._next_s = 0.0
+        """When the next sample is allowed; never while one is computed."""
         self._lock = threading.Lock()
 
     def sample(
@@ -62,58 +72,62 @@ class ConditionSampler:
         """
         name = path.query.name
         with self._lock:
-            seen = self._seen[name] = self._seen.get(name, 0) + tuples
-            if seen < self._due.get(name, FIRST_SAMPLE) or self._now_s() < self._next_s:
+            progress = self._progress.setdefault(name, Progress())
+            progress.seen += tuples
+            if progress.seen < progress.due or self._now_s() < self._next_s:
                 return None
-            self._due[name] = seen + min(seen, SAMPLE_EVERY)
-            try:
-                return self._evaluate(unit, path, rows().slice(0, MOST_ROWS))
-            except Exception as error:  # no query may fail because of its sample
-                log.debug("conditions of query '%s' are not measured: %s", name, error)
-                self._due[name] = seen + SAMPLE_EVERY
-                return None
-            finally:
+            progress.due = progress.seen + min(progress.seen, SAMPLE_EVERY)
+            self._next_s = inf
+        try:
+            return self._evaluate(unit, path, progress, rows().slice(0, MOST_ROWS))
+        except Exception as error:  # no query may fail because of its sample
+            log.debug("conditions of query '%s' are not measured: %s", name, error)
+            with self._lock:
+                progress.due = progress.seen + SAMPLE_EVERY
+            return None
+        finally:
+            with self._lock:
                 self._next_s = self._now_s() + PAUSE_S
 
     def forget(self, query: str) -> None:
         """Forget a query that was dropped."""
         with self._lock:
-            for by_query in (self._seen, self._due, self._code):
-                by_query.pop(query, None)
+            self._progress.pop(query, None)
 
-    def _evaluate(self, unit: int, path: Path, rows: pa.Table) -> ConditionSample:
+    def _evaluate(
+        self, unit: int, path: Path, progress: Progress, rows: pa.Table
+    ) -> ConditionSample:
         """Evaluate every condition alone, and one that is always true, whose cost is subtracted.
 
         A condition that may fail sees only the rows that it would see in the written order.
         """
-        name = path.query.name
-        if name not in self._code:
+        if not progress.plans:
             parts = self._parts_of(path)
             indexes = [None, *range(len(path.conditions))]
-            self._code[name] = [self._driver.prepare(parts.condition(index)) for index in indexes]
+            progress.plans = [self._driver.prepare(parts.condition(index)) for index in indexes]
         stream = path.stream
-        empty_s = _timed(self._code[name][0], stream, rows)[1] / rows.num_rows
+        empty_s = _timed(progress.plans[0], stream, rows)[1] / rows.num_rows
         tuples, passed, seconds = [], [], []
         reached, guarded = rows, not all(part.never_fails for part in path.conditions)
-        for condition, code in zip(path.conditions, self._code[name][1:], strict=True):
+        for condition, plan in zip(path.conditions, progress.plans[1:], strict=True):
             sampled = rows if condition.never_fails else reached
             if not sampled.num_rows:
                 raise TooFewRows(condition.text)
-            holds, taken_s = _timed(code, stream, sampled)
+            holds, taken_s = _timed(plan, stream, sampled)
             tuples.append(sampled.num_rows)
             passed.append(int(holds.sum()))
             seconds.append(max(taken_s - empty_s * sampled.num_rows, 0.0))
             if guarded:
-                passing = holds if sampled is reached else _timed(code, stream, reached)[0]
+                passing = holds if sampled is reached else _timed(plan, stream, reached)[0]
                 reached = reached.filter(pa.array(passing))
         return ConditionSample(unit, tuple(tuples), tuple(passed), tuple(seconds))
 
 
-def _timed(code: PlanRunner, stream: str, rows: pa.Table) -> tuple[NDArray[np.bool_], float]:
+def _timed(plan: PlanRunner, stream: str, rows: pa.Table) -> tuple[NDArray[np.bool_], float]:
     """Return which rows a condition holds for, and the seconds of the fastest of three runs."""
     times_s = []
     for _ in range(3):
         began_s = time.perf_counter()
-        column: Any = code({stream: rows})["holds"]
+        column: Any = plan({stream: rows})["holds"]
         times_s.append(time.perf_counter() - began_s)
     return column.fill_null(False).to_numpy(), min(times_s)

@@ -136,7 +136,7 @@ class SparkEngine:
             self._journal.close()
             raise
         self._executor = Executor(
-            self._own_session, self._journal, store.logs, self.sinks, reached,
+            self._journal, store.logs, self.sinks, reached,
             driver_lane(own_session(session), state), self.budget, store.timelines,
             self._derived, share=settings.share,
         )  # fmt: skip
@@ -252,9 +252,14 @@ class SparkEngine:
         self._returned_at_s = time.perf_counter()
         return event
 
-    def drain(self) -> None:
-        """Stop ingest; the run ends when everything that has arrived is processed."""
-        self._intake.stop()
+    def drain(self, timeout_s: float | None = None) -> None:
+        """Stop ingest; the run ends when everything that has arrived is processed.
+
+        Args:
+            timeout_s: how long to wait for a source that does not answer. If it answers later, its
+                tuples are processed too.
+        """
+        self._intake.finish(timeout_s)
         self._calls.draining = True
         self._events.put(ClockTicked(self.now_s()))
 
@@ -314,9 +319,10 @@ class SparkEngine:
         while True:
             if self._requests.ahead:
                 return self._requests.ahead.popleft()
+            drained = self._calls.draining and self._intake.over  # before the look at the events
             idle = not self._calls.running and self._events.empty()
             retried = set(self._calls.attempts) - self.changes.unplanned
-            if idle and (self._calls.stopping or (self._calls.draining and not retried)):
+            if idle and (self._calls.stopping or (drained and not retried)):
                 return None
             if self._calls.stopping and time.monotonic() > self._give_up_at_s:
                 return None

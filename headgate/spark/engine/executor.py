@@ -43,7 +43,6 @@ class Executor:
 
     def __init__(
         self,
-        session: SparkSession,
         journal: Journal,
         logs: Mapping[str, StreamLog],
         sinks: Mapping[str, FileSink],
@@ -55,7 +54,7 @@ class Executor:
         *,
         share: Share = "class",
     ) -> None:
-        self._session, self._budget, self.driver = session, budget, driver
+        self._budget, self.driver = budget, driver
         self._journal, self._logs = journal, logs
         self._timelines, self._derived = {} if timelines is None else timelines, derived
         self.arrangement = Arrangement(driver, sinks, share)

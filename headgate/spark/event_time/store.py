@@ -10,13 +10,13 @@ from headgate.errors import RecoveryRefused
 from headgate.model.network import Path
 from headgate.model.stream import Stream
 from headgate.spark.event_time.timeline import Timeline
+from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.derived_trains import DerivedTrains
 from headgate.spark.log.files import remove
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.late_tuples import LateTuples
 from headgate.spark.log.stream_log import StreamLog
-from headgate.spark.log.train_cache import TrainCache
 
 
 class Store:
@@ -39,7 +39,7 @@ class Store:
         idle: Callable[[str], bool] = lambda stream: True,
     ) -> None:
         self._state, self._journal, self._reached, self._idle = state, journal, reached, idle
-        self._cache = TrainCache(train_room_bytes)
+        self._cache: ByteCache[tuple[str, int]] = ByteCache(train_room_bytes)
         self.schemas = dict(schemas)
         self.logs: dict[str, StreamLog] = {}
         self.timelines: dict[str, Timeline] = {}
@@ -85,7 +85,7 @@ class Store:
 
     def reopen(self, stream: str) -> None:
         """Reopen the log of a stream whose trains the journal has dropped."""
-        self._cache.drop(stream, self._journal.next_train(stream))
+        self._cache.drop(lambda key: key[0] == stream)
         self.logs[stream] = self.log_of(self.streams[stream])
 
     def remove(self, stream: str) -> None:
@@ -94,7 +94,7 @@ class Store:
         DerivedTrains(self._journal).forget([stream, *timelines])
         for name in (stream, *timelines):
             self.close(name)
-        self._cache.drop(stream, self._journal.next_train(stream))
+        self._cache.drop(lambda key: key[0] == stream)
         remove(self._state / "log" / stream)
 
     def keep_for(self, path: Path) -> None:

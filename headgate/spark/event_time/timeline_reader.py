@@ -63,18 +63,15 @@ class TimelineReader:
         return sum(entry.tuples for entry in self._between(first, end))
 
     def watermark(self, end: int, axis: Axis = "time") -> int:
-        """Return the watermark after train end − 1; NEVER if there is none yet.
+        """Return the watermark after train end − 1; by time, NEVER if there is none yet.
 
         By number, it is the number of the next tuple: the timeline then has one stream.
         """
         with self._lock:
             if axis == "time":
                 return least_mark(self._times, self._course.tops(end))
-            for entry in self._course.backwards(end):
-                if entry.train >= 0:
-                    return entry.first_tuple + entry.tuples
-            later = (entry.first_tuple for entry in self._course.onwards(end))
-            return next(later, NEVER)
+            (stream,) = self._sources
+            return self._course.came(stream, end)
 
     def came(self, stream: str, end: int) -> int:
         """Count the tuples of a stream that arrived before train `end`."""

@@ -16,13 +16,13 @@ from headgate.model.stream import ARRIVED_AT
 from headgate.model.window_ends import NEVER, Times
 from headgate.spark.jvm.types import arrow_schema
 from headgate.spark.log.batches import collected_batch, with_arrival, write_batch
+from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.log.corrupt_records import letters_of, readable
 from headgate.spark.log.dead_letters import LetterFile
 from headgate.spark.log.files import flush, flush_all, put, remove, size_of
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.journal_rows import NewLetters, NewTrain, Train
 from headgate.spark.log.parquet_bytes import parquet_of
-from headgate.spark.log.train_cache import TrainCache
 from headgate.spark.log.trains import NumberedTrains, Trains
 
 ARRIVED = StructField(ARRIVED_AT, DoubleType())
@@ -49,7 +49,7 @@ class StreamLog:
         stream: str,
         journal: Journal,
         schema: StructType,
-        cache: TrainCache,
+        cache: ByteCache[tuple[str, int]],
         reached: Callable[[str], None] = lambda point: None,
     ) -> None:
         self.stream = stream
@@ -107,7 +107,7 @@ class StreamLog:
         """Return some columns of the trains first, ..., end − 1; read no others from disk."""
         tables, schema = [], pa.schema([self.arrow_schema.field(name) for name in names])
         for number in range(first, end):
-            table = self._cache.find(self.stream, number)
+            table = self._cache.find((self.stream, number))
             if table is None:
                 path = self.path(number)
                 table = pq.read_table(path, columns=list(names), partitioning=None)
@@ -125,7 +125,7 @@ class StreamLog:
     def table(self, first: int, end: int) -> pa.Table:
         """Return the tuples of the trains first, ..., end − 1."""
         tables = [
-            self._cache.get(self.stream, number, partial(self._read, number))
+            self._cache.get((self.stream, number), partial(self._read, number))
             for number in range(first, end)
         ]
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables).combine_chunks()
@@ -189,7 +189,7 @@ class StreamLog:
         temporary.write_bytes(parquet_of(whole))
         new = self._rename(table, temporary, source_batch)
         self.tuple_bytes = table.nbytes / table.num_rows
-        self._cache.put(self.stream, new.train.number, table)
+        self._cache.put((self.stream, new.train.number), table)
         return new
 
     def staged(self, new: NewTrain) -> list[Path]:
@@ -208,7 +208,7 @@ class StreamLog:
         gone = self._journal.trains(self.stream, before)
         if gone:
             self._journal.drop_trains(self.stream, before)
-            self._cache.drop(self.stream, before)
+            self._cache.drop(lambda key: key[0] == self.stream and key[1] < before)
             with self._counting:
                 self.bytes -= sum(train.bytes for train in gone)
             for train in gone:

@@ -7,6 +7,7 @@ computes the partial aggregates and merges them.
 """
 
 import threading
+from functools import partial
 from math import gcd
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from headgate.model.window import WINDOW, Axis, Window
 from headgate.model.window_ends import windows_of
 from headgate.spark.event_time.timeline_reader import TimelineReader
 from headgate.spark.jvm.lane.plan_runner import PARTIAL, SplitPlan
+from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.sharing.window_columns import window_bound, window_column
 
 
@@ -29,8 +31,7 @@ class Panes:
         self._timeline, self._stream, self._view, self._axis = timeline, stream, view, axis
         self._kind = timeline.place_type(stream, axis)
         self._width = 0
-        self._partials: dict[int, pa.Table | None] = {}
-        self.nbytes = 0
+        self._partials: ByteCache[int] = ByteCache()
         self._turn = threading.Lock()
 
     def fit(self, window: Window) -> None:
@@ -40,7 +41,12 @@ class Panes:
             width = gcd(self._width, window.size, slide, window.offset)
             if width != self._width:
                 self._width = width
-                self._clear()
+                self._partials.clear()
+
+    @property
+    def bytes(self) -> int:
+        """The memory that partial results take."""
+        return self._partials.bytes
 
     def spare_memory(self) -> None:
         """Drop all partial results, unless a call uses them now; they can be computed again.
@@ -49,13 +55,9 @@ class Panes:
         """
         if self._turn.acquire(blocking=False):
             try:
-                self._clear()
+                self._partials.clear()
             finally:
                 self._turn.release()
-
-    def _clear(self) -> None:
-        self._partials.clear()
-        self.nbytes = 0
 
     def closed(
         self, split: SplitPlan, window: Window, end: int, before: int, after: int
@@ -69,15 +71,15 @@ class Panes:
         parts = self._parts(split, end, before - window.size)
         if not parts:
             return None
-        partial = pa.concat_tables(parts)
-        starts = window_bound(partial.column(split.windows[0]), "start")
+        pieces = pa.concat_tables(parts)
+        starts = window_bound(pieces.column(split.windows[0]), "start")
         panes, ends = windows_of(window, starts, before, after)
         if not len(panes):
             return None
         windows = window_column(ends, window.size, self._kind)
-        rows = partial.take(panes)
+        rows = pieces.take(panes)
         for place in split.windows:
-            rows = rows.set_column(place, partial.column_names[place], windows)
+            rows = rows.set_column(place, pieces.column_names[place], windows)
         return split.final({PARTIAL: rows})
 
     def _parts(self, split: SplitPlan, end: int, low: int) -> list[pa.Table]:
@@ -87,27 +89,20 @@ class Panes:
         """
         with self._turn:
             first = self._timeline.needed_from
-            for number in [number for number in self._partials if number < first]:
-                self.nbytes -= _size(self._partials.pop(number))
+            self._partials.drop(lambda number: number < first)
             numbers = self._timeline.reaching(self._stream, end, self._axis, low)
-            for number in numbers:
-                if number not in self._partials:
-                    self._partials[number] = self._partial(split, number)
-                    self.nbytes += _size(self._partials[number])
-            parts = [self._partials[number] for number in numbers]
-            return [part for part in parts if part is not None]
+            parts = [
+                self._partials.get(number, partial(self._partial, split, number))
+                for number in numbers
+            ]
+            return [part for part in parts if part.num_rows]
 
-    def _partial(self, split: SplitPlan, number: int) -> pa.Table | None:
-        """Aggregate the tuples of one train by pane."""
+    def _partial(self, split: SplitPlan, number: int) -> pa.Table:
+        """Aggregate the tuples of one train by pane; return an empty table if there are none."""
         rows = self._timeline.rows_of(self._stream, number, self._axis)
         if rows is None:
-            return None
+            return pa.table({})
         ends = (rows.place // self._width + 1) * self._width
         table = rows.table.drop_columns([ARRIVED_AT])
         table = table.append_column(WINDOW, window_column(ends, self._width, self._kind))
-        partial = split.partial({self._view: table})
-        return partial if partial.num_rows else None
-
-
-def _size(table: pa.Table | None) -> int:
-    return 0 if table is None else table.nbytes
+        return split.partial({self._view: table})

@@ -16,8 +16,9 @@ from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
 class Jdbc(Receiver):
     """A table that rows are written to by key: a row that exists is updated, any other inserted.
 
-    One result is one transaction, so that nobody reads half of it. A result that comes twice leaves
-    the table as it was. Statements are plain SQL that every database knows.
+    One result is one transaction, so that nobody reads half of it. A result may be delivered again,
+    but finds its rows then and leaves the table as it was: a reader sees it exactly once.
+    Statements are plain SQL that every database knows.
     """
 
     def __init__(self, context: SinkContext) -> None:

@@ -114,20 +114,31 @@ class Intake:
             ended.set()
             end_ingest(ingest)
 
-    def stop(self, patience_s: float | None = None) -> None:
+    def finish(self, timeout_s: float | None = None) -> None:
+        """Begin no other poll; what was polled is in the log once ingest is `over`.
+
+        Args:
+            timeout_s: how long to wait for that.
+        """
+        self._end_streaming()
+        self._poller.finish(timeout_s)
+
+    def stop(self, patience_s: float) -> None:
         """Stop ingest of all streams; what was polled is in the log when this returns.
 
         Args:
-            patience_s: how long to wait for a source that does not answer; without it, as long as
-                it takes.
+            patience_s: how long to wait for a source that does not answer, before it is abandoned.
         """
+        self._end_streaming()
+        self._poller.stop(patience_s)
+
+    def _end_streaming(self) -> None:
         self._ended = True  # before the sources stop: that is no failure then
         ingests = list(self._ingests.values())
         for _, ended in ingests:
             ended.set()
         for ingest, _ in ingests:
             end_ingest(ingest)
-        self._poller.stop(patience_s)
 
     def failures(self) -> list[StreamFailed]:
         """Return the failures of sources that have died since the last call."""
@@ -148,4 +159,6 @@ class Intake:
     @property
     def over(self) -> bool:
         """Whether nothing more can arrive."""
+        if self._ended:
+            return not self._poller.is_polling
         return not self._ingests and not self._polls

@@ -113,21 +113,29 @@ class Poller:
             self._removed += [line for line in self.lines if line.stream.name == stream]
             self.lines = [line for line in self.lines if line.stream.name != stream]
 
+    @property
+    def is_polling(self) -> bool:
+        """Whether a train may still arrive."""
+        return self._thread.is_alive()
+
+    def finish(self, timeout_s: float | None = None) -> None:
+        """Begin no other round; return when the one under way is journaled, or time runs out."""
+        self._ended.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(timeout_s)
+
     def stop(self, patience_s: float | None = None) -> None:
         """Stop polling; return when the round under way is journaled, or when patience ends.
 
         What is polled after that is not journaled: the next start polls it again.
         """
-        self._ended.set()
+        self.finish(patience_s)
         if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(patience_s)
-            if self._thread.is_alive():
-                with self._lock:
-                    self._removed, self.lines = [*self._removed, *self.lines], []
-                log.warning(
-                    "the source of stream '%s' does not answer and is abandoned",
-                    self._polled_stream,
-                )
+            with self._lock:
+                self._removed, self.lines = [*self._removed, *self.lines], []
+            log.warning(
+                "the source of stream '%s' does not answer and is abandoned", self._polled_stream
+            )
 
     def _work(self) -> None:
         try:

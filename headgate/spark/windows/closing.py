@@ -48,7 +48,6 @@ class ClosingWindows:
         self._stateful, self._timeline, self._nothing = stateful, timeline, nothing
         self._one, self._at_once, self._always, self._share = one, at_once, always, share
         self._axis: Axis = stateful.inputs[0].window.axis
-        self._of_no_rows: pa.Table | None = None
 
     @property
     def needs_job(self) -> bool:

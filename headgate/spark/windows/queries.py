@@ -105,7 +105,7 @@ class WindowedQueries:
     def memory_bytes(self) -> int:
         """The memory that panes take."""
         with self._lock:
-            return sum(panes.nbytes for panes in self._panes.values())
+            return sum(panes.bytes for panes in self._panes.values())
 
     def spare_memory(self) -> None:
         """Drop partial results that can be computed again."""

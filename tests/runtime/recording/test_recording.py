@@ -1,5 +1,8 @@
 """Recordings: what is written is read back to the bit, also after a crash."""
 
+import json
+from dataclasses import replace
+from math import inf
 from pathlib import Path as File
 
 import numpy as np
@@ -111,6 +114,30 @@ def test_what_is_written_is_read_back_to_the_bit(tmp_path: File) -> None:
     assert isinstance(network_event, NetworkChanged)
     arrival = network_event.kept[0]
     assert (arrival.tuples.tolist(), arrival.mean_arrived_at_s.tolist()) == ([20, 7], [1.07, 1.7])
+
+
+def test_a_recording_of_an_earlier_version_is_read_and_would_be_written_alike() -> None:
+    file = File(__file__).parent / "format-3.jsonl"
+    recording = read_recording(file)
+    lines = [
+        header_of(recording.network, recording.settings),
+        *(line_of(turn) for turn in recording.turns if not isinstance(turn.event, PolicyChanged)),
+        footer_of(recording.learned),
+    ]
+    written = [line for line in file.read_text().splitlines() if '"policy"' not in line[:9]]
+    assert [json.loads(line) for line in lines] == [json.loads(line) for line in written]
+
+
+def test_what_the_first_recordings_do_not_have_is_assumed() -> None:
+    recordings = [
+        read_recording(File(__file__).parent / name)
+        for name in ("format-3-first.jsonl", "format-3.jsonl")
+    ]
+    first, later = recordings
+    assert first.settings == replace(later.settings, call_bytes=inf)
+    assert (first.network, first.last_network) == (later.network, later.last_network)
+    assert first.learned == later.learned
+    assert [turn.calls for turn in first.turns] == [turn.calls for turn in later.turns]
 
 
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.99])

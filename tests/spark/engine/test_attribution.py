@@ -23,9 +23,9 @@ from headgate.spark.engine.warm_up import Rehearsal
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import own_session
+from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.stream_log import StreamLog
-from headgate.spark.log.train_cache import TrainCache
 from headgate.spark.log.trains import Trains
 from headgate.spark.sinks.files import FileSink
 from headgate.workloads.forest import SCHEMA, sensor_readings
@@ -76,10 +76,10 @@ def test_shares_of_fused_members_agree_with_solo_runs(spark: SparkSession, tmp_p
     )
     journal = Journal(tmp_path / "state")
     schema = spark.createDataFrame([], SCHEMA).schema
-    log = StreamLog(tmp_path / "state", "s", journal, schema, TrainCache(lambda: 1 << 20))
+    log = StreamLog(tmp_path / "state", "s", journal, schema, ByteCache(lambda: 1 << 20))
     sinks = {path.query.name: FileSink(path.query.sink) for path in paths}
     driver = DriverLane(own_session(spark), tmp_path)
-    executor = Executor(spark, journal, {"s": log}, sinks, lambda point: None, driver)
+    executor = Executor(journal, {"s": log}, sinks, lambda point: None, driver)
     executor.arrangement.arrange(paths, lambda path: False)
 
     def took_s(units: Sequence[int], rows: int) -> float:

@@ -49,6 +49,17 @@ def test_a_query_is_sampled_at_256_tuples_and_at_twice_as_many_at_most_once_a_se
     assert (sample.unit, sample.tuples, sample.passed) == (7, (256, 255, 256), (255, 49, 200))
     assert all(seconds >= 0 for seconds in sample.seconds)
 
+    def rows_of_a_dropped_query() -> pa.Table:
+        # Neither another worker nor the loop waits for this sample.
+        assert sampler.sample(0, path, 100_000, lambda: rows) is None
+        sampler.forget("q")
+        return rows
+
+    now_s[0] += 2.0
+    assert sampler.sample(7, path, 100_000, rows_of_a_dropped_query) is not None
+    assert not sampled(255, 2.0)  # a new query of this name begins anew
+    assert sampled(1, 0.0)
+
 
 @pytest.mark.parametrize(
     ("condition", "certain"),

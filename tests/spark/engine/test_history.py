@@ -8,9 +8,9 @@ from pyspark.sql import SparkSession
 
 from headgate.spark.engine import history
 from headgate.spark.jvm.session import own_session
+from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.stream_log import StreamLog
-from headgate.spark.log.train_cache import TrainCache
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -31,7 +31,7 @@ def state_of(spark: SparkSession, state: Path, trains: int) -> None:
     schema = session.sql(ROWS.format(0, 1)).drop("_arrived_at_s").schema
     journal.remember_stream("s", schema.simpleString())
     journal.remember_stream("other", "a INT")
-    log = StreamLog(state, "s", journal, schema, TrainCache(lambda: 1 << 20))
+    log = StreamLog(state, "s", journal, schema, ByteCache(lambda: 1 << 20))
     rows: pa.Table = session.sql(ROWS.format(0, 3 * trains)).toArrow()
     for number in range(trains):
         new = log.stage(rows.slice(3 * number, 3), number)

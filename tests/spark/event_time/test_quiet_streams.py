@@ -36,6 +36,17 @@ def test_a_watermark_does_not_go_back_when_all_is_dropped(make: Make) -> None:
     assert world.timeline.late(2, 3) == (1, 0)
 
 
+def test_the_clock_does_not_count_as_a_tuple(make: Make) -> None:
+    world = make(stream("a"))
+    world.reads(over(2 * SECOND, 2 * SECOND))
+    world.take("a", SECOND)
+    world.timeline.beat(0)
+    world.timeline.beat(20)
+    world.timeline.drop(world.end, before_s=10)  # so the timeline begins with the clock
+    world.take("a", 30 * SECOND)
+    assert [world.timeline.watermark(end, "rows") for end in (1, 2, 3)] == [1, 1, 2]
+
+
 def test_streams_that_are_quiet_do_not_wait_for_each_other(make: Make) -> None:
     world = make(stream("a"), stream("b"))
     world.reads(over(2 * SECOND, 2 * SECOND, mode="each", streams=("a", "b")))

@@ -13,12 +13,12 @@ from polled import schema_of
 from pyspark.sql import SparkSession
 
 from headgate import Stream
+from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.dead_letters import Letter, LetterFile, letter_counts
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.journal_rows import NewLetters, NewTrain, Train
 from headgate.spark.log.stream_log import DRIVER_TUPLES, StreamLog
-from headgate.spark.log.train_cache import TrainCache
 from headgate.spark.sources.structured_streaming import start_ingest
 
 
@@ -132,7 +132,7 @@ def ingested(
 ) -> StreamLog:
     """Return the log once Structured Streaming has committed so many batches."""
     log = StreamLog(
-        state, "s", journal, schema_of(session, stream.schema), TrainCache(lambda: 1 << 20)
+        state, "s", journal, schema_of(session, stream.schema), ByteCache(lambda: 1 << 20)
     )
     log._expected_tuples = DRIVER_TUPLES + 1 if large else 0
     query = start_ingest(

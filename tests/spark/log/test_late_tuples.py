@@ -17,17 +17,17 @@ from headgate.errors import ConfigRefused, RecoveryRefused
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.model.window_ends import NEVER
 from headgate.spark.event_time.timeline_entries import Entries
+from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.late_tuples import LateTuples
 from headgate.spark.log.parquet_bytes import SPARK_SCHEMA
 from headgate.spark.log.stream_log import StreamLog
-from headgate.spark.log.train_cache import TrainCache
 
 SCHEMA = StructType([StructField("v", IntegerType()), StructField("ts", TimestampType())])
 
 
 def log_of(state: Path, journal: Journal, schema: StructType = SCHEMA) -> StreamLog:
-    return StreamLog(state, "s", journal, schema, TrainCache(lambda: 1 << 20))
+    return StreamLog(state, "s", journal, schema, ByteCache(lambda: 1 << 20))
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
+from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.stream_log import ARRIVED, StreamLog
-from headgate.spark.log.train_cache import TrainCache
 from headgate.spark.log.trains import Trains
 
 
@@ -31,7 +31,7 @@ def test_the_mean_arrival_over_trains_of_spark_and_of_the_driver(
 
 def log_of(journal: Journal, state: Path) -> StreamLog:
     schema = StructType([StructField("i", LongType())])
-    return StreamLog(state, "s", journal, schema, TrainCache(lambda: 1 << 20))
+    return StreamLog(state, "s", journal, schema, ByteCache(lambda: 1 << 20))
 
 
 def add(log: StreamLog, journal: Journal, rows: int) -> None:

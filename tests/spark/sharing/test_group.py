@@ -13,9 +13,9 @@ from rig import Rig
 from headgate.spark.engine.warm_up import invent
 from headgate.spark.jvm.errors import cause_of
 from headgate.spark.jvm.session import own_session
+from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.stream_log import StreamLog
-from headgate.spark.log.train_cache import TrainCache
 from headgate.spark.output import Output
 from headgate.spark.sharing.constants_group import ConstantsGroup
 from headgate.spark.sharing.mask_group import MOST, MaskGroup
@@ -175,7 +175,7 @@ def test_a_large_train_of_arrays_of_nothing_can_be_read_by_either_lane(
 ) -> None:
     session, journal = own_session(spark), Journal(tmp_path)
     schema = session.createDataFrame([], "i INT, many ARRAY<INT>").schema
-    log = StreamLog(tmp_path, "readings", journal, schema, TrainCache(lambda: 1 << 20))
+    log = StreamLog(tmp_path, "readings", journal, schema, ByteCache(lambda: 1 << 20))
     count = 2500
     rows = {"i": range(count), "many": [[None, None]] * count, "_arrived_at_s": [0.0] * count}
     new = log.stage(pa.table(rows, schema=log.arrow_schema), 0)

@@ -60,7 +60,7 @@ def test_no_result_is_delivered_before_an_earlier_one_that_a_failed_rename_hides
         return Outbox("told", "callback", folder, Callback(context), lambda point: None)
 
     first = outbox()
-    executor = Executor(spark, journal, {}, {"told": first}, FullOnce(), driver_of(spark))
+    executor = Executor(journal, {}, {"told": first}, FullOnce(), driver_of(spark))
     table = pa.table({"a": [1, 2, 3]})
     output = Output(table, table["a"].to_numpy().astype(float))
     assert executor.commits(Work((path,), 0, 1, 3), [(path, output)]) == {}
@@ -114,7 +114,7 @@ def test_a_rename_that_fails_after_the_promise_is_left_to_recovery(
     table = pa.table({"a": [1, 2, 3]})
     output = Output(table, table["a"].to_numpy().astype(float))
     away = Away(tmp_path / "first")
-    executor = Executor(spark, journal, {}, sinks, away, driver_of(spark))
+    executor = Executor(journal, {}, sinks, away, driver_of(spark))
     executor.commits(Work(paths, 0, 1, 3), [(path, output) for path in paths])
     assert "results stay hidden, and are tried again" in caplog.text
     # Only the result whose directory is away is hidden; both are committed.
@@ -140,7 +140,7 @@ def test_a_rename_that_fails_is_tried_again_and_the_query_waits_for_it(
     visible_files: list[str] = []
     sink.hand_over = lambda file: visible_files.append(file.name)  # type: ignore[method-assign]
     away = Away(tmp_path / "first")
-    executor = Executor(spark, journal, {}, {"first": sink}, away, driver_of(spark))
+    executor = Executor(journal, {}, {"first": sink}, away, driver_of(spark))
     table = pa.table({"a": [1, 2, 3]})
     output = Output(table, table["a"].to_numpy().astype(float))
     assert executor.commits(Work((path,), 0, 1, 3), [(path, output)]) == {}
@@ -171,7 +171,7 @@ def test_a_dropped_query_leaves_no_promise(
     Cursors(journal).remember(path.query.name, path.query.sql, path.stream)
     sinks = {"first": FileSink(path.query.sink)}
     away = Away(tmp_path / "first")
-    executor = Executor(spark, journal, {}, sinks, away, driver_of(spark))
+    executor = Executor(journal, {}, sinks, away, driver_of(spark))
     table = pa.table({"a": [1]})
     output = Output(table, table["a"].to_numpy().astype(float))
     executor.commits(Work((path,), 0, 1, 1), [(path, output)])

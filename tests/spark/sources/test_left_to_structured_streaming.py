@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 
 from headgate import Headgate, Query, Stream
 from headgate.errors import ConfigRefused
+from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.journal_rows import Train
 from headgate.spark.log.stream_log import StreamLog
-from headgate.spark.log.train_cache import TrainCache
 from headgate.spark.sources import structured_streaming as ingest
 
 pytestmark = pytest.mark.spark
@@ -102,7 +102,7 @@ def test_ingest_that_does_not_end_is_left(
     options = {"path": str(folder)}
     stream = Stream(name="s", format="json", options=options, schema="i INT", ingest="spark")
     journal = Journal(state)
-    log = StreamLog(state, "s", journal, schema_of(session, "i INT"), TrainCache(lambda: 1 << 20))
+    log = StreamLog(state, "s", journal, schema_of(session, "i INT"), ByteCache(lambda: 1 << 20))
     running = ingest.start_ingest(session, stream, log, state, take, lambda: 0.0, threading.Event())
     assert arrived.wait(60)
     ingest.end_ingest(running)

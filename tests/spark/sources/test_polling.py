@@ -18,10 +18,10 @@ from headgate import Stream
 from headgate.extensions import Polled, Source
 from headgate.model.settings import Settings
 from headgate.spark.log.budget import Budget
+from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.journal_rows import Train
 from headgate.spark.log.stream_log import StreamLog
-from headgate.spark.log.train_cache import TrainCache
 from headgate.spark.sources.generator import GeneratorSource
 from headgate.spark.sources.poller import Line, Poller
 from headgate.workloads.forest import SCHEMA
@@ -34,7 +34,7 @@ class Rig:
 
     def __init__(self, session: SparkSession, state: Path, source: Source, ddl: str) -> None:
         self.journal = Journal(state)
-        cache = TrainCache(lambda: Budget(Settings()).cache_bytes)
+        cache = ByteCache(lambda: Budget(Settings()).cache_bytes)
         self.log = StreamLog(state, "s", self.journal, schema_of(session, ddl), cache)
         stream = Stream(name="s", format="parquet", schema=ddl, trigger_s=0.01)
         self.line = Line(0, stream, self.log, source)
@@ -255,7 +255,7 @@ def test_trains_of_important_streams_are_told_of_before_others_are_asked(
 
         return rows
 
-    journal, cache = Journal(tmp_path), TrainCache(lambda: Budget(Settings()).cache_bytes)
+    journal, cache = Journal(tmp_path), ByteCache(lambda: Budget(Settings()).cache_bytes)
     lines = []
     for number, name in enumerate("abc"):
         log = StreamLog(tmp_path, name, journal, schema_of(spark, "n INT"), cache)
@@ -279,7 +279,7 @@ def test_trains_of_important_streams_are_told_of_before_others_are_asked(
 def test_nobody_waits_long_for_a_stream_that_always_has_more(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    journal, cache = Journal(tmp_path), TrainCache(lambda: Budget(Settings()).cache_bytes)
+    journal, cache = Journal(tmp_path), ByteCache(lambda: Budget(Settings()).cache_bytes)
     schema, lines = schema_of(spark, "n INT"), []
     for number, name in enumerate("ab"):
         log = StreamLog(tmp_path, name, journal, schema, cache)
