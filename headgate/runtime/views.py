@@ -38,9 +38,9 @@ def derived_stream(path: Path, schema: Any, streams: Sequence[Stream]) -> Stream
             )  # fmt: skip
     if event_time is not None:
         _refuse_no_time(query, event_time, schema)
-        _refuse_unplaced(path)
+        path.kind.refuse_event_time(query)
     quiet_s = None
-    if path.stateful is None:
+    if path.kind.takes_single_tuples:
         quiet_s = next(stream.quiet_s for stream in streams if stream.name == path.stream)
     return Stream(
         name=path.into, format=DERIVED, event_time=event_time, quiet_s=quiet_s,
@@ -57,14 +57,14 @@ def refuse_unordered(path: Path, producers: Iterable[Path]) -> None:
     Raises:
         QueryRefused: names the stream and what to write instead.
     """
-    if path.stateful is None or path.stateful.inputs[0].window.axis != "rows":
+    if not path.kind.by_number:
         return
     filled = {producer.into: producer for producer in producers if producer.into in path.reads}
     for name, producer in filled.items():
         if len(path.reads) > 1:
             reason = f"counts tuples of '{name}', whose order among other streams depends on when"
             reason += f" query '{producer.query.name}' runs"
-        elif producer.stateful is not None or producer.runs_whole:
+        elif producer.runs_whole:
             reason = f"counts tuples of '{name}', whose order query '{producer.query.name}' does"
             reason += " not define"
         else:
@@ -165,16 +165,6 @@ def _refuse_no_time(query: Query, column: str, schema: Any) -> None:
             reason="is not a TIMESTAMP column of its results, which are "
             + ", ".join(f"{name} {kind}" for name, kind in types.items()),
             fix="name a column with the time of a result, such as  window.end AS until",
-        )  # fmt: skip
-
-
-def _refuse_unplaced(path: Path) -> None:
-    state = path.stateful
-    if state is not None and state.mode == "pairs" and state.inputs[0].window.axis == "rows":
-        raise QueryRefused(
-            query=path.query.name, clause="event_time",
-            reason="is not possible for a join by ROWS: what is late would depend on how many"
-            " tuples are joined at once", fix="join by RANGE",
         )  # fmt: skip
 
 

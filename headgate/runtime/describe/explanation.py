@@ -59,13 +59,12 @@ class Explanation:
                 for operator in path.operators
                 if path.first_of is None or operator.kind == "select"
             ]
-        stateful = paths[0].stateful
         return cls(
             query=query.name, query_class=query_class or query.query_class,
             stream=paths[0].stream, sql=query.sql, operators=operators,
             sink=f"{query.sink.format} {query.into or query.sink.path}".rstrip(),
             policy=policy,
-            reads=[paths[0].stream] if stateful is None else list(stateful.streams),
+            reads=list(paths[0].reads),
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:

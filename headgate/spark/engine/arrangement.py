@@ -73,11 +73,8 @@ class Arrangement:
         Such queries have an answer, a join, or an aggregate in common. The windows of the aggregate
         may have different sizes.
         """
-        stateful = path.stateful
-        if stateful is not None and stateful.mode == "pairs":
-            return shared_by(path, self._share), path.stream, stateful.inputs, stateful.join
-        if stateful is not None and stateful.mode == "windows":
-            return shared_by(path, self._share), path.stream, stateful.key
+        if (in_common := path.kind.in_common) is not None:
+            return shared_by(path, self._share), path.stream, in_common
         return twins.get(path.query.name, path.query.name)
 
     def twins(self, paths: Iterable[Path]) -> dict[str, str]:
@@ -91,8 +88,8 @@ class Arrangement:
         for path in paths:
             if path.runs_whole:
                 shared = shared_by(path, self._share)
-                windows = path.stateful.windows if path.stateful is not None else ()
-                names, text = path.columns, self._whole_text(path)
+                windows, names = path.kind.windows, path.columns
+                text = self._whole_text(path)
                 key = shared, path.stream, path.key, windows, path.query.apply, names, text
                 twin_by_query[path.query.name] = first.setdefault(key, path.query.name)
         return twin_by_query
@@ -121,7 +118,7 @@ class Arrangement:
     def renew(self, paths: Iterable[Path]) -> None:
         """Have the code of queries generated again."""
         for path in paths:
-            if path.stateful is None:
+            if path.kind.takes_single_tuples:
                 self.prepared(path).renew()
                 self.solo(path).renew()
 

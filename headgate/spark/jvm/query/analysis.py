@@ -168,21 +168,21 @@ class Analyst:
         """Return a number that queries with the same output rows share."""
         return _plan(reading).key
 
-    def plan_key(self, plan: Plan) -> int:
-        """Return a number that plans with the same output rows share."""
-        return plan.key
-
     def time_column(self, reading: Reading) -> str:
         """Return the column that window(...) or session_window(...) takes; "" if there is none."""
         return str(self.plans.queries.timeColumn(_plan(reading).java))
 
-    def over_windows(self, reading: Reading) -> WindowPlans:
+    def over_windows(self, reading: Reading, *, at_once: bool) -> WindowPlans:
         """Return the plans of a query over windows of one stream, or windows that end together.
+
+        Args:
+            at_once: whether many windows may be computed at once.
 
         Raises:
             NotPossible: window(...) is applied to a value computed from several tuples.
         """
-        return window_plans(self.plans, _plan(reading), reading.relations)
+        relations = reading.relations
+        return window_plans(self.plans, _plan(reading), relations, at_once=at_once)
 
     def numbered(self, reading: Reading, axis: Axis = "time") -> Reading:
         """Return a reading that numbers every use of a stream, as if each use had a window."""
