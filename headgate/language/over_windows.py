@@ -81,7 +81,7 @@ def clause_inputs(
         for number, clause in enumerate(clauses)
     )
     for clause, view in zip(clauses, inputs, strict=True):
-        if view.window.axis == "time" and times[view.stream] is None:
+        if view.window.by_time and times[view.stream] is None:
             raise QueryRefused(
                 query=query.name, clause="RANGE", line=clause.line,
                 reason=f"needs the time of a tuple, and stream '{view.stream}' has no event_time",
@@ -98,13 +98,13 @@ def clause_inputs(
 def _refuse_mixed(query: Query, inputs: Sequence[Input]) -> None:
     """Raise QueryRefused for windows by number beside windows by time, or of different slides."""
     slides = {view.window.slide for view in inputs}
-    axes = {view.window.axis for view in inputs}
-    if len(axes) > 1:
+    by_time = {view.window.by_time for view in inputs}
+    if len(by_time) > 1:
         raise QueryRefused(
             query=query.name, clause="ROWS", reason="is mixed with RANGE",
             fix="use ROWS for all streams of the query, or RANGE for all",
         )  # fmt: skip
-    if axes == {"rows"} and slides != {None} and len({view.stream for view in inputs}) > 1:
+    if by_time == {False} and slides != {None} and len({view.stream for view in inputs}) > 1:
         raise QueryRefused(
             query=query.name, clause="SLIDE",
             reason="of ROWS is for one stream: the tuples of two have no common numbers",

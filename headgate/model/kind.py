@@ -61,12 +61,12 @@ class Kind:
     @property
     def by_time(self) -> bool:
         """Whether it places tuples by their time. Late tuples are then left out."""
-        return any(view.window.axis == "time" for view in self.inputs[:1])
+        return any(view.window.by_time for view in self.inputs[:1])
 
     @property
     def by_number(self) -> bool:
         """Whether it places tuples by their number in the stream."""
-        return any(view.window.axis == "rows" for view in self.inputs[:1])
+        return any(not view.window.by_time for view in self.inputs[:1])
 
     @property
     def windows(self) -> tuple[Window, ...]:

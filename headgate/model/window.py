@@ -34,6 +34,11 @@ class Window:
     slide: int | None = None
     offset: int = 0
 
+    @property
+    def by_time(self) -> bool:
+        """Whether it has tuples by their time, and not by their number."""
+        return self.axis == "time"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
@@ -77,8 +82,17 @@ def place_columns(number: int, windows: Sequence[Window]) -> tuple[str, ...]:
     >>> place_columns(1, [Window(axis="rows", size=5)] * 2)
     ('__hg_t1', '__hg_s1_0')
     """
-    others = [n for n in range(len(windows)) if n != number and windows[0].axis == "rows"]
+    others = counted(number, len(windows), windows[0].axis)
     return (time_column(number), *(seen_column(number, other) for other in others))
+
+
+def counted(number: int, count: int, axis: Axis) -> tuple[int, ...]:
+    """Return the other views whose tuples are counted for one of `count` views.
+
+    Only joins over ROWS windows need this: "the last 100 of b" depends on how many tuples of b had
+    arrived.
+    """
+    return tuple(n for n in range(count) if n != number and axis == "rows")
 
 
 def seen_column(number: int, other: int) -> str:

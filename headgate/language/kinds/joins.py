@@ -112,7 +112,7 @@ class Joins(Stateful):
         if len(reading.relations) > len(inputs):
             reading, inputs = _repeated(analyst, reading, inputs)
         outer = [node for node in stream_joins(reading) if node.detail not in ("Inner", "Cross")]
-        by_number = inputs[0].window.axis == "rows"
+        by_number = not inputs[0].window.by_time
         if outer and by_number:
             raise QueryRefused(
                 query=query.name, clause=f"{outer[0].detail} join", line=outer[0].line,

@@ -6,8 +6,9 @@ from headgate.model.kind import Kind
 from headgate.model.window import Axis, Window
 from headgate.model.window_ends import NEVER
 from headgate.spark.event_time.open_sessions import OpenSessions
+from headgate.spark.event_time.places import PLACES
 from headgate.spark.event_time.train_order import Course
-from headgate.spark.event_time.train_times import TrainTimes, least_mark
+from headgate.spark.event_time.train_times import TrainTimes
 
 
 class Retention:
@@ -60,7 +61,7 @@ class Retention:
         for entry in course.between(course.needed, passed):
             times = self._times[entry.stream]
             if entry.train >= 0 and any(
-                times.reaches(entry, axis, low[entry.stream]) for axis, low in lows
+                PLACES[axis].reaches(times, entry, low[entry.stream]) for axis, low in lows
             ):
                 break
             times.forget(entry.train)
@@ -78,11 +79,8 @@ class Retention:
         """
         lows: list[tuple[Axis, dict[str, int]]] = []
         for axis, size in self._sizes.items():
-            if axis == "rows":
-                low = {stream: self._course.came(stream, passed) - size for stream in self._times}
-            else:
-                mark = least_mark(self._times, self._course.tops(passed))
-                low = dict.fromkeys(self._times, NEVER if mark == NEVER else mark - size)
+            marks = PLACES[axis].marks(self._course, self._times, passed)
+            low = {name: NEVER if mark == NEVER else mark - size for name, mark in marks.items()}
             lows.append((axis, low))
         since = self._open_sessions.kept_since(passed)
         return lows if since is None else [*lows, ("time", dict.fromkeys(self._times, since))]

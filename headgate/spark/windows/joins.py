@@ -11,7 +11,15 @@ from pyspark.sql import SparkSession
 
 from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
-from headgate.model.window import Axis, Input, Join, arrival_column, place_columns, time_column
+from headgate.model.window import (
+    Axis,
+    Input,
+    Join,
+    arrival_column,
+    counted,
+    place_columns,
+    time_column,
+)
 from headgate.model.window_ends import NEVER, Times
 from headgate.spark.event_time.train_times import Rows
 from headgate.spark.output import Output
@@ -51,9 +59,9 @@ class Joins:
         """
         inputs, axis = self._kind.inputs, self._axis
         before, after = self._timeline.watermark(first), self._timeline.watermark(end)
-        rows = []
+        marks, rows = self._timeline.marks(first, axis), []
         for source in inputs:
-            mark = self._timeline.came(source.stream, first) if axis == "rows" else before
+            mark = marks[source.stream]
             low = NEVER if mark == NEVER else mark - self._kind.reach
             if (source.stream, axis, low) not in shared_reads:
                 read = self._timeline.rows(source.stream, first, end, axis, low)
@@ -114,14 +122,9 @@ class Joins:
         return self._query(session, lane, views)
 
     def _others(self, number: int) -> tuple[str, ...]:
-        """Return the other streams whose tuple counts an input needs.
-
-        Only joins over ROWS windows need them: "the last 100 of b" depends on how many tuples of b
-        had arrived.
-        """
-        if self._axis == "time":
-            return ()
-        return tuple(source.stream for n, source in enumerate(self._kind.inputs) if n != number)
+        """Return the other streams whose tuple counts an input needs."""
+        inputs = self._kind.inputs
+        return tuple(inputs[other].stream for other in counted(number, len(inputs), self._axis))
 
     def _placed(self, table: pa.Table, number: int, place: Times) -> pa.Table:
         """Add the hidden columns of an input: places of tuples, and their arrival times."""

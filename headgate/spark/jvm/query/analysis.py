@@ -73,7 +73,7 @@ class Analyst:
             QueryRefused: streams of the query have event times of both kinds.
         """
         kinds = {type(self._relations.time_type(source.stream)) for source in inputs}
-        by_time = inputs[0].window.axis == "time"
+        by_time = inputs[0].window.by_time
         session = self._session
         if by_time and len(kinds) > 1 and not same_zone(session, zone_of(session), "UTC"):
             raise QueryRefused(
@@ -217,7 +217,7 @@ class Analyst:
             NotPossible: an operator needs more than the tuples that are joined.
         """
         sizes = {number: source.window.size for number, source in enumerate(inputs)}
-        by_number = inputs[0].window.axis == "rows"
+        by_number = not inputs[0].window.by_time
         return self.plans.pairs(_plan(reading), {} if bounded else sizes, by_number=by_number)
 
     def over_sessions(self, reading: Reading) -> SessionPlans:
