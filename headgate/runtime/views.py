@@ -5,7 +5,7 @@ from typing import Any
 
 from headgate.errors import ConfigRefused, QueryRefused
 from headgate.language.streams_in_text import streams_in
-from headgate.model.derived import readers_of
+from headgate.model.derived import producers, readers_of
 from headgate.model.network import Path
 from headgate.model.query import Query
 from headgate.model.stream import ARRIVED_AT, DERIVED, Stream
@@ -48,19 +48,20 @@ def derived_stream(path: Path, schema: Any, streams: Sequence[Stream]) -> Stream
     )  # fmt: skip
 
 
-def refuse_unordered(path: Path, producers: Iterable[Path]) -> None:
+def refuse_unordered(path: Path, others: Iterable[Path]) -> None:
     """Refuse ROWS windows over streams whose tuples have no defined order.
 
     Args:
-        producers: the paths that fill streams.
+        others: the paths of the other queries.
 
     Raises:
         QueryRefused: names the stream and what to write instead.
     """
     if not path.kind.by_number:
         return
-    filled = {producer.into: producer for producer in producers if producer.into in path.reads}
-    for name, producer in filled.items():
+    for name, producer in producers(others).items():
+        if name not in path.reads:
+            continue
         if len(path.reads) > 1:
             reason = f"counts tuples of '{name}', whose order among other streams depends on when"
             reason += f" query '{producer.query.name}' runs"
@@ -124,11 +125,11 @@ def reading_order(queries: Sequence[Query]) -> list[Query]:
     Raises:
         ConfigRefused: some queries read each other in a cycle.
     """
-    streams = [query.into for query in queries if query.into is not None]
+    streams = list(producers(queries))
     reads = {query.name: streams_in(query, streams) for query in queries}
     left, done = list(queries), list[Query]()
     while left:
-        filled = {query.into: query.name for query in left if query.into is not None}
+        filled = {stream: query.name for stream, query in producers(left).items()}
         # A query that reads its own stream counts as ready here: `refuse_itself` refuses it.
         ready = [
             query

@@ -9,6 +9,7 @@ from typing import Any
 from headgate.config import Pipeline
 from headgate.errors import UnknownName
 from headgate.language.unread import unread_path
+from headgate.model.derived import producers
 from headgate.model.network import Path
 from headgate.runtime.recording.statistics_file import recorded_statistics
 
@@ -112,7 +113,7 @@ def explained(pipeline: Pipeline, name: str) -> Explanation:
     if name not in queries:
         raise UnknownName(kind="query", name=name, known=queries)
     columns: dict[str, Sequence[str]] = {stream.name: () for stream in pipeline.stream_models()}
-    columns |= {query.into: () for query in queries.values() if query.into is not None}
+    columns |= dict.fromkeys(producers(queries.values()), ())
     path, timelines = unread_path(queries[name], columns)
     facts = Explanation.of([path], pipeline.policy.name).to_dict()
     facts["reads"] = [stream for timeline in timelines for stream in timeline.of] or [path.stream]

@@ -117,10 +117,13 @@ class Arrangement:
 
     def renew(self, paths: Iterable[Path]) -> None:
         """Have the code of queries generated again."""
-        for path in paths:
-            if path.kind.takes_single_tuples:
-                self.prepared(path).renew()
-                self.solo(path).renew()
+        names = [path.query.name for path in paths]
+        with self._lock:
+            plans = [self._shared.get(name) for name in names]
+            plans += [self._alone.get(name) for name in names]
+        for prepared in plans:
+            if prepared is not None:
+                prepared.renew()
 
     def reorder(self, orders: Mapping[str, tuple[int, ...]]) -> None:
         """Make conditions run in another order.
@@ -175,12 +178,12 @@ class Arrangement:
     def _output_plan(self, path: Path) -> Plan:
         """Return the plan of a query's output columns. With a text sink there is one column."""
         assert isinstance(path.plan, Plan)
-        text = None if path.into is not None else self._whole_text(path)
+        text = self._whole_text(path)
         if text is None:
             return path.plan
         return path.plan.named(numbered(len(path.columns))).select(text)
 
     def _whole_text(self, path: Path) -> str | None:
         """Return the SQL of the one column that a text sink takes, or None for other sinks."""
-        columns = numbered(len(path.columns))
-        return self._sinks[path.query.name].text(columns, path.columns)
+        sink = self._sinks.get(path.query.name)  # the first segment of a cut query has none
+        return None if sink is None else sink.text(numbered(len(path.columns)), path.columns)

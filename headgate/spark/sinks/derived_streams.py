@@ -44,6 +44,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.errors import LogFull
+from headgate.model.derived import producers
 from headgate.model.network import Path
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.model.window_ends import NEVER, Times
@@ -82,7 +83,7 @@ class DerivedStreams:
 
     def connect(self, paths: Iterable[Path]) -> None:
         """Set which path fills which stream."""
-        self._producers = {path.into: path for path in paths if path.into is not None}
+        self._producers = producers(paths)
 
     def idle(self, stream: str) -> bool:
         """Return True if the producer of a stream has read all its input."""
