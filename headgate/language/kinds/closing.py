@@ -5,11 +5,15 @@ from typing import ClassVar, Self
 
 from headgate.errors import QueryRefused
 from headgate.language.analysis import Analysis
+from headgate.language.durations import microseconds, unreadable
 from headgate.language.kinds.stateful import Stateful
-from headgate.language.over_windows import call_of, called_input, clause_inputs
+from headgate.language.over_windows import call_of, called_input, clause_inputs, text_of
 from headgate.language.refuse import keeps_stored
-from headgate.model.reading import NotPossible, Reading
+from headgate.model.query import Query
+from headgate.model.reading import NotPossible, Reading, WindowCall
 from headgate.model.window import Window
+
+EXAMPLE = "window(ts, '60 seconds', '10 seconds')"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,16 +65,33 @@ class ClosingWindows(Stateful):
             inputs = clause_inputs(query, analysis.clauses, reading, analysis.times)
         else:
             column = analyst.time_column(reading)
-            inputs = (called_input(query, call, reading, column, analysis.times),)
+            inputs = (called_input(query, call, reading, column, analysis.times, window_of),)
         analyst.refuse_two_clocks(query, inputs)
-        by_row = query.apply is None and not keeps_stored(reading)
+        at_once = query.apply is None and not keeps_stored(reading)
         try:
-            plans = analyst.over_windows(reading, at_once=by_row)
+            plans = analyst.over_windows(reading, at_once=at_once)
         except NotPossible as error:
             raise QueryRefused(
                 query=query.name, clause="window()", line=error.line,
                 reason="groups something other than the single tuples of a stream",
                 fix="write a window after the stream, as in FROM s [RANGE 10 SECONDS]",
             ) from error  # fmt: skip
-        at_once = plans.at_once is not None
-        return cls(inputs=inputs, key=plans.key, plans=plans, at_once=at_once), reading
+        kind = cls(
+            inputs=inputs, key=plans.key, plans=plans, at_once=plans.at_once is not None
+        )  # fmt: skip
+        return kind, reading
+
+
+def window_of(query: Query, call: WindowCall) -> Window:
+    """Return the window of window(column, duration, slide, start), with Spark's meaning."""
+    arguments = call.arguments
+    durations = [microseconds(argument) for argument in arguments[1:3]]
+    start = microseconds(arguments[3]) if len(arguments) > 3 else 0
+    if not 2 <= len(arguments) <= 4 or None in durations or start is None:
+        reason, corrected = unreadable(text_of(call))
+        raise QueryRefused(
+            query=query.name, clause=text_of(call), reason=reason, line=call.line,
+            fix=f"write {corrected or EXAMPLE}",
+        )  # fmt: skip
+    size, slide = durations[0] or 0, durations[-1] or 0
+    return Window(axis="time", size=size, slide=slide, offset=(start + size) % slide)

@@ -5,11 +5,15 @@ from typing import ClassVar, Self
 
 from headgate.errors import QueryRefused
 from headgate.language.analysis import Analysis
+from headgate.language.durations import microseconds, unreadable
 from headgate.language.kinds.stateful import Stateful
-from headgate.language.over_windows import call_of, called_input
+from headgate.language.over_windows import call_of, called_input, text_of
 from headgate.language.refuse import STATELESS, clause_of
 from headgate.model.query import Query
-from headgate.model.reading import NotPossible, Reading
+from headgate.model.reading import NotPossible, Reading, WindowCall
+from headgate.model.window import Window
+
+EXAMPLE = "session_window(ts, '5 minutes')"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +48,7 @@ class Sessions(Stateful):
         call = call_of(query, reading)
         assert call is not None
         column = analyst.time_column(reading)
-        inputs = (called_input(query, call, reading, column, analysis.times),)
+        inputs = (called_input(query, call, reading, column, analysis.times, session_of),)
         if query.apply is not None:
             raise QueryRefused(
                 query=query.name, clause="apply", reason="is not possible after session_window",
@@ -75,3 +79,17 @@ def refuse_in_sessions(query: Query, reading: Reading) -> None:
             reason="cannot be used on sessions: more of them may always follow",
             fix="drop it, or write a window after the stream, as in FROM s [RANGE 1 HOUR]",
         )  # fmt: skip
+
+
+def session_of(query: Query, call: WindowCall) -> Window:
+    """Return the window of session_window(column, gap), whose size is the gap."""
+    gap = microseconds(call.arguments[1]) if len(call.arguments) == 2 else None
+    if gap is None:
+        reason, corrected = unreadable(text_of(call))
+        if corrected is None:
+            reason = "has no gap that is the same for all tuples"
+        raise QueryRefused(
+            query=query.name, clause=text_of(call), line=call.line, reason=reason,
+            fix=f"write {corrected or EXAMPLE}",
+        )  # fmt: skip
+    return Window(axis="time", size=gap)
