@@ -143,9 +143,7 @@ ROOMS = {
         never=THREADS | RANDOM,
     ),
     "runtime": runtime_room("live describe what_if recording", "pyspark"),
-    "runtime.live": runtime_room(
-        f"describe recording {RUNTIME_LEAVES}", "pyspark pyarrow spark.jvm.query.analysis"
-    ),
+    "runtime.live": runtime_room(f"describe recording {RUNTIME_LEAVES}", "pyspark pyarrow"),
     "runtime.describe": runtime_room("recording"),
     "runtime.what_if": runtime_room(f"recording {RUNTIME_LEAVES}"),
     "runtime.recording": runtime_room("", others="pydantic pydantic_core"),

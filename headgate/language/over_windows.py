@@ -1,17 +1,16 @@
 """The windows of a query, from its window calls or its window clauses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from headgate.errors import QueryRefused
-from headgate.language.durations import microseconds, unreadable
 from headgate.language.window_clause import Clause
 from headgate.model.query import Query
 from headgate.model.reading import Reading, WindowCall
 from headgate.model.window import MARK, Input, Window
 
-EXAMPLE = "window(ts, '60 seconds', '10 seconds')"
-SESSION = "session_window(ts, '5 minutes')"
+WindowOf = Callable[[Query, WindowCall], Window]
+"""A function that returns the window of a call, or refuses the query."""
 
 
 def call_of(query: Query, reading: Reading) -> WindowCall | None:
@@ -24,20 +23,27 @@ def call_of(query: Query, reading: Reading) -> WindowCall | None:
     for call in calls:
         if (call.name, call.arguments) != (calls[0].name, calls[0].arguments):
             raise QueryRefused(
-                query=query.name, clause=_text(call), reason="is a second window: a query has one",
-                fix=f"write the same {call.name}(...) everywhere", line=call.line,
+                query=query.name, clause=text_of(call), line=call.line,
+                reason="is a second window: a query has one",
+                fix=f"write the same {call.name}(...) everywhere",
             )  # fmt: skip
     return calls[0] if calls else None
 
 
 def called_input(
-    query: Query, call: WindowCall, reading: Reading, column: str, times: Mapping[str, str | None]
+    query: Query,
+    call: WindowCall,
+    reading: Reading,
+    column: str,
+    times: Mapping[str, str | None],
+    window_of: WindowOf,
 ) -> Input:
     """Return the stream and the window of a query with window(...) or session_window(...).
 
     Args:
         column: the stream's column that the call is over; empty if it is computed.
         times: by stream, its event_time.
+        window_of: returns the window of such a call.
 
     Raises:
         QueryRefused: it reads more than one stream, or the window is not over its event time.
@@ -49,7 +55,7 @@ def called_input(
             fix="write a window after each stream, as in FROM a [RANGE 10 SECONDS]",
             line=call.line,
         )  # fmt: skip
-    window = _session(query, call) if call.name == "session_window" else _window(query, call)
+    window = window_of(query, call)
     time = times[streams[0]]
     if time is None or column.lower() != time.lower():
         name = column or call.arguments[0].strip("`")
@@ -81,7 +87,7 @@ def clause_inputs(
         for number, clause in enumerate(clauses)
     )
     for clause, view in zip(clauses, inputs, strict=True):
-        if view.window.axis == "time" and times[view.stream] is None:
+        if view.window.by_time and times[view.stream] is None:
             raise QueryRefused(
                 query=query.name, clause="RANGE", line=clause.line,
                 reason=f"needs the time of a tuple, and stream '{view.stream}' has no event_time",
@@ -98,13 +104,13 @@ def clause_inputs(
 def _refuse_mixed(query: Query, inputs: Sequence[Input]) -> None:
     """Raise QueryRefused for windows by number beside windows by time, or of different slides."""
     slides = {view.window.slide for view in inputs}
-    axes = {view.window.axis for view in inputs}
-    if len(axes) > 1:
+    by_time = {view.window.by_time for view in inputs}
+    if len(by_time) > 1:
         raise QueryRefused(
             query=query.name, clause="ROWS", reason="is mixed with RANGE",
             fix="use ROWS for all streams of the query, or RANGE for all",
         )  # fmt: skip
-    if axes == {"rows"} and slides != {None} and len({view.stream for view in inputs}) > 1:
+    if by_time == {False} and slides != {None} and len({view.stream for view in inputs}) > 1:
         raise QueryRefused(
             query=query.name, clause="SLIDE",
             reason="of ROWS is for one stream: the tuples of two have no common numbers",
@@ -117,34 +123,7 @@ def _refuse_mixed(query: Query, inputs: Sequence[Input]) -> None:
         )  # fmt: skip
 
 
-def _window(query: Query, call: WindowCall) -> Window:
-    """Return the window of window(column, duration, slide, start), with Spark's meaning."""
-    arguments = call.arguments
-    durations = [microseconds(argument) for argument in arguments[1:3]]
-    start = microseconds(arguments[3]) if len(arguments) > 3 else 0
-    if not 2 <= len(arguments) <= 4 or None in durations or start is None:
-        reason, corrected = unreadable(_text(call))
-        raise QueryRefused(
-            query=query.name, clause=_text(call), reason=reason, line=call.line,
-            fix=f"write {corrected or EXAMPLE}",
-        )  # fmt: skip
-    size, slide = durations[0] or 0, durations[-1] or 0
-    return Window(axis="time", size=size, slide=slide, offset=(start + size) % slide)
-
-
-def _session(query: Query, call: WindowCall) -> Window:
-    gap = microseconds(call.arguments[1]) if len(call.arguments) == 2 else None
-    if gap is None:
-        reason, corrected = unreadable(_text(call))
-        if corrected is None:
-            reason = "has no gap that is the same for all tuples"
-        raise QueryRefused(
-            query=query.name, clause=_text(call), line=call.line, reason=reason,
-            fix=f"write {corrected or SESSION}",
-        )  # fmt: skip
-    return Window(axis="time", size=gap)
-
-
-def _text(call: WindowCall) -> str:
+def text_of(call: WindowCall) -> str:
+    """Return a call as it is written, with its durations quoted."""
     durations = [f"'{argument}'" for argument in call.arguments[1:]]
     return f"{call.name}({', '.join([*call.arguments[:1], *durations])})"

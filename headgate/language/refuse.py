@@ -1,13 +1,13 @@
 """Refusals: what cannot run as a continuous query, by the operators of Spark's plan."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headgate.errors import QueryRefused
 from headgate.extensions import sink_entry
 from headgate.extensions.built_in_sinks import SINKS
 from headgate.model.query import Query
-from headgate.model.reading import Node, NotPossible, Reading
+from headgate.model.reading import Node, Reading
 
 STATELESS = frozenset(
     {
@@ -52,14 +52,12 @@ class Refusal:
     fix: str
 
 
-_NO_WINDOW = "cannot run continuously without a window: it needs tuples that have not arrived"
+NO_WINDOW = "cannot run continuously without a window: it needs tuples that have not arrived"
 _WINDOW = "write a window after the stream, as in FROM s [RANGE 60 SECONDS SLIDE 10 SECONDS]"
-_BOTH = "write a window after each stream, as in FROM a [RANGE 9 SECONDS] JOIN b [RANGE 5 SECONDS]"
-
-WHOLE = "write windows with the same SLIDE after all streams: then each window is computed whole"
+BOTH = "write a window after each stream, as in FROM a [RANGE 9 SECONDS] JOIN b [RANGE 5 SECONDS]"
 
 NODES = {
-    "Aggregate": Refusal("GROUP BY or an aggregate", _NO_WINDOW, _WINDOW),
+    "Aggregate": Refusal("GROUP BY or an aggregate", NO_WINDOW, _WINDOW),
     "Sort": Refusal(
         "ORDER BY",
         "cannot run continuously: a stream has no last row, so the order is never known",
@@ -75,17 +73,17 @@ NODES = {
         "cannot run continuously: it would have to remember every row forever",
         f"drop it and make the results distinct where you read them, or {_WINDOW}",
     ),
-    "Deduplicate": Refusal("DISTINCT", _NO_WINDOW, _WINDOW),
-    "Join": Refusal("JOIN", _NO_WINDOW, _BOTH),
-    "AsOfJoin": Refusal("JOIN", _NO_WINDOW, _BOTH),
+    "Deduplicate": Refusal("DISTINCT", NO_WINDOW, _WINDOW),
+    "Join": Refusal("JOIN", NO_WINDOW, BOTH),
+    "AsOfJoin": Refusal("JOIN", NO_WINDOW, BOTH),
     "Union": Refusal(
         "UNION",
         "cannot be nested inside a query",
         "write SELECT ... UNION ALL SELECT ... at the top level, or register one query per part",
     ),
-    "Intersect": Refusal("INTERSECT", _NO_WINDOW, _WINDOW),
-    "Except": Refusal("EXCEPT", _NO_WINDOW, _WINDOW),
-    "Window": Refusal("OVER", _NO_WINDOW, _WINDOW),
+    "Intersect": Refusal("INTERSECT", NO_WINDOW, _WINDOW),
+    "Except": Refusal("EXCEPT", NO_WINDOW, _WINDOW),
+    "Window": Refusal("OVER", NO_WINDOW, _WINDOW),
     "Sample": Refusal(
         "TABLESAMPLE",
         "has no fixed answer: the same tuple would be in one run's result and not in the next's",
@@ -128,7 +126,7 @@ def refuse_stateful(query: Query, reading: Reading, allowed: frozenset[str] = fr
     for node in reading.nodes:
         if node.in_subquery and node.reads:
             raise QueryRefused(
-                query=query.name, clause="a subquery over a stream", reason=_NO_WINDOW,
+                query=query.name, clause="a subquery over a stream", reason=NO_WINDOW,
                 fix=f"{_WINDOW}, and the same SLIDE after every other", line=node.line,
             )  # fmt: skip
         if node.kind in allowed or not (node.reads or node.kind in _NOT_FIXED):
@@ -173,74 +171,6 @@ def refuse_unfixed(query: Query, reading: Reading) -> None:
         )
 
 
-def refuse_in_pairs(query: Query, reading: Reading) -> None:
-    """Raise QueryRefused unless joining tuples as they arrive gives final results."""
-    if keeps_stored(reading):
-        reason = "keeps rows of a table that no tuple is joined with: a later tuple may still match"
-        raise QueryRefused(query=query.name, clause="JOIN", reason=reason, fix=WHOLE)
-    allowed = (*STATELESS, *WITH_TABLES)
-    for node in reading.nodes:
-        if node.reads and (node.in_subquery or node.kind not in allowed):
-            raise not_over_pairs(query, NotPossible(node.kind, node.line))
-
-
-def not_over_pairs(query: Query, error: NotPossible) -> QueryRefused:
-    """Return the refusal of an operator over tuples that are joined as they arrive."""
-    return QueryRefused(
-        query=query.name, clause=_clause(error.operator), line=error.line, fix=WHOLE,
-        reason="over tuples that are joined as they arrive has no final answer",
-    )  # fmt: skip
-
-
-def not_bounded(
-    query: Query, earlier: str, later: str, either: bool, line: int | None
-) -> QueryRefused:
-    """Return the refusal of a join that would need the tuples of a stream forever.
-
-    Args:
-        earlier, later: columns with times; nothing limits how far `later` may be after `earlier`.
-        either: whether nothing limits the opposite direction, either.
-    """
-    if either:
-        reason = _NO_WINDOW
-        fix = (
-            f"{_BOTH}, or bound their times, as in  {later} BETWEEN {earlier} - INTERVAL 5 SECONDS"
-        )
-        fix += f" AND {earlier}"
-    else:
-        reason = "bounds the times of its streams on one side only:"
-        reason += f" nothing limits how far {later} may be after {earlier}"
-        fix = f"add to its condition, for example,  {later} <= {earlier} + INTERVAL 10 SECONDS"
-    return QueryRefused(query=query.name, clause="JOIN", reason=reason, fix=fix, line=line)
-
-
-def refuse_timeless(query: Query, reading: Reading, times: Mapping[str, str | None]) -> None:
-    """Raise QueryRefused for a join without windows if a stream has no event time."""
-    for name in reading.relations:
-        if times[name] is None:
-            raise QueryRefused(
-                query=query.name, clause="JOIN", reason=_NO_WINDOW,
-                line=stream_joins(reading)[0].line,
-                fix=f"write a window after each stream, as in FROM {name} [ROWS 100], or name the"
-                f" column with the time, event_time: ts, in stream '{name}' and bound the times",
-            )  # fmt: skip
-
-
-def refuse_in_sessions(query: Query, reading: Reading) -> None:
-    """Raise QueryRefused unless grouping by session is all that a query does with its tuples."""
-    streamed = [node for node in reading.nodes if node.reads]
-    others = [node for node in streamed if node.kind not in (*STATELESS, "Aggregate")]
-    others += [node for node in streamed if node.in_subquery]
-    grouped = [node for node in streamed if node.kind == "Aggregate"]
-    if others or len(grouped) != 1:
-        node = (others or grouped)[0]
-        raise QueryRefused(
-            query=query.name, clause=_clause(node.kind), line=node.line,
-            reason="cannot be used on sessions: more of them may always follow",
-            fix="drop it, or write a window after the stream, as in FROM s [RANGE 1 HOUR]",
-        )  # fmt: skip
-
-
 def refuse_twin_columns(query: Query, columns: Iterable[str]) -> None:
     """Raise QueryRefused if two columns have the same name and the sink identifies columns by name.
 
@@ -262,7 +192,8 @@ def refuse_twin_columns(query: Query, columns: Iterable[str]) -> None:
         names.add(column.lower())
 
 
-def _clause(kind: str) -> str:
+def clause_of(kind: str) -> str:
+    """Return the name of an operator in a text."""
     return NODES[kind].clause if kind in NODES else {"LateralJoin": "LATERAL"}.get(kind, kind)
 
 

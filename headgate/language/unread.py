@@ -48,9 +48,7 @@ def unread_path(
         read = _read(query, streams)
     windows = [clause.window for clause in marked(query)[1]]
     slides = [
-        (window.slide or (window.size if len(windows) == 1 else None))
-        if window.axis == "time"
-        else None
+        (window.slide or (window.size if len(windows) == 1 else None)) if window.by_time else None
         for window in windows
     ]
     for name, arguments in calls:

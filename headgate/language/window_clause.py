@@ -1,7 +1,7 @@
 """CQL's window clause, `FROM s [RANGE 60 SECONDS SLIDE 10 SECONDS]`, which Spark cannot parse."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from headgate.errors import QueryRefused
@@ -72,6 +72,11 @@ def marked(query: Query) -> tuple[str, tuple[Clause, ...]]:
         text, place = text + sql[place : match.start()] + option, match.end()
         clauses.append(Clause(stream, window, clause, line))
     return text + sql[place:], tuple(clauses)
+
+
+def move_with_tuples(clauses: Sequence[Clause]) -> bool:
+    """Return True if windows of several streams move with every tuple, instead of ending."""
+    return len(clauses) > 1 and clauses[0].window.slide is None
 
 
 def clauses_in(sql: str) -> Iterator[tuple[re.Match[str], str]]:

@@ -7,10 +7,27 @@ that. A view has the lowest class and allows shedding, so its readers alone deci
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol, TypeVar
 
 from headgate.model.network import Path
 from headgate.model.query import QueryClass
 from headgate.model.stream import Stream
+
+
+class MayFill(Protocol):
+    """A query or path that may fill a derived stream."""
+
+    @property
+    def into(self) -> str | None:
+        """The name of the stream, or None."""
+
+
+Producer = TypeVar("Producer", bound=MayFill)
+
+
+def producers(items: Iterable[Producer]) -> dict[str, Producer]:
+    """Return the queries or paths that fill a stream, by the name of the stream."""
+    return {item.into: item for item in items if item.into is not None}
 
 
 def streams_of(path: Path, streams: Mapping[str, Stream]) -> tuple[str, ...]:

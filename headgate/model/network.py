@@ -6,10 +6,10 @@ from functools import cached_property
 from math import inf
 
 from headgate.errors import ConfigRefused, UnknownName
+from headgate.model.kind import SINGLE_TUPLES, Kind
 from headgate.model.operator import Operator
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.model.window import Stateful
 
 FIRST, REST = "__first", "__rest"
 """Suffixes of a query's name: of its first segment, and of the queue behind that segment."""
@@ -59,8 +59,7 @@ class Path:
         key: the same number for queries that produce the same rows; column names may differ.
         plan: the plan that the engine computes it from; opaque to all other code.
         schema: the names and types of the output columns, as Spark's JSON.
-        stateful: how it is computed if it needs more than one tuple at a time; its stream is then a
-            timeline.
+        kind: which tuples it needs at a time. If it needs several, its stream is a timeline.
     """
 
     query: Query
@@ -75,7 +74,7 @@ class Path:
     first_of: str | None = None
     key: int = 0
     plan: object = field(default=None, compare=False, repr=False)
-    stateful: Stateful | None = None
+    kind: Kind = SINGLE_TUPLES
 
     @property
     def is_rest(self) -> bool:
@@ -90,7 +89,7 @@ class Path:
     @property
     def reads(self) -> tuple[str, ...]:
         """The streams whose tuples it reads, each once; for a timeline, those it consists of."""
-        return (self.stream,) if self.stateful is None else self.stateful.streams
+        return self.kind.streams or (self.stream,)
 
     @property
     def predicate(self) -> str | None:

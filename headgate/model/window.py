@@ -1,7 +1,7 @@
-"""Windows, and queries that need more than one tuple at a time."""
+"""Windows of streams, and the hidden columns and relations of queries over them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 Axis = Literal["time", "rows"]
@@ -34,6 +34,11 @@ class Window:
     slide: int | None = None
     offset: int = 0
 
+    @property
+    def by_time(self) -> bool:
+        """Whether it has tuples by their time, and not by their number."""
+        return self.axis == "time"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
@@ -42,9 +47,6 @@ class Input:
     stream: str
     view: str
     window: Window
-
-
-Mode = Literal["windows", "each", "pairs", "union", "sessions"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,55 +68,6 @@ class Join:
     complete: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class Stateful:
-    """How a query that needs more than one tuple at a time is computed.
-
-    Args:
-        mode: `windows` computes all closed windows at once, `each` one window after the other.
-            `pairs` computes the combinations of tuples of which one is new. `union` puts out the
-            tuples that the watermark has passed, in the order of their time. `sessions` computes
-            the sessions that have ended.
-        key: the same number for queries that compute the same, whatever their windows are.
-        join: for `pairs`, when its rows are final.
-        plans: the plans that the engine computes it from; opaque to all other code.
-    """
-
-    mode: Mode
-    inputs: tuple[Input, ...]
-    key: int = 0
-    join: Join | None = None
-    plans: object = field(default=None, compare=False, repr=False)
-
-    @property
-    def reach(self) -> int:
-        """How far behind the watermark a tuple may lie that is still needed."""
-        return self.join.reach if self.join else max(view.window.size for view in self.inputs)
-
-    @property
-    def closes(self) -> Window:
-        """A window at whose ends there is work even if no tuple has arrived."""
-        window = self.inputs[0].window
-        if self.mode in ("windows", "each"):
-            return window
-        if window.axis == "rows":
-            return window  # of a join of tuples as they arrive: time changes nothing
-        if self.join is not None and not self.join.firsts:
-            # Nothing is put out, but tuples that can no longer be joined are forgotten.
-            return Window(axis="time", size=self.reach, slide=max(self.reach, 1_000_000))
-        return Window(axis="time", size=self.reach + 1, slide=1)
-
-    @property
-    def windows(self) -> tuple[Window, ...]:
-        """The windows of its views."""
-        return tuple(view.window for view in self.inputs)
-
-    @property
-    def streams(self) -> tuple[str, ...]:
-        """The streams that it reads, each once."""
-        return tuple(dict.fromkeys(view.stream for view in self.inputs))
-
-
 def time_column(number: int) -> str:
     """Return the name of the column with the time of a view's tuples."""
     return f"{HIDDEN}t{number}"
@@ -129,8 +82,17 @@ def place_columns(number: int, windows: Sequence[Window]) -> tuple[str, ...]:
     >>> place_columns(1, [Window(axis="rows", size=5)] * 2)
     ('__hg_t1', '__hg_s1_0')
     """
-    others = [n for n in range(len(windows)) if n != number and windows[0].axis == "rows"]
+    others = counted(number, len(windows), windows[0].axis)
     return (time_column(number), *(seen_column(number, other) for other in others))
+
+
+def counted(number: int, count: int, axis: Axis) -> tuple[int, ...]:
+    """Return the other views whose tuples are counted for one of `count` views.
+
+    Only joins over ROWS windows need this: "the last 100 of b" depends on how many tuples of b had
+    arrived.
+    """
+    return tuple(n for n in range(count) if n != number and axis == "rows")
 
 
 def seen_column(number: int, other: int) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from headgate.errors import ConfigRefused, QueryRefused
 from headgate.language.streams_in_text import streams_in
-from headgate.model.derived import readers_of
+from headgate.model.derived import producers, readers_of
 from headgate.model.network import Path
 from headgate.model.query import Query
 from headgate.model.stream import ARRIVED_AT, DERIVED, Stream
@@ -41,9 +41,9 @@ def derived_stream(path: Path, schema: "StructType", streams: Sequence[Stream]) 
             )  # fmt: skip
     if event_time is not None:
         _refuse_no_time(query, event_time, schema)
-        _refuse_unplaced(path)
+        path.kind.refuse_event_time(query)
     quiet_s = None
-    if path.stateful is None:
+    if path.kind.takes_single_tuples:
         quiet_s = next(stream.quiet_s for stream in streams if stream.name == path.stream)
     return Stream(
         name=path.into, format=DERIVED, event_time=event_time, quiet_s=quiet_s,
@@ -51,23 +51,24 @@ def derived_stream(path: Path, schema: "StructType", streams: Sequence[Stream]) 
     )  # fmt: skip
 
 
-def refuse_unordered(path: Path, producers: Iterable[Path]) -> None:
+def refuse_unordered(path: Path, others: Iterable[Path]) -> None:
     """Refuse ROWS windows over streams whose tuples have no defined order.
 
     Args:
-        producers: the paths that fill streams.
+        others: the paths of the other queries.
 
     Raises:
         QueryRefused: names the stream and what to write instead.
     """
-    if path.stateful is None or path.stateful.inputs[0].window.axis != "rows":
+    if not path.kind.by_number:
         return
-    filled = {producer.into: producer for producer in producers if producer.into in path.reads}
-    for name, producer in filled.items():
+    for name, producer in producers(others).items():
+        if name not in path.reads:
+            continue
         if len(path.reads) > 1:
             reason = f"counts tuples of '{name}', whose order among other streams depends on when"
             reason += f" query '{producer.query.name}' runs"
-        elif producer.stateful is not None or producer.runs_whole:
+        elif producer.runs_whole:
             reason = f"counts tuples of '{name}', whose order query '{producer.query.name}' does"
             reason += " not define"
         else:
@@ -127,11 +128,11 @@ def reading_order(queries: Sequence[Query]) -> list[Query]:
     Raises:
         ConfigRefused: some queries read each other in a cycle.
     """
-    streams = [query.into for query in queries if query.into is not None]
+    streams = list(producers(queries))
     reads = {query.name: streams_in(query, streams) for query in queries}
     left, done = list(queries), list[Query]()
     while left:
-        filled = {query.into: query.name for query in left if query.into is not None}
+        filled = {stream: query.name for stream, query in producers(left).items()}
         # A query that reads its own stream counts as ready here: `refuse_itself` refuses it.
         ready = [
             query
@@ -168,16 +169,6 @@ def _refuse_no_time(query: Query, column: str, schema: "StructType") -> None:
             reason="is not a TIMESTAMP column of its results, which are "
             + ", ".join(f"{name} {kind}" for name, kind in types.items()),
             fix="name a column with the time of a result, such as  window.end AS until",
-        )  # fmt: skip
-
-
-def _refuse_unplaced(path: Path) -> None:
-    state = path.stateful
-    if state is not None and state.mode == "pairs" and state.inputs[0].window.axis == "rows":
-        raise QueryRefused(
-            query=path.query.name, clause="event_time",
-            reason="is not possible for a join by ROWS: what is late would depend on how many"
-            " tuples are joined at once", fix="join by RANGE",
         )  # fmt: skip
 
 

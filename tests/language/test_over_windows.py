@@ -3,6 +3,8 @@
 import pytest
 
 from headgate.errors import QueryRefused
+from headgate.language.kinds.closing import window_of
+from headgate.language.kinds.sessions import session_of
 from headgate.language.over_windows import call_of, called_input, clause_inputs
 from headgate.language.window_clause import marked
 from headgate.model.query import Query
@@ -29,6 +31,12 @@ def window(*arguments: str, line: int = 3) -> WindowCall:
 
 def session(*arguments: str) -> WindowCall:
     return WindowCall("session_window", 3, arguments)
+
+
+def called(call: WindowCall, column: str = "ts", relations: tuple[str, ...] = ("s",)) -> Input:
+    window_of_call = {"window": window_of, "session_window": session_of}[call.name]
+    read = reading(call, relations=relations)
+    return called_input(query(), call, read, column, TIMES, window_of_call)
 
 
 def in_time(size: int, slide: int | None = None, offset: int = 0) -> Window:
@@ -68,13 +76,13 @@ WINDOWS = {
 @pytest.mark.parametrize("arguments", WINDOWS)
 def test_windows_of_calls(arguments: tuple[str, ...]) -> None:
     call = window(*arguments)
-    window_input = called_input(query(), call, reading(call), "TS", TIMES)
+    window_input = called(call, "TS")
     assert window_input == Input(stream="s", view="s", window=WINDOWS[arguments])
 
 
 def test_a_session_ends_its_gap_behind_the_last_tuple() -> None:
     call = session("ts", "5 minutes")
-    window_input = called_input(query(), call, reading(call), "ts", TIMES)
+    window_input = called(call)
     assert window_input == Input(stream="s", view="s", window=in_time(300 * S))
 
 
@@ -92,7 +100,7 @@ def test_a_session_ends_its_gap_behind_the_last_tuple() -> None:
 )
 def test_calls_that_cannot_be_read_are_refused(call: WindowCall, reason: str) -> None:
     with pytest.raises(QueryRefused) as refused:
-        called_input(query(), call, reading(call), "ts", TIMES)
+        called(call)
     assert reason in str(refused.value)
     assert refused.value.line == 3
 
@@ -111,7 +119,7 @@ def test_a_call_is_over_the_event_time(
     call: WindowCall, stream: str, column: str, parts: list[str]
 ) -> None:
     with pytest.raises(QueryRefused) as refused:
-        called_input(query(), call, reading(call, relations=(stream,)), column, TIMES)
+        called(call, column, (stream,))
     for part in parts:
         assert part in str(refused.value)
 
@@ -122,7 +130,7 @@ def test_a_call_is_for_a_query_over_one_stream(
     call: WindowCall, relations: tuple[str, ...]
 ) -> None:
     with pytest.raises(QueryRefused, match="is for a query over one stream"):
-        called_input(query(), call, reading(call, relations=relations), "ts", TIMES)
+        called(call, relations=relations)
 
 
 def test_calls_inside_a_window_are_sparks_own() -> None:

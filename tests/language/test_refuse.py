@@ -3,6 +3,8 @@
 import pytest
 
 from headgate.errors import QueryRefused
+from headgate.language.kinds.joins import not_over_pairs, refuse_in_pairs
+from headgate.language.kinds.sessions import refuse_in_sessions
 from headgate.language.refuse import (
     CLOCKS,
     NODES,
@@ -11,9 +13,6 @@ from headgate.language.refuse import (
     STATELESS,
     WITH_TABLES,
     keeps_stored,
-    not_over_pairs,
-    refuse_in_pairs,
-    refuse_in_sessions,
     refuse_sample,
     refuse_stateful,
     refuse_twin_columns,

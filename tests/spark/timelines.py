@@ -6,8 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from headgate.language.kinds.closing import ClosingWindows
+from headgate.model.kind import Kind
 from headgate.model.stream import Stream
-from headgate.model.window import Input, Join, Stateful, Window
+from headgate.model.window import Input, Window
 from headgate.spark.event_time.timeline import Timeline
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.journal_rows import NewTrain, Train
@@ -41,7 +43,7 @@ class World:
         self.journal = Journal(folder)
         self.logs = {source.name: Log(source.name, self.journal) for source in streams}
         self.heard: list[Train] = []
-        self.stateful_queries: list[Stateful] = []
+        self.kinds: list[Kind] = []
         self.aside: list[tuple[str, int, int, list[bool]]] = []
         self.can_set_aside = True
         self.begin()
@@ -51,8 +53,8 @@ class World:
         self.timeline = Timeline(
             "t", self.journal, sources, lambda *new: self.heard.extend(new), self._set_aside
         )
-        for number, stateful in enumerate(self.stateful_queries):
-            self.timeline.reads(f"q{number}", stateful)
+        for number, kind in enumerate(self.kinds):
+            self.timeline.reads(f"q{number}", kind)
         self.timeline.catch_up()
 
     def _set_aside(self, stream: str, train: int, first: int, late: Any, times: Any) -> bool:
@@ -60,9 +62,9 @@ class World:
             self.aside.append((stream, train, first, late.tolist()))
         return self.can_set_aside
 
-    def reads(self, stateful: Stateful) -> None:
-        self.timeline.reads(f"q{len(self.stateful_queries)}", stateful)
-        self.stateful_queries.append(stateful)
+    def reads(self, kind: Kind) -> None:
+        self.timeline.reads(f"q{len(self.kinds)}", kind)
+        self.kinds.append(kind)
 
     def take(self, stream: str, *times: int | None) -> None:
         self.timeline.take(stream, self.logs[stream].add(*times))
@@ -84,10 +86,10 @@ def over(
     size: int,
     slide: int | None = None,
     axis: Any = "time",
-    mode: Any = "windows",
-    join: Join | None = None,
+    kind: type[Kind] = ClosingWindows,
     streams: Sequence[str] = ("a",),
-) -> Stateful:
+    **more: Any,
+) -> Kind:
     window = Window(axis=axis, size=size, slide=slide)
     inputs = tuple(Input(stream=name, view=name, window=window) for name in streams)
-    return Stateful(mode=mode, inputs=inputs, join=join)
+    return kind(inputs=inputs, **more)

@@ -7,6 +7,7 @@ from pathlib import Path as File
 from typing import Any
 
 from headgate.config import Pipeline
+from headgate.model.derived import producers
 from headgate.model.stream import DERIVED
 from headgate.runtime.describe.explanation import Explanation, explained
 
@@ -208,7 +209,7 @@ def drawn(pipeline: Pipeline) -> Drawing:
     """Draw the network of a pipeline file that does not run, without what its queries share."""
     streams = {stream.name: stream.format for stream in pipeline.stream_models()}
     models = pipeline.query_models()
-    streams |= {query.into: DERIVED for query in models if query.into is not None}
+    streams |= dict.fromkeys(producers(models), DERIVED)
     queries = [explained(pipeline, query.name) for query in models]
     return Drawing.of(queries, streams, pipeline.policy.name)
 

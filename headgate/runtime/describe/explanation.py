@@ -9,6 +9,7 @@ from typing import Any
 from headgate.config import Pipeline
 from headgate.errors import UnknownName
 from headgate.language.unread import unread_path
+from headgate.model.derived import producers
 from headgate.model.network import Path
 from headgate.runtime.recording.statistics_file import recorded_statistics
 
@@ -59,13 +60,12 @@ class Explanation:
                 for operator in path.operators
                 if path.first_of is None or operator.kind == "select"
             ]
-        stateful = paths[0].stateful
         return cls(
             query=query.name, query_class=query_class or query.query_class,
             stream=paths[0].stream, sql=query.sql, operators=operators,
             sink=f"{query.sink.format} {query.into or query.sink.path}".rstrip(),
             policy=policy,
-            reads=[paths[0].stream] if stateful is None else list(stateful.streams),
+            reads=list(paths[0].reads),
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def explained(pipeline: Pipeline, name: str) -> Explanation:
     if name not in queries:
         raise UnknownName(kind="query", name=name, known=queries)
     columns: dict[str, Sequence[str]] = {stream.name: () for stream in pipeline.stream_models()}
-    columns |= {query.into: () for query in queries.values() if query.into is not None}
+    columns |= dict.fromkeys(producers(queries.values()), ())
     path, timelines = unread_path(queries[name], columns)
     facts = Explanation.of([path], pipeline.policy.name).to_dict()
     facts["reads"] = [stream for timeline in timelines for stream in timeline.of] or [path.stream]

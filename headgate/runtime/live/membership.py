@@ -16,7 +16,7 @@ from headgate.runtime.live.live_query import LiveQuery
 from headgate.runtime.live.query_paths import segments_of
 from headgate.runtime.live.run import Running
 from headgate.runtime.live.sink_checks import placed
-from headgate.runtime.live.spark_room import LiveEngine, SparkRoom
+from headgate.runtime.live.spark_room import LiveEngine, SparkRoom, StreamAnalyst
 from headgate.runtime.views import (
     derived_stream,
     reading_order,
@@ -28,8 +28,6 @@ from headgate.runtime.views import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
-
-    from headgate.spark.jvm.query.analysis import Analyst
 
 
 class Roster:
@@ -139,7 +137,7 @@ class Roster:
     def _segments(
         self,
         query: Query,
-        analyst: "Analyst",
+        analyst: StreamAnalyst,
         schemas: "Mapping[str, StructType]",
         streams: Sequence[Stream],
         others: Sequence[Path],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from headgate.errors import HeadgateError
 from headgate.extensions import Receiver
+from headgate.language.analysis import Analyst
 from headgate.model.account import Account
 from headgate.model.arrays import Ints
 from headgate.model.events import TuplesShed
@@ -26,7 +27,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from headgate.spark.jvm.query import analysis
+
+class StreamAnalyst(Analyst, Protocol):
+    """The analyzer of texts, with the streams that these may read."""
+
+    def add_stream(self, name: str, schema: "StructType", event_time: str | None) -> None: ...
+
+    def drop_stream(self, name: str) -> None: ...
+
+    def schema_of(self, path: Path) -> "StructType": ...
 
 
 class Changes(Protocol):
@@ -163,7 +172,7 @@ class SparkRoom(Protocol):
 
     def Analyst(
         self, session: "SparkSession", settings: Settings, state: File
-    ) -> "analysis.Analyst": ...
+    ) -> StreamAnalyst: ...
 
     def local_session(
         self, state: File, master: str, settings: Mapping[str, str]

@@ -11,6 +11,7 @@ import numpy as np
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
 from headgate.model.arrays import Floats
+from headgate.model.derived import producers
 from headgate.model.events import (
     Event,
     NetworkChanged,
@@ -212,7 +213,7 @@ def _happenings(recording: Recording, *, changes_policy: bool) -> list[Event]:
     """Return the events that would have happened under any policy."""
     kinds = (TrainArrived, NetworkChanged, QueryStopped, UnitFailed)
     network = recording.last_network
-    queues = {network.stream_number(path.into) for path in network.paths if path.into is not None}
+    queues = set(map(network.stream_number, producers(network.paths)))
     events: list[Event] = []
     for turn in recording.turns:
         if isinstance(turn.event, TrainArrived) and turn.event.stream in queues:

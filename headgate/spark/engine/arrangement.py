@@ -76,11 +76,8 @@ class Arrangement:
         Such queries have an answer, a join, or an aggregate in common. The windows of the aggregate
         may have different sizes.
         """
-        stateful = path.stateful
-        if stateful is not None and stateful.mode == "pairs":
-            return shared_by(path, self._share), path.stream, stateful.inputs, stateful.join
-        if stateful is not None and stateful.mode == "windows":
-            return shared_by(path, self._share), path.stream, stateful.key
+        if (in_common := path.kind.in_common) is not None:
+            return shared_by(path, self._share), path.stream, in_common
         return twins.get(path.query.name, path.query.name)
 
     def twins(self, paths: Iterable[Path]) -> dict[str, str]:
@@ -94,8 +91,8 @@ class Arrangement:
         for path in paths:
             if path.runs_whole:
                 shared = shared_by(path, self._share)
-                windows = path.stateful.windows if path.stateful is not None else ()
-                names, text = path.columns, self._whole_text(path)
+                windows, names = path.kind.windows, path.columns
+                text = self._whole_text(path)
                 key = shared, path.stream, path.key, windows, path.query.apply, names, text
                 twin_by_query[path.query.name] = first.setdefault(key, path.query.name)
         return twin_by_query
@@ -124,10 +121,11 @@ class Arrangement:
 
     def renew(self, paths: Iterable[Path]) -> None:
         """Have the code of queries generated again."""
-        for path in paths:
-            if path.stateful is None:
-                self.prepared(path).renew()
-                self.solo(path).renew()
+        names = [path.query.name for path in paths]
+        plans = [self._shared[name] for name in names if name in self._shared]
+        plans += [entry[1] for name in names if (entry := self._alone.get(name)) is not None]
+        for prepared in plans:
+            prepared.renew()
 
     def reorder(self, orders: Mapping[str, tuple[int, ...]]) -> None:
         """Make conditions run in another order.
@@ -173,12 +171,12 @@ class Arrangement:
     def _output_plan(self, path: Path) -> Plan:
         """Return the plan of a query's output columns. With a text sink there is one column."""
         assert isinstance(path.plan, Plan)
-        text = None if path.into is not None else self._whole_text(path)
+        text = self._whole_text(path)
         if text is None:
             return path.plan
         return path.plan.named(numbered(len(path.columns))).select(text)
 
     def _whole_text(self, path: Path) -> str | None:
         """Return the SQL of the one column that a text sink takes, or None for other sinks."""
-        columns = numbered(len(path.columns))
-        return self._sinks[path.query.name].text(columns, path.columns)
+        sink = self._sinks.get(path.query.name)  # the first segment of a cut query has none
+        return None if sink is None else sink.text(numbered(len(path.columns)), path.columns)

@@ -231,8 +231,7 @@ class Changes:
         Cursors(self._journal).forget(name)
         self._executor.forget(name)
         self._sinks[name].close()
-        if path.stateful is not None:
-            self._store.timelines[path.stream].forget(name)
+        self._store.forget(path)
         self._members.dropped |= segments
         for segment in segments:
             if (stream := self._members.path_of(segment).into) is not None:

@@ -25,7 +25,7 @@ from headgate.model.events import (
     TuplesShed,
     UnitFailed,
 )
-from headgate.model.network import Network, Path
+from headgate.model.network import Network
 from headgate.model.plan import BoxCall
 from headgate.model.query import Deliver, QueryStatistics
 from headgate.model.settings import Settings
@@ -224,11 +224,6 @@ class SparkEngine:
         """Switch to another policy."""
         self._events.put(PolicyChanged(self.now_s(), policy))
 
-    def _release_sessions(self, path: Path) -> None:
-        """Stop keeping trains for open sessions of a query that runs no more."""
-        if path.stateful is not None:
-            self._store.timelines[path.stream].open_sessions.forget(path.query.name)
-
     def now_s(self) -> float:
         return self._clock.now_s()
 
@@ -248,7 +243,7 @@ class SparkEngine:
         self._calls.note(event)
         self.changes.note(event)
         if isinstance(event, QueryStopped | UnitFailed):
-            self._release_sessions(self.members.paths[event.unit])
+            self._store.release_sessions(self.members.paths[event.unit])
         self._returned_at_s = time.perf_counter()
         return event
 

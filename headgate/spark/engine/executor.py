@@ -102,7 +102,7 @@ class Executor:
             name = path.query.name
             if twins.get(name, name) != name:
                 continue
-            if path.stateful is not None:
+            if path.stream in self._timelines:
                 check()
                 outcomes[name] = self.windowed.run(session, lane, path, trains, shared_reads)
                 lanes.append("job" if self.windowed.needs_job(path) else lane)

@@ -5,15 +5,6 @@ from collections.abc import Sequence
 from headgate.model.network import Path
 from headgate.spark.engine.executor import Executor
 
-WAYS = {
-    "windows": "all closed windows at once",
-    "each": "closed windows, one after the other",
-    "pairs": "new tuples, with those in their windows",
-    "sessions": "sessions that have ended, from the start of the oldest that was open",
-    "union": "tuples in the order of event time, once no earlier one can come",
-}
-"""How queries with windows are computed."""
-
 
 def way_of(path: Path, paths: Sequence[Path], executor: Executor) -> tuple[list[str], str, str]:
     """Return the queries that share a query's code, how they share it, and the SQL of all.
@@ -38,17 +29,14 @@ def _shared_whole(path: Path, paths: Sequence[Path], executor: Executor) -> tupl
     if alike:
         words.append(f"panes in common with {len(alike)} that aggregate alike")
     group_key = arrangement.group_key(path, twins)
-    joins = [
+    others = [
         other.query.name
-        for other in paths
-        if other.stateful is not None
-        and other.stateful.mode == "pairs"
-        and other.query.name not in equal
-        and arrangement.group_key(other, twins) == group_key
+        for other in (paths if path.kind.shares else ())
+        if other.query.name not in equal and arrangement.group_key(other, twins) == group_key
     ]
-    if joins:
-        words.append(f"a join in common with {len(joins)}")
-        alike += joins
+    if others:
+        words.append(f"{path.kind.shares} in common with {len(others)}")
+        alike += others
     return [*equal, *alike], ", ".join(words) or "single"
 
 
@@ -58,9 +46,9 @@ def lane_text(path: Path, planned: str, executor: Executor) -> str:
     Args:
         planned: the lane that its next call is planned for, as the first word, and why.
     """
-    if path.stateful is not None:
+    if way := path.kind.way:
         needs_job = executor.windowed.needs_job(path)
-        return f"{'job' if needs_job else planned.split()[0]}: {WAYS[path.stateful.mode]}"
+        return f"{'job' if needs_job else planned.split()[0]}: {way}"
     arrangement = executor.arrangement
     prepared = arrangement.solo(path) if path.runs_whole else arrangement.prepared(path)
     return "job: the plan cannot run in the driver" if prepared.needs_job else planned

@@ -116,7 +116,7 @@ class Rehearsal:
             progress: called with the number of queries warmed up, and the number of new queries.
         """
         ends_at_s = time.perf_counter() + budget_s
-        all_paths, paths = paths, [path for path in paths if path.stateful is None]
+        all_paths, paths = paths, [path for path in paths if path.kind.takes_single_tuples]
         self._invent(paths)
         self.alone_s |= {name: figures.alone_s for name, figures in recorded.items()}
         new = [path for path in paths if path.known_as not in recorded]
@@ -130,7 +130,7 @@ class Rehearsal:
 
     def of_one(self, path: Path, budget_s: float) -> dict[str, QueryStatistics]:
         """Time one query alone. A query with windows is measured only when it runs."""
-        if path.stateful is not None:
+        if not path.kind.takes_single_tuples:
             return {}
         self._invent([path])
         measured, _ = self._alone([path], budget_s, lambda done, total: None)

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Mapping
 
-from headgate.model.window import Stateful
+from headgate.model.kind import Kind
 from headgate.model.window_ends import NEVER
 
 
@@ -16,8 +16,8 @@ class OpenSessions:
     """
 
     def __init__(self) -> None:
-        self._queries: dict[str, Stateful] = {}
-        self._starts: dict[Stateful, dict[int, int]] = {}
+        self._queries: dict[str, Kind] = {}
+        self._starts: dict[Kind, dict[int, int]] = {}
         """For each computation: the start of its oldest open session, by train."""
         self._lock = threading.Lock()
 
@@ -25,31 +25,31 @@ class OpenSessions:
     def gaps(self) -> set[int]:
         """The gaps after which sessions end, in microseconds."""
         with self._lock:
-            return {stateful.inputs[0].window.size for stateful in self._starts}
+            return {kind.inputs[0].window.size for kind in self._starts}
 
-    def add(self, query: str, stateful: Stateful) -> None:
+    def add(self, query: str, kind: Kind) -> None:
         """Keep tuples for the open sessions of a query."""
         with self._lock:
-            self._queries[query] = stateful
-            self._starts.setdefault(stateful, {})
+            self._queries[query] = kind
+            self._starts.setdefault(kind, {})
 
     def forget(self, query: str) -> None:
         """Keep no more tuples for a query."""
         with self._lock:
-            stateful = self._queries.pop(query, None)
-            if stateful is not None and stateful not in self._queries.values():
-                del self._starts[stateful]
+            kind = self._queries.pop(query, None)
+            if kind is not None and kind not in self._queries.values():
+                del self._starts[kind]
 
-    def tell(self, stateful: Stateful, end: int, since: int) -> None:
+    def tell(self, kind: Kind, end: int, since: int) -> None:
         """Record when the oldest session begins that is open before train `end`."""
         with self._lock:
-            if stateful in self._starts:
-                self._starts[stateful][end] = since
+            if kind in self._starts:
+                self._starts[kind][end] = since
 
-    def since(self, stateful: Stateful, first: int) -> int:
+    def since(self, kind: Kind, first: int) -> int:
         """Return the time from which a call that begins with train `first` has to read."""
         with self._lock:
-            return _start_at(self._starts.get(stateful, {}), first)
+            return _start_at(self._starts.get(kind, {}), first)
 
     def kept_since(self, passed: int) -> int | None:
         """Return the time from which tuples are needed once all queries have passed a train.

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 
-from headgate.model.window import Axis, Stateful, Window
+from headgate.model.kind import Kind
+from headgate.model.window import Axis, Window
 from headgate.model.window_ends import NEVER
 from headgate.spark.event_time.open_sessions import OpenSessions
+from headgate.spark.event_time.places import PLACES
 from headgate.spark.event_time.train_order import Course
-from headgate.spark.event_time.train_times import TrainTimes, least_mark
+from headgate.spark.event_time.train_times import TrainTimes
 
 
 class Retention:
@@ -21,17 +23,17 @@ class Retention:
         self, course: Course, times: Mapping[str, TrainTimes], open_sessions: OpenSessions
     ) -> None:
         self._course, self._times, self._open_sessions = course, times, open_sessions
-        self._readers: dict[str, Stateful] = {}
+        self._readers: dict[str, Kind] = {}
         self._sizes: dict[Axis, int] = {}
         self.windows: set[Window] = set()
-        """The windows that close, of all queries."""
+        """The windows by time that close, of all queries."""
 
-    def reads(self, query: str, stateful: Stateful) -> None:
+    def reads(self, query: str, kind: Kind) -> None:
         """Keep tuples as long as a query needs them."""
-        if stateful.mode == "sessions":
-            self._open_sessions.add(query, stateful)
+        if kind.reach is None:
+            self._open_sessions.add(query, kind)
         else:
-            self._readers[query] = stateful
+            self._readers[query] = kind
             self._measure()
         self._course.needed = self._course.first  # the query may begin with the oldest train
 
@@ -43,10 +45,11 @@ class Retention:
 
     def _measure(self) -> None:
         """Compute how far back windows reach, and where they end."""
-        self._sizes, self.windows = {}, {reader.closes for reader in self._readers.values()}
+        ends = {reader.closes for reader in self._readers.values()}
+        self._sizes, self.windows = {}, {window for window in ends if window is not None}
         for reader in self._readers.values():
             axis = reader.inputs[0].window.axis
-            self._sizes[axis] = max(self._sizes.get(axis, 0), reader.reach)
+            self._sizes[axis] = max(self._sizes.get(axis, 0), reader.reach or 0)
 
     def drop(self, passed: int, before_s: float) -> None:
         """Drop trains below a number that no window needs any more.
@@ -58,7 +61,7 @@ class Retention:
         for entry in course.between(course.needed, passed):
             times = self._times[entry.stream]
             if entry.train >= 0 and any(
-                times.reaches(entry, axis, low[entry.stream]) for axis, low in lows
+                PLACES[axis].reaches(times, entry, low[entry.stream]) for axis, low in lows
             ):
                 break
             times.forget(entry.train)
@@ -76,11 +79,8 @@ class Retention:
         """
         lows: list[tuple[Axis, dict[str, int]]] = []
         for axis, size in self._sizes.items():
-            if axis == "rows":
-                low = {stream: self._course.came(stream, passed) - size for stream in self._times}
-            else:
-                mark = least_mark(self._times, self._course.tops(passed))
-                low = dict.fromkeys(self._times, NEVER if mark == NEVER else mark - size)
+            marks = PLACES[axis].marks(self._course, self._times, passed)
+            low = {name: NEVER if mark == NEVER else mark - size for name, mark in marks.items()}
             lows.append((axis, low))
         since = self._open_sessions.kept_since(passed)
         return lows if since is None else [*lows, ("time", dict.fromkeys(self._times, since))]

@@ -99,8 +99,18 @@ class Store:
 
     def keep_for(self, path: Path) -> None:
         """Keep tuples as long as a query's windows need them."""
-        if path.stateful is not None:
-            self.timelines[path.stream].reads(path.query.name, path.stateful)
+        if path.stream in self.timelines:
+            self.timelines[path.stream].reads(path.query.name, path.kind)
+
+    def release_sessions(self, path: Path) -> None:
+        """Stop keeping tuples for open sessions of a query that runs no more."""
+        if path.stream in self.timelines:
+            self.timelines[path.stream].open_sessions.forget(path.query.name)
+
+    def forget(self, path: Path) -> None:
+        """Keep nothing for a query that was dropped."""
+        if path.stream in self.timelines:
+            self.timelines[path.stream].forget(path.query.name)
 
     def timelines_of(self, stream: str) -> list[Timeline]:
         """Return the timelines that have a stream's trains."""

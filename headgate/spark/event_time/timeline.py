@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headgate.errors import TrainUnreadable
+from headgate.model.kind import Kind
 from headgate.model.stream import Stream
-from headgate.model.window import Stateful
 from headgate.model.window_ends import NEVER, Times, first_end
 from headgate.spark.event_time.idle_streams import passed_in_quiet
 from headgate.spark.event_time.retention import Retention
@@ -59,10 +59,10 @@ class Timeline(TimelineReader):
         """Streams whose next train cannot be added now."""
         self._warned: set[str] = set()
 
-    def reads(self, query: str, stateful: Stateful) -> None:
+    def reads(self, query: str, kind: Kind) -> None:
         """Keep tuples as long as a query needs them, and advance time when its windows wait."""
         with self._lock:
-            self._retention.reads(query, stateful)
+            self._retention.reads(query, kind)
 
     def forget(self, query: str) -> None:
         """Keep nothing for a query that was dropped."""
@@ -200,7 +200,6 @@ class Timeline(TimelineReader):
         return any(
             (first := first_end(window, before)) <= after and first - window.size <= reach
             for window in self._retention.windows
-            if window.axis == "time"
         )
 
     def _ends_session(self, before: int, after: int) -> bool:

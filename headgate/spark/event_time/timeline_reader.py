@@ -12,9 +12,10 @@ from headgate.model.stream import Stream
 from headgate.model.window import Axis
 from headgate.model.window_ends import NEVER, Times
 from headgate.spark.event_time.open_sessions import OpenSessions
+from headgate.spark.event_time.places import PLACES
 from headgate.spark.event_time.timeline_entries import Entry
 from headgate.spark.event_time.train_order import Course
-from headgate.spark.event_time.train_times import Rows, TrainTimes, least_mark
+from headgate.spark.event_time.train_times import Rows, TrainTimes
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.log.trains import TimelineTrains
@@ -56,7 +57,7 @@ class TimelineReader:
 
     def place_type(self, stream: str, axis: Axis) -> pa.DataType:
         """Return the type of places in a stream: that of its event times, or of numbers."""
-        return pa.int64() if axis == "rows" else self._times[stream].type
+        return PLACES[axis].type(self._times[stream])
 
     def tuples(self, first: int, end: int) -> int:
         """Count the tuples of its trains first, ..., end − 1."""
@@ -68,15 +69,15 @@ class TimelineReader:
         By number, it is the number of the next tuple: the timeline then has one stream.
         """
         with self._lock:
-            if axis == "time":
-                return least_mark(self._times, self._course.tops(end))
-            (stream,) = self._sources
-            return self._course.came(stream, end)
+            return PLACES[axis].watermark(self._course, self._times, end)
 
-    def came(self, stream: str, end: int) -> int:
-        """Count the tuples of a stream that arrived before train `end`."""
+    def marks(self, end: int, axis: Axis) -> dict[str, int]:
+        """Return, by stream, the place that it has reached before train `end`.
+
+        By time, this is the watermark; by number, the number of its tuples so far.
+        """
         with self._lock:
-            return self._course.came(stream, end)
+            return PLACES[axis].marks(self._course, self._times, end)
 
     def seen(self, stream: str, numbers: Times, other: str) -> Times:
         """Return how many tuples of `other` had arrived when each tuple of a stream arrived.
@@ -117,7 +118,7 @@ class TimelineReader:
             for entry in self._course.backwards(end):
                 if entry.stream != stream or entry.train < 0:
                     continue
-                if not self._times[stream].reaches(entry, axis, low):
+                if not PLACES[axis].reaches(self._times[stream], entry, low):
                     break  # nor do earlier ones: the greatest time so far never falls
                 if entry.number not in self._course.lost:
                     entries.append(entry)
@@ -158,12 +159,8 @@ class TimelineReader:
         places: list[Times] = []
         news: list[NDArray[np.bool_]] = []
         for entry in entries:
-            if axis == "rows":
-                place = np.arange(entry.first_tuple, entry.first_tuple + entry.tuples)
-                wanted = place >= low
-            else:
-                wanted, place = self._times[entry.stream].not_late(entry)
-                wanted &= place >= low
+            in_time, place = PLACES[axis].of(self._times[entry.stream], entry)
+            wanted = in_time & (place >= low)
             if wanted.any():
                 table = source.table(entry.train, entry.train + 1)
                 tables.append(table if wanted.all() else table.filter(pa.array(wanted)))

@@ -9,7 +9,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headgate.model.stream import Stream
-from headgate.model.window import Axis
 from headgate.model.window_ends import NEVER, Times
 from headgate.spark.event_time.timeline_entries import Entry
 from headgate.spark.log.stream_log import StreamLog
@@ -94,12 +93,6 @@ class TrainTimes:
         if train not in self._marks:
             self._marks[train] = self._log.marks(train)
         return self._marks[train]
-
-    def reaches(self, entry: Entry, axis: Axis, low: int) -> bool:
-        """Return True if a train, or an earlier one, may have tuples from a place on."""
-        if axis == "rows":
-            return entry.first_tuple + entry.tuples > low
-        return entry.reach >= low or not self.has_times
 
     def forget(self, train: int) -> None:
         """Drop the times of a train from memory."""

@@ -90,8 +90,7 @@ class Commits:
                     continue
                 self._reached("result written")
                 written.append((path.query.name, sink, temporary, final))
-            by_number = path.stateful is None or path.stateful.inputs[0].window.axis == "rows"
-            late_counts = (0, 0) if by_number else late
+            late_counts = late if path.kind.by_time else (0, 0)
             in_time = work.tuples - sum(late_counts)
             results.append(
                 Result(
@@ -100,7 +99,7 @@ class Commits:
                     work.end_train,
                     work.tuples,
                     count,
-                    min(count, work.tuples) if path.stateful is None else in_time,
+                    path.kind.delivered(count, in_time),
                     *names,
                     late_counts[0],
                 )

@@ -44,6 +44,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.errors import LogFull
+from headgate.model.derived import producers
 from headgate.model.network import Path
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.model.window_ends import NEVER, Times
@@ -82,7 +83,7 @@ class DerivedStreams:
 
     def connect(self, paths: Iterable[Path]) -> None:
         """Set which path fills which stream."""
-        self._producers = {path.into: path for path in paths if path.into is not None}
+        self._producers = producers(paths)
 
     def idle(self, stream: str) -> bool:
         """Return True if the producer of a stream has read all its input."""
@@ -96,7 +97,7 @@ class DerivedStreams:
     def needs_numbers(self, paths: Iterable[Path]) -> bool:
         """Return True if a call has to report which row comes from which tuple of a stream."""
         return any(
-            path.into is not None and path.first_of is None and path.stateful is None
+            path.into is not None and path.first_of is None and path.kind.takes_single_tuples
             for path in paths
         )
 
@@ -105,7 +106,6 @@ class DerivedStreams:
         return (
             path.into is not None
             and path.runs_whole
-            and path.stateful is None
             and self._store.streams[path.into].event_time is not None
         )
 
@@ -195,7 +195,7 @@ class DerivedStreams:
         if stream.event_time is None or path.first_of is not None:
             return None, None
         before, places = self._top(stream.name), output.places
-        if path.stateful is not None and path.stateful.inputs[0].window.axis == "time":
+        if path.kind.by_time:
             marks, top = places, self._store.timelines[path.stream].watermark(work.end_train)
         elif self._inherits(path):
             input_marks, top = self._input_marks(path, work, before)
@@ -226,13 +226,11 @@ class DerivedStreams:
         assert path.into is not None
         stream, source = self._store.streams[path.into], self._store.streams[path.stream]
         names = [side.event_time or "" for side in (stream, source)]
-        return path.stateful is None and names[0].lower() == names[1].lower() != ""
+        return names[0].lower() == names[1].lower() != ""
 
     def _has_order(self, path: Path) -> bool:
         """Return True if rows have the order of the tuples or windows they were computed from."""
-        if path.stateful is None:
-            return path.first_of is None
-        return path.stateful.inputs[0].window.axis == "rows"
+        return path.first_of is None and not path.kind.by_time
 
     def _top(self, stream: str) -> int:
         """Return the time that the producer of a stream has reached."""

@@ -51,7 +51,7 @@ def sink_of(
 
 
 def _entry(path: Path) -> SinkEntry:
-    entry = sink_entry(path.query.sink.format if path.into is None else "stream")
+    entry = sink_entry(path.query.sink.format)
     assert entry is not None  # else the query was refused when it was created
     return entry
 

@@ -1,7 +1,6 @@
 """Queries over windows that close: all closed windows at once, or one after the other."""
 
 import logging
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,44 +9,31 @@ from pyspark.sql import SparkSession
 
 from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
-from headgate.model.window import GIVEN, MARK, WINDOW, Axis, Input, Stateful
+from headgate.model.window import GIVEN, MARK, WINDOW, Axis, Input
 from headgate.model.window_ends import NEVER, Times, windows_of
-from headgate.spark.event_time.timeline_reader import TimelineReader
 from headgate.spark.event_time.train_times import Rows
 from headgate.spark.jvm.lane.small_query import SmallQuery
+from headgate.spark.jvm.query.window_plans import WindowPlans
 from headgate.spark.output import Output
 from headgate.spark.sharing.panes import Panes
 from headgate.spark.sharing.window_columns import window_bound, window_column
+from headgate.spark.windows.computation import Material
 from headgate.spark.windows.results import Results
 
 log = logging.getLogger("headgate.spark")
 
 
 class ClosingWindows:
-    """One query over windows of one stream, or over windows of several that end together.
+    """One query over windows of one stream, or over windows of several that end together."""
 
-    Args:
-        nothing: returns an empty table with the columns of a stream's log.
-        one: the query over the rows of one window.
-        at_once: the query over the rows of many windows, each row with its window; None if windows
-            are computed one after the other.
-        always: whether a window has a result even if none of its rows passes WHERE.
-        share: returns the panes for a key of partial aggregates; creates them if there are none.
-    """
-
-    def __init__(
-        self,
-        stateful: Stateful,
-        timeline: TimelineReader,
-        nothing: Callable[[str], pa.Table],
-        one: tuple[Results, SmallQuery],
-        at_once: tuple[Results, SmallQuery] | None,
-        always: bool,
-        share: Callable[[int, Callable[[], Panes]], Panes],
-    ) -> None:
-        self._stateful, self._timeline, self._nothing = stateful, timeline, nothing
-        self._one, self._at_once, self._always, self._share = one, at_once, always, share
-        self._axis: Axis = stateful.inputs[0].window.axis
+    def __init__(self, material: Material) -> None:
+        self._kind, self._timeline = material.kind, material.timeline
+        self._nothing, self._panes = material.nothing, material.panes
+        plans = self._kind.plans
+        assert isinstance(plans, WindowPlans)
+        self._one, self._always = material.results(plans.one), plans.always
+        self._at_once = None if plans.at_once is None else material.results(plans.at_once)
+        self._axis: Axis = self._kind.inputs[0].window.axis
 
     @property
     def needs_job(self) -> bool:
@@ -78,10 +64,10 @@ class ClosingWindows:
     ) -> Output:
         """Compute all closed windows at once, from panes or from their tuples."""
         results, query = way
-        (source,) = self._stateful.inputs
+        (source,) = self._kind.inputs
         split = query.split() if lane == "driver" and not self._always else None
         if split is not None:
-            panes = self._share(
+            panes = self._panes(
                 split.key,
                 lambda: Panes(self._timeline, source.stream, source.view, self._axis),
             )
@@ -101,7 +87,7 @@ class ClosingWindows:
             return self._none()
         table = rows_of.table.drop_columns([ARRIVED_AT]).take(tuples)
         table = table.append_column(
-            WINDOW, window_column(ends, source.window.size, self._kind(source))
+            WINDOW, window_column(ends, source.window.size, self._bound_type(source))
         )
         rows = query(session, lane, {source.view: table})
         output = self._closed(results, rows, first, end)
@@ -146,7 +132,7 @@ class ClosingWindows:
         results, query = self._one
         sources = [
             (source, rows, *windows_of(source.window, rows.place, before, after))
-            for source in self._stateful.inputs
+            for source in self._kind.inputs
             if (rows := self._rows(source, first, end, before)) is not None
         ]
         closed = sorted({int(close) for *_, ends in sources for close in ends})
@@ -167,21 +153,21 @@ class ClosingWindows:
     def _tables(self, rows: dict[str, pa.Table], close: int) -> dict[str, pa.Table]:
         """Return the relations of one window: the rows of each input, and the window itself."""
         tables = {}
-        for number, source in enumerate(self._stateful.inputs):
+        for number, source in enumerate(self._kind.inputs):
             table = rows.get(source.view)
             table = (self._nothing(source.stream) if table is None else table).drop_columns(
                 [ARRIVED_AT]
             )
             ends = np.full(table.num_rows, close, dtype=np.int64)
             size = source.window.size
-            kind = self._kind(source)
+            kind = self._bound_type(source)
             tables[source.view] = table.append_column(WINDOW, window_column(ends, size, kind))
             if source.view.startswith(MARK):
                 window = window_column(np.array([close]), size, kind)
                 tables[f"{GIVEN}{number}"] = pa.table({WINDOW: window})
         return tables
 
-    def _kind(self, source: Input) -> pa.DataType:
+    def _bound_type(self, source: Input) -> pa.DataType:
         """Return the type of the start and end of an input's windows."""
         return self._timeline.place_type(source.stream, self._axis)
 

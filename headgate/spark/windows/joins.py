@@ -1,6 +1,6 @@
 """Joins of tuples as they arrive: tuples join if they lie in each other's windows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,37 +11,32 @@ from pyspark.sql import SparkSession
 
 from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
-from headgate.model.window import Axis, Input, Stateful, arrival_column, place_columns, time_column
+from headgate.model.window import (
+    Axis,
+    Input,
+    Join,
+    arrival_column,
+    counted,
+    place_columns,
+    time_column,
+)
 from headgate.model.window_ends import NEVER, Times
-from headgate.spark.event_time.timeline_reader import TimelineReader
 from headgate.spark.event_time.train_times import Rows
-from headgate.spark.jvm.lane.small_query import SmallQuery
 from headgate.spark.output import Output
-from headgate.spark.windows.results import Results
+from headgate.spark.windows.computation import Material
 
 
-class Pairs:
-    """One join of tuples as they arrive, over its timeline.
+class Joins:
+    """One join of tuples as they arrive, over its timeline."""
 
-    Args:
-        nothing: returns an empty table with the columns of a stream's log.
-    """
-
-    def __init__(
-        self,
-        stateful: Stateful,
-        timeline: TimelineReader,
-        nothing: Callable[[str], pa.Table],
-        results: Results,
-        query: SmallQuery,
-    ) -> None:
-        self._stateful, self._timeline, self._nothing = stateful, timeline, nothing
-        self._results, self._query = results, query
-        self._axis: Axis = stateful.inputs[0].window.axis
-        assert stateful.join is not None
-        self._join = stateful.join
-        times = {time_column(number) for number in range(len(stateful.inputs))}
-        self._times = [name for name in results.hidden_names if name in times]
+    def __init__(self, material: Material) -> None:
+        self._kind, self._timeline = material.kind, material.timeline
+        self._nothing = material.nothing
+        self._results, self._query = material.results(self._kind.plans)
+        self._axis: Axis = self._kind.inputs[0].window.axis
+        self._join: Join = self._kind.join
+        times = {time_column(number) for number in range(len(self._kind.inputs))}
+        self._times = [name for name in self._results.hidden_names if name in times]
         """The time columns of the inputs whose tuples are in the rows, from left to right."""
 
     @property
@@ -62,12 +57,12 @@ class Pairs:
             shared_reads: what other queries of the timeline have read from these trains; this query
                 adds what it reads.
         """
-        inputs, axis = self._stateful.inputs, self._axis
+        inputs, axis = self._kind.inputs, self._axis
         before, after = self._timeline.watermark(first), self._timeline.watermark(end)
-        rows = []
+        marks, rows = self._timeline.marks(first, axis), []
         for source in inputs:
-            mark = self._timeline.came(source.stream, first) if axis == "rows" else before
-            low = NEVER if mark == NEVER else mark - self._stateful.reach
+            mark = marks[source.stream]
+            low = NEVER if mark == NEVER else mark - self._kind.reach
             if (source.stream, axis, low) not in shared_reads:
                 read = self._timeline.rows(source.stream, first, end, axis, low)
                 shared_reads[source.stream, axis, low] = read or self._no_tuples(source)
@@ -117,7 +112,7 @@ class Pairs:
     ) -> pa.Table:
         views = {}
         for number, (source, read, (selection, wanted)) in enumerate(
-            zip(self._stateful.inputs, rows, chosen, strict=True)
+            zip(self._kind.inputs, rows, chosen, strict=True)
         ):
             key = number, id(read), selection, self._others(number)
             if key not in shared_reads:
@@ -127,20 +122,15 @@ class Pairs:
         return self._query(session, lane, views)
 
     def _others(self, number: int) -> tuple[str, ...]:
-        """Return the other streams whose tuple counts an input needs.
-
-        Only joins over ROWS windows need them: "the last 100 of b" depends on how many tuples of b
-        had arrived.
-        """
-        if self._axis == "time":
-            return ()
-        return tuple(source.stream for n, source in enumerate(self._stateful.inputs) if n != number)
+        """Return the other streams whose tuple counts an input needs."""
+        inputs = self._kind.inputs
+        return tuple(inputs[other].stream for other in counted(number, len(inputs), self._axis))
 
     def _placed(self, table: pa.Table, number: int, place: Times) -> pa.Table:
         """Add the hidden columns of an input: places of tuples, and their arrival times."""
-        stream = self._stateful.inputs[number].stream
+        stream = self._kind.inputs[number].stream
         seen = [self._timeline.seen(stream, place, other) for other in self._others(number)]
-        columns = place_columns(number, self._stateful.windows)
+        columns = place_columns(number, self._kind.windows)
         for name, values in zip(columns, (place, *seen), strict=True):
             table = table.append_column(name, pa.array(values))
         return table.rename_columns(
@@ -173,7 +163,7 @@ class Pairs:
         """Return when the last of the tuples that make each row arrived."""
         arrivals_s = [
             self._results.hidden(table, name).fill_null(-np.inf).to_numpy()
-            for number in range(len(self._stateful.inputs))
+            for number in range(len(self._kind.inputs))
             if (name := arrival_column(number)) in self._results.hidden_names
         ]
         return np.maximum.reduce(arrivals_s)

@@ -9,27 +9,21 @@ from weakref import WeakValueDictionary
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from headgate.extensions.deferred import deferred
 from headgate.model.network import Path
 from headgate.model.plan import Lane, Share
-from headgate.model.window import Stateful
 from headgate.spark.event_time.timeline_reader import TimelineReader
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.jvm.lane.small_query import SmallQuery
 from headgate.spark.jvm.query.plans import Plan
-from headgate.spark.jvm.query.window_plans import SessionPlans, WindowPlans
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.log.trains import TimelineTrains, Trains
 from headgate.spark.output import Output, numbered
 from headgate.spark.sharing.panes import Panes
 from headgate.spark.sharing.sharing_plan import shared_by
 from headgate.spark.sinks.files import FileSink
-from headgate.spark.windows.closing import ClosingWindows
-from headgate.spark.windows.joins import Pairs
+from headgate.spark.windows.computation import Computation, Material
 from headgate.spark.windows.results import Results
-from headgate.spark.windows.sessions import Sessions
-from headgate.spark.windows.unions import Union
-
-Computation = ClosingWindows | Pairs | Union | Sessions
 
 
 class WindowedQueries:
@@ -73,13 +67,12 @@ class WindowedQueries:
         Args:
             shared_reads: what other queries of the timeline have read from these trains.
         """
-        assert path.stateful is not None
         assert isinstance(trains, TimelineTrains)
         name = path.query.name
         try:
             with self._lock:
                 if name not in self._queries:
-                    self._queries[name] = self._new(path, path.stateful)
+                    self._queries[name] = self._new(path)
                 computation = self._queries[name]
             return computation(session, lane, trains.first, trains.end, shared_reads)
         except Exception as error:
@@ -122,34 +115,21 @@ class WindowedQueries:
             used_keys = set(self._pane_keys.values())
             self._panes = {key: panes for key, panes in self._panes.items() if key in used_keys}
 
-    def _new(self, path: Path, stateful: Stateful) -> Computation:
+    def _new(self, path: Path) -> Computation:
         columns = numbered(len(path.columns))
         text = self._sinks[path.query.name].text(columns, path.columns)
-        timeline = self._timelines[path.stream]
 
-        def prepared(plan: Plan) -> tuple[Results, SmallQuery]:
+        def with_results(plan: Plan) -> tuple[Results, SmallQuery]:
             results = Results(plan, len(path.columns), text)
             return results, self._query(path, plan, results, text)
 
-        match stateful.plans:
-            case SessionPlans(ended, every):
-                results, query = prepared(ended)
-                all_sessions = SmallQuery(every, self._driver)
-                return Sessions(stateful, timeline, self._nothing, results, query, all_sessions)
-            case WindowPlans(one, at_once, always):
-                together = (
-                    prepared(at_once)
-                    if at_once is not None and stateful.mode == "windows"
-                    else None
-                )
-                share = partial(self._panes_of, path)
-                return ClosingWindows(
-                    stateful, timeline, self._nothing, prepared(one), together, always, share
-                )
-            case Plan() as plan:
-                kind = Union if stateful.mode == "union" else Pairs
-                return kind(stateful, timeline, self._nothing, *prepared(plan))
-        raise AssertionError(stateful.mode)
+        material = Material(
+            kind=path.kind, timeline=self._timelines[path.stream], nothing=self._nothing,
+            query=lambda plan: SmallQuery(plan, self._driver), results=with_results,
+            panes=partial(self._panes_of, path),
+        )  # fmt: skip
+        computation: Computation = deferred(path.kind.computed_by)(material)
+        return computation
 
     def _query(self, path: Path, plan: Plan, results: Results, text: str | None) -> SmallQuery:
         """Return the prepared plan of a query, the same for all queries that compute the same.
@@ -161,8 +141,7 @@ class WindowedQueries:
         key = (plan.key, text, names, path.query.apply, path.stream, *scope)
         query = self._plans.get(key)
         if query is None:
-            inputs = path.stateful.inputs if path.stateful is not None else ()
-            streams = {source.view: source.stream for source in inputs}
+            streams = {source.view: source.stream for source in path.kind.inputs}
             query = self._plans[key] = SmallQuery(results.plan, self._driver, streams)
         return query
 

@@ -1,20 +1,16 @@
 """Queries that group by session; a session is output once it has ended."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
-from headgate.model.window import Stateful
 from headgate.model.window_ends import NEVER, Times
-from headgate.spark.event_time.timeline_reader import TimelineReader
-from headgate.spark.jvm.lane.small_query import SmallQuery
+from headgate.spark.jvm.query.window_plans import SessionPlans
 from headgate.spark.output import Output
 from headgate.spark.sharing.window_columns import window_bound
-from headgate.spark.windows.results import Results
+from headgate.spark.windows.computation import Material
 
 FEW = 100
 """Up to this many tuples, it is not worth computing which sessions are still open."""
@@ -27,25 +23,15 @@ class Sessions:
     ended once the watermark is beyond its last tuple plus the gap, because every later tuple lies
     beyond that. The session is output at this place of the log and no other.
 
-    Args:
-        stateful: the inputs and plans of the query.
-        nothing: returns an empty table with the columns of a stream's log.
-        query: the query, with the session as its last column.
-        every: all sessions, including those that HAVING drops.
     """
 
-    def __init__(
-        self,
-        stateful: Stateful,
-        timeline: TimelineReader,
-        nothing: Callable[[str], pa.Table],
-        results: Results,
-        query: SmallQuery,
-        every: SmallQuery,
-    ) -> None:
-        (self._source,) = stateful.inputs
-        self._stateful, self._timeline, self._nothing = stateful, timeline, nothing
-        self._results, self._query, self._every = results, query, every
+    def __init__(self, material: Material) -> None:
+        self._kind, self._timeline = material.kind, material.timeline
+        (self._source,) = self._kind.inputs
+        plans = self._kind.plans
+        assert isinstance(plans, SessionPlans)
+        self._results, self._query = material.results(plans.ended)
+        self._every = material.query(plans.every)
         self._open_tuples = 0
 
     @property
@@ -58,7 +44,7 @@ class Sessions:
     ) -> Output:
         """Return the sessions that end with the timeline's trains first, ..., end − 1."""
         before, after = self._timeline.watermark(first), self._timeline.watermark(end)
-        since = self._timeline.open_sessions.since(self._stateful, first)
+        since = self._timeline.open_sessions.since(self._kind, first)
         if not self._may_end(end, before, after, since):
             return self._none()
         rows = self._timeline.rows(self._source.stream, first, end, "time", since)
@@ -95,7 +81,7 @@ class Sessions:
         The log keeps tuples from then on. If no session is open, that time is the watermark.
         """
         since = int(starts.min()) if len(starts) else after
-        self._timeline.open_sessions.tell(self._stateful, end, since)
+        self._timeline.open_sessions.tell(self._kind, end, since)
         return since
 
     def _views(self, table: pa.Table) -> dict[str, pa.Table]:

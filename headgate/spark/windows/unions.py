@@ -1,39 +1,25 @@
 """Unions of streams: tuples that the watermark has passed, in the order of their time."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
-from headgate.model.window import TIME, Stateful
+from headgate.model.window import TIME
 from headgate.model.window_ends import Times
-from headgate.spark.event_time.timeline_reader import TimelineReader
-from headgate.spark.jvm.lane.small_query import SmallQuery
 from headgate.spark.output import Output
 from headgate.spark.sharing.window_columns import numbers_of
-from headgate.spark.windows.results import Results
+from headgate.spark.windows.computation import Material
 
 
-class Union:
-    """One union of streams, over its timeline.
+class Unions:
+    """One union of streams, over its timeline."""
 
-    Args:
-        nothing: returns an empty table with the columns of a stream's log.
-    """
-
-    def __init__(
-        self,
-        stateful: Stateful,
-        timeline: TimelineReader,
-        nothing: Callable[[str], pa.Table],
-        results: Results,
-        query: SmallQuery,
-    ) -> None:
-        self._stateful, self._timeline, self._nothing = stateful, timeline, nothing
-        self._results, self._query = results, query
+    def __init__(self, material: Material) -> None:
+        self._kind, self._timeline = material.kind, material.timeline
+        self._nothing = material.nothing
+        self._results, self._query = material.results(self._kind.plans)
 
     @property
     def needs_job(self) -> bool:
@@ -46,7 +32,7 @@ class Union:
         """Return the results of the timeline's trains first, ..., end − 1."""
         before, after = self._timeline.watermark(first), self._timeline.watermark(end)
         views, has_rows = {}, False
-        for source in self._stateful.inputs if after > before else ():
+        for source in self._kind.inputs if after > before else ():
             rows = self._timeline.rows(source.stream, first, end, "time", before)
             views[source.view] = _timed(self._nothing(source.stream), np.zeros(0, np.int64))
             if rows is not None:

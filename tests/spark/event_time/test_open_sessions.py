@@ -2,10 +2,11 @@
 
 from timelines import SECOND, Make, over, stream
 
+from headgate.language.kinds.sessions import Sessions
 from headgate.model.window_ends import NEVER
 from headgate.spark.event_time.open_sessions import OpenSessions
 
-GAP = over(2 * SECOND, mode="sessions")
+GAP = over(2 * SECOND, kind=Sessions)
 
 
 def test_all_is_kept_until_somebody_has_told(make: Make) -> None:

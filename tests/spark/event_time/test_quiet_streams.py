@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from timelines import SECOND, Make, over, stream
 
+from headgate.language.kinds.joins import Joins
+from headgate.language.kinds.unions import Unions
 from headgate.model.window import Join
 from headgate.spark.event_time.timeline_entries import Entries
 
@@ -49,7 +51,7 @@ def test_the_clock_does_not_count_as_a_tuple(make: Make) -> None:
 
 def test_streams_that_are_quiet_do_not_wait_for_each_other(make: Make) -> None:
     world = make(stream("a"), stream("b"))
-    world.reads(over(2 * SECOND, 2 * SECOND, mode="each", streams=("a", "b")))
+    world.reads(over(2 * SECOND, 2 * SECOND, streams=("a", "b")))
     world.take("a", SECOND)
     world.take("b", SECOND)
     for now_s in (0, 1.5, 60, 90):
@@ -61,7 +63,7 @@ def test_streams_that_are_quiet_do_not_wait_for_each_other(make: Make) -> None:
 @pytest.mark.parametrize("nothing", [(), (None, None)])
 def test_a_stream_without_times_is_where_the_others_are(make: Make, nothing: Any) -> None:
     world = make(stream("a"), stream("b"))
-    world.reads(over(2 * SECOND, 2 * SECOND, mode="each", streams=("a", "b")))
+    world.reads(over(2 * SECOND, 2 * SECOND, streams=("a", "b")))
     world.take("a", SECOND)
     if nothing:
         world.take("b", *nothing)
@@ -73,7 +75,7 @@ def test_a_stream_without_times_is_where_the_others_are(make: Make, nothing: Any
 
 def test_no_beat_where_a_stream_waits(make: Make) -> None:
     world = make(stream("a", quiet_s=None), stream("b"))
-    world.reads(over(2 * SECOND, 2 * SECOND, mode="each", streams=("a", "b")))
+    world.reads(over(2 * SECOND, 2 * SECOND, streams=("a", "b")))
     world.take("a", SECOND)
     world.take("b", SECOND)
     for now_s in range(100):
@@ -83,7 +85,7 @@ def test_no_beat_where_a_stream_waits(make: Make) -> None:
 
 def test_the_last_tuple_of_a_union_comes_out(make: Make) -> None:
     world = make(stream("a"))
-    world.reads(over(0, mode="union"))
+    world.reads(over(0, kind=Unions))
     world.take("a", SECOND)
     for now_s in range(100):
         world.timeline.beat(now_s)
@@ -94,7 +96,7 @@ def test_the_last_tuple_of_a_union_comes_out(make: Make) -> None:
 def test_a_quiet_stream_of_a_join_does_not_keep_the_other_for_ever(make: Make) -> None:
     world = make(stream("a"), stream("b"))
     join = Join(reach=2 * SECOND)
-    world.reads(over(2 * SECOND, mode="pairs", join=join, streams=("a", "b")))
+    world.reads(over(2 * SECOND, kind=Joins, join=join, streams=("a", "b")))
     world.take("a", 0)
     for number in range(60):
         world.take("b", number * SECOND)
@@ -106,7 +108,7 @@ def test_a_quiet_stream_of_a_join_does_not_keep_the_other_for_ever(make: Make) -
 def test_beats_of_a_join_end(make: Make) -> None:
     world = make(stream("a"), stream("b"))
     join = Join(reach=2 * SECOND + 1, firsts=(0,), waits=(SECOND, 0))
-    world.reads(over(SECOND, mode="pairs", join=join, streams=("a", "b")))
+    world.reads(over(SECOND, kind=Joins, join=join, streams=("a", "b")))
     world.take("a", 0)
     world.take("b", 0)
     for number in range(200):

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from timelines import SECOND, Make, World, over, stream
 
 from headgate.errors import TrainUnreadable
+from headgate.language.kinds.joins import Joins
+from headgate.language.kinds.sessions import Sessions
 from headgate.model.stream import Stream
-from headgate.model.window import Axis, Window
+from headgate.model.window import Axis, Join, Window
 from headgate.model.window_ends import NEVER, windows_of
 from headgate.spark.event_time.timeline_entries import Entries
 from headgate.spark.log.cursors import Cursors
@@ -58,14 +60,14 @@ def test_a_tuple_is_late_below_the_watermark_before_it(make: Make) -> None:
 
 def test_a_tuple_knows_how_many_of_another_stream_had_come(make: Make) -> None:
     world = make(stream("a"), stream("b"))
-    world.reads(over(2, axis="rows", mode="pairs", streams=("a", "b")))
+    world.reads(over(2, axis="rows", kind=Joins, join=Join(reach=2), streams=("a", "b")))
     world.take("a", 1, 2, 3)
     world.take("b", 5, None)
     world.take("a", 2)
     world.take("b", 6)
     for _ in range(2):
         timeline = world.timeline
-        assert [timeline.came("b", end) for end in range(5)] == [0, 0, 2, 2, 3]
+        assert [timeline.marks(end, "rows")["b"] for end in range(5)] == [0, 0, 2, 2, 3]
         assert timeline.seen("a", np.arange(4), "b").tolist() == [0, 0, 0, 2]
         assert timeline.seen("b", np.arange(3), "a").tolist() == [3, 3, 4]
         assert timeline.seen("a", np.arange(4), "a").tolist() == [1, 2, 3, 4]
@@ -74,7 +76,7 @@ def test_a_tuple_knows_how_many_of_another_stream_had_come(make: Make) -> None:
 
 def test_the_last_tuples_of_every_stream_are_kept(make: Make) -> None:
     world = make(stream("a"), stream("b"))
-    world.reads(over(2, axis="rows", mode="pairs", streams=("a", "b")))
+    world.reads(over(2, axis="rows", kind=Joins, join=Join(reach=2), streams=("a", "b")))
     for time in range(4):
         world.take("a", time)
         world.take("b", time)
@@ -86,7 +88,7 @@ def test_the_last_tuples_of_every_stream_are_kept(make: Make) -> None:
     # What is left begins with the oldest tuple that is in a window.
     assert (world.timeline.held("a"), world.timeline.held("b")) == (3, 2)
     world.begin()
-    assert world.timeline.came("b", world.end) == 4
+    assert world.timeline.marks(world.end, "rows")["b"] == 4
     assert world.timeline.seen("a", np.array([3, 7]), "b").tolist() == [3, 4]
 
 
@@ -316,7 +318,7 @@ def test_a_rotten_train_under_open_sessions_stops_nobody(
     make: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = make(stream("a"))
-    world.reads(over(5 * SECOND, mode="sessions"))
+    world.reads(over(5 * SECOND, kind=Sessions))
     world.take("a", 0)
     world.take("a", SECOND)
     mend = rot(world, "a", 0)

@@ -73,7 +73,7 @@ class Analyst:
             QueryRefused: streams of the query have event times of both kinds.
         """
         kinds = {type(self._relations.time_type(source.stream)) for source in inputs}
-        by_time = inputs[0].window.axis == "time"
+        by_time = inputs[0].window.by_time
         session = self._session
         if by_time and len(kinds) > 1 and not same_zone(session, zone_of(session), "UTC"):
             raise QueryRefused(
@@ -168,21 +168,21 @@ class Analyst:
         """Return a number that queries with the same output rows share."""
         return _plan(reading).key
 
-    def plan_key(self, plan: Plan) -> int:
-        """Return a number that plans with the same output rows share."""
-        return plan.key
-
     def time_column(self, reading: Reading) -> str:
         """Return the column that window(...) or session_window(...) takes; "" if there is none."""
         return str(self.plans.queries.timeColumn(_plan(reading).java))
 
-    def over_windows(self, reading: Reading) -> WindowPlans:
+    def over_windows(self, reading: Reading, *, at_once: bool) -> WindowPlans:
         """Return the plans of a query over windows of one stream, or windows that end together.
+
+        Args:
+            at_once: whether many windows may be computed at once.
 
         Raises:
             NotPossible: window(...) is applied to a value computed from several tuples.
         """
-        return window_plans(self.plans, _plan(reading), reading.relations)
+        relations = reading.relations
+        return window_plans(self.plans, _plan(reading), relations, at_once=at_once)
 
     def numbered(self, reading: Reading, axis: Axis = "time") -> Reading:
         """Return a reading that numbers every use of a stream, as if each use had a window."""
@@ -217,7 +217,7 @@ class Analyst:
             NotPossible: an operator needs more than the tuples that are joined.
         """
         sizes = {number: source.window.size for number, source in enumerate(inputs)}
-        by_number = inputs[0].window.axis == "rows"
+        by_number = not inputs[0].window.by_time
         return self.plans.pairs(_plan(reading), {} if bounded else sizes, by_number=by_number)
 
     def over_sessions(self, reading: Reading) -> SessionPlans:

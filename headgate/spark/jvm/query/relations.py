@@ -22,6 +22,7 @@ from headgate.model.window import (
     WINDOW,
     Axis,
     arrival_column,
+    counted,
     seen_column,
     time_column,
 )
@@ -80,7 +81,7 @@ class Relations:
         Args:
             number: that of the window among all `count` windows of the query.
         """
-        others = [other for other in range(count) if other != number and axis == "rows"]
+        others = counted(number, count, axis)
         hidden = [
             StructField(time_column(number), LongType()),
             StructField(arrival_column(number), DoubleType()),

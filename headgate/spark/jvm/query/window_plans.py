@@ -23,6 +23,11 @@ class WindowPlans:
     at_once: Plan | None = None
     always: bool = False
 
+    @property
+    def key(self) -> int:
+        """A number that queries over windows share if they compute the same."""
+        return (self.at_once or self.one).key
+
 
 @dataclass(frozen=True)
 class SessionPlans:
@@ -36,22 +41,29 @@ class SessionPlans:
     ended: Plan
     every: Plan
 
+    @property
+    def key(self) -> int:
+        """A number that queries over sessions share if they compute the same."""
+        return self.ended.key
 
-def window_plans(plans: Plans, plan: Plan, relations: Sequence[str]) -> WindowPlans:
+
+def window_plans(
+    plans: Plans, plan: Plan, relations: Sequence[str], *, at_once: bool
+) -> WindowPlans:
     """Return the plans of a query over windows of one stream, or windows that end together.
 
     Args:
         relations: the names of those that the query reads.
+        at_once: whether many windows may be computed at once.
 
     Raises:
         NotPossible: window(...) is applied to a value computed from several tuples.
     """
     one = plans.one_window(plan)
     streamed = [name for name in relations if not name.startswith(GIVEN)]
-    if len(streamed) != 1:
+    if len(streamed) != 1 or not at_once:
         return WindowPlans(one)
     try:
-        at_once, always = plans.windows(plan)
+        return WindowPlans(one, *plans.windows(plan))
     except NotPossible:
         return WindowPlans(one)
-    return WindowPlans(one, at_once, always)
