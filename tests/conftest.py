@@ -17,7 +17,8 @@ from headgate.spark.jvm.session import local_session
 # minute, and then nothing more is compiled. Hence the larger code cache.
 os.environ.setdefault(
     "SPARK_SUBMIT_OPTS",
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m",
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
+    " -Xmn400m -XX:MetaspaceSize=256m -Dspark.sql.streaming.pollingDelay=100ms",
 )
 
 _NO_DEADLINE = {"deadline": None, "print_blob": True}

@@ -50,7 +50,7 @@ def gate_of_three(
         write(folder / name, closed(stream_rows, number), files + number)
         gate.add_stream(
             Stream(
-                name=name, format="parquet", schema=SCHEMA, event_time="ts", trigger_s=0,
+                name=name, format="parquet", schema=SCHEMA, event_time="ts", trigger_s=0.01,
                 options={"path": str(folder / name), "maxFilesPerTrigger": "1"},
                 lateness_s=LATENESS_S, quiet_s=None,
             )

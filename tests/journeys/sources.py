@@ -58,7 +58,7 @@ def gate_over(
             options={"path": str(folder / "source"), "maxFilesPerTrigger": "1"},
             schema=SCHEMA,
             event_time="ts",
-            trigger_s=0,
+            trigger_s=0.01,
             quiet_s=None,
         )
     )

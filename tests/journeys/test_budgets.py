@@ -71,7 +71,7 @@ def test_tuples_from_the_future_do_not_fill_the_log_for_ever(
         spark, state=tmp_path / "state", classes={"H": 1}, rehearsal_s=0, log_bytes=12_000
     )
     gate.add_stream(Stream(
-        name="sensors", format="parquet", schema=SCHEMA, arrival_time="ts", trigger_s=0,
+        name="sensors", format="parquet", schema=SCHEMA, arrival_time="ts", trigger_s=0.01,
         options={"path": str(source), "maxFilesPerTrigger": "1"},
     ))  # fmt: skip
     gate.add_query(Query(name="all", sql=ALL, query_class="H"))

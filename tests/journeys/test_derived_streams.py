@@ -188,7 +188,7 @@ def _gate(spark: SparkSession, folder: Path, **options: Any) -> Headgate:
         gate.add_stream(
             Stream(
                 name=name, format="parquet", schema=SCHEMA, event_time="ts", lateness_s=1,
-                options={"path": str(folder / name), "maxFilesPerTrigger": "1"}, trigger_s=0,
+                options={"path": str(folder / name), "maxFilesPerTrigger": "1"}, trigger_s=0.01,
                 quiet_s=None,
             )
         )  # fmt: skip

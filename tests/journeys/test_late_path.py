@@ -30,7 +30,7 @@ def gate_over(spark: SparkSession, folder: Path, **more: Any) -> Headgate:
         gate.add_stream(
             Stream(
                 name=name + "s", format="parquet", schema=SCHEMA, event_time="ts", quiet_s=None,
-                options={"path": str(folder / name), "maxFilesPerTrigger": "1"}, trigger_s=0,
+                options={"path": str(folder / name), "maxFilesPerTrigger": "1"}, trigger_s=0.01,
                 lateness_s=LATENESS_S, late_path=str(folder / "late") if name == "left" else None,
             )
         )  # fmt: skip

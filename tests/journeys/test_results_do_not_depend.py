@@ -146,7 +146,7 @@ def _run(
     options = {"path": str(folder / "source"), "maxFilesPerTrigger": str(case.files_a_trigger)}
     gate.add_stream(
         Stream(
-            name="sensors", format="parquet", options=options, schema=SCHEMA, trigger_s=0,
+            name="sensors", format="parquet", options=options, schema=SCHEMA, trigger_s=0.01,
             ingest=case.ingest,
         )
     )  # fmt: skip

@@ -37,7 +37,7 @@ def run(
     gate = Headgate(spark, state=folder / "state", rehearsal_s=0, **more)
     gate.add_stream(
         Stream(
-            name="s", format="parquet", schema=ddl, event_time="ts", quiet_s=None, trigger_s=0,
+            name="s", format="parquet", schema=ddl, event_time="ts", quiet_s=None, trigger_s=0.01,
             options={"path": str(folder / "s"), "maxFilesPerTrigger": "1"},
         )
     )  # fmt: skip

@@ -75,7 +75,7 @@ def gate_over(spark: SparkSession, folder: Path, texts: Mapping[str, str], **mor
                 Stream(
                     name=name + "s", format="parquet", schema=SCHEMA, event_time="ts",
                     options={"path": str(folder / name), "maxFilesPerTrigger": "1"},
-                    trigger_s=0, lateness_s=LATENESS_S, quiet_s=None,
+                    trigger_s=0.01, lateness_s=LATENESS_S, quiet_s=None,
                 )
             )  # fmt: skip
     for number, (name, sql) in enumerate(texts.items()):
