@@ -153,7 +153,7 @@ def run(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Run:
     gate.add_stream(
         Stream(
             name="s", format="parquet", schema=source._jdf.schema().toDDL(), event_time="ts",
-            trigger_s=0, quiet_s=None,
+            trigger_s=0.01, quiet_s=None,
             options={"path": str(folder / "s"), "maxFilesPerTrigger": "1"},
         )
     )  # fmt: skip
