@@ -50,7 +50,7 @@ def test_a_query_comes_when_the_others_have_passed_a_thousand_trains(
 ) -> None:
     gate = Headgate(spark, state=tmp_path / "state", classes={"H": 1}, rehearsal_s=0)
     stream = Stream(
-        name="s", format="python", schema="a INT", trigger_s=0.01, options={"rowsPerPoll": "1"}
+        name="s", format="python", schema="a INT", trigger_s=0, options={"rowsPerPoll": "1"}
     )
     gate.add_stream(stream, rows=lambda first: [{"a": n} for n in range(first, 1400)])
     gate.add_query(Query(name="first", sql="SELECT a FROM s WHERE a >= 0", query_class="H"))

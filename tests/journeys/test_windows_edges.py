@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from independent import committed_rows
+from kit.streams import file_stream
 from pyspark.sql import SparkSession
 from sources import balanced, consume, until
 from two_streams import BASE
@@ -42,9 +43,7 @@ def write(folder: Path, number: int, count: int = 10) -> None:
 
 
 def stream(folder: Path, name: str = "s", **more: Any) -> Stream:
-    settings = {"event_time": "ts", "quiet_s": None, "trigger_s": 0.01, **more}
-    options = {"path": str(folder), "maxFilesPerTrigger": "1"}
-    return Stream(name=name, format="parquet", schema=SCHEMA, options=options, **settings)
+    return file_stream(name, folder, SCHEMA, **more)
 
 
 def query(name: str, sql: str, **more: Any) -> Query:
