@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 
-.PHONY: help demo nexmark test test-long test-oldest check bench-spark bench-simulation bench-language docs clean
+.PHONY: help demo nexmark test test-long test-oldest style check bench-spark bench-simulation bench-language docs clean
 
 help:  ## say what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -16,13 +16,13 @@ demo: .venv/ready  ## run the forest-fire example for about a minute under two p
 nexmark: .venv/ready  ## run Nexmark's queries over generated streams and check every result against Spark
 	@.venv/bin/python examples/nexmark/run.py
 
-# Those that start Spark run beside the others, on the second core.
-WHOLE := tests/journeys tests/spark
+# About half of the time: all tests that share a Spark session. The others and mypy run beside them.
+HALF := tests/journeys tests/spark tests/server tests/test_docs.py tests/test_operate.py tests/test_testing.py
 
-test: .venv/ready check  ## all tests, in two processes
-	@log=$$(mktemp); .venv/bin/python -m pytest -q $(WHOLE) > $$log 2>&1 & whole=$$!; \
-	  .venv/bin/python -m pytest -q $(addprefix --ignore=,$(WHOLE)); rest=$$?; \
-	  wait $$whole; whole=$$?; cat $$log; rm -f $$log; exit $$((rest + whole))
+test: .venv/ready style  ## style, types and all tests, in two processes
+	@log=$$(mktemp); .venv/bin/python -m pytest -q $(HALF) > $$log 2>&1 & half=$$!; \
+	  .venv/bin/mypy; types=$$?; .venv/bin/python -m pytest -q $(addprefix --ignore=,$(HALF)); rest=$$?; \
+	  wait $$half; half=$$?; cat $$log; rm -f $$log; exit $$((types + rest + half))
 
 SEED ?= 1
 test-long: .venv/ready  ## the long forms of the differential, property and kill tests (SEED=7: other queries)
@@ -38,8 +38,10 @@ test-oldest: .venv/ready  ## the oldest allowed dependencies, installed into .ve
 	@if [ -d .venv/java ]; then ln -s ../.venv/java .venv-oldest/java; fi
 	@folder=$$(mktemp -d) && .venv-oldest/bin/python setup/smoke.py $$folder; failed=$$?; rm -rf $$folder; exit $$failed
 
-check: .venv/ready  ## style, types and the walls between the rooms
+style: .venv/ready
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
+
+check: style  ## style, types and the walls between the rooms
 	@.venv/bin/mypy
 	@.venv/bin/python -m pytest -q tests/test_rooms.py
 

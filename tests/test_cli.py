@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from kit.commands import headgate, headgate_apart
 from typer.testing import CliRunner
 
-import headgate
+from headgate import __version__
 from headgate.cli.app import app
 from headgate.errors import HeadgateError
 
@@ -39,11 +40,6 @@ def _pipeline(folder: Path, **changes: object) -> str:
     file = folder / "pipeline.yaml"
     file.write_text(yaml.safe_dump(pipeline))
     return str(file)
-
-
-def _headgate(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "headgate.cli", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
 
 
 def test_policies_are_listed_with_paper_and_objective() -> None:
@@ -143,7 +139,7 @@ def test_a_policy_of_the_users_own_module_is_known_by_name(tmp_path: Path) -> No
         "def dearest(unit, now_s):\n    return unit.ideal_s\n"
     )
     words = ["simulate", "--testbed", "sharaf", "--queries", "3", "--tuples", "20", "--json"]
-    done = _headgate(*words, "--policy", "dearest", "--module", str(module))
+    done = headgate_apart(*words, "--policy", "dearest", "--module", str(module))
     assert json.loads(done.stdout)[0]["policy"] == "dearest", done.stderr
     assert done.stderr == ""  # no progress bar outside a terminal
 
@@ -183,7 +179,7 @@ def test_a_wrong_request_is_a_sentence_and_exit_code_2(
     tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
     file = _pipeline(tmp_path)
-    done = _headgate(*(word.format(file=file) for word in words))
+    done = headgate(*(word.format(file=file) for word in words))
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -230,7 +226,7 @@ def test_a_slip_is_answered_with_the_nearest_or_what_is_expected(
 @pytest.mark.slow
 def test_check_answers_a_mistyped_query_with_its_line(tmp_path: Path) -> None:
     typo = {"class": "H", "sql": "SELECT location\nFROM sensors\nWHERE temprature > 3"}
-    done = _headgate("check", _pipeline(tmp_path, queries={"typo": typo}))
+    done = headgate_apart("check", _pipeline(tmp_path, queries={"typo": typo}))
     assert done.returncode == 2
     assert "query 'typo', line 3: column `temprature` does not exist in the stream" in done.stderr
     assert "Fix: write `temperature`" in done.stderr
@@ -240,7 +236,7 @@ def test_check_answers_a_mistyped_query_with_its_line(tmp_path: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_run_ends_with_a_report_and_keeps_the_screen_clean(tmp_path: Path) -> None:
-    done = _headgate("run", _pipeline(tmp_path), "--seconds", "3", "--json", "--no-control")
+    done = headgate_apart("run", _pipeline(tmp_path), "--seconds", "3", "--json", "--no-control")
     assert done.returncode == 0, done.stderr
     assert "control" not in done.stderr
     assert not any(noise in done.stderr for noise in SPARK_NOISE)
@@ -281,7 +277,7 @@ def _wait_for_results(run: subprocess.Popen[str], folder: Path) -> None:
 
 
 def test_the_version_is_that_of_the_package() -> None:
-    assert CliRunner().invoke(app, ["--version"]).output == f"headgate {headgate.__version__}\n"
+    assert CliRunner().invoke(app, ["--version"]).output == f"headgate {__version__}\n"
 
 
 @pytest.mark.parametrize("extra", ["confluent_kafka", "plotly"])

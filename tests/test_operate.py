@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
+from kit.commands import Done, headgate, headgate_apart
 
 from headgate.server import Client, Control
 
@@ -58,11 +59,6 @@ class Run:
         return {query["query"]: query for query in Client(Path(self.state)).status()["queries"]}
 
 
-def headgate(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "headgate.cli", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
-
-
 def start_run(folder: Path, *words: str, rehearsal_s: float = 1) -> Run:
     """Start `headgate run` with two queries in a new process."""
     stream = {"format": "headgate", "options": {"rate_per_s": 200}, "trigger_s": 0.5}
@@ -96,7 +92,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
             run.process.wait(60)
 
 
-def refused(done: subprocess.CompletedProcess[str], message: str) -> None:
+def refused(done: Done, message: str) -> None:
     assert done.returncode == 2, done.stdout
     assert message in done.stderr
     assert not any(noise in done.stderr for noise in NOISE)
@@ -113,7 +109,7 @@ def test_the_run_says_where_it_is_controlled(run: Run) -> None:
 
 def test_status_is_a_table_with_a_line_for_each_query(run: Run) -> None:
     run.until(lambda: run.status()["hot"]["lane"])
-    done = headgate("status", "--state", run.state)
+    done = headgate_apart("status", "--state", run.state)
     assert done.returncode == 0, done.stderr
     assert "policy cqc" in done.stdout
     header, hot_line = (
@@ -195,14 +191,16 @@ def test_the_policy_is_set(run: Run) -> None:
 def test_sql_reads_the_past_while_the_run_goes_on(run: Run) -> None:
     run.until(lambda: run.status()["all"]["account"]["arrived"] > 200)
     text = "SELECT location, temperature, _arrived_at_s FROM sensors"
-    done = headgate("sql", text, "--state", run.state, "--limit", "3", "--json")
+    done = headgate_apart("sql", text, "--state", run.state, "--limit", "3", "--json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert len(rows) == 3
     assert list(rows[0]) == ["location", "temperature", "_arrived_at_s"]
     assert done.stderr == "cut after 3 rows; --limit N shows more\n"
     refused(
-        headgate("sql", "SELECT 1 / (humidity - humidity) FROM sensors", "--state", run.state),
+        headgate_apart(
+            "sql", "SELECT 1 / (humidity - humidity) FROM sensors", "--state", run.state
+        ),
         "query 'sql': the text failed: Division by zero",
     )
 
@@ -227,18 +225,18 @@ def test_the_file_of_a_run_that_is_gone_is_recognised(run: Run) -> None:
 
 
 def test_a_query_is_explained_by_the_file_when_nothing_runs(run: Run) -> None:
-    done = headgate("explain", "hot", "--pipeline", run.pipeline)
+    done = headgate_apart("explain", "hot", "--pipeline", run.pipeline)
     assert done.returncode == 0, done.stderr
     assert "explained by" in done.stderr
     for text in ("hot (class H) over sensors", "temperature > 35", "selectivity", "results/hot"):
         assert text in done.stdout
     assert "lane" not in done.stdout
-    refused(headgate("explain", "hott", "--pipeline", run.pipeline), "Did you mean 'hot'?")
+    refused(headgate_apart("explain", "hott", "--pipeline", run.pipeline), "Did you mean 'hot'?")
 
 
 def test_the_past_can_be_read_after_the_run(run: Run) -> None:
     text = "SELECT count(*) > 200 AS many, 'a[b]' AS x, NULL AS x FROM sensors"
-    done = headgate("sql", text, "--pipeline", run.pipeline)
+    done = headgate_apart("sql", text, "--pipeline", run.pipeline)
     assert done.returncode == 0, done.stderr
     for cell in ("many", "True", "a[b]", "NULL"):
         assert cell in done.stdout
@@ -246,7 +244,7 @@ def test_the_past_can_be_read_after_the_run(run: Run) -> None:
 
 
 def test_sql_where_nothing_ever_ran_is_a_sentence(tmp_path: Path) -> None:
-    refused(headgate("sql", "SELECT 1", "--state", str(tmp_path)), "expected a journal.db")
+    refused(headgate_apart("sql", "SELECT 1", "--state", str(tmp_path)), "expected a journal.db")
 
 
 def test_a_run_that_is_starting_can_be_asked_and_ended(tmp_path: Path) -> None:

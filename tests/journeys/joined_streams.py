@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from kit.streams import file_stream
 from pyspark.sql import SparkSession
 from two_streams import LATENESS_S, SCHEMA, Row, in_time, write
 
-from headgate import Headgate, Query, Stream
+from headgate import Headgate, Query
 
 STREAMS = ("lefts", "rights", "others")
 BASE = datetime(2024, 3, 31, 0, 59, 50, tzinfo=UTC)  # ten seconds before Europe's clocks go forward
@@ -48,13 +49,7 @@ def gate_of_three(
     gate = Headgate(spark, state=folder / "state", classes={"H": 6, "N": 1}, rehearsal_s=0, **more)
     for number, (name, stream_rows) in enumerate(rows.items()):
         write(folder / name, closed(stream_rows, number), files + number)
-        gate.add_stream(
-            Stream(
-                name=name, format="parquet", schema=SCHEMA, event_time="ts", trigger_s=0,
-                options={"path": str(folder / name), "maxFilesPerTrigger": "1"},
-                lateness_s=LATENESS_S, quiet_s=None,
-            )
-        )  # fmt: skip
+        gate.add_stream(file_stream(name, folder / name, SCHEMA, lateness_s=LATENESS_S))
     return gate
 
 

@@ -139,7 +139,7 @@ def write_pipeline(folder: Path, ingest: str) -> Path:
     """Write the pipeline file; its retention drops trains as soon as no query needs them."""
     streams = {
         name: {
-            "format": "parquet", "schema": SCHEMA, "trigger_s": 0, "ingest": ingest,
+            "format": "parquet", "schema": SCHEMA, "trigger_s": 0.01, "ingest": ingest,
             "options": {"path": str(folder / name), "maxFilesPerTrigger": 1},
             "event_time": "ts", "lateness_s": LATENESS_S[name], "quiet_s": None,
             "late_path": str(folder / "late"),

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 from crash import CrashingHeadgate
+from kit.streams import file_stream
 from pyspark.sql import SparkSession
 
-from headgate import Headgate, Query, Sink, Stream
+from headgate import Headgate, Query, Sink
 from headgate.workloads.forest import SCHEMA, sensor_readings
 
 
@@ -52,17 +53,7 @@ def gate_over(
     """
     settings = {"state": folder / "state", "classes": {"H": 6, "C": 3, "N": 1}, "rehearsal_s": 0}
     gate = CrashingHeadgate(spark, **{**settings, **options})
-    gate.add_stream(
-        Stream(
-            name="sensors",
-            format="parquet",
-            options={"path": str(folder / "source"), "maxFilesPerTrigger": "1"},
-            schema=SCHEMA,
-            event_time="ts",
-            trigger_s=0,
-            quiet_s=None,
-        )
-    )
+    gate.add_stream(file_stream("sensors", folder / "source", SCHEMA))
     for name, (query_class, sql) in queries.items():
         gate.add_query(Query(name=name, sql=sql, query_class=query_class, sink=Sink(format=sink)))
     return gate

@@ -46,7 +46,7 @@ def most_used(gate: Headgate, offered: int, but: tuple[str, ...] = ()) -> float:
 def test_a_small_log_makes_the_source_wait_and_loses_nothing(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    offered = write_readings(tmp_path / "source", files=60, rows=100)
+    offered = write_readings(tmp_path / "source", files=25, rows=100)
     queries = {"hot": ("H", HOT), "all": ("N", ALL)}
     gate = gate_over(spark, tmp_path, queries, log_bytes=20_000, retention_s=3600)
     gate.start()
@@ -71,7 +71,7 @@ def test_tuples_from_the_future_do_not_fill_the_log_for_ever(
         spark, state=tmp_path / "state", classes={"H": 1}, rehearsal_s=0, log_bytes=12_000
     )
     gate.add_stream(Stream(
-        name="sensors", format="parquet", schema=SCHEMA, arrival_time="ts", trigger_s=0,
+        name="sensors", format="parquet", schema=SCHEMA, arrival_time="ts", trigger_s=0.01,
         options={"path": str(source), "maxFilesPerTrigger": "1"},
     ))  # fmt: skip
     gate.add_query(Query(name="all", sql=ALL, query_class="H"))
@@ -136,7 +136,7 @@ def test_tuples_are_shed_only_where_it_is_allowed_and_all_are_accounted_for(
     gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)}, log_bytes=15_000, retention_s=0)
     gate.add_query(Query(name="slow", sql=SLOW, query_class="N", allows_shedding=True))
     gate.start()
-    offered = write_readings(tmp_path / "source", files=40, rows=100)
+    offered = write_readings(tmp_path / "source", files=24, rows=100)
     most_used(gate, offered, but=("slow",))
     gate.drain(60)
     report = gate.stop()
@@ -189,9 +189,9 @@ def test_what_waits_between_segments_is_in_the_log_and_takes_no_memory(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     sql = f"SELECT {FAR} AS far, temperature FROM sensors WHERE temperature > 3"
-    offered = write_readings(tmp_path / "source", files=30, rows=100)
+    offered = write_readings(tmp_path / "source", files=12, rows=100)
     queries = {"hot": ("H", HOT)}
-    gate = gate_over(spark, tmp_path, queries, train_tuples=100, memory_bytes=100_000)
+    gate = gate_over(spark, tmp_path, queries, train_tuples=100, memory_bytes=40_000)
     gate.add_query(Query(name="slow", sql=sql, query_class="N", cut=True))
     gate.start()
     queue = tmp_path / "state/log/slow__rest"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from come_and_go import ALL, DRY, HOT, same
+from faults import ALL, DRY, HOT, same
 from independent import committed_rows, expected_rows
 from pyspark.sql import SparkSession
 from sources import balanced, consume, gate_over, until, write_readings
@@ -41,8 +41,8 @@ def test_a_query_that_comes_later_sees_all_that_is_kept(
     assert report is not None
     assert [line.name for line in report.queries] == ["hot", "dry"]
     assert [line.tuples_in for line in report.queries] == [200, 200]
-    same(gate, tmp_path / "source", "hot", HOT)
-    same(gate, tmp_path / "source", "dry", DRY)
+    same(gate, tmp_path / "source", hot=HOT)
+    same(gate, tmp_path / "source", dry=DRY)
 
 
 def test_a_query_comes_when_the_others_have_passed_a_thousand_trains(
@@ -85,7 +85,7 @@ def test_the_trains_that_a_query_begins_with_stay_until_it_is_planned(
     assert dropped_for
     until(lambda: not list((tmp_path / "state/log/sensors").glob("*.parquet")), gate)
     gate.stop()
-    same(gate, tmp_path / "source", "late", ALL)
+    same(gate, tmp_path / "source", late=ALL)
 
 
 def test_a_query_that_is_refused_while_others_run_changes_nothing(
@@ -101,7 +101,7 @@ def test_a_query_that_is_refused_while_others_run_changes_nothing(
     consume(gate, offered)
     gate.stop()
     assert [query.name for query in gate.queries] == ["hot"]
-    same(gate, tmp_path / "source", "hot", HOT)
+    same(gate, tmp_path / "source", hot=HOT)
 
 
 def test_a_stream_that_cannot_begin_leaves_the_next_one_its_place(
@@ -199,7 +199,7 @@ def test_a_dropped_stream_comes_back_and_its_log_goes_on(
     def others(schema: str = SCHEMA) -> Stream:
         options = {"path": str(tmp_path / "other"), "maxFilesPerTrigger": "1"}
         return Stream(
-            name="others", format="parquet", options=options, schema=schema, trigger_s=0,
+            name="others", format="parquet", options=options, schema=schema, trigger_s=0.01,
             ingest=ingest,  # type: ignore[arg-type]
         )  # fmt: skip
 
@@ -226,7 +226,7 @@ def test_a_dropped_stream_comes_back_and_its_log_goes_on(
     gate.stop()
     rows = committed_rows(tmp_path / "state/results/second")
     assert rows == expected_rows("SELECT * FROM sensors", tmp_path / "other")
-    same(gate, tmp_path / "source", "hot", HOT)
+    same(gate, tmp_path / "source", hot=HOT)
 
 
 def test_a_stream_and_a_query_that_need_functions_come_while_others_run(
@@ -261,7 +261,7 @@ def test_the_policy_changes_while_running_and_no_answer_does(
     assert report is not None
     assert report.policy == ON_SPARK[-1]
     for name, sql in (("hot", HOT), ("dry", DRY), ("all", ALL)):
-        same(gate, tmp_path / "source", name, sql)
+        same(gate, tmp_path / "source", **{name: sql})
 
 
 def test_rows_of_python_are_a_stream_that_goes_on_after_a_restart(

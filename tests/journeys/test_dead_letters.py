@@ -62,7 +62,7 @@ def gate_over(
     if kind != "python":
         options = {"path": str(folder / "source"), "maxFilesPerTrigger": "1"}
     stream = Stream(
-        name="s", format=kind, options=options, schema="i INT", trigger_s=0,
+        name="s", format=kind, options=options, schema="i INT", trigger_s=0.01,
         ingest=ingest,  # type: ignore[arg-type]
     )  # fmt: skip
     gate.add_stream(stream, rows=rows if kind == "python" else None)
@@ -117,7 +117,8 @@ def test_kill_between_letters_and_journal_leaves_no_letter_twice(
     write(tmp_path / "source", "json")
     options = {"path": str(tmp_path / "source"), "maxFilesPerTrigger": 1}
     stream = {
-        "format": "json", "schema": "i INT", "options": options, "trigger_s": 0, "ingest": ingest,
+        "format": "json", "schema": "i INT", "options": options, "trigger_s": 0.01,
+        "ingest": ingest,
     }  # fmt: skip
     pipeline = {
         "state": str(tmp_path / "state"), "rehearsal_s": 0, "spark": {"master": "local[2]"},

@@ -7,10 +7,11 @@ from typing import Any
 import duckdb
 import pytest
 from independent import Rows, committed_rows, rows_of
+from kit.streams import file_stream
 from pyspark.sql import SparkSession
 from sources import balanced, until, write_readings
 
-from headgate import Headgate, Query, Sink, Stream, View
+from headgate import Headgate, Query, Sink, View
 from headgate.errors import ConfigRefused, HeadgateError
 from headgate.workloads.forest import SCHEMA
 
@@ -185,13 +186,7 @@ def _gate(spark: SparkSession, folder: Path, **options: Any) -> Headgate:
     settings = {"state": folder / "state", "classes": {"H": 6, "C": 3, "N": 1}, "rehearsal_s": 0}
     gate = Headgate(spark, **{**settings, **options})
     for name in ("sensors", "alarms"):
-        gate.add_stream(
-            Stream(
-                name=name, format="parquet", schema=SCHEMA, event_time="ts", lateness_s=1,
-                options={"path": str(folder / name), "maxFilesPerTrigger": "1"}, trigger_s=0,
-                quiet_s=None,
-            )
-        )  # fmt: skip
+        gate.add_stream(file_stream(name, folder / name, SCHEMA, lateness_s=1))
     return gate
 
 

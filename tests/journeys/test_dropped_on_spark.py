@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from come_and_go import ALL, DRY, HOT, same
+from faults import ALL, DRY, HOT, same
 from independent import committed_rows
 from pyspark.sql import SparkSession
 from sources import consume, gate_over, until, write_readings
@@ -43,8 +43,8 @@ def test_a_dropped_query_runs_no_more_and_its_name_is_free(
     consume(gate, offered)
     gate.stop()
     assert gate.accounts()["dry"].delivered == offered
-    same(gate, tmp_path / "source", "hot", HOT)
-    same(gate, tmp_path / "source", "dry", ALL)
+    same(gate, tmp_path / "source", hot=HOT)
+    same(gate, tmp_path / "source", dry=ALL)
 
 
 def test_a_query_that_comes_gets_the_number_of_one_that_went(
@@ -74,11 +74,11 @@ def test_a_query_that_comes_gets_the_number_of_one_that_went(
     assert [line.tuples_in for line in report.queries] == [150, 150, 150]
     assert [line.tuples_in for line in report.classes] == [150, 100 * 4 + 150, 100 + 150]
     assert recorded_statistics(gate.state).keys() == {"hot", "q4", "whole"}
-    same(gate, tmp_path / "source", "hot", HOT)
-    same(gate, tmp_path / "source", "whole", ALL)
+    same(gate, tmp_path / "source", hot=HOT)
+    same(gate, tmp_path / "source", whole=ALL)
     for number in range(4):
-        same(gate, tmp_path / "before", f"q{number}", text.format(number))
-    same(gate, tmp_path / "source", "q4", text.format(4))
+        same(gate, tmp_path / "before", **{f"q{number}": text.format(number)})
+    same(gate, tmp_path / "source", q4=text.format(4))
 
 
 def test_others_come_while_a_query_that_leaves_waits_for_its_last_call(
@@ -108,7 +108,7 @@ def test_others_come_while_a_query_that_leaves_waits_for_its_last_call(
     leaving.join(60)
     assert not leaving.is_alive()
     gate.stop()
-    same(gate, tmp_path / "source", "whole", ALL)
+    same(gate, tmp_path / "source", whole=ALL)
 
 
 def test_no_number_is_given_again_while_a_recording_knows_queries_by_theirs(
@@ -123,7 +123,7 @@ def test_no_number_is_given_again_while_a_recording_knows_queries_by_theirs(
     consume(gate, offered)
     assert [line.name for line in gate.report().queries] == ["hot", "dry", "whole"]
     gate.stop()
-    same(gate, tmp_path / "source", "whole", ALL)
+    same(gate, tmp_path / "source", whole=ALL)
 
 
 def test_after_a_restart_a_dropped_query_does_not_write_into_its_old_results(
@@ -148,5 +148,5 @@ def test_after_a_restart_a_dropped_query_does_not_write_into_its_old_results(
     offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=2)
     consume(second, offered)
     second.stop()
-    same(second, tmp_path / "source", "hot", HOT)
-    same(second, tmp_path / "source", "dry", DRY)
+    same(second, tmp_path / "source", hot=HOT)
+    same(second, tmp_path / "source", dry=DRY)

@@ -76,7 +76,7 @@ def test_a_full_disk_under_a_sink_stops_its_query_alone(
     consume(second, offered)
     second.stop()
     balanced(second)
-    same(second, tmp_path / "source", hot=HOT, all=ALL)
+    same(second, tmp_path / "source", {"all": small_disk / "results"}, hot=HOT, all=ALL)
 
 
 def test_a_full_disk_under_the_state_loses_nothing(
@@ -102,7 +102,8 @@ def test_a_full_disk_under_the_state_loses_nothing(
     consume(first, offered)
     first.stop()
     balanced(first)
-    same(first, tmp_path / "source", hot=HOT, all=ALL)
+    folders = {name: tmp_path / name for name in ("hot", "all")}
+    same(first, tmp_path / "source", folders, hot=HOT, all=ALL)
 
 
 def test_a_journal_that_cannot_be_written_for_a_while_ends_no_run(
@@ -237,4 +238,4 @@ def test_a_read_only_sink_stops_its_query_alone(
     consume(third, offered)
     third.stop()
     balanced(third)
-    same(third, tmp_path / "source", hot=HOT, all=ALL)
+    same(third, tmp_path / "source", {"all": results}, hot=HOT, all=ALL)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from killed_pipeline import QUERIES, VIEWS, check_results, offer, write_pipeline
+from kit.seeds import drawing_seed
 
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.journal import Journal
@@ -94,9 +95,7 @@ def test_every_point_of_the_engine_is_in_a_window() -> None:
 
 
 def test_runs_that_die_at_points_end_like_one_that_did_not(tmp_path: Path) -> None:
-    seed = random.randrange(10**6)
-    print(f"seed={seed}")
-    rng = random.Random(seed)
+    rng = random.Random(drawing_seed())
     window = rng.choice(list(WINDOWS))
     points = [(rng.choice(WINDOWS[window]), rng.randint(1, 3))]
     print(points)
@@ -107,9 +106,7 @@ def test_runs_that_die_at_points_end_like_one_that_did_not(tmp_path: Path) -> No
 @pytest.mark.parametrize("ingest", ["auto", "spark"])
 @pytest.mark.parametrize("window", WINDOWS)
 def test_twenty_deaths_in_every_window(tmp_path: Path, window: str, ingest: str) -> None:
-    seed = random.randrange(10**6)
-    print(f"seed={seed}")
-    rng = random.Random(seed)
+    rng = random.Random(f"{drawing_seed()} {window} {ingest}")
     points = [(rng.choice(WINDOWS[window]), rng.randint(1, 3)) for _ in range(20)]
     print(points)
     _kill_at(tmp_path, ingest, points)
@@ -123,14 +120,14 @@ def test_runs_that_die_while_they_recover_leave_it_to_the_next(tmp_path: Path, i
 
 @pytest.mark.long
 @pytest.mark.parametrize("ingest", ["auto", "spark"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("number", range(4))
 def test_runs_killed_at_any_instant_end_like_one_that_was_not(
-    tmp_path: Path, seed: int, ingest: str
+    tmp_path: Path, number: int, ingest: str
 ) -> None:
-    rng = random.Random(seed)
+    rng = random.Random(f"{drawing_seed()} {number}")
     file, deaths, files = write_pipeline(tmp_path, ingest), 6, 8
-    for number in range(deaths):
-        offered = offer(tmp_path, number * files, files)
+    for death in range(deaths):
+        offered = offer(tmp_path, death * files, files)
         process = _start(file, offered)
         assert process.stdout is not None
         assert process.stdout.readline() == "started\n", process.communicate()[1]

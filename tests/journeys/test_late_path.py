@@ -8,11 +8,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from crash import CrashAt, CrashingHeadgate
+from kit.streams import file_stream
 from pyspark.sql import SparkSession
 from sources import balanced, consume, until
 from two_streams import LATENESS_S, SCHEMA, Row, in_time, rows_of, write
 
-from headgate import Headgate, Query, Stream
+from headgate import Headgate, Query
 
 pytestmark = pytest.mark.spark
 
@@ -27,13 +28,12 @@ TEXTS = {
 def gate_over(spark: SparkSession, folder: Path, **more: Any) -> Headgate:
     gate = CrashingHeadgate(spark, state=folder / "state", rehearsal_s=0, train_tuples=20, **more)
     for name in ("left", "right"):
+        late_path = str(folder / "late") if name == "left" else None
         gate.add_stream(
-            Stream(
-                name=name + "s", format="parquet", schema=SCHEMA, event_time="ts", quiet_s=None,
-                options={"path": str(folder / name), "maxFilesPerTrigger": "1"}, trigger_s=0,
-                lateness_s=LATENESS_S, late_path=str(folder / "late") if name == "left" else None,
+            file_stream(
+                name + "s", folder / name, SCHEMA, lateness_s=LATENESS_S, late_path=late_path
             )
-        )  # fmt: skip
+        )
     for name, sql in TEXTS.items():
         gate.add_query(Query(name=name, sql=sql, query_class="default"))
     return gate

@@ -118,7 +118,7 @@ def write_sources(folder: Path) -> None:
 def streams_over(folder: Path) -> list[Stream]:
     def of_files(name: str, format: str, schema: str, path: str = "", **more: Any) -> Stream:
         options = {"path": str(folder / (path or name))}
-        return Stream(name=name, format=format, schema=schema, options=options, trigger_s=0, **more)
+        return Stream(name=name, format=format, schema=schema, options=options, **more)
 
     timed: dict[str, Any] = {"event_time": "ts", "quiet_s": None}
     return [

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from independent import committed_rows
+from kit.streams import file_stream
 from pyspark.sql import SparkSession
 from sources import balanced, consume, until
 from two_streams import BASE
@@ -42,9 +43,7 @@ def write(folder: Path, number: int, count: int = 10) -> None:
 
 
 def stream(folder: Path, name: str = "s", **more: Any) -> Stream:
-    settings = {"event_time": "ts", "quiet_s": None, "trigger_s": 0, **more}
-    options = {"path": str(folder), "maxFilesPerTrigger": "1"}
-    return Stream(name=name, format="parquet", schema=SCHEMA, options=options, **settings)
+    return file_stream(name, folder, SCHEMA, **more)
 
 
 def query(name: str, sql: str, **more: Any) -> Query:
@@ -125,7 +124,7 @@ def test_queries_come_and_go_while_others_run(spark: SparkSession, tmp_path: Pat
     gate.add(
         {
             "streams": {"s": {"format": "parquet", "schema": SCHEMA, "options": options,
-                              "event_time": "ts", "quiet_s": None, "trigger_s": 0}},
+                              "event_time": "ts", "quiet_s": None, "trigger_s": 0.01}},
             "queries": {"one": {"sql": sql, "class": "default"},
                         "two": {"sql": sql.replace("8", "4"), "class": "default"}},
         }

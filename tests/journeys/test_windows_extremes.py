@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from independent import committed_rows
+from kit.streams import file_stream
 from pyspark.sql import SparkSession
 from sources import consume, until
 
@@ -35,12 +36,7 @@ def run(
     for number, table in enumerate(tables):
         pq.write_table(table, folder / "s" / f"{number:04d}.parquet")
     gate = Headgate(spark, state=folder / "state", rehearsal_s=0, **more)
-    gate.add_stream(
-        Stream(
-            name="s", format="parquet", schema=ddl, event_time="ts", quiet_s=None, trigger_s=0,
-            options={"path": str(folder / "s"), "maxFilesPerTrigger": "1"},
-        )
-    )  # fmt: skip
+    gate.add_stream(file_stream("s", folder / "s", ddl))
     for name, sql in texts.items():
         gate.add_query(Query(name=name, sql=sql, query_class="default"))
     gate.start()

@@ -121,7 +121,7 @@ def _run(
         gate.add_stream(
             Stream(
                 name=name, format="parquet", schema=SCHEMA, event_time="ts", options=options,
-                trigger_s=0, lateness_s=case.lateness_s, quiet_s=None, ingest=case.ingest,
+                trigger_s=0.01, lateness_s=case.lateness_s, quiet_s=None, ingest=case.ingest,
             )
         )  # fmt: skip
     for number, query in enumerate(case.queries):

@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from crash import CrashingHeadgate
+from kit.streams import file_stream
 from pyspark.sql import SparkSession
 
-from headgate import Headgate, Query, Stream
+from headgate import Headgate, Query
 
 SCHEMA = "k STRING, v INT, ts TIMESTAMP"
 BASE = datetime(2024, 3, 31, 0, 59, tzinfo=UTC)  # one minute before Europe's clocks go forward
@@ -72,13 +73,8 @@ def gate_over(spark: SparkSession, folder: Path, texts: Mapping[str, str], **mor
     gate = CrashingHeadgate(spark, **{**settings, **more})
     for name in ("left", "right"):
         if (folder / name).exists():
-            gate.add_stream(
-                Stream(
-                    name=name + "s", format="parquet", schema=SCHEMA, event_time="ts",
-                    options={"path": str(folder / name), "maxFilesPerTrigger": "1"},
-                    trigger_s=0, lateness_s=LATENESS_S, quiet_s=None,
-                )
-            )  # fmt: skip
+            stream = file_stream(name + "s", folder / name, SCHEMA, lateness_s=LATENESS_S)
+            gate.add_stream(stream)
     for number, (name, sql) in enumerate(texts.items()):
         gate.add_query(Query(name=name, sql=sql, query_class="HN"[number % 2]))
     return gate

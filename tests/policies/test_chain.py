@@ -6,37 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.networks import network_of, priced
 
-from headgate.model.network import Box, Network, Path
-from headgate.model.operator import Operator
-from headgate.model.query import Query, QueryClass
-from headgate.model.stream import Stream
+from headgate.model.network import Network
 from headgate.model.unit_table import unit_table
 from headgate.model.units import Level, units_of
 from headgate.policies import State, policy_named
 from headgate.policies.chain import Chain
-
-
-def box(name: str, *inputs: str, cost_s: float, passes: float = 1.0, size: float = 1.0) -> Box:
-    operator = Operator(kind="select", cost_s=cost_s, selectivity=passes, bytes_out=size)
-    return Box(name=name, operator=operator, inputs=inputs)
-
-
-def network_of(*boxes: Box, tuple_bytes: float = 1.0) -> Network:
-    read = {name for member in boxes for name in member.inputs}
-    return Network(
-        tuple(
-            Stream(name=name, format="rate", tuple_bytes=tuple_bytes)
-            for name in sorted(read - {member.name for member in boxes})
-        ),
-        (QueryClass(name="N", priority=1.0),),
-        tuple(
-            Path(query=Query(name=f"q_{member.name}", sql="-", query_class="N"), output=member.name)
-            for member in boxes
-            if member.name not in read
-        ),
-        boxes,
-    )
 
 
 def chart(network: Network, level: Level = "operator") -> list[tuple[str, float]]:
@@ -64,9 +40,9 @@ def preference(network: Network, level: Level = "operator") -> str:
 def test_the_running_example_of_amos() -> None:
     # Op1 frees 0.75 tuples in 0.5 s; Op2 0.5 in 1 s; Op3 all of its tuple, in 2 s.
     network = network_of(
-        box("Op1", "s", cost_s=0.5, passes=0.25),
-        box("Op2", "Op1", cost_s=1, passes=0.5),
-        box("Op3", "Op2", cost_s=2, passes=0.8),
+        priced("Op1", "s", cost_s=0.5, passes=0.25),
+        priced("Op2", "Op1", cost_s=1, passes=0.5),
+        priced("Op3", "Op2", cost_s=2, passes=0.8),
     )
     assert chart(network) == [("Op1", 1.5), ("Op2 Op3", 0.5)]
     assert preference(network) == "Op1 Op3 Op2"
@@ -74,8 +50,8 @@ def test_the_running_example_of_amos() -> None:
 
 def test_the_path_of_bz_6_is_broken_in_two() -> None:
     network = network_of(
-        box("O1", "s", cost_s=0.001, passes=0.95, size=1),
-        box("O2", "O1", cost_s=0.005, passes=0.95),
+        priced("O1", "s", cost_s=0.001, passes=0.95, size=1),
+        priced("O2", "O1", cost_s=0.005, passes=0.95),
         tuple_bytes=2,
     )
     assert chart(network) == [
@@ -86,32 +62,36 @@ def test_the_path_of_bz_6_is_broken_in_two() -> None:
 
 def test_an_operator_that_frees_little_runs_with_the_steep_one_behind_it() -> None:
     network = network_of(
-        box("keeps", "s", cost_s=1, passes=0.9), box("drops", "keeps", cost_s=1, passes=0)
+        priced("keeps", "s", cost_s=1, passes=0.9), priced("drops", "keeps", cost_s=1, passes=0)
     )
     assert chart(network) == [("keeps drops", pytest.approx(1.0 / 1.9))]
 
 
 def test_tuples_inside_a_segment_are_brought_through_before_the_next_comes_in() -> None:
-    network = network_of(box("a", "s", cost_s=3), box("b", "a", cost_s=2), box("c", "b", cost_s=1))
+    network = network_of(
+        priced("a", "s", cost_s=3), priced("b", "a", cost_s=2), priced("c", "b", cost_s=1)
+    )
     assert preference(network) == "c b a"
 
 
 def test_an_operator_that_makes_tuples_larger_takes_memory() -> None:
-    network = network_of(box("widens", "s", cost_s=1, size=10), box("slow", "widens", cost_s=90))
+    network = network_of(
+        priced("widens", "s", cost_s=1, size=10), priced("slow", "widens", cost_s=90)
+    )
     assert chart(network) == [("widens slow", pytest.approx(1 / 91))]
     network = network_of(
-        box("halves", "s", cost_s=1, size=0.5),
-        box("widens", "halves", cost_s=1, size=10),
-        box("slow", "widens", cost_s=90),
+        priced("halves", "s", cost_s=1, size=0.5),
+        priced("widens", "halves", cost_s=1, size=10),
+        priced("slow", "widens", cost_s=90),
     )
     assert [units for units, _ in chart(network)] == ["halves", "widens slow"]
 
 
 def test_at_query_level_the_slope_is_the_bytes_of_a_tuple_over_its_mean_cost() -> None:
     network = network_of(
-        box("a", "s", cost_s=1, passes=0.5),
-        box("b", "a", cost_s=4),
-        box("c", "s", cost_s=2),
+        priced("a", "s", cost_s=1, passes=0.5),
+        priced("b", "a", cost_s=4),
+        priced("c", "s", cost_s=2),
         tuple_bytes=6,
     )
     assert chart(network, "query") == [("a", 6 / 3), ("c", 6 / 2)][::-1]
@@ -127,7 +107,7 @@ def test_at_query_level_the_cheapest_query_goes_first_whatever_it_passes(
 ) -> None:
     network = network_of(
         *(
-            box(f"b{number}", "s", cost_s=cost_s, passes=passes[number] / 8)
+            priced(f"b{number}", "s", cost_s=cost_s, passes=passes[number] / 8)
             for number, cost_s in enumerate(costs_s)
         )
     )
@@ -137,10 +117,10 @@ def test_at_query_level_the_cheapest_query_goes_first_whatever_it_passes(
 
 def test_each_branch_of_a_fork_has_a_buffer_and_segments_of_its_own() -> None:
     network = network_of(
-        box("shared", "s", cost_s=1, passes=0.25, size=4),  # 4 − 0.25 · (4 + 4) = 2 bytes in 1 s
-        box("fast", "shared", cost_s=1, size=1),  # (4 − 1) in 1 s
-        box("faster", "fast", cost_s=0.25),  # 1 in 0.25 s
-        box("slow", "shared", cost_s=8),  # 4 in 8 s
+        priced("shared", "s", cost_s=1, passes=0.25, size=4),  # 4 − 0.25 · (4 + 4) = 2 bytes in 1 s
+        priced("fast", "shared", cost_s=1, size=1),  # (4 − 1) in 1 s
+        priced("faster", "fast", cost_s=0.25),  # 1 in 0.25 s
+        priced("slow", "shared", cost_s=8),  # 4 in 8 s
         tuple_bytes=4,
     )
     joined = (2 + 0.25 * 4) / (1 + 0.25 * 1.25)
@@ -150,9 +130,9 @@ def test_each_branch_of_a_fork_has_a_buffer_and_segments_of_its_own() -> None:
 
 def test_two_paths_that_meet_have_a_chart_each_and_share_the_steepest() -> None:
     network = network_of(
-        box("left", "s", cost_s=1, passes=0.1),
-        box("right", "t", cost_s=9, passes=1),
-        box("union", "left", "right", cost_s=1),
+        priced("left", "s", cost_s=1, passes=0.1),
+        priced("right", "t", cost_s=9, passes=1),
+        priced("union", "left", "right", cost_s=1),
     )
     slopes = dict(chart(network))
     assert slopes == {
@@ -164,9 +144,9 @@ def test_two_paths_that_meet_have_a_chart_each_and_share_the_steepest() -> None:
 
 def test_a_shared_part_of_two_steep_paths_stays_a_segment_of_its_own() -> None:
     network = network_of(
-        box("left", "s", cost_s=1, passes=0.1),
-        box("right", "t", cost_s=2, passes=0.1),
-        box("union", "left", "right", cost_s=9),
+        priced("left", "s", cost_s=1, passes=0.1),
+        priced("right", "t", cost_s=2, passes=0.1),
+        priced("union", "left", "right", cost_s=9),
     )
     assert chart(network) == [
         ("left", pytest.approx(0.9)),

@@ -1,54 +1,18 @@
 """Forks whose branches share tuples: partitions for latency (oc) and for memory (mr) (BZ §4)."""
 
-from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.networks import network_of, priced
 
-from headgate.model.network import Box, Network, Path
-from headgate.model.operator import Kind, Operator
-from headgate.model.query import Query, QueryClass
-from headgate.model.stream import Stream
+from headgate.model.network import Network
 from headgate.model.unit_table import unit_table
 from headgate.model.units import Level, units_of
 from headgate.policies import State, policy_named
 from headgate.policies.methods.charts import ChartPolicy
-
-
-def box(
-    name: str,
-    *inputs: str,
-    cost_s: float,
-    passes: float = 1.0,
-    size: float = 1.0,
-    kind: Kind = "select",
-    window_s: float | None = None,
-) -> Box:
-    operator = Operator(
-        kind=kind, cost_s=cost_s, selectivity=passes, bytes_out=size, window_s=window_s
-    )
-    return Box(name=name, operator=operator, inputs=inputs)
-
-
-def network_of(*boxes: Box, tuple_bytes: float = 1.0, outputs: Sequence[str] = ()) -> Network:
-    """Return a network whose outputs are the boxes that nobody reads, and the named ones."""
-    read = {name for member in boxes for name in member.inputs}
-    return Network(
-        tuple(
-            Stream(name=name, format="rate", tuple_bytes=tuple_bytes)
-            for name in sorted(read - {member.name for member in boxes})
-        ),
-        (QueryClass(name="N", priority=1.0),),
-        tuple(
-            Path(query=Query(name=f"q_{member.name}", sql="-", query_class="N"), output=member.name)
-            for member in boxes
-            if member.name not in read or member.name in outputs
-        ),
-        boxes,
-    )
 
 
 def chart(
@@ -92,25 +56,25 @@ def drained(policy: str, network: Network, queues: dict[str, int]) -> list[tuple
 def figure_8() -> Network:
     """Return BZ Figure 6 with costs as the text assumes: A and B join C; O leaves G, H and P."""
     return network_of(
-        box("E", "s", cost_s=4),
-        box("D", "E", cost_s=1),
-        box("C", "E", cost_s=6),
-        box("A", "C", cost_s=1),
-        box("B", "C", cost_s=2),
-        box("G", "E", cost_s=1),
-        box("H", "G", cost_s=1),
-        box("P", "G", cost_s=1),
-        box("O", "G", cost_s=8),
+        priced("E", "s", cost_s=4),
+        priced("D", "E", cost_s=1),
+        priced("C", "E", cost_s=6),
+        priced("A", "C", cost_s=1),
+        priced("B", "C", cost_s=2),
+        priced("G", "E", cost_s=1),
+        priced("H", "G", cost_s=1),
+        priced("P", "G", cost_s=1),
+        priced("O", "G", cost_s=8),
     )
 
 
 def figure_9(o4_s: float = 0.5) -> Network:
     """Return two paths over one stream of 10 bytes a tuple; O4 frees memory faster than O2."""
     return network_of(
-        box("O1", "s", cost_s=1, size=6),
-        box("O2", "O1", cost_s=10),
-        box("O3", "s", cost_s=1, size=2),
-        box("O4", "O3", cost_s=o4_s),
+        priced("O1", "s", cost_s=1, size=6),
+        priced("O2", "O1", cost_s=10),
+        priced("O3", "s", cost_s=1, size=2),
+        priced("O4", "O3", cost_s=o4_s),
         tuple_bytes=10,
     )
 
@@ -125,9 +89,9 @@ def test_the_nested_forks_of_figure_8_end_in_three_partitions() -> None:
 
 def test_the_subtrees_of_figure_8_are_partitioned_as_the_text_says() -> None:
     network = figure_8()
-    of_c = network_of(box("C", "E", cost_s=6), *network.boxes[3:5])
+    of_c = network_of(priced("C", "E", cost_s=6), *network.boxes[3:5])
     assert [units for units, _ in chart("oc", of_c)] == ["C A B"]
-    of_g = network_of(box("G", "E", cost_s=1), *network.boxes[6:])
+    of_g = network_of(priced("G", "E", cost_s=1), *network.boxes[6:])
     assert [units for units, _ in chart("oc", of_g)] == ["G H P", "O"]
 
 
@@ -172,7 +136,9 @@ def test_the_branch_that_is_behind_goes_first() -> None:
 
 def fork(o1_s: float, o2_s: float, o3_s: float) -> Network:
     return network_of(
-        box("O1", "s", cost_s=o1_s), box("O2", "O1", cost_s=o2_s), box("O3", "O1", cost_s=o3_s)
+        priced("O1", "s", cost_s=o1_s),
+        priced("O2", "O1", cost_s=o2_s),
+        priced("O3", "O1", cost_s=o3_s),
     )
 
 
@@ -220,13 +186,15 @@ def test_branches_run_in_the_order_of_their_slopes() -> None:
 
 def test_a_path_is_never_broken_for_latency() -> None:
     network = network_of(
-        box("a", "s", cost_s=1, passes=0.1), box("b", "a", cost_s=9), box("c", "b", cost_s=1)
+        priced("a", "s", cost_s=1, passes=0.1),
+        priced("b", "a", cost_s=9),
+        priced("c", "b", cost_s=1),
     )
     assert chart("oc", network) == [("a b c", pytest.approx(0.1 / 2))]
 
 
 def test_a_shared_operator_may_give_results_of_its_own() -> None:
-    network = network_of(box("a", "s", cost_s=1), box("b", "a", cost_s=4), outputs=["a"])
+    network = network_of(priced("a", "s", cost_s=1), priced("b", "a", cost_s=4), outputs=["a"])
     assert chart("oc", network) == [("a", 1.0), ("b", 0.25)]
     assert chart("mr", network) == [("a b", pytest.approx(0.2))]
 
@@ -237,10 +205,10 @@ def test_for_latency_two_graphs_that_read_one_stream_are_independent() -> None:
 
 def test_a_fork_behind_a_shared_path_is_joined_to_it_for_memory() -> None:
     network = network_of(
-        box("first", "s", cost_s=1, passes=0.5, size=8),  # 8 − 0.5 · 8 = 4 bytes in 1 s
-        box("left", "first", cost_s=1),
-        box("right", "first", cost_s=1, size=1),  # together 8 − 0 − 1 = 7 bytes in 2 s
-        box("tail", "right", cost_s=1),
+        priced("first", "s", cost_s=1, passes=0.5, size=8),  # 8 − 0.5 · 8 = 4 bytes in 1 s
+        priced("left", "first", cost_s=1),
+        priced("right", "first", cost_s=1, size=1),  # together 8 − 0 − 1 = 7 bytes in 2 s
+        priced("tail", "right", cost_s=1),
         tuple_bytes=8,
     )
     assert chart("mr", network) == [
@@ -252,12 +220,12 @@ def test_a_fork_behind_a_shared_path_is_joined_to_it_for_memory() -> None:
 
 def test_nested_forks_are_serialised_from_the_outputs_up() -> None:
     network = network_of(
-        box("a", "s", cost_s=1, size=4),
-        box("b", "s", cost_s=1, size=4),  # with a: 10 − 8 bytes in 2 s
-        box("c", "b", cost_s=1),
-        box("d", "b", cost_s=1, size=1),  # with c: 4 − 0 − 1 in 2 s
-        box("e", "d", cost_s=0.1),  # 1 in 0.1 s: joins c and d, and all three join a and b
-        box("f", "a", cost_s=10),
+        priced("a", "s", cost_s=1, size=4),
+        priced("b", "s", cost_s=1, size=4),  # with a: 10 − 8 bytes in 2 s
+        priced("c", "b", cost_s=1),
+        priced("d", "b", cost_s=1, size=1),  # with c: 4 − 0 − 1 in 2 s
+        priced("e", "d", cost_s=0.1),  # 1 in 0.1 s: joins c and d, and all three join a and b
+        priced("f", "a", cost_s=10),
         tuple_bytes=10,
     )
     assert chart("mr", network) == [
@@ -284,18 +252,21 @@ def test_at_query_level_oc_orders_as_hr() -> None:
 
 def test_at_query_level_the_readers_of_a_stream_are_one_fork_segment() -> None:
     network = network_of(
-        box("a", "s", cost_s=1), box("b", "s", cost_s=3), box("c", "t", cost_s=2), tuple_bytes=8
+        priced("a", "s", cost_s=1),
+        priced("b", "s", cost_s=3),
+        priced("c", "t", cost_s=2),
+        tuple_bytes=8,
     )
     assert chart("mr", network, "query") == [("c", 4.0), ("a b", 2.0)]
 
 
 def test_a_component_with_a_union_has_its_average_output_rate() -> None:
     network = network_of(
-        box("left", "s", cost_s=1, passes=0.5),
-        box("right", "t", cost_s=2),
-        box("union", "left", "right", cost_s=1, kind="union"),
-        box("quick", "union", cost_s=1),
-        box("slow", "union", cost_s=50),
+        priced("left", "s", cost_s=1, passes=0.5),
+        priced("right", "t", cost_s=2),
+        priced("union", "left", "right", cost_s=1, kind="union"),
+        priced("quick", "union", cost_s=1),
+        priced("slow", "union", cost_s=50),
     )
     # 3 tuples a second from the left and 1 from the right: 2.5 reach the union and both branches.
     partitions = chart("oc", network, rates_per_s={0: 3.0, 1: 1.0})
@@ -307,9 +278,9 @@ def test_a_component_with_a_union_has_its_average_output_rate() -> None:
 @pytest.mark.parametrize("level", ["operator", "query"])
 def test_both_sides_of_a_join_are_one_partition_for_latency(level: Level) -> None:
     network = network_of(
-        box("left", "s", cost_s=1),
-        box("join", "left", "t", cost_s=2, passes=0.25, kind="join", window_s=1.0),
-        box("other", "s", cost_s=0.5),
+        priced("left", "s", cost_s=1),
+        priced("join", "left", "t", cost_s=2, passes=0.25, kind="join", window_s=1.0),
+        priced("other", "s", cost_s=0.5),
     )
     partitions = chart("oc", network, level, rates_per_s={0: 2.0, 1: 4.0})
     # A left tuple meets 4 right ones, a right tuple 2 left ones.
@@ -320,9 +291,9 @@ def test_both_sides_of_a_join_are_one_partition_for_latency(level: Level) -> Non
 
 def test_a_tuple_is_brought_through_a_union_before_the_next_comes_in() -> None:
     network = network_of(
-        box("left", "s", cost_s=1),
-        box("right", "t", cost_s=1),
-        box("union", "left", "right", cost_s=1, kind="union"),
+        priced("left", "s", cost_s=1),
+        priced("right", "t", cost_s=1),
+        priced("union", "left", "right", cost_s=1, kind="union"),
     )
     done = [name for name, _ in drained("oc", network, {"left": 2, "right": 2})]
     assert done == ["left", "union", "right", "union"] * 2

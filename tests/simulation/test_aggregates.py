@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import Watched, box, line, network, new_simulation, ran, report, results_of, select
+from kit.networks import (
+    Watched,
+    box,
+    line,
+    network,
+    new_simulation,
+    ran,
+    report,
+    results_of,
+    select,
+)
 
 from headgate.errors import ConfigRefused
 from headgate.model.network import Network

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from networks import box, line, network, new_simulation, results_of, select
+from kit.networks import box, line, network, new_simulation, results_of, select
 
 from headgate import simulate
 from headgate.errors import ConfigRefused, HeadgateError, PlanRejected, QueryRefused, UnknownName

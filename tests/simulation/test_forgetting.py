@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import RUNS, box, network, new_simulation, results, results_of
+from kit.networks import RUNS, box, network, new_simulation, results, results_of
 
 from headgate.model.network import Network
 from headgate.model.operator import Operator

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from networks import line, network, new_simulation, ran, report, select
+from kit.networks import line, network, new_simulation, ran, report, select
 
 from headgate import simulate
 from headgate.errors import ConfigRefused

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import line, network, select
+from kit.networks import line, network, select
 
 from headgate import simulate
 from headgate.model.events import StepFinished

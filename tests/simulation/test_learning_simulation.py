@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from networks import box, line, network, new_simulation, ran, report, results_of, select
+from kit.networks import box, line, network, new_simulation, ran, report, results_of, select
 
 from headgate.model.operator import Operator
 from headgate.simulation.kernel.learn import follow

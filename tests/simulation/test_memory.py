@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import (
+from kit.networks import (
     RUNS,
     Watched,
     box,

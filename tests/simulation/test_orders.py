@@ -1,5 +1,7 @@
 """The orders that the papers find, at their settings: each holds in every one of five seeds.
 
+Three seeds are in the short form, all five in the long one.
+
 Runs are shorter than the papers' (2 000 tuples in place of an hour), so figures differ from theirs;
 which policy is best does not. Margins are asserted, so that a tie would be seen.
 """
@@ -17,7 +19,7 @@ from headgate.workloads.sharaf_aggregates import aggregates
 from headgate.workloads.sharaf_freshness import freshness
 from headgate.workloads.testbed import Testbed
 
-SEEDS = range(5)
+SEEDS = [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in (3, 4))]
 QUERIES, TUPLES, UTILISATION = 500, 2_000, 0.95
 
 

@@ -1,7 +1,7 @@
 """The costs besides those of tuples: calls, the storage manager, the scheduler, each by itself."""
 
 import pytest
-from networks import departures, line, network, ran, report, select
+from kit.networks import departures, line, network, ran, report, select
 
 from headgate.model.unit_table import Unit
 from headgate.policies import Policy

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from networks import line, network, new_simulation, ran, report, results, select
+from kit.networks import line, network, new_simulation, ran, report, results, select
 
 from headgate.model.plan import ALL, Step
 from headgate.model.qos_graph import QoSGraph

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from networks import (
+from kit.networks import (
     arrivals_out,
     box,
     departures,

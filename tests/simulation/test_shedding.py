@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import arrivals_out, line, network, ran, report, select
+from kit.networks import arrivals_out, line, network, ran, report, select
 
 from headgate.model.network import Network
 from headgate.model.plan import ALL

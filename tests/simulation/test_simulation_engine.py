@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from networks import line, network, select
+from kit.networks import line, network, select
 
 from headgate import simulate
 from headgate.errors import ConfigRefused, HeadgateError

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import Watched, departures, line, network, ran, report, select
+from kit.networks import Watched, departures, line, network, ran, report, select
 
 from headgate.model.plan import ALL
 from headgate.model.stream import Stream

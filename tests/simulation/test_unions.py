@@ -5,7 +5,17 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import arrivals_out, box, departures, line, network, ran, report, results_of, select
+from kit.networks import (
+    arrivals_out,
+    box,
+    departures,
+    line,
+    network,
+    ran,
+    report,
+    results_of,
+    select,
+)
 
 from headgate.model.network import Network
 from headgate.model.operator import Operator

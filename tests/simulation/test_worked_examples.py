@@ -4,7 +4,17 @@ from math import inf, nextafter
 
 import numpy as np
 import pytest
-from networks import box, line, network, new_simulation, ran, report, results, results_of, select
+from kit.networks import (
+    box,
+    line,
+    network,
+    new_simulation,
+    ran,
+    report,
+    results,
+    results_of,
+    select,
+)
 
 from headgate import simulate
 from headgate.model.network import Network

@@ -1,13 +1,13 @@
 """Generated queries answer as Spark does in batch, on both lanes, shared or not."""
 
 import json
-import os
 import sys
 from pathlib import Path
 from shutil import rmtree
 from tempfile import gettempdir
 
 import pytest
+from kit.seeds import drawing_seed
 from pyspark.sql import SparkSession
 
 from differential.exclusions import listing
@@ -37,7 +37,7 @@ def test_generated_queries_have_the_answers_of_batch_in_the_long_form(
     spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Set HEADGATE_SEED for other queries; an interrupted run resumes where it was."""
-    seed = int(os.environ.get("HEADGATE_SEED", "1"))
+    seed = drawing_seed()
     folder = Path(gettempdir()) / f"headgate-differential-{seed}"
     folder.mkdir(exist_ok=True)
     with capsys.disabled():

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.networks import network_of
 
 from headgate.model.events import StepStarted
-from headgate.model.network import Box, Network, Path
+from headgate.model.network import Box, Network
 from headgate.model.operator import Kind, Operator
 from headgate.model.plan import BoxCall
-from headgate.model.query import Query, QueryClass
-from headgate.model.stream import Stream
 from headgate.model.unit_table import UnitTable, unit_table
 from headgate.model.units import Level, Units, units_of
 from headgate.policies import State, policy_named
@@ -20,21 +19,6 @@ from headgate.policies.methods.charts import ChartPolicy, order_of
 
 NAMES = ["chain", "oc", "mr"]
 LEVELS: list[Level] = ["query", "operator"]
-
-
-def network_of(boxes: list[Box]) -> Network:
-    """Return a network in which every box that nobody reads is the output of a query."""
-    read = {name for box in boxes for name in box.inputs}
-    return Network(
-        tuple(Stream(name=f"s{number}", format="rate", tuple_bytes=8.0) for number in range(2)),
-        (QueryClass(name="N", priority=1.0),),
-        tuple(
-            Path(query=Query(name=f"q_{box.name}", sql="-", query_class="N"), output=box.name)
-            for box in boxes
-            if box.name not in read
-        ),
-        tuple(boxes),
-    )
 
 
 @st.composite
@@ -58,7 +42,7 @@ def networks(draw: st.DrawFn, meeting: bool = False) -> Network:
             bytes_out=draw(st.integers(0, 9)),
         )
         boxes.append(Box(name=f"b{number}", operator=operator, inputs=inputs))
-    return network_of(boxes)
+    return network_of(*boxes, tuple_bytes=8.0)
 
 
 def policy_of(name: str) -> ChartPolicy:
@@ -131,7 +115,10 @@ def test_units_without_figures_are_planned_all_the_same(
 def two_paths() -> tuple[Units, UnitTable]:
     operator = Operator(kind="select", cost_s=1.0, selectivity=0.5)
     units = units_of(
-        network_of([Box(name=f"b{number}", operator=operator, inputs=("s0",)) for number in (0, 1)])
+        network_of(
+            *(Box(name=f"b{number}", operator=operator, inputs=("s0",)) for number in (0, 1)),
+            tuple_bytes=8.0,
+        )
     )
     return units, unit_table(units)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from kit.streams import file_stream
 from polled import read_as_spark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -150,13 +151,7 @@ def run(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Run:
         # One train is written by Spark, the other by pyarrow.
         file.rename(folder / "s" / f"{number}.parquet")
     gate = Headgate(session, state=folder / "state", rehearsal_s=0, lane="driver")
-    gate.add_stream(
-        Stream(
-            name="s", format="parquet", schema=source._jdf.schema().toDDL(), event_time="ts",
-            trigger_s=0, quiet_s=None,
-            options={"path": str(folder / "s"), "maxFilesPerTrigger": "1"},
-        )
-    )  # fmt: skip
+    gate.add_stream(file_stream("s", folder / "s", source._jdf.schema().toDDL()))
     texts = {}
     for format in ("parquet", "json", "csv"):
         skipped = NOT_WRITTEN.get(format, ())

@@ -156,7 +156,7 @@ def stream_over(folder: Path, kind: str, **options: str) -> Stream:
         format=kind,
         options=source_options,
         schema="i INT, t STRING",
-        trigger_s=0,
+        trigger_s=0.01,
         ingest="spark",
     )
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headgate.metrics.report import Report
 from headgate.model.network import Box, Network, Path
-from headgate.model.operator import Operator
+from headgate.model.operator import Kind, Operator
 from headgate.model.plan import ALL, Step
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
@@ -66,6 +66,37 @@ def network(
         tuple(QueryClass(name=k, priority=v) for k, v in (classes or {"only": 1.0}).items()),
         paths,
         tuple(boxes),
+    )
+
+
+def priced(
+    name: str,
+    *inputs: str,
+    cost_s: float,
+    passes: float = 1.0,
+    size: float = 1.0,
+    kind: Kind = "select",
+    window_s: float | None = None,
+) -> Box:
+    """Return a box by its figures: seconds per tuple, selectivity, bytes of a result."""
+    operator = Operator(
+        kind=kind, cost_s=cost_s, selectivity=passes, bytes_out=size, window_s=window_s
+    )
+    return box(name, operator, *inputs)
+
+
+def network_of(*boxes: Box, tuple_bytes: float = 1.0, outputs: Sequence[str] = ()) -> Network:
+    """Return a network whose outputs are the boxes that nobody reads, and the named ones."""
+    read = {name for member in boxes for name in member.inputs}
+    names = sorted(read - {member.name for member in boxes})
+    return network(
+        *(
+            results_of(f"q_{member.name}", member.name)
+            for member in boxes
+            if member.name not in read or member.name in outputs
+        ),
+        boxes=boxes,
+        streams=[Stream(name=name, format="rate", tuple_bytes=tuple_bytes) for name in names],
     )
 
 
