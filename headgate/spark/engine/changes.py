@@ -155,7 +155,7 @@ class Changes:
             raise
         for number, name in names.items():
             if name in self._store.timelines:
-                self._store.timelines[name].speak()
+                self._store.timelines[name].publish()
             elif trains_by_stream[number]:
                 self._arrivals.put(number, *trains_by_stream[number])
         self._derived.catch_up()

@@ -200,7 +200,7 @@ class SparkEngine:
         for number, stream in enumerate(self.members.streams):
             # All at once: a cursor may stand anywhere among them, but never beyond the last.
             if stream.of:
-                self._store.timelines[stream.name].speak()
+                self._store.timelines[stream.name].publish()
             elif trains := self._journal.trains(stream.name):
                 self._arrivals.put(number, *trains)
         self._derived.catch_up()

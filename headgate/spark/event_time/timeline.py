@@ -32,7 +32,7 @@ class Timeline(TimelineReader):
 
     Args:
         sources: the streams, with their logs.
-        put: receives new trains of the timeline, in order, once `speak` was called.
+        put: receives new trains of the timeline, in order, once `publish` was called.
         set_aside: stores the tuples that no window by time will have, before the journal has their
             train. Its arguments are the stream, the train, the number of the train's first tuple,
             which tuples to store, and the times of all. It returns False if it cannot store them.
@@ -54,7 +54,7 @@ class Timeline(TimelineReader):
         self._derived = DerivedTrains(journal)
         self._retention = Retention(self._course, self._times, self.open_sessions)
         self._heard_at_s: dict[str, float] = {}
-        self._speaks = False
+        self._publishes = False
         self._held_up: set[str] = set()
         """Streams whose next train cannot be added now."""
         self._warned: set[str] = set()
@@ -85,10 +85,10 @@ class Timeline(TimelineReader):
         for name in self._sources:
             self.advance(name)
 
-    def speak(self) -> None:
+    def publish(self) -> None:
         """Pass on all existing trains at once, and from now on every new one."""
         with self._lock:
-            self._speaks = True
+            self._publishes = True
             if self._course.entries:
                 self._put(*map(_train_of, self._course.entries))
 
@@ -220,7 +220,7 @@ class Timeline(TimelineReader):
         self._warned.discard(entry.stream)
         if entry.train >= 0:
             self._heard_at_s.pop(entry.stream, None)
-        if self._speaks:
+        if self._publishes:
             self._put(_train_of(entry))
         return True
 

@@ -166,7 +166,7 @@ def test_trains_come_once_after_a_restart(make: Make) -> None:
     world.logs["b"].add(5)  # in the log, but not yet in the timeline
     world.logs["a"].add(3)
     world.begin()
-    world.timeline.speak()
+    world.timeline.publish()
     assert [train.tuples for train in world.heard] == [2, 1, 1]
     assert [(entry.stream, entry.train) for entry in Entries(world.journal, "t")()] == [
         ("a", 0), ("b", 0), ("a", 1),
@@ -340,7 +340,7 @@ def test_a_crash_while_trains_are_dropped_leaves_all_or_nothing(make: Make) -> N
     with pytest.raises(sqlite3.IntegrityError, match="a crash"):
         world.timeline.drop(world.end)
     world.begin()
-    world.timeline.speak()
+    world.timeline.publish()
     numbers = [train.number for train in world.heard]
     assert numbers == [train.number for train in world.journal.trains("t")] == list(range(10))
 
