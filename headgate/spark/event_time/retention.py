@@ -77,7 +77,10 @@ class Retention:
         lows: list[tuple[Axis, dict[str, int]]] = []
         for axis, size in self._sizes.items():
             if axis == "rows":
-                low = {stream: self._course.came(stream, passed) - size for stream in self._times}
+                low = {
+                    stream: self._course.tuples_before(stream, passed) - size
+                    for stream in self._times
+                }
             else:
                 mark = least_mark(self._times, self._course.tops(passed))
                 low = dict.fromkeys(self._times, NEVER if mark == NEVER else mark - size)

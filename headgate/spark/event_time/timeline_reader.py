@@ -71,12 +71,12 @@ class TimelineReader:
             if axis == "time":
                 return least_mark(self._times, self._course.tops(end))
             (stream,) = self._sources
-            return self._course.came(stream, end)
+            return self._course.tuples_before(stream, end)
 
-    def came(self, stream: str, end: int) -> int:
+    def tuples_before(self, stream: str, end: int) -> int:
         """Count the tuples of a stream that arrived before train `end`."""
         with self._lock:
-            return self._course.came(stream, end)
+            return self._course.tuples_before(stream, end)
 
     def seen(self, stream: str, numbers: Times, other: str) -> Times:
         """Return how many tuples of `other` had arrived when each tuple of a stream arrived.

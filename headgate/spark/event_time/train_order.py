@@ -74,7 +74,7 @@ class Course:
         for index in range(max(0, first - self.first), len(self.entries)):
             yield self.entries[index]
 
-    def came(self, stream: str, end: int) -> int:
+    def tuples_before(self, stream: str, end: int) -> int:
         """Count the tuples of a stream that arrived before train `end`."""
         for entry in self.backwards(end):
             if entry.stream == stream and entry.train >= 0:
@@ -90,13 +90,13 @@ class Course:
         """
         if other == stream:
             return numbers + 1
-        came, firsts, counts = self.came(other, self.first), [0], [0]
+        count, firsts, counts = self.tuples_before(other, self.first), [0], [0]
         for entry in self.entries:
             if entry.train >= 0 and entry.stream == other:
-                came = entry.first_tuple + entry.tuples
+                count = entry.first_tuple + entry.tuples
             elif entry.train >= 0 and entry.stream == stream:
                 firsts.append(entry.first_tuple)
-                counts.append(came)
+                counts.append(count)
         indexes = np.searchsorted(np.array(firsts), numbers, side="right") - 1
         seen: Times = np.array(counts, dtype=np.int64)[indexes]
         return seen

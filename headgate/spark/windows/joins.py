@@ -66,7 +66,7 @@ class Pairs:
         before, after = self._timeline.watermark(first), self._timeline.watermark(end)
         rows = []
         for source in inputs:
-            mark = self._timeline.came(source.stream, first) if axis == "rows" else before
+            mark = self._timeline.tuples_before(source.stream, first) if axis == "rows" else before
             low = NEVER if mark == NEVER else mark - self._stateful.reach
             if (source.stream, axis, low) not in shared_reads:
                 read = self._timeline.rows(source.stream, first, end, axis, low)

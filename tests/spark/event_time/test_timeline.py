@@ -65,7 +65,7 @@ def test_a_tuple_knows_how_many_of_another_stream_had_come(make: Make) -> None:
     world.take("b", 6)
     for _ in range(2):
         timeline = world.timeline
-        assert [timeline.came("b", end) for end in range(5)] == [0, 0, 2, 2, 3]
+        assert [timeline.tuples_before("b", end) for end in range(5)] == [0, 0, 2, 2, 3]
         assert timeline.seen("a", np.arange(4), "b").tolist() == [0, 0, 0, 2]
         assert timeline.seen("b", np.arange(3), "a").tolist() == [3, 3, 4]
         assert timeline.seen("a", np.arange(4), "a").tolist() == [1, 2, 3, 4]
@@ -86,7 +86,7 @@ def test_the_last_tuples_of_every_stream_are_kept(make: Make) -> None:
     # What is left begins with the oldest tuple that is in a window.
     assert (world.timeline.held("a"), world.timeline.held("b")) == (3, 2)
     world.begin()
-    assert world.timeline.came("b", world.end) == 4
+    assert world.timeline.tuples_before("b", world.end) == 4
     assert world.timeline.seen("a", np.array([3, 7]), "b").tolist() == [3, 4]
 
 
