@@ -43,7 +43,7 @@ class Upkeep:
         self._due_at_s = time.monotonic() + EVERY_S
         self._look_after_sources()
         for timeline in list(self._store.timelines.values()):
-            timeline.beat(self._clock.now_s())
+            timeline.tick(self._clock.now_s())
         self._calls.look_after()
         self._executor.commits.promises.try_again()
         if max(self._budget.memory, self._budget.held) >= SPARE:

@@ -103,7 +103,7 @@ class Timeline(TimelineReader):
                 if next_train.number >= self._course.now[stream].train:
                     if not self._take_next(stream, next_train):
                         self._held_up.add(stream)
-                        break  # the next train or the next beat tries again
+                        break  # the next train or the next tick tries again
                     self._held_up.discard(stream)
 
     def advance(self, stream: str) -> None:
@@ -161,7 +161,7 @@ class Timeline(TimelineReader):
             before=now.top, top=top, arrived_at_s=arrived_at_s, reach=now.reach,
         )  # fmt: skip
 
-    def beat(self, now_s: float) -> None:
+    def tick(self, now_s: float) -> None:
         """Let time pass in quiet streams if that closes a window."""
         with self._lock:
             if self._held_up:
@@ -187,7 +187,7 @@ class Timeline(TimelineReader):
         if passed and self._closes(tops, {**tops, **passed}):
             for name, top in passed.items():
                 if not self._append(self._empty_entry(name, CLOCK, top, now_s)):
-                    break  # the next beat tries again
+                    break  # the next tick tries again
 
     def _closes(self, tops: Mapping[str, int], passed: Mapping[str, int]) -> bool:
         """Return True if a window that has tuples closes once streams have reached these times."""

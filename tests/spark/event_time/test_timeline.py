@@ -244,8 +244,8 @@ def test_a_journal_that_cannot_be_written_holds_trains_and_beats_up(make: Make) 
     second, third = world.logs["a"].add(2), world.logs["a"].add(3)
     world.journal._db.execute("PRAGMA query_only = ON")
     world.timeline.take("a", second)
-    world.timeline.beat(0)
-    world.timeline.beat(90)
+    world.timeline.tick(0)
+    world.timeline.tick(90)
     assert world.end == 1
     world.journal._db.execute("PRAGMA query_only = OFF")
     world.timeline.take("a", third)
@@ -278,11 +278,11 @@ def test_a_train_that_cannot_be_read_holds_up_its_timeline_alone(
     for time in range(3):
         world.take("a", time)
     world.begin()
-    world.timeline.beat(0)
+    world.timeline.tick(0)
     assert world.end == 1
     assert caplog.text.count("queries over 't' wait: train 1 of stream 'a' cannot be read") == 2
     mend()
-    world.timeline.beat(1)
+    world.timeline.tick(1)
     assert [entry.train for entry in Entries(world.journal, "t")()] == [0, 1, 2]
 
 
@@ -296,14 +296,14 @@ def test_no_time_passes_in_a_stream_whose_train_cannot_be_read(
         world.take("a", second * SECOND)
         world.take("b", second * SECOND)
     for second in range(20):
-        world.timeline.beat(float(second))
+        world.timeline.tick(float(second))
     entries = Entries(world.journal, "t")()
     assert [(entry.stream, entry.train) for entry in entries] == [
         ("a", 0), ("b", 0), ("b", 1), ("b", 2),
     ]  # fmt: skip
     assert caplog.text.count("cannot be read") == 1
     mend()
-    world.timeline.beat(20.0)
+    world.timeline.tick(20.0)
     assert [entry.train for entry in Entries(world.journal, "t")() if entry.stream == "a"] == [
         0,
         1,
@@ -322,11 +322,11 @@ def test_a_rotten_train_under_open_sessions_stops_nobody(
     mend = rot(world, "a", 0)
     world.begin()
     for second in range(20):
-        world.timeline.beat(float(second))
+        world.timeline.tick(float(second))
     assert world.end == 2
     assert caplog.text.count("cannot be read") == 1
     mend()
-    world.timeline.beat(20.0)
+    world.timeline.tick(20.0)
     assert world.end == 3  # a beat ends the session
 
 

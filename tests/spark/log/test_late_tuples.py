@@ -137,13 +137,13 @@ def test_a_train_is_taken_in_once_its_late_tuples_are_safe(make: Make) -> None:
     world.can_set_aside = False
     world.take("a", 0, 3 * SECOND, None)
     world.take("a", 2 * SECOND)
-    world.timeline.beat(0)
-    world.timeline.beat(90)
+    world.timeline.tick(0)
+    world.timeline.tick(90)
     assert (world.end, world.aside) == (1, []), "the clock does not pass over a waiting train"
     world.begin()
     assert world.end == 1
     world.can_set_aside = True
-    world.timeline.beat(91)
+    world.timeline.tick(91)
     assert [entry.train for entry in Entries(world.journal, "t")()] == [0, 1, 2]
     assert world.aside == [("a", 1, 1, [True, False, True]), ("a", 2, 4, [True])]
     world.begin()
