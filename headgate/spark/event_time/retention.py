@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from headgate.model.window import Axis, Stateful, Window
 from headgate.model.window_ends import NEVER
 from headgate.spark.event_time.open_sessions import OpenSessions
-from headgate.spark.event_time.train_order import Course
+from headgate.spark.event_time.train_order import TrainOrder
 from headgate.spark.event_time.train_times import TrainTimes, least_mark
 
 
@@ -18,9 +18,9 @@ class Retention:
     """
 
     def __init__(
-        self, course: Course, times: Mapping[str, TrainTimes], open_sessions: OpenSessions
+        self, order: TrainOrder, times: Mapping[str, TrainTimes], open_sessions: OpenSessions
     ) -> None:
-        self._course, self._times, self._open_sessions = course, times, open_sessions
+        self._order, self._times, self._open_sessions = order, times, open_sessions
         self._readers: dict[str, Stateful] = {}
         self._sizes: dict[Axis, int] = {}
         self.windows: set[Window] = set()
@@ -33,7 +33,7 @@ class Retention:
         else:
             self._readers[query] = stateful
             self._measure()
-        self._course.needed = self._course.first  # the query may begin with the oldest train
+        self._order.needed = self._order.first  # the query may begin with the oldest train
 
     def forget(self, query: str) -> None:
         """Keep nothing for a query that was dropped."""
@@ -54,21 +54,21 @@ class Retention:
         Args:
             before_s: trains that arrived later stay: a new query begins with them.
         """
-        course, lows = self._course, self._lows(passed)
-        for entry in course.between(course.needed, passed):
+        order, lows = self._order, self._lows(passed)
+        for entry in order.between(order.needed, passed):
             times = self._times[entry.stream]
             if entry.train >= 0 and any(
                 times.reaches(entry, axis, low[entry.stream]) for axis, low in lows
             ):
                 break
             times.forget(entry.train)
-            course.needed = entry.number + 1
-        before = course.first
-        for entry in course.entries:
-            if entry.number >= course.needed or entry.arrived_at_s > before_s:
+            order.needed = entry.number + 1
+        before = order.first
+        for entry in order.entries:
+            if entry.number >= order.needed or entry.arrived_at_s > before_s:
                 break
             before = entry.number + 1
-        course.drop(before)
+        order.drop(before)
 
     def _lows(self, passed: int) -> list[tuple[Axis, dict[str, int]]]:
         """Return from which places on windows need tuples, by axis and stream, once all queries
@@ -78,11 +78,11 @@ class Retention:
         for axis, size in self._sizes.items():
             if axis == "rows":
                 low = {
-                    stream: self._course.tuples_before(stream, passed) - size
+                    stream: self._order.tuples_before(stream, passed) - size
                     for stream in self._times
                 }
             else:
-                mark = least_mark(self._times, self._course.tops(passed))
+                mark = least_mark(self._times, self._order.tops(passed))
                 low = dict.fromkeys(self._times, NEVER if mark == NEVER else mark - size)
             lows.append((axis, low))
         since = self._open_sessions.kept_since(passed)

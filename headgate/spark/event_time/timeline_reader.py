@@ -13,7 +13,7 @@ from headgate.model.window import Axis
 from headgate.model.window_ends import NEVER, Times
 from headgate.spark.event_time.open_sessions import OpenSessions
 from headgate.spark.event_time.timeline_entries import Entry
-from headgate.spark.event_time.train_order import Course
+from headgate.spark.event_time.train_order import TrainOrder
 from headgate.spark.event_time.train_times import Rows, TrainTimes, least_mark
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.stream_log import StreamLog
@@ -38,7 +38,7 @@ class TimelineReader:
     ) -> None:
         self.name, self._sources = name, sources
         self._lock = threading.RLock()
-        self._course = Course(journal, name, tuple(sources))
+        self._order = TrainOrder(journal, name, tuple(sources))
         self._times = {name: TrainTimes(*source) for name, source in sources.items()}
         self.open_sessions = OpenSessions()
 
@@ -48,7 +48,7 @@ class TimelineReader:
 
     @property
     def next_number(self) -> int:
-        return self._course.next_number
+        return self._order.next_number
 
     def trains(self, first: int, end: int, tuples: int) -> "TimelineTrains":
         """Return the trains first, ..., end − 1."""
@@ -69,14 +69,14 @@ class TimelineReader:
         """
         with self._lock:
             if axis == "time":
-                return least_mark(self._times, self._course.tops(end))
+                return least_mark(self._times, self._order.tops(end))
             (stream,) = self._sources
-            return self._course.tuples_before(stream, end)
+            return self._order.tuples_before(stream, end)
 
     def tuples_before(self, stream: str, end: int) -> int:
         """Count the tuples of a stream that arrived before train `end`."""
         with self._lock:
-            return self._course.tuples_before(stream, end)
+            return self._order.tuples_before(stream, end)
 
     def seen(self, stream: str, numbers: Times, other: str) -> Times:
         """Return how many tuples of `other` had arrived when each tuple of a stream arrived.
@@ -85,11 +85,11 @@ class TimelineReader:
             numbers: of the tuples in their stream.
         """
         with self._lock:
-            return self._course.seen(stream, numbers, other)
+            return self._order.seen(stream, numbers, other)
 
     def _between(self, first: int, end: int) -> list[Entry]:
         with self._lock:
-            return self._course.between(first, end)
+            return self._order.between(first, end)
 
     def closing(self, first: int, end: int, axis: Axis) -> tuple[Times, NDArray[np.float64]]:
         """Return the watermark after each of some trains, and when they arrived."""
@@ -101,7 +101,7 @@ class TimelineReader:
     @property
     def needed_from(self) -> int:
         """The first train that a window may need; earlier ones are kept for new queries."""
-        return self._course.needed
+        return self._order.needed
 
     def reaching(self, stream: str, end: int, axis: Axis, low: int) -> list[int]:
         """Return the numbers of a stream's trains before `end` that may have tuples from `low` on.
@@ -114,12 +114,12 @@ class TimelineReader:
     def _reaching(self, stream: str, end: int, axis: Axis, low: int) -> list[Entry]:
         entries: list[Entry] = []
         with self._lock:
-            for entry in self._course.backwards(end):
+            for entry in self._order.backwards(end):
                 if entry.stream != stream or entry.train < 0:
                     continue
                 if not self._times[stream].reaches(entry, axis, low):
                     break  # nor do earlier ones: the greatest time so far never falls
-                if entry.number not in self._course.lost:
+                if entry.number not in self._order.lost:
                     entries.append(entry)
         return entries[::-1]
 
@@ -180,7 +180,7 @@ class TimelineReader:
         """
         late = timeless = 0
         for entry in self._between(first, end):
-            if entry.number in self._course.lost:
+            if entry.number in self._order.lost:
                 late += entry.tuples
             elif entry.train >= 0:
                 in_time, times = self._times[entry.stream].not_late(entry)

@@ -9,7 +9,7 @@ from headgate.spark.event_time.timeline_entries import CLOCK, Entries, Entry, St
 from headgate.spark.log.journal import Journal
 
 
-class Course:
+class TrainOrder:
     """The entries of a timeline, in memory as in the journal; the caller must hold a lock."""
 
     def __init__(self, journal: Journal, timeline: str, streams: Sequence[str]) -> None:
