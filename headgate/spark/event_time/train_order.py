@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from headgate.model.window_ends import NEVER, Times
-from headgate.spark.event_time.timeline_entries import CLOCK, Entries, Entry, Stand
+from headgate.spark.event_time.timeline_entries import CLOCK, Entry, Stand, TimelineEntries
 from headgate.spark.log.journal import Journal
 
 
@@ -13,7 +13,7 @@ class TrainOrder:
     """The entries of a timeline, in memory as in the journal; the caller must hold a lock."""
 
     def __init__(self, journal: Journal, timeline: str, streams: Sequence[str]) -> None:
-        self._journaled = Entries(journal, timeline)
+        self._journaled = TimelineEntries(journal, timeline)
         self.entries = self._journaled()
         self.first = self.entries[0].number if self.entries else journal.next_train(timeline)
         nothing = dict.fromkeys(streams, Stand(0, NEVER, NEVER, NEVER))

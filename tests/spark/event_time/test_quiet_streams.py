@@ -6,7 +6,7 @@ import pytest
 from timelines import SECOND, Make, over, stream
 
 from headgate.model.window import Join
-from headgate.spark.event_time.timeline_entries import Entries
+from headgate.spark.event_time.timeline_entries import TimelineEntries
 
 
 def test_a_quiet_stream_goes_on_with_the_clock(make: Make) -> None:
@@ -26,7 +26,7 @@ def test_a_watermark_does_not_go_back_when_all_is_dropped(make: Make) -> None:
     world.timeline.tick(0)
     world.timeline.tick(20)
     world.timeline.drop(world.end)
-    assert not Entries(world.journal, "t")()
+    assert not TimelineEntries(world.journal, "t")()
     for _ in range(2):
         assert world.timeline.watermark(world.end) == 21 * SECOND
         assert world.timeline.held("a") == 1

@@ -14,7 +14,7 @@ from headgate.errors import TrainUnreadable
 from headgate.model.stream import Stream
 from headgate.model.window import Axis, Window
 from headgate.model.window_ends import NEVER, windows_of
-from headgate.spark.event_time.timeline_entries import Entries
+from headgate.spark.event_time.timeline_entries import TimelineEntries
 from headgate.spark.log.cursors import Cursors
 
 spans = st.integers(1, 40)
@@ -148,7 +148,7 @@ def test_what_no_window_needs_is_dropped(make: Make) -> None:
         world.take("a", number)
         world.timeline.drop(world.end)
         assert world.timeline.held("a") >= number - 10
-    assert len(Entries(world.journal, "t")()) <= 11
+    assert len(TimelineEntries(world.journal, "t")()) <= 11
 
 
 def test_rows_without_a_time_are_dropped_by_number(make: Make) -> None:
@@ -168,7 +168,7 @@ def test_trains_come_once_after_a_restart(make: Make) -> None:
     world.begin()
     world.timeline.publish()
     assert [train.tuples for train in world.heard] == [2, 1, 1]
-    assert [(entry.stream, entry.train) for entry in Entries(world.journal, "t")()] == [
+    assert [(entry.stream, entry.train) for entry in TimelineEntries(world.journal, "t")()] == [
         ("a", 0), ("b", 0), ("a", 1),
     ]  # fmt: skip
     world.take("b", 6)
@@ -249,7 +249,7 @@ def test_a_journal_that_cannot_be_written_holds_trains_and_beats_up(make: Make) 
     assert world.end == 1
     world.journal._db.execute("PRAGMA query_only = OFF")
     world.timeline.take("a", third)
-    assert [entry.train for entry in Entries(world.journal, "t")()] == [0, 1, 2]
+    assert [entry.train for entry in TimelineEntries(world.journal, "t")()] == [0, 1, 2]
 
 
 def rot(world: World, name: str, train: int) -> Callable[[], None]:
@@ -283,7 +283,7 @@ def test_a_train_that_cannot_be_read_holds_up_its_timeline_alone(
     assert caplog.text.count("queries over 't' wait: train 1 of stream 'a' cannot be read") == 2
     mend()
     world.timeline.tick(1)
-    assert [entry.train for entry in Entries(world.journal, "t")()] == [0, 1, 2]
+    assert [entry.train for entry in TimelineEntries(world.journal, "t")()] == [0, 1, 2]
 
 
 def test_no_time_passes_in_a_stream_whose_train_cannot_be_read(
@@ -297,14 +297,16 @@ def test_no_time_passes_in_a_stream_whose_train_cannot_be_read(
         world.take("b", second * SECOND)
     for second in range(20):
         world.timeline.tick(float(second))
-    entries = Entries(world.journal, "t")()
+    entries = TimelineEntries(world.journal, "t")()
     assert [(entry.stream, entry.train) for entry in entries] == [
         ("a", 0), ("b", 0), ("b", 1), ("b", 2),
     ]  # fmt: skip
     assert caplog.text.count("cannot be read") == 1
     mend()
     world.timeline.tick(20.0)
-    assert [entry.train for entry in Entries(world.journal, "t")() if entry.stream == "a"] == [
+    assert [
+        entry.train for entry in TimelineEntries(world.journal, "t")() if entry.stream == "a"
+    ] == [
         0,
         1,
         2,
