@@ -207,7 +207,7 @@ class Changes:
     def _forget(self, unit: int, segments: set[int]) -> None:
         path = self._members.path_of(unit)
         name = path.query.name
-        self._executor.commits.promises.forget(name)
+        self._executor.commits.renames.forget(name)
         Cursors(self._journal).forget(name)
         self._executor.forget(name)
         self._sinks[name].close()

@@ -306,7 +306,7 @@ class SparkEngine:
         end_at_s = self._end_at_s or time.monotonic() + STOP_S
         self._intake.stop(max(LEAST_S, self._give_up_at_s - time.monotonic()))
         self._calls.close(max(0.1, self._give_up_at_s - time.monotonic()))
-        self._executor.commits.promises.try_again()
+        self._executor.commits.renames.try_again()
         self.sinks.close(end_at_s - time.monotonic())
         self._totals.freeze()
         self._journal.close()

@@ -45,7 +45,7 @@ class Upkeep:
         for timeline in list(self._store.timelines.values()):
             timeline.tick(self._clock.now_s())
         self._calls.look_after()
-        self._executor.commits.promises.try_again()
+        self._executor.commits.renames.try_again()
         if max(self._budget.memory, self._budget.held) >= SPARE:
             self._store.spare_memory()
             self._executor.windowed.spare_memory()
