@@ -15,7 +15,7 @@ from headgate.spark.engine.executor import Executor
 from headgate.spark.engine.members import Members
 from headgate.spark.engine.recovery import refuse_old_results, resumed
 from headgate.spark.engine.run_sinks import RunSinks
-from headgate.spark.engine.warm_up import Rehearsal
+from headgate.spark.engine.warm_up import WarmUp
 from headgate.spark.event_time.store import Store
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.journal import Journal
@@ -37,7 +37,7 @@ class Changes:
         store: Store,
         executor: Executor,
         derived: DerivedStreams,
-        rehearsal: Rehearsal,
+        rehearsal: WarmUp,
         intake: Intake,
         calls: Calls,
         sinks: RunSinks,

@@ -40,7 +40,7 @@ from headgate.spark.engine.recovery import recover, refuse_old_results, refuse_o
 from headgate.spark.engine.run_sinks import RunSinks
 from headgate.spark.engine.totals import Totals
 from headgate.spark.engine.upkeep import Upkeep
-from headgate.spark.engine.warm_up import Rehearsal
+from headgate.spark.engine.warm_up import WarmUp
 from headgate.spark.event_time.store import Store
 from headgate.spark.jvm.lane.compatibility import driver_lane
 from headgate.spark.jvm.session import own_session
@@ -146,7 +146,7 @@ class SparkEngine:
             self._derived, share=share,
         )  # fmt: skip
         self._windows_bytes = lambda: self._executor.windowed.memory_bytes
-        self.rehearsal = Rehearsal(
+        self.rehearsal = WarmUp(
             self._own_session, self._executor, state / "rehearsal", call_timeout_s, lane
         )
         self._executor.arrangement.arrange(network.paths, self.rehearsal.is_costly)
