@@ -20,7 +20,7 @@ from headgate.spark.event_time.store import Store
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.journal import Journal
 from headgate.spark.sinks.derived_streams import DerivedStreams
-from headgate.spark.sources.ingest import Intake
+from headgate.spark.sources.ingest import StreamIngest
 
 
 class Changes:
@@ -38,7 +38,7 @@ class Changes:
         executor: Executor,
         derived: DerivedStreams,
         rehearsal: WarmUp,
-        intake: Intake,
+        intake: StreamIngest,
         calls: Calls,
         sinks: RunSinks,
         arrivals: Arrivals,

@@ -48,7 +48,7 @@ from headgate.spark.log.budget import FULL, Budget, Limits
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.journal import Journal
 from headgate.spark.sinks.derived_streams import DerivedStreams
-from headgate.spark.sources.ingest import Intake
+from headgate.spark.sources.ingest import StreamIngest
 
 log = logging.getLogger("headgate.spark")
 
@@ -150,7 +150,7 @@ class SparkEngine:
             self._own_session, self._executor, state / "rehearsal", call_timeout_s, lane
         )
         self._executor.arrangement.arrange(network.paths, self.rehearsal.is_costly)
-        self._intake = Intake(
+        self._intake = StreamIngest(
             session, self._journal, state, rows={} if rows is None else rows, arrived=arrivals.put,
             pause_s=self.budget.pause_s, now_s=self.now_s,
             importance=lambda stream: self.members.network.importance.get(stream, 0.0),

@@ -9,7 +9,7 @@ from headgate.spark.engine.calls import Calls
 from headgate.spark.engine.executor import Executor
 from headgate.spark.event_time.store import Store
 from headgate.spark.log.budget import SPARE, Budget
-from headgate.spark.sources.ingest import Intake
+from headgate.spark.sources.ingest import StreamIngest
 
 log = logging.getLogger("headgate.spark")
 
@@ -21,7 +21,7 @@ class Upkeep:
 
     def __init__(
         self,
-        intake: Intake,
+        intake: StreamIngest,
         store: Store,
         calls: Calls,
         executor: Executor,
