@@ -304,13 +304,8 @@ def test_no_time_passes_in_a_stream_whose_train_cannot_be_read(
     assert caplog.text.count("cannot be read") == 1
     mend()
     world.timeline.tick(20.0)
-    assert [
-        entry.train for entry in TimelineEntries(world.journal, "t")() if entry.stream == "a"
-    ] == [
-        0,
-        1,
-        2,
-    ]
+    entries = TimelineEntries(world.journal, "t")()
+    assert [entry.train for entry in entries if entry.stream == "a"] == [0, 1, 2]
     assert world.timeline.late(0, world.end) == (0, 0)
 
 
