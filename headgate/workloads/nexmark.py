@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headgate.workloads.demands import above_zero, whole
-from headgate.workloads.luck import scrambled
+from headgate.workloads.random_numbers import scrambled
 
 Numbers = NDArray[np.int64]
 

@@ -30,7 +30,7 @@ TEXTS = {
 
 def in_order(gate: Headgate, streams: dict[str, list[Row]]) -> list[tuple[str, int, Row]]:
     """Return all tuples in the order of the timeline, with their stream and number."""
-    entries = gate._engine._store.timelines["lefts__rights__time"]._course.entries
+    entries = gate._engine._store.timelines["lefts__rights__time"]._order.entries
     return [
         (entry.stream, number, streams[entry.stream][number])
         for entry in entries

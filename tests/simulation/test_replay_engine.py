@@ -19,7 +19,7 @@ from headgate.model.operator import Operator
 from headgate.model.plan import BoxCall
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.simulation.loop.replay import Made, ReplayEngine
+from headgate.simulation.loop.replay import ReplayEngine, ResultCounts
 
 SELECT = (Operator(kind="select"),)
 NETWORK = Network(
@@ -67,7 +67,10 @@ class Fixed:
 
 def engine(costs: Fixed, ends_at_s: float = inf) -> ReplayEngine:
     upto = np.array([0.0, 4.0, 8.0])
-    outputs = [Made(upto, np.array([0.0, 2.0, 2.5])), Made(upto, np.array([0.0, 0.0, 4.0]))]
+    outputs = [
+        ResultCounts(upto, np.array([0.0, 2.0, 2.5])),
+        ResultCounts(upto, np.array([0.0, 0.0, 4.0])),
+    ]
     return ReplayEngine(NETWORK, TRAINS, [7], outputs, costs, ends_at_s)
 
 
@@ -131,8 +134,8 @@ def test_a_run_that_was_broken_off_ends_there() -> None:
 def test_what_a_first_segment_makes_arrives_for_the_next_when_it_is_done() -> None:
     # Of 4 tuples 2 pass, of the next 4 none; of the first two that pass one is a result.
     outputs = [
-        Made(np.array([0.0, 4.0, 8.0]), np.array([0.0, 2.0, 2.0])),
-        Made(np.array([0.0, 2.0, 9.0]), np.array([0.0, 1.0, 1.0])),
+        ResultCounts(np.array([0.0, 4.0, 8.0]), np.array([0.0, 2.0, 2.0])),
+        ResultCounts(np.array([0.0, 2.0, 9.0]), np.array([0.0, 1.0, 1.0])),
     ]
     run = ReplayEngine(CUT, TRAINS, [7, 3], outputs, Fixed())
     run.next_event(inf)
@@ -156,7 +159,7 @@ def test_what_a_first_segment_makes_arrives_for_the_next_when_it_is_done() -> No
 
 def test_a_cut_query_that_comes_again_begins_where_its_queue_ends_in_the_simulation() -> None:
     again = NetworkChanged(30.0, CUT, {0: 9, 1: 17}, {}, {})
-    everything = Made(np.array([0.0, 8.0]), np.array([0.0, 8.0]))
+    everything = ResultCounts(np.array([0.0, 8.0]), np.array([0.0, 8.0]))
     run = ReplayEngine(CUT, [*TRAINS, again], [7, 3], [everything] * 2, Fixed())
     run.next_event(inf)
     run.start(BoxCall(0, (0,), 0, 7, 8, 4))

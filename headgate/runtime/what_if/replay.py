@@ -32,7 +32,7 @@ from headgate.runtime.what_if.call_costs import CallCosts, fitted_costs
 from headgate.scheduler.loop import run
 from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.statistics import Statistics
-from headgate.simulation.loop.replay import Made, ReplayEngine
+from headgate.simulation.loop.replay import ReplayEngine, ResultCounts
 
 BAR = 0.25
 """Largest relative error of a simulated mean response that is still trusted."""
@@ -247,7 +247,7 @@ def _tuple_bytes(recording: Recording) -> dict[int, float]:
     return {event.stream: event.tuple_bytes for event in events}
 
 
-def _outputs(recording: Recording) -> list[Made]:
+def _outputs(recording: Recording) -> list[ResultCounts]:
     """Return, by unit, how many results it makes of the tuples of its stream.
 
     A tuple makes as many results as the recorded call that took its train made per tuple. If no
@@ -270,7 +270,9 @@ def _outputs(recording: Recording) -> list[Made]:
     for unit, (stream, share) in enumerate(zip(streams, shares, strict=True)):
         tuples = np.concatenate([[0.0], trains[stream], [FURTHER]])
         rates = np.append(np.where(np.isnan(share), usual[unit], share), usual[unit])
-        outputs.append(Made(np.cumsum(tuples), np.cumsum(np.append(0.0, rates * tuples[1:]))))
+        outputs.append(
+            ResultCounts(np.cumsum(tuples), np.cumsum(np.append(0.0, rates * tuples[1:])))
+        )
     return outputs
 
 

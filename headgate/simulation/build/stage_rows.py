@@ -7,7 +7,7 @@ from headgate.model.units import Units
 from headgate.simulation.world.links import Links
 from headgate.simulation.world.records import AGGREGATE, JOIN, NONE, SELECT, STAGE, WINDOW, Records
 from headgate.simulation.world.setting import Setting
-from headgate.workloads.luck import DRAWS
+from headgate.workloads.random_numbers import DRAWS
 
 
 def stages_of(

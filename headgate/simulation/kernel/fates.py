@@ -2,7 +2,7 @@
 
 from headgate.compiled import compiled
 from headgate.simulation.world.pointer import World
-from headgate.workloads.luck import chance
+from headgate.workloads.random_numbers import chance
 
 
 @compiled

@@ -15,7 +15,7 @@ from headgate.simulation.kernel.samples import note
 from headgate.simulation.world.pointer import World
 from headgate.simulation.world.records import NONE, SELECT
 from headgate.simulation.world.world import DONE, GROW, MORE, UNTIL
-from headgate.workloads.luck import draw
+from headgate.workloads.random_numbers import draw
 
 MOST_LEAVING = 64
 """Results that wait on the stack to be counted; plain lines do not use the stack otherwise."""

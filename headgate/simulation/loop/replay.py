@@ -44,7 +44,7 @@ class Costs(Protocol):
 
 
 @dataclass(frozen=True)
-class Made:
+class ResultCounts:
     """The cumulative number of results of a unit, by the number of tuples of its stream.
 
     Between two recorded points the results are taken to be spread evenly.
@@ -101,7 +101,7 @@ class ReplayEngine:
         network: Network,
         happenings: Sequence[Event],
         first_trains: Sequence[int],
-        outputs: Sequence[Made],
+        outputs: Sequence[ResultCounts],
         costs: Costs,
         ends_at_s: float = inf,
         tuple_bytes: Mapping[int, float] | None = None,

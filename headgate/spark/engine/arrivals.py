@@ -42,7 +42,7 @@ class Arrivals:
         return TrainArrived(
             self._clock.now_s(),
             stream,
-            # A clock beat has no tuple, but the scheduler has to see it.
+            # A tick of the clock has no tuple, but the scheduler has to see it.
             np.array([max(1, train.tuples) for train in trains]),
             np.array([train.head_arrived_at_s for train in trains]),
             np.array([train.mean_arrived_at_s for train in trains]),

@@ -21,13 +21,13 @@ from headgate.spark.engine.members import Members
 from headgate.spark.engine.recovery import refuse_old_results, resumed
 from headgate.spark.engine.requests import Requests
 from headgate.spark.engine.run_sinks import RunSinks
-from headgate.spark.engine.warm_up import Rehearsal
+from headgate.spark.engine.warm_up import WarmUp
 from headgate.spark.event_time.store import Store
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.journal_rows import Train
 from headgate.spark.sinks.derived_streams import DerivedStreams
-from headgate.spark.sources.ingest import Intake
+from headgate.spark.sources.ingest import StreamIngest
 
 
 class Changes:
@@ -45,8 +45,8 @@ class Changes:
         store: Store,
         executor: Executor,
         derived: DerivedStreams,
-        rehearsal: Rehearsal,
-        intake: Intake,
+        rehearsal: WarmUp,
+        intake: StreamIngest,
         calls: Calls,
         sinks: RunSinks,
         arrivals: Arrivals,
@@ -142,7 +142,7 @@ class Changes:
         for number in opened:
             name = network.streams[number].name
             if name in self._store.timelines:
-                self._store.timelines[name].speak()
+                self._store.timelines[name].publish()
             elif trains_by_stream[number]:
                 self._arrivals.put(number, *trains_by_stream[number])
         self._derived.catch_up()
@@ -227,7 +227,7 @@ class Changes:
     def _forget(self, unit: int, segments: set[int]) -> None:
         path = self._members.path_of(unit)
         name = path.query.name
-        self._executor.commits.promises.forget(name)
+        self._executor.commits.renames.forget(name)
         Cursors(self._journal).forget(name)
         self._executor.forget(name)
         self._sinks[name].close()

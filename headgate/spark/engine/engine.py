@@ -43,7 +43,7 @@ from headgate.spark.engine.requests import EventQueue, Request, Requests
 from headgate.spark.engine.run_sinks import RunSinks
 from headgate.spark.engine.totals import Totals
 from headgate.spark.engine.upkeep import Upkeep
-from headgate.spark.engine.warm_up import Rehearsal
+from headgate.spark.engine.warm_up import WarmUp
 from headgate.spark.event_time.store import Store
 from headgate.spark.jvm.lane.compatibility import driver_lane
 from headgate.spark.jvm.session import own_session
@@ -52,7 +52,7 @@ from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.journal import Journal
 from headgate.spark.sinks.derived_streams import DerivedStreams
 from headgate.spark.sinks.outbox import Outbox
-from headgate.spark.sources.ingest import Intake
+from headgate.spark.sources.ingest import StreamIngest
 
 log = logging.getLogger("headgate.spark")
 
@@ -141,12 +141,12 @@ class SparkEngine:
             self._derived, share=settings.share,
         )  # fmt: skip
         self._windows_bytes = lambda: self._executor.windowed.memory_bytes
-        self.rehearsal = Rehearsal(
+        self.rehearsal = WarmUp(
             self._own_session, self._executor, state / "rehearsal", settings.call_timeout_s,
             settings.lane or "driver",
         )  # fmt: skip
         self._executor.arrangement.arrange(network.paths, self.rehearsal.is_costly)
-        self._intake = Intake(
+        self._intake = StreamIngest(
             session, self._journal, state, rows=rows, arrived=arrivals.put,
             pause_s=self.budget.pause_s, now_s=self.now_s,
             importance=lambda stream: self.members.network.importance.get(stream, 0.0),
@@ -196,7 +196,7 @@ class SparkEngine:
         for number, stream in enumerate(self.members.streams):
             # All at once: a cursor may stand anywhere among them, but never beyond the last.
             if stream.of:
-                self._store.timelines[stream.name].speak()
+                self._store.timelines[stream.name].publish()
             elif trains := self._journal.trains(stream.name):
                 self._arrivals.put(number, *trains)
         self._derived.catch_up()
@@ -304,7 +304,7 @@ class SparkEngine:
         end_at_s = self._end_at_s or time.monotonic() + STOP_S
         self._intake.stop(max(LEAST_S, self._give_up_at_s - time.monotonic()))
         self._calls.close(max(0.1, self._give_up_at_s - time.monotonic()))
-        self._executor.commits.promises.try_again()
+        self._executor.commits.renames.try_again()
         self.sinks.close(end_at_s - time.monotonic())
         self._totals.freeze()
         self._journal.close()

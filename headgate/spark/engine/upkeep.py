@@ -9,7 +9,7 @@ from headgate.spark.engine.calls import Calls
 from headgate.spark.engine.executor import Executor
 from headgate.spark.event_time.store import Store
 from headgate.spark.log.budget import SPARE, Budget
-from headgate.spark.sources.ingest import Intake
+from headgate.spark.sources.ingest import StreamIngest
 
 log = logging.getLogger("headgate.spark")
 
@@ -21,7 +21,7 @@ class Upkeep:
 
     def __init__(
         self,
-        intake: Intake,
+        intake: StreamIngest,
         store: Store,
         calls: Calls,
         executor: Executor,
@@ -43,9 +43,9 @@ class Upkeep:
         self._due_at_s = time.monotonic() + EVERY_S
         self._look_after_sources()
         for timeline in list(self._store.timelines.values()):
-            timeline.beat(self._clock.now_s())
+            timeline.tick(self._clock.now_s())
         self._calls.look_after()
-        self._executor.commits.promises.try_again()
+        self._executor.commits.renames.try_again()
         if max(self._budget.memory, self._budget.held) >= SPARE:
             self._store.spare_memory()
             self._executor.windowed.spare_memory()

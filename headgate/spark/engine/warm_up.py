@@ -71,7 +71,7 @@ def invent(session: SparkSession, schema: StructType, rows: int, folder: File) -
     return Trains(schema, [path], rows, lambda: table)
 
 
-class Rehearsal:
+class WarmUp:
     """Runs queries over invented tuples and discards the results.
 
     Args:

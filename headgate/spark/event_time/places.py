@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from headgate.model.window import Axis
 from headgate.model.window_ends import Times
 from headgate.spark.event_time.timeline_entries import Entry
-from headgate.spark.event_time.train_order import Course
+from headgate.spark.event_time.train_order import TrainOrder
 from headgate.spark.event_time.train_times import TrainTimes, least_mark
 
 
@@ -26,10 +26,10 @@ class Places(Protocol):
     def reaches(self, times: TrainTimes, entry: Entry, low: int) -> bool:
         """Return True if a train, or an earlier one, may have tuples from a place on."""
 
-    def watermark(self, course: Course, times: Mapping[str, TrainTimes], end: int) -> int:
+    def watermark(self, order: TrainOrder, times: Mapping[str, TrainTimes], end: int) -> int:
         """Return the watermark of a timeline before train `end`; NEVER if there is none yet."""
 
-    def marks(self, course: Course, times: Mapping[str, TrainTimes], end: int) -> dict[str, int]:
+    def marks(self, order: TrainOrder, times: Mapping[str, TrainTimes], end: int) -> dict[str, int]:
         """Return, by stream, the place that it has reached before train `end`."""
 
 
@@ -48,13 +48,13 @@ class ByTime:
         """Return True if a train, or an earlier one, may have tuples from a time on."""
         return entry.reach >= low or not times.has_times
 
-    def watermark(self, course: Course, times: Mapping[str, TrainTimes], end: int) -> int:
+    def watermark(self, order: TrainOrder, times: Mapping[str, TrainTimes], end: int) -> int:
         """Return the least watermark of the streams."""
-        return least_mark(times, course.tops(end))
+        return least_mark(times, order.tops(end))
 
-    def marks(self, course: Course, times: Mapping[str, TrainTimes], end: int) -> dict[str, int]:
+    def marks(self, order: TrainOrder, times: Mapping[str, TrainTimes], end: int) -> dict[str, int]:
         """Return the watermark of the timeline for every stream."""
-        return dict.fromkeys(times, self.watermark(course, times, end))
+        return dict.fromkeys(times, self.watermark(order, times, end))
 
 
 class ByNumber:
@@ -73,14 +73,14 @@ class ByNumber:
         """Return True if a train has tuples from a number on."""
         return entry.first_tuple + entry.tuples > low
 
-    def watermark(self, course: Course, times: Mapping[str, TrainTimes], end: int) -> int:
+    def watermark(self, order: TrainOrder, times: Mapping[str, TrainTimes], end: int) -> int:
         """Return the number of the next tuple: the timeline has one stream."""
         (stream,) = times
-        return course.came(stream, end)
+        return order.tuples_before(stream, end)
 
-    def marks(self, course: Course, times: Mapping[str, TrainTimes], end: int) -> dict[str, int]:
+    def marks(self, order: TrainOrder, times: Mapping[str, TrainTimes], end: int) -> dict[str, int]:
         """Return how many tuples of each stream arrived before."""
-        return {stream: course.came(stream, end) for stream in times}
+        return {stream: order.tuples_before(stream, end) for stream in times}
 
 
 PLACES: dict[Axis, Places] = {"time": ByTime(), "rows": ByNumber()}

@@ -7,7 +7,7 @@ from headgate.model.window import Axis, Window
 from headgate.model.window_ends import NEVER
 from headgate.spark.event_time.open_sessions import OpenSessions
 from headgate.spark.event_time.places import PLACES
-from headgate.spark.event_time.train_order import Course
+from headgate.spark.event_time.train_order import TrainOrder
 from headgate.spark.event_time.train_times import TrainTimes
 
 
@@ -20,9 +20,9 @@ class Retention:
     """
 
     def __init__(
-        self, course: Course, times: Mapping[str, TrainTimes], open_sessions: OpenSessions
+        self, order: TrainOrder, times: Mapping[str, TrainTimes], open_sessions: OpenSessions
     ) -> None:
-        self._course, self._times, self._open_sessions = course, times, open_sessions
+        self._order, self._times, self._open_sessions = order, times, open_sessions
         self._readers: dict[str, Kind] = {}
         self._sizes: dict[Axis, int] = {}
         self.windows: set[Window] = set()
@@ -35,7 +35,7 @@ class Retention:
         else:
             self._readers[query] = kind
             self._measure()
-        self._course.needed = self._course.first  # the query may begin with the oldest train
+        self._order.needed = self._order.first  # the query may begin with the oldest train
 
     def forget(self, query: str) -> None:
         """Keep nothing for a query that was dropped."""
@@ -57,21 +57,21 @@ class Retention:
         Args:
             before_s: trains that arrived later stay: a new query begins with them.
         """
-        course, lows = self._course, self._lows(passed)
-        for entry in course.between(course.needed, passed):
+        order, lows = self._order, self._lows(passed)
+        for entry in order.between(order.needed, passed):
             times = self._times[entry.stream]
             if entry.train >= 0 and any(
                 PLACES[axis].reaches(times, entry, low[entry.stream]) for axis, low in lows
             ):
                 break
             times.forget(entry.train)
-            course.needed = entry.number + 1
-        before = course.first
-        for entry in course.entries:
-            if entry.number >= course.needed or entry.arrived_at_s > before_s:
+            order.needed = entry.number + 1
+        before = order.first
+        for entry in order.entries:
+            if entry.number >= order.needed or entry.arrived_at_s > before_s:
                 break
             before = entry.number + 1
-        course.drop(before)
+        order.drop(before)
 
     def _lows(self, passed: int) -> list[tuple[Axis, dict[str, int]]]:
         """Return from which places on windows need tuples, by axis and stream, once all queries
@@ -79,7 +79,7 @@ class Retention:
         """
         lows: list[tuple[Axis, dict[str, int]]] = []
         for axis, size in self._sizes.items():
-            marks = PLACES[axis].marks(self._course, self._times, passed)
+            marks = PLACES[axis].marks(self._order, self._times, passed)
             low = {name: NEVER if mark == NEVER else mark - size for name, mark in marks.items()}
             lows.append((axis, low))
         since = self._open_sessions.kept_since(passed)

@@ -32,7 +32,7 @@ class Timeline(TimelineReader):
 
     Args:
         sources: the streams, with their logs.
-        put: receives new trains of the timeline, in order, once `speak` was called.
+        put: receives new trains of the timeline, in order, once `publish` was called.
         set_aside: stores the tuples that no window by time will have, before the journal has their
             train. Its arguments are the stream, the train, the number of the train's first tuple,
             which tuples to store, and the times of all. It returns False if it cannot store them.
@@ -52,9 +52,9 @@ class Timeline(TimelineReader):
         super().__init__(name, journal, sources)
         self._journal, self._put, self._set_aside, self._idle = journal, put, set_aside, idle
         self._derived = DerivedTrains(journal)
-        self._retention = Retention(self._course, self._times, self.open_sessions)
+        self._retention = Retention(self._order, self._times, self.open_sessions)
         self._heard_at_s: dict[str, float] = {}
-        self._speaks = False
+        self._publishes = False
         self._held_up: set[str] = set()
         """Streams whose next train cannot be added now."""
         self._warned: set[str] = set()
@@ -75,7 +75,7 @@ class Timeline(TimelineReader):
             (train.mean_arrived_at_s, name, train)
             for name in self._sources
             for train in self._journal.trains(name)
-            if train.number >= self._course.now[name].train
+            if train.number >= self._order.now[name].train
         ]
         waits: set[str] = set()
         for _, name, train in sorted(arrivals, key=lambda row: (row[0], row[1], row[2].number)):
@@ -85,25 +85,25 @@ class Timeline(TimelineReader):
         for name in self._sources:
             self.advance(name)
 
-    def speak(self) -> None:
+    def publish(self) -> None:
         """Pass on all existing trains at once, and from now on every new one."""
         with self._lock:
-            self._speaks = True
-            if self._course.entries:
-                self._put(*map(_train_of, self._course.entries))
+            self._publishes = True
+            if self._order.entries:
+                self._put(*map(_train_of, self._order.entries))
 
     def take(self, stream: str, train: Train) -> None:
         """Add a train of one of its streams, unless the timeline has it."""
         with self._lock:
-            if train.number < self._course.now[stream].train:
+            if train.number < self._order.now[stream].train:
                 return
-            missing = train.number > self._course.now[stream].train  # some before it were not taken
+            missing = train.number > self._order.now[stream].train  # some before it were not taken
             earlier = self._journal.trains(stream, train.number) if missing else ()
             for next_train in (*earlier, train):
-                if next_train.number >= self._course.now[stream].train:
+                if next_train.number >= self._order.now[stream].train:
                     if not self._take_next(stream, next_train):
                         self._held_up.add(stream)
-                        break  # the next train or the next beat tries again
+                        break  # the next train or the next tick tries again
                     self._held_up.discard(stream)
 
     def advance(self, stream: str) -> None:
@@ -114,11 +114,11 @@ class Timeline(TimelineReader):
             return
         with self._lock:
             end, top, arrived_at_s = self._derived.end(stream)
-            now = self._course.now[stream]
+            now = self._order.now[stream]
             if top is None or top <= now.top or end != now.train:
                 return  # or a train comes first, and brings its own time
             self._heard_at_s.pop(stream, None)
-            tops = {name: stand.top for name, stand in self._course.now.items()}
+            tops = {name: stand.top for name, stand in self._order.now.items()}
             if self._closes(tops, {**tops, stream: top}):
                 self._append(self._empty_entry(stream, PRODUCER, top, arrived_at_s))
 
@@ -143,7 +143,7 @@ class Timeline(TimelineReader):
     def _entry_of(self, stream: str, train: Train) -> Entry:
         """Return a train as the next entry of the timeline."""
         times = self._times[stream].times_of(train.number)
-        now = self._course.now[stream]
+        now = self._order.now[stream]
         reach = max(now.reach, int(times.max(initial=NEVER)))
         derived = self._sources[stream][0].is_derived
         train_top = (NEVER if train.top is None else train.top) if derived else reach
@@ -155,13 +155,13 @@ class Timeline(TimelineReader):
 
     def _empty_entry(self, stream: str, kind: int, top: int, arrived_at_s: float) -> Entry:
         """Return an entry without tuples that advances a stream's time."""
-        now = self._course.now[stream]
+        now = self._order.now[stream]
         return Entry(
             number=self.next_number, stream=stream, train=kind, tuples=0, first_tuple=0,
             before=now.top, top=top, arrived_at_s=arrived_at_s, reach=now.reach,
         )  # fmt: skip
 
-    def beat(self, now_s: float) -> None:
+    def tick(self, now_s: float) -> None:
         """Let time pass in quiet streams if that closes a window."""
         with self._lock:
             if self._held_up:
@@ -181,18 +181,18 @@ class Timeline(TimelineReader):
             for stream, _ in self._sources.values()
             if not stream.is_derived or self._idle(stream.name)
         ]
-        passed = passed_in_quiet(streams, self._course.now, self._heard_at_s, now_s)
-        tops = {name: stand.top for name, stand in self._course.now.items()}
+        passed = passed_in_quiet(streams, self._order.now, self._heard_at_s, now_s)
+        tops = {name: stand.top for name, stand in self._order.now.items()}
         # All at once: two quiet streams would wait for each other.
         if passed and self._closes(tops, {**tops, **passed}):
             for name, top in passed.items():
                 if not self._append(self._empty_entry(name, CLOCK, top, now_s)):
-                    break  # the next beat tries again
+                    break  # the next tick tries again
 
     def _closes(self, tops: Mapping[str, int], passed: Mapping[str, int]) -> bool:
         """Return True if a window that has tuples closes once streams have reached these times."""
         before, after = least_mark(self._times, tops), least_mark(self._times, passed)
-        reach = max(stand.reach for stand in self._course.now.values())
+        reach = max(stand.reach for stand in self._order.now.values())
         if after == NEVER or reach == NEVER:
             return False
         if before == NEVER or self._ends_session(before, after):
@@ -212,22 +212,22 @@ class Timeline(TimelineReader):
     def _append(self, entry: Entry, durable: bool = False) -> bool:
         """Append an entry; return False if the journal cannot be written now."""
         try:
-            self._course.append(entry, durable)
+            self._order.append(entry, durable)
         except sqlite3.Error as error:
             self._warn(entry.stream, error)
             return False
         self._warned.discard(entry.stream)
         if entry.train >= 0:
             self._heard_at_s.pop(entry.stream, None)
-        if self._speaks:
+        if self._publishes:
             self._put(_train_of(entry))
         return True
 
     def held(self, stream: str) -> int:
         """Return the first train of a stream that is still needed."""
         with self._lock:
-            trains = (entry.train for entry in self._course.entries if entry.stream == stream)
-            return next((train for train in trains if train >= 0), self._course.now[stream].train)
+            trains = (entry.train for entry in self._order.entries if entry.stream == stream)
+            return next((train for train in trains if train >= 0), self._order.now[stream].train)
 
     def drop(self, passed: int, before_s: float = inf) -> None:
         """Drop trains below a number that no window needs any more.

@@ -50,7 +50,7 @@ class Stand:
     reach: int
 
 
-class Entries:
+class TimelineEntries:
     """The entries of one timeline in the journal, which treats it as a stream of trains."""
 
     def __init__(self, journal: Journal, timeline: str) -> None:

@@ -14,7 +14,7 @@ from headgate.model.window_ends import NEVER, Times
 from headgate.spark.event_time.open_sessions import OpenSessions
 from headgate.spark.event_time.places import PLACES
 from headgate.spark.event_time.timeline_entries import Entry
-from headgate.spark.event_time.train_order import Course
+from headgate.spark.event_time.train_order import TrainOrder
 from headgate.spark.event_time.train_times import Rows, TrainTimes
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.stream_log import StreamLog
@@ -39,7 +39,7 @@ class TimelineReader:
     ) -> None:
         self.name, self._sources = name, sources
         self._lock = threading.RLock()
-        self._course = Course(journal, name, tuple(sources))
+        self._order = TrainOrder(journal, name, tuple(sources))
         self._times = {name: TrainTimes(*source) for name, source in sources.items()}
         self.open_sessions = OpenSessions()
 
@@ -49,7 +49,7 @@ class TimelineReader:
 
     @property
     def next_number(self) -> int:
-        return self._course.next_number
+        return self._order.next_number
 
     def trains(self, first: int, end: int, tuples: int) -> "TimelineTrains":
         """Return the trains first, ..., end − 1."""
@@ -69,7 +69,7 @@ class TimelineReader:
         By number, it is the number of the next tuple: the timeline then has one stream.
         """
         with self._lock:
-            return PLACES[axis].watermark(self._course, self._times, end)
+            return PLACES[axis].watermark(self._order, self._times, end)
 
     def marks(self, end: int, axis: Axis) -> dict[str, int]:
         """Return, by stream, the place that it has reached before train `end`.
@@ -77,7 +77,7 @@ class TimelineReader:
         By time, this is the watermark; by number, the number of its tuples so far.
         """
         with self._lock:
-            return PLACES[axis].marks(self._course, self._times, end)
+            return PLACES[axis].marks(self._order, self._times, end)
 
     def seen(self, stream: str, numbers: Times, other: str) -> Times:
         """Return how many tuples of `other` had arrived when each tuple of a stream arrived.
@@ -86,11 +86,11 @@ class TimelineReader:
             numbers: of the tuples in their stream.
         """
         with self._lock:
-            return self._course.seen(stream, numbers, other)
+            return self._order.seen(stream, numbers, other)
 
     def _between(self, first: int, end: int) -> list[Entry]:
         with self._lock:
-            return self._course.between(first, end)
+            return self._order.between(first, end)
 
     def closing(self, first: int, end: int, axis: Axis) -> tuple[Times, NDArray[np.float64]]:
         """Return the watermark after each of some trains, and when they arrived."""
@@ -102,7 +102,7 @@ class TimelineReader:
     @property
     def needed_from(self) -> int:
         """The first train that a window may need; earlier ones are kept for new queries."""
-        return self._course.needed
+        return self._order.needed
 
     def reaching(self, stream: str, end: int, axis: Axis, low: int) -> list[int]:
         """Return the numbers of a stream's trains before `end` that may have tuples from `low` on.
@@ -115,12 +115,12 @@ class TimelineReader:
     def _reaching(self, stream: str, end: int, axis: Axis, low: int) -> list[Entry]:
         entries: list[Entry] = []
         with self._lock:
-            for entry in self._course.backwards(end):
+            for entry in self._order.backwards(end):
                 if entry.stream != stream or entry.train < 0:
                     continue
                 if not PLACES[axis].reaches(self._times[stream], entry, low):
                     break  # nor do earlier ones: the greatest time so far never falls
-                if entry.number not in self._course.lost:
+                if entry.number not in self._order.lost:
                     entries.append(entry)
         return entries[::-1]
 
@@ -177,7 +177,7 @@ class TimelineReader:
         """
         late = timeless = 0
         for entry in self._between(first, end):
-            if entry.number in self._course.lost:
+            if entry.number in self._order.lost:
                 late += entry.tuples
             elif entry.train >= 0:
                 in_time, times = self._times[entry.stream].not_late(entry)

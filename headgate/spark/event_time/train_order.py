@@ -5,15 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from headgate.model.window_ends import NEVER, Times
-from headgate.spark.event_time.timeline_entries import CLOCK, Entries, Entry, Stand
+from headgate.spark.event_time.timeline_entries import CLOCK, Entry, Stand, TimelineEntries
 from headgate.spark.log.journal import Journal
 
 
-class Course:
+class TrainOrder:
     """The entries of a timeline, in memory as in the journal; the caller must hold a lock."""
 
     def __init__(self, journal: Journal, timeline: str, streams: Sequence[str]) -> None:
-        self._journaled = Entries(journal, timeline)
+        self._journaled = TimelineEntries(journal, timeline)
         self.entries = self._journaled()
         self.first = self.entries[0].number if self.entries else journal.next_train(timeline)
         nothing = dict.fromkeys(streams, Stand(0, NEVER, NEVER, NEVER))
@@ -74,7 +74,7 @@ class Course:
         for index in range(max(0, first - self.first), len(self.entries)):
             yield self.entries[index]
 
-    def came(self, stream: str, end: int) -> int:
+    def tuples_before(self, stream: str, end: int) -> int:
         """Count the tuples of a stream that arrived before train `end`."""
         for entry in self.backwards(end):
             if entry.stream == stream and entry.train >= 0:
@@ -90,13 +90,13 @@ class Course:
         """
         if other == stream:
             return numbers + 1
-        came, firsts, counts = self.came(other, self.first), [0], [0]
+        count, firsts, counts = self.tuples_before(other, self.first), [0], [0]
         for entry in self.entries:
             if entry.train >= 0 and entry.stream == other:
-                came = entry.first_tuple + entry.tuples
+                count = entry.first_tuple + entry.tuples
             elif entry.train >= 0 and entry.stream == stream:
                 firsts.append(entry.first_tuple)
-                counts.append(came)
+                counts.append(count)
         indexes = np.searchsorted(np.array(firsts), numbers, side="right") - 1
         seen: Times = np.array(counts, dtype=np.int64)[indexes]
         return seen

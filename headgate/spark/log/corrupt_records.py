@@ -22,7 +22,7 @@ USER_OPTIONS = {"mode", "columnnameofcorruptrecord", "singlevariantcolumn"}
 """Options by which users decide themselves what becomes of such records."""
 
 
-def tells_of_malformed(session: SparkSession, stream: Stream, schema: StructType) -> bool:
+def reports_malformed(session: SparkSession, stream: Stream, schema: StructType) -> bool:
     """Return True if Spark can report malformed records, and the user does not handle them."""
     default_column = str(session.conf.get("spark.sql.columnNameOfCorruptRecord")).lower()
     in_schema = default_column in {name.lower() for name in schema.names}

@@ -14,7 +14,7 @@ from headgate.spark.log.journal import Journal
 from headgate.spark.output import Output
 from headgate.spark.sinks.derived_streams import DerivedStreams
 from headgate.spark.sinks.files import FileSink
-from headgate.spark.sinks.renames import Promise, Promises
+from headgate.spark.sinks.renames import Rename, Renames
 from headgate.spark.work import Work
 
 
@@ -35,7 +35,7 @@ class Commits:
     ) -> None:
         self._sinks, self._reached, self._streams = sinks, reached, streams
         self.intents, self._derived_trains = Intents(journal), DerivedTrains(journal)
-        self.promises = Promises(self.intents, reached)
+        self.renames = Renames(self.intents, reached)
 
     def __call__(
         self,
@@ -78,7 +78,7 @@ class Commits:
                     trains = self._derived_trains.origins(path.stream, *trains)
                 names = temporary, final = sink.names(*trains)
                 try:
-                    self.promises.check(path.query.name)
+                    self.renames.check(path.query.name)
                     sink.write(output.table, temporary)
                 except OSError as error:  # concerns this query's directory alone
                     unwritten[path.query.name] = SinkUnwritable(
@@ -113,5 +113,5 @@ class Commits:
         self._reached("step journalled")
         if self._streams is not None:
             self._streams.added(derived)
-        self.promises.keep([Promise(step, *result) for result in written])
+        self.renames.perform([Rename(step, *result) for result in written])
         return unwritten

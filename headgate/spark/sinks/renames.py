@@ -1,4 +1,4 @@
-"""Promises: results that are committed, but do not have their final names yet."""
+"""Renames: results that are committed, but do not have their final names yet."""
 
 import logging
 import sqlite3
@@ -15,7 +15,7 @@ log = logging.getLogger("headgate.spark")
 
 
 @dataclass(frozen=True)
-class Promise:
+class Rename:
     """A result under its temporary name that the journal has promised to make visible."""
 
     step: int
@@ -25,7 +25,7 @@ class Promise:
     final: Path
 
 
-class Promises:
+class Renames:
     """The renames of committed results, retried while a directory is away or a disk is full.
 
     To run the step again would write its results twice, so only the rename is retried. Meanwhile
@@ -38,18 +38,18 @@ class Promises:
 
     def __init__(self, intents: Intents, reached: Callable[[str], None]) -> None:
         self._intents, self._reached = intents, reached
-        self._late: dict[str, Promise] = {}
+        self._late: dict[str, Rename] = {}
 
-    def keep(self, promises: Sequence[Promise]) -> None:
+    def perform(self, renames: Sequence[Rename]) -> None:
         """Make the results of a step visible; none of its queries is in another step meanwhile."""
-        done, error = self._keep(promises)
+        done, error = self._perform(renames)
         if error is not None:
-            late = {promise.query: promise for promise in promises if promise not in done}
+            late = {rename.query: rename for rename in renames if rename not in done}
             self._late |= late
-            folders = ", ".join(sorted({str(promise.sink.folder) for promise in late.values()}))
+            folders = ", ".join(sorted({str(rename.sink.folder) for rename in late.values()}))
             log.warning("results stay hidden, and are tried again: %s (%s)", error, folders)
-        for promise in done:
-            promise.sink.settle()
+        for rename in done:
+            rename.sink.settle()
 
     def check(self, query: str) -> None:
         """Refuse more results of a query as long as its last ones are hidden.
@@ -63,7 +63,7 @@ class Promises:
     def try_again(self) -> None:
         """Retry the renames that failed; only the loop does, and `close` after its end."""
         for query, late in list(self._late.items()):
-            done, _ = self._keep([late])
+            done, _ = self._perform([late])
             if done:
                 del self._late[query]
                 log.warning("query '%s': its results are visible again", query)
@@ -77,26 +77,26 @@ class Promises:
                 query, late.temporary,
             )  # fmt: skip
 
-    def _keep(self, promises: Sequence[Promise]) -> tuple[list[Promise], Exception | None]:
-        """Rename results; return the promises that are done, and the error of the others."""
-        done: list[Promise] = []
+    def _perform(self, renames: Sequence[Rename]) -> tuple[list[Rename], Exception | None]:
+        """Rename results; return the renames that are done, and the error of the others."""
+        done: list[Rename] = []
         failure: Exception | None = None
-        for promise in promises:
+        for rename in renames:
             try:
-                if promise.temporary.exists() or not promise.final.exists():
-                    put(promise.temporary, promise.final)
+                if rename.temporary.exists() or not rename.final.exists():
+                    put(rename.temporary, rename.final)
                 self._reached("result visible")
-                done.append(promise)
+                done.append(rename)
             except OSError as error:
                 failure = error
         if not done:
             return [], failure
         try:
-            flush_all({promise.sink.folder for promise in done})
-            self._intents.confirm(done[0].step, [promise.query for promise in done])
+            flush_all({rename.sink.folder for rename in done})
+            self._intents.confirm(done[0].step, [rename.query for rename in done])
         except (OSError, sqlite3.Error) as error:
             return [], error
         # Only after the step is confirmed: recovery looks for the files of one that is not.
-        for promise in done:
-            promise.sink.hand_over(promise.final)
+        for rename in done:
+            rename.sink.hand_over(rename.final)
         return done, failure

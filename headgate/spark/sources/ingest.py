@@ -1,4 +1,4 @@
-"""The intake: moves tuples of every stream from its source to its log."""
+"""Ingest: moves tuples of every stream from its source to its log."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ from headgate.spark.sources.poller import Line, Poller
 from headgate.spark.sources.structured_streaming import end_ingest, start_ingest
 
 
-class Intake:
+class StreamIngest:
     """Polls sources that the driver can poll, and starts a Structured Streaming query for others.
 
     Args:

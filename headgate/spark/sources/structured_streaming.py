@@ -14,7 +14,7 @@ from headgate.errors import ConfigRefused, RecoveryRefused
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
 from headgate.spark.jvm.session import activate
-from headgate.spark.log.corrupt_records import tells_of_malformed, with_malformed
+from headgate.spark.log.corrupt_records import reports_malformed, with_malformed
 from headgate.spark.log.journal_rows import Train
 from headgate.spark.log.stream_log import StreamLog
 
@@ -73,7 +73,7 @@ def start_ingest(
     """
     session.conf.set("spark.sql.streaming.stopTimeout", f"{STOP_S}s")
     source = opened_by_spark(session, stream)
-    if tells_of_malformed(session, stream, log.stream_schema):
+    if reports_malformed(session, stream, log.stream_schema):
         source = with_malformed(session, stream, log.stream_schema)
     checkpoint = state / "checkpoints" / stream.name
     if log.next_number and not (checkpoint / "metadata").exists():

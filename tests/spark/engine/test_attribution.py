@@ -19,7 +19,7 @@ from headgate.model.units import units_of
 from headgate.runtime.live.query_paths import segments_of
 from headgate.scheduler.statistics import Statistics
 from headgate.spark.engine.executor import Executor
-from headgate.spark.engine.warm_up import Rehearsal
+from headgate.spark.engine.warm_up import WarmUp
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import own_session
@@ -95,7 +95,7 @@ def test_shares_of_fused_members_agree_with_solo_runs(spark: SparkSession, tmp_p
         for units in ([0], [1], [2], [0, 1, 2]):
             chosen = [paths[unit] for unit in units]
             executor.evaluate(spark, chosen, trains_of(log, 2000), "driver")
-    rehearsal = Rehearsal(spark, executor, tmp_path / "rehearsal")
+    rehearsal = WarmUp(spark, executor, tmp_path / "rehearsal")
     rehearsed = rehearsal.of_all(paths, {}, 10.0, lambda done, new: None)
     executor.arrangement.arrange(paths, lambda path: False)  # here they run together, costly or not
     table = unit_table(units_of(network), rehearsed)

@@ -58,7 +58,7 @@ def test_time_passes_in_a_quiet_stream_until_its_sessions_have_ended(make: Make)
     world.take("a", 0, 10 * SECOND, SECOND)  # the last is late
     ends = []
     for tenth in range(0, 300):
-        world.timeline.beat(tenth / 10)
+        world.timeline.tick(tenth / 10)
         ends.append(world.end)
     assert world.end == 2, "one beat, for the tuple that lies at the watermark"
     assert world.timeline.watermark(world.end) == 12 * SECOND + SECOND // 10

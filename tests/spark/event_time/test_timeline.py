@@ -16,7 +16,7 @@ from headgate.language.kinds.sessions import Sessions
 from headgate.model.stream import Stream
 from headgate.model.window import Axis, Join, Window
 from headgate.model.window_ends import NEVER, windows_of
-from headgate.spark.event_time.timeline_entries import Entries
+from headgate.spark.event_time.timeline_entries import TimelineEntries
 from headgate.spark.log.cursors import Cursors
 
 spans = st.integers(1, 40)
@@ -150,7 +150,7 @@ def test_what_no_window_needs_is_dropped(make: Make) -> None:
         world.take("a", number)
         world.timeline.drop(world.end)
         assert world.timeline.held("a") >= number - 10
-    assert len(Entries(world.journal, "t")()) <= 11
+    assert len(TimelineEntries(world.journal, "t")()) <= 11
 
 
 def test_rows_without_a_time_are_dropped_by_number(make: Make) -> None:
@@ -168,9 +168,9 @@ def test_trains_come_once_after_a_restart(make: Make) -> None:
     world.logs["b"].add(5)  # in the log, but not yet in the timeline
     world.logs["a"].add(3)
     world.begin()
-    world.timeline.speak()
+    world.timeline.publish()
     assert [train.tuples for train in world.heard] == [2, 1, 1]
-    assert [(entry.stream, entry.train) for entry in Entries(world.journal, "t")()] == [
+    assert [(entry.stream, entry.train) for entry in TimelineEntries(world.journal, "t")()] == [
         ("a", 0), ("b", 0), ("a", 1),
     ]  # fmt: skip
     world.take("b", 6)
@@ -246,12 +246,12 @@ def test_a_journal_that_cannot_be_written_holds_trains_and_beats_up(make: Make) 
     second, third = world.logs["a"].add(2), world.logs["a"].add(3)
     world.journal._db.execute("PRAGMA query_only = ON")
     world.timeline.take("a", second)
-    world.timeline.beat(0)
-    world.timeline.beat(90)
+    world.timeline.tick(0)
+    world.timeline.tick(90)
     assert world.end == 1
     world.journal._db.execute("PRAGMA query_only = OFF")
     world.timeline.take("a", third)
-    assert [entry.train for entry in Entries(world.journal, "t")()] == [0, 1, 2]
+    assert [entry.train for entry in TimelineEntries(world.journal, "t")()] == [0, 1, 2]
 
 
 def rot(world: World, name: str, train: int) -> Callable[[], None]:
@@ -280,12 +280,12 @@ def test_a_train_that_cannot_be_read_holds_up_its_timeline_alone(
     for time in range(3):
         world.take("a", time)
     world.begin()
-    world.timeline.beat(0)
+    world.timeline.tick(0)
     assert world.end == 1
     assert caplog.text.count("queries over 't' wait: train 1 of stream 'a' cannot be read") == 2
     mend()
-    world.timeline.beat(1)
-    assert [entry.train for entry in Entries(world.journal, "t")()] == [0, 1, 2]
+    world.timeline.tick(1)
+    assert [entry.train for entry in TimelineEntries(world.journal, "t")()] == [0, 1, 2]
 
 
 def test_no_time_passes_in_a_stream_whose_train_cannot_be_read(
@@ -298,19 +298,16 @@ def test_no_time_passes_in_a_stream_whose_train_cannot_be_read(
         world.take("a", second * SECOND)
         world.take("b", second * SECOND)
     for second in range(20):
-        world.timeline.beat(float(second))
-    entries = Entries(world.journal, "t")()
+        world.timeline.tick(float(second))
+    entries = TimelineEntries(world.journal, "t")()
     assert [(entry.stream, entry.train) for entry in entries] == [
         ("a", 0), ("b", 0), ("b", 1), ("b", 2),
     ]  # fmt: skip
     assert caplog.text.count("cannot be read") == 1
     mend()
-    world.timeline.beat(20.0)
-    assert [entry.train for entry in Entries(world.journal, "t")() if entry.stream == "a"] == [
-        0,
-        1,
-        2,
-    ]
+    world.timeline.tick(20.0)
+    entries = TimelineEntries(world.journal, "t")()
+    assert [entry.train for entry in entries if entry.stream == "a"] == [0, 1, 2]
     assert world.timeline.late(0, world.end) == (0, 0)
 
 
@@ -324,11 +321,11 @@ def test_a_rotten_train_under_open_sessions_stops_nobody(
     mend = rot(world, "a", 0)
     world.begin()
     for second in range(20):
-        world.timeline.beat(float(second))
+        world.timeline.tick(float(second))
     assert world.end == 2
     assert caplog.text.count("cannot be read") == 1
     mend()
-    world.timeline.beat(20.0)
+    world.timeline.tick(20.0)
     assert world.end == 3  # a beat ends the session
 
 
@@ -342,7 +339,7 @@ def test_a_crash_while_trains_are_dropped_leaves_all_or_nothing(make: Make) -> N
     with pytest.raises(sqlite3.IntegrityError, match="a crash"):
         world.timeline.drop(world.end)
     world.begin()
-    world.timeline.speak()
+    world.timeline.publish()
     numbers = [train.number for train in world.heard]
     assert numbers == [train.number for train in world.journal.trains("t")] == list(range(10))
 

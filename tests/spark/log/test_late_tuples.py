@@ -16,7 +16,7 @@ from timelines import SECOND, Make, over, stream
 from headgate.errors import ConfigRefused, RecoveryRefused
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.model.window_ends import NEVER
-from headgate.spark.event_time.timeline_entries import Entries
+from headgate.spark.event_time.timeline_entries import TimelineEntries
 from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.late_tuples import LateTuples
@@ -137,14 +137,14 @@ def test_a_train_is_taken_in_once_its_late_tuples_are_safe(make: Make) -> None:
     world.can_set_aside = False
     world.take("a", 0, 3 * SECOND, None)
     world.take("a", 2 * SECOND)
-    world.timeline.beat(0)
-    world.timeline.beat(90)
+    world.timeline.tick(0)
+    world.timeline.tick(90)
     assert (world.end, world.aside) == (1, []), "the clock does not pass over a waiting train"
     world.begin()
     assert world.end == 1
     world.can_set_aside = True
-    world.timeline.beat(91)
-    assert [entry.train for entry in Entries(world.journal, "t")()] == [0, 1, 2]
+    world.timeline.tick(91)
+    assert [entry.train for entry in TimelineEntries(world.journal, "t")()] == [0, 1, 2]
     assert world.aside == [("a", 1, 1, [True, False, True]), ("a", 2, 4, [True])]
     world.begin()
     assert len(world.aside) == 2

@@ -148,12 +148,12 @@ def test_a_rename_that_fails_is_tried_again_and_the_query_waits_for_it(
         refused = executor.commits(Work((path,), 1, 2, 3), [(path, output)])
         assert isinstance(refused["first"], ResultsHidden)
         assert str(tmp_path / "first") in str(refused["first"])
-        executor.commits.promises.try_again()
+        executor.commits.renames.try_again()
     assert not (tmp_path / "first").exists()
     assert visible_files == []
     assert Cursors(journal).counts() == {"first": (3, 3)}
     away.restore()
-    executor.commits.promises.try_again()
+    executor.commits.renames.try_again()
     assert visible_files == ["000000000000-000000000000.parquet"]
     assert Intents(journal).unconfirmed() == []
     executor.commits._reached = lambda point: None
@@ -175,7 +175,7 @@ def test_a_dropped_query_leaves_no_promise(
     table = pa.table({"a": [1]})
     output = Output(table, table["a"].to_numpy().astype(float))
     executor.commits(Work((path,), 0, 1, 1), [(path, output)])
-    executor.commits.promises.forget("first")
+    executor.commits.renames.forget("first")
     Cursors(journal).forget("first")
     assert "its last result was never made visible" in caplog.text
     assert Intents(journal).unconfirmed() == []

@@ -206,10 +206,10 @@ def test_a_view_is_quiet_while_its_source_is_and_not_while_it_has_not_run(tmp_pa
     world.run(W, 1)
     assert timeline.watermark(timeline.next_number) == 7 * SECOND
     for now_s in (0.0, 0.5, 5.0):
-        timeline.beat(now_s)
+        timeline.tick(now_s)
     assert timeline.watermark(timeline.next_number) == 12 * SECOND
     world.feed(11, 30)
-    timeline.beat(60.0)
+    timeline.tick(60.0)
     assert timeline.watermark(timeline.next_number) == 12 * SECOND
     world.run(V, 2)
     world.run(W, 2)

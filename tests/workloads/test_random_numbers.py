@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.workloads.luck import chance
+from headgate.workloads.random_numbers import chance
 
 whole_numbers = st.integers(0, 2**40)
 
