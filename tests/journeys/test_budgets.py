@@ -16,6 +16,7 @@ from headgate import Headgate, Query, Stream
 from headgate.model.events import Event, StepStarted
 from headgate.model.plan import BoxCall
 from headgate.model.settings import Settings
+from headgate.testing import engine_of
 from headgate.workloads.forest import SCHEMA, sensor_readings
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -95,9 +96,9 @@ def test_memory_is_given_back_also_while_the_log_is_full(
     gate = gate_over(spark, tmp_path, {"all": ("N", ALL)}, reached=hold)
     gate.start()
     until(commits.is_set, gate)
-    cache, budget = gate._engine._store._cache, gate._engine.budget
-    budget.settings = Settings(memory_bytes=cache.bytes, log_bytes=1)
-    until(lambda: cache.bytes == 0, gate, 20)
+    store, budget = engine_of(gate).store, engine_of(gate).budget
+    budget.settings = Settings(memory_bytes=store.cached_bytes, log_bytes=1)
+    until(lambda: store.cached_bytes == 0, gate, 20)
     assert gate.used["log"] > 1
     budget.settings = Settings()
     goes_on.set()

@@ -15,6 +15,7 @@ from headgate import Headgate, Query, Sink, Stream
 from headgate.errors import ConfigRefused, QueryRefused, RecoveryRefused, UnknownName
 from headgate.model.events import Event, NetworkChanged
 from headgate.policies import policies
+from headgate.testing import engine_of
 from headgate.workloads.forest import SCHEMA
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -74,8 +75,8 @@ def test_the_trains_that_a_query_begins_with_stay_until_it_is_planned(
     def end_retention(event: Event) -> None:
         if isinstance(event, NetworkChanged):  # which the scheduler does not know yet
             dropped_for.append(event)
-            gate._engine._log_space.retention_s = 0.0
-            gate._engine.forget(0, 3)
+            engine_of(gate).log_space.retention_s = 0.0
+            engine_of(gate).forget(0, 3)
 
     gate.start(listeners=[end_retention])
     consume(gate, offered)
@@ -154,7 +155,7 @@ def test_a_query_that_comes_with_another_text_is_refused_and_the_next_one_runs(
     with pytest.raises(RecoveryRefused, match="query 'counts': expected the text of the last run"):
         gate.add_query(Query(name="counts", sql=tops, query_class="H"))
     assert [query.name for query in gate.queries] == ["hot"]
-    assert not gate._engine._store.timelines
+    assert not engine_of(gate).store.timelines
     gate.add_query(Query(name="tops", sql=tops, query_class="H"))
     offered += write_readings(tmp_path / "source", files=2, rows=50, first_file=2)
     consume(gate, offered, but=("counts",))

@@ -13,6 +13,7 @@ from sources import balanced, consume, gate_over, until, write_readings
 from headgate import Headgate, Query, Sink
 from headgate.errors import ConfigRefused, StreamFailed
 from headgate.spark.engine import calls as calls_module
+from headgate.testing import engine_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -115,8 +116,8 @@ def test_a_run_that_drains_ends_though_a_source_dies_meanwhile(
     gate = gate_over(spark, tmp_path, {"all": ("H", ALL)}, reached=hold)
     gate.start()
     until(commits.is_set, gate)
-    gate._engine.drain()
-    failures = gate._engine._intake._poller.failed
+    engine_of(gate).drain()
+    failures = engine_of(gate).intake.poller.failed
     failures.append(StreamFailed(stream="sensors", cause="records are gone"))
     until(lambda: not failures, gate)
     goes_on.set()
@@ -201,7 +202,7 @@ def test_a_run_ends_though_a_query_that_is_tried_again_was_stopped(
     bad = "SELECT CAST(location AS INT) AS n FROM sensors"
     gate = gate_over(spark, tmp_path, {"hot": ("H", HOT), "bad": ("H", bad)})
     gate.start()
-    until(lambda: bool(gate._engine._calls.attempts), gate)
+    until(lambda: bool(engine_of(gate).calls.attempts), gate)
     gate.query("bad").stop()
     assert gate.drain(60)
     gate.stop()

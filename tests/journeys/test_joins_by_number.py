@@ -14,6 +14,7 @@ from two_streams import Row, gate_over, rows_of, write
 
 from headgate import Headgate, Query
 from headgate.errors import QueryRefused
+from headgate.testing import engine_of
 
 pytestmark = pytest.mark.spark
 
@@ -30,7 +31,7 @@ TEXTS = {
 
 def in_order(gate: Headgate, streams: dict[str, list[Row]]) -> list[tuple[str, int, Row]]:
     """Return all tuples in the order of the timeline, with their stream and number."""
-    entries = gate._engine._store.timelines["lefts__rights__time"]._order.entries
+    entries = engine_of(gate).store.timelines["lefts__rights__time"].entries
     return [
         (entry.stream, number, streams[entry.stream][number])
         for entry in entries
@@ -123,7 +124,7 @@ def test_the_log_keeps_no_more_than_the_last_tuples(spark: SparkSession, tmp_pat
     gate = gate_over(spark, tmp_path, {"two": TEXTS["two"]}, train_tuples=6, retention_s=0)
     gate.start()
     consume(gate, len(lefts) + len(rights))
-    timeline = gate._engine._store.timelines["lefts__rights__time"]
+    timeline = engine_of(gate).store.timelines["lefts__rights__time"]
     gate.stop()
     assert timeline.held("lefts") > 15
     assert timeline.held("rights") > 15

@@ -14,6 +14,7 @@ from two_streams import BASE, Row, gate_over, in_time, rows_of, write
 
 from headgate import Headgate, Query, Stream
 from headgate.errors import QueryRefused
+from headgate.testing import engine_of
 
 pytestmark = pytest.mark.spark
 
@@ -122,14 +123,14 @@ def test_the_log_keeps_what_open_sessions_need(spark: SparkSession, tmp_path: Pa
     gate = gate_over(spark, tmp_path, texts, train_tuples=6, retention_s=0)
     gate.start()
     consume(gate, len(rows))
-    timeline = gate._engine._store.timelines["lefts__time"]
+    timeline = engine_of(gate).store.timelines["lefts__time"]
     for name in texts:
         results = committed_rows(tmp_path / "state" / "results" / name)
         gap_s = 1.5 if name == "having" else 2
         assert results == batch(spark, rows, texts[name], gap_s), name
         assert results, name
     gate.drop_query("twin")
-    assert set(timeline.open_sessions._queries) == {"by_place", "having"}
+    assert set(timeline.open_sessions.queries) == {"by_place", "having"}
     gate.stop()
     assert 10 <= timeline.held("lefts") <= 20, "the session of c begins with train 20"
 

@@ -17,6 +17,7 @@ from two_streams import BASE, SCHEMA, Row, answer, gate_over, in_time, rows_of, 
 from headgate import Headgate, Query, Stream
 from headgate.model.events import StepFinished
 from headgate.spark.jvm.arrow_frames import collected
+from headgate.testing import engine_of
 
 pytestmark = pytest.mark.spark
 
@@ -118,14 +119,14 @@ def test_windows_of_many_sizes_share_their_panes(
     # After each was probed alone, the queries of a class run together, whatever their windows.
     for pair in ({"w20_5", "w30_10"}, {"w10_10", "w6_4"}):
         assert any(pair <= members for members in calls), calls
-    windowed = gate._engine._executor.windowed
-    panes = windowed._panes
+    windowed = engine_of(gate).executor.windowed
+    panes = windowed.panes
     assert windowed.memory_bytes > 0
     windowed.spare_memory()
     assert windowed.memory_bytes == 0
     gate.stop()
     assert len(panes) == 2  # one per class
-    assert sorted(shared._width for shared in panes.values()) == [1_000_000, 2_000_000]
+    assert sorted(shared.width for shared in panes.values()) == [1_000_000, 2_000_000]
     punctual, upto = in_time(rows)
     for (size, slide), name in zip(sizes, texts, strict=True):
         results = committed_rows(tmp_path / "state" / "results" / name)
@@ -160,7 +161,7 @@ def test_window_functions_of_many_sizes_share_their_panes_where_nothing_is_compu
     gate = gate_over(spark, tmp_path, OF_FUNCTION, train_tuples=30, share="all")
     gate.start()
     consume(gate, len(rows))
-    windowed = gate._engine._executor.windowed
+    windowed = engine_of(gate).executor.windowed
     with_panes = {name: windowed.with_panes_of(name) for name in OF_FUNCTION}
     report = gate.stop()
     assert report is not None
@@ -197,10 +198,10 @@ def test_panes_of_a_query_that_is_dropped_go(
     gate = gate_over(spark, tmp_path, texts, train_tuples=30)
     gate.start()
     consume(gate, len(rows))
-    windowed = gate._engine._executor.windowed
-    assert len(windowed._panes) == 3
+    windowed = engine_of(gate).executor.windowed
+    assert len(windowed.panes) == 3
     gate.drop_query("dropped")
-    assert len(windowed._panes) == 2
+    assert len(windowed.panes) == 2
     gate.stop()
     punctual, upto = in_time(rows)
     for name, (size, slide, aggregate) in {

@@ -19,6 +19,7 @@ from two_streams import BASE
 
 from headgate import Headgate, Query, Sink, Stream, replay
 from headgate.errors import ConfigRefused, QueryRefused, RecoveryRefused
+from headgate.testing import engine_of
 
 pytestmark = pytest.mark.spark
 
@@ -151,9 +152,9 @@ def test_queries_come_and_go_while_others_run(spark: SparkSession, tmp_path: Pat
         gate.drop_query(name)
     gate.drop_stream("s")
     gc.collect()
-    engine = gate._engine
-    assert not engine._executor.windowed._plans  # prepared plans, and their objects in the JVM
-    assert not any(timeline._retention._readers for timeline in engine._store.timelines.values())
+    engine = engine_of(gate)
+    assert not engine.executor.windowed.plans  # prepared plans, and their objects in the JVM
+    assert not any(timeline.readers for timeline in engine.store.timelines.values())
     report = gate.stop()
     assert report is not None
     assert not report.errors

@@ -95,29 +95,29 @@ class SparkEngine:
         reached: Callable[[str], None],
     ) -> None:
         self._clock = Clock()
-        self._journal = Journal(state)
-        self._totals = Totals(self._journal)
-        self._events: EventQueue = queue.SimpleQueue()
-        self._requests = Requests(self._events)
+        self.journal = Journal(state)
+        self._totals = Totals(self.journal)
+        self.events: EventQueue = queue.SimpleQueue()
+        self._requests = Requests(self.events)
         self._windows_bytes: Callable[[], int] = lambda: 0
         self.budget = Budget(
             settings,
-            cached=lambda: self._store.cached_bytes,
+            cached=lambda: self.store.cached_bytes,
             windowed=lambda: self._windows_bytes(),
-            logged=lambda: self._store.disk_bytes + self.sinks.waiting_bytes,
+            logged=lambda: self.store.disk_bytes + self.sinks.waiting_bytes,
         )
-        self._store = store = Store(
-            state, self._journal, schemas, self.budget.train_room_bytes, reached,
+        self.store = store = Store(
+            state, self.journal, schemas, self.budget.train_room_bytes, reached,
             idle=lambda stream: self._derived.idle(stream),
         )  # fmt: skip
         self.members = Members(network)
-        self._arrivals = arrivals = Arrivals(self.members, store, self._clock, self._events)
+        self._arrivals = arrivals = Arrivals(self.members, store, self._clock, self.events)
         self._derived = DerivedStreams(
-            self._journal, store, arrivals.put_named, self.budget.derived_bytes
+            self.journal, store, arrivals.put_named, self.budget.derived_bytes
         )
         self._derived.connect(network.paths)
         try:
-            refuse_other_zone(session, self._journal, state)
+            refuse_other_zone(session, self.journal, state)
             for stream in network.streams:
                 store.open(stream, partial(arrivals.put_named, stream.name))
             for path in network.paths:
@@ -127,44 +127,44 @@ class SparkEngine:
                 self._own_session, state, deliver, self.budget, reached
             )  # fmt: skip
             ends = [path for path in network.paths if path.first_of is None]
-            refuse_old_results(self._journal, ends)
+            refuse_old_results(self.journal, ends)
             self.sinks |= {path.query.name: self.sinks.create(path) for path in ends}
-            self.recovered = recover(self._journal, self.sinks.values(), reached)
-            cursors = [resumed(path, network, self._journal, store) for path in network.paths]
+            self.recovered = recover(self.journal, self.sinks.values(), reached)
+            cursors = [resumed(path, network, self.journal, store) for path in network.paths]
             self.cursors = np.array(cursors, dtype=np.int64)
         except BaseException:
-            self._journal.close()
+            self.journal.close()
             raise
-        self._executor = Executor(
-            self._journal, store.logs, self.sinks, reached,
+        self.executor = Executor(
+            self.journal, store.logs, self.sinks, reached,
             driver_lane(own_session(session), state), self.budget, store.timelines,
             self._derived, share=settings.share,
         )  # fmt: skip
-        self._windows_bytes = lambda: self._executor.windowed.memory_bytes
+        self._windows_bytes = lambda: self.executor.windowed.memory_bytes
         self.rehearsal = WarmUp(
-            self._own_session, self._executor, state / "rehearsal", settings.call_timeout_s,
+            self._own_session, self.executor, state / "rehearsal", settings.call_timeout_s,
             settings.lane or "driver",
         )  # fmt: skip
-        self._executor.arrangement.arrange(network.paths, self.rehearsal.is_costly)
-        self._intake = StreamIngest(
-            session, self._journal, state, rows=rows, arrived=arrivals.put,
+        self.executor.arrangement.arrange(network.paths, self.rehearsal.is_costly)
+        self.intake = StreamIngest(
+            session, self.journal, state, rows=rows, arrived=arrivals.put,
             pause_s=self.budget.pause_s, now_s=self.now_s,
             importance=lambda stream: self.members.network.importance.get(stream, 0.0),
         )  # fmt: skip
-        self._calls = Calls(
-            session, self._executor, self.members, workers=settings.workers, now_s=self.now_s,
-            tell=self._events.put, call_timeout_s=settings.call_timeout_s,
+        self.calls = Calls(
+            session, self.executor, self.members, workers=settings.workers, now_s=self.now_s,
+            tell=self.events.put, call_timeout_s=settings.call_timeout_s,
         )  # fmt: skip
         self.changes = Changes(
-            self.members, self._journal, store, self._executor, self._derived, self.rehearsal,
-            self._intake, self._calls, self.sinks, arrivals, self._requests,
-            tell=self._events.put, now_s=self.now_s,
+            self.members, self.journal, store, self.executor, self._derived, self.rehearsal,
+            self.intake, self.calls, self.sinks, arrivals, self._requests,
+            tell=self.events.put, now_s=self.now_s,
         )  # fmt: skip
         self._upkeep = Upkeep(
-            self._intake, store, self._calls, self._executor, self.budget, self._clock
+            self.intake, store, self.calls, self.executor, self.budget, self._clock
         )
-        self._log_space = LogSpace(
-            self.members, store, Cursors(self._journal), self.changes, self.budget, self._clock,
+        self.log_space = LogSpace(
+            self.members, store, Cursors(self.journal), self.changes, self.budget, self._clock,
             settings.retention_s,
         )  # fmt: skip
         self._give_up_at_s = self._end_at_s = 0.0
@@ -174,12 +174,12 @@ class SparkEngine:
     @property
     def groups(self) -> tuple[int, ...]:
         """A number for every unit, the same for those that share their code."""
-        return tuple(self._executor.arrangement.group_numbers(self.members.paths))
+        return tuple(self.executor.arrangement.group_numbers(self.members.paths))
 
     @property
     def first_trains(self) -> list[int]:
         """The number of the oldest train in each stream's log."""
-        return [self._store.first_train(stream.name) for stream in self.members.streams]
+        return [self.store.first_train(stream.name) for stream in self.members.streams]
 
     def rehearse(
         self,
@@ -196,16 +196,16 @@ class SparkEngine:
         for number, stream in enumerate(self.members.streams):
             # All at once: a cursor may stand anywhere among them, but never beyond the last.
             if stream.of:
-                self._store.timelines[stream.name].publish()
-            elif trains := self._journal.trains(stream.name):
+                self.store.timelines[stream.name].publish()
+            elif trains := self.journal.trains(stream.name):
                 self._arrivals.put(number, *trains)
         self._derived.catch_up()
-        self._intake.begin(self.members.streams, self._store.logs)
+        self.intake.begin(self.members.streams, self.store.logs)
         self._requests.open()
 
     def way_of(self, unit: int) -> tuple[list[str], str, str]:
         """Return the queries that share a query's code, how they share it, and the SQL of all."""
-        return way_of(self.members.paths[unit], self.members.alive, self._executor)
+        return way_of(self.members.paths[unit], self.members.alive, self.executor)
 
     def lane_text(self, unit: int, planned: str) -> str:
         """Return the lane of a query and the reason, for `explain`.
@@ -213,7 +213,7 @@ class SparkEngine:
         Args:
             planned: the lane that its next call is planned for, as the first word, and why.
         """
-        return lane_text(self.members.paths[unit], planned, self._executor)
+        return lane_text(self.members.paths[unit], planned, self.executor)
 
     def receiver_of(self, query: str) -> Receiver | None:
         """Return what the results of a query are delivered to; None if they are files."""
@@ -222,13 +222,13 @@ class SparkEngine:
 
     def change_policy(self, policy: Any) -> None:
         """Switch to another policy."""
-        self._events.put(PolicyChanged(self.now_s(), policy))
+        self.events.put(PolicyChanged(self.now_s(), policy))
 
     def now_s(self) -> float:
         return self._clock.now_s()
 
     def start(self, call: BoxCall) -> None:
-        self._calls.start(call)
+        self.calls.start(call)
 
     def next_event(self, wake_at_s: float) -> Event | None:
         """Wait for the next event. The time between two calls of this method is the loop's own."""
@@ -238,12 +238,12 @@ class SparkEngine:
         try:
             self.changes.settle_drops()
         except sqlite3.Error as error:
-            self._log_space.warn(error)
+            self.log_space.warn(error)
         event = self._wait(wake_at_s)
-        self._calls.note(event)
+        self.calls.note(event)
         self.changes.note(event)
         if isinstance(event, QueryStopped | UnitFailed):
-            self._store.release_sessions(self.members.paths[event.unit])
+            self.store.release_sessions(self.members.paths[event.unit])
         self._returned_at_s = time.perf_counter()
         return event
 
@@ -254,9 +254,9 @@ class SparkEngine:
             timeout_s: how long to wait for a source that does not answer. If it answers later, its
                 tuples are processed too.
         """
-        self._intake.finish(timeout_s)
-        self._calls.draining = True
-        self._events.put(ClockTicked(self.now_s()))
+        self.intake.finish(timeout_s)
+        self.calls.draining = True
+        self.events.put(ClockTicked(self.now_s()))
 
     def stop(self) -> None:
         """End the run once the calls under way have ended.
@@ -264,10 +264,10 @@ class SparkEngine:
         Tuples that are not processed wait in the log for the next start. Calls that take longer
         than `PATIENCE_S` are interrupted, and so not committed.
         """
-        self._calls.stopping = True
+        self.calls.stopping = True
         self._give_up_at_s = time.monotonic() + PATIENCE_S
         self._end_at_s = time.monotonic() + STOP_S
-        self._events.put(ClockTicked(self.now_s()))
+        self.events.put(ClockTicked(self.now_s()))
 
     @property
     def failures(self) -> list[HeadgateError]:
@@ -288,38 +288,38 @@ class SparkEngine:
 
     def shed(self, events: Sequence[TuplesShed]) -> list[TuplesShed]:
         """Journal that queries skip trains in overload; return the events that are journaled."""
-        return self._log_space.shed(events)
+        return self.log_space.shed(events)
 
     def forget(self, stream: int, passed: int) -> None:
         """Drop trains that every consumer has passed and that retention no longer keeps.
 
         When the log fills up, trains that are passed are dropped whatever their age.
         """
-        self._log_space.forget(stream, passed)
+        self.log_space.forget(stream, passed)
 
     def close(self) -> None:
         """End ingest, let calls under way finish, and close the journal."""
         if self._totals.are_frozen:
             return
         end_at_s = self._end_at_s or time.monotonic() + STOP_S
-        self._intake.stop(max(LEAST_S, self._give_up_at_s - time.monotonic()))
-        self._calls.close(max(0.1, self._give_up_at_s - time.monotonic()))
-        self._executor.commits.renames.try_again()
+        self.intake.stop(max(LEAST_S, self._give_up_at_s - time.monotonic()))
+        self.calls.close(max(0.1, self._give_up_at_s - time.monotonic()))
+        self.executor.commits.renames.try_again()
         self.sinks.close(end_at_s - time.monotonic())
         self._totals.freeze()
-        self._journal.close()
+        self.journal.close()
 
     def _wait(self, wake_at_s: float) -> Event | None:
         since_s = time.monotonic()
         while True:
             if self._requests.ahead:
                 return self._requests.ahead.popleft()
-            drained = self._calls.draining and self._intake.over  # before the look at the events
-            idle = not self._calls.running and self._events.empty()
-            retried = set(self._calls.attempts) - self.changes.unplanned
-            if idle and (self._calls.stopping or (drained and not retried)):
+            drained = self.calls.draining and self.intake.over  # before the look at the events
+            idle = not self.calls.running and self.events.empty()
+            retried = set(self.calls.attempts) - self.changes.unplanned
+            if idle and (self.calls.stopping or (drained and not retried)):
                 return None
-            if self._calls.stopping and time.monotonic() > self._give_up_at_s:
+            if self.calls.stopping and time.monotonic() > self._give_up_at_s:
                 return None
             left_s = wake_at_s - self.now_s()
             if left_s <= 0:
@@ -329,7 +329,7 @@ class SparkEngine:
                 if self.budget.pressure >= FULL:
                     return Overloaded(self.now_s(), self.now_s() + 1.0)
             try:
-                event = self._events.get(timeout=min(left_s, 0.5))
+                event = self.events.get(timeout=min(left_s, 0.5))
                 if not isinstance(event, Request):
                     return event
                 self._requests.make(event)

@@ -16,7 +16,7 @@ class OpenSessions:
     """
 
     def __init__(self) -> None:
-        self._queries: dict[str, Kind] = {}
+        self.queries: dict[str, Kind] = {}
         self._starts: dict[Kind, dict[int, int]] = {}
         """For each computation: the start of its oldest open session, by train."""
         self._lock = threading.Lock()
@@ -30,14 +30,14 @@ class OpenSessions:
     def add(self, query: str, kind: Kind) -> None:
         """Keep tuples for the open sessions of a query."""
         with self._lock:
-            self._queries[query] = kind
+            self.queries[query] = kind
             self._starts.setdefault(kind, {})
 
     def forget(self, query: str) -> None:
         """Keep no more tuples for a query."""
         with self._lock:
-            kind = self._queries.pop(query, None)
-            if kind is not None and kind not in self._queries.values():
+            kind = self.queries.pop(query, None)
+            if kind is not None and kind not in self.queries.values():
                 del self._starts[kind]
 
     def tell(self, kind: Kind, end: int, since: int) -> None:

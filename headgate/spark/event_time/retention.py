@@ -23,7 +23,7 @@ class Retention:
         self, order: TrainOrder, times: Mapping[str, TrainTimes], open_sessions: OpenSessions
     ) -> None:
         self._order, self._times, self._open_sessions = order, times, open_sessions
-        self._readers: dict[str, Kind] = {}
+        self.readers: dict[str, Kind] = {}
         self._sizes: dict[Axis, int] = {}
         self.windows: set[Window] = set()
         """The windows by time that close, of all queries."""
@@ -33,21 +33,21 @@ class Retention:
         if kind.reach is None:
             self._open_sessions.add(query, kind)
         else:
-            self._readers[query] = kind
+            self.readers[query] = kind
             self._measure()
         self._order.needed = self._order.first  # the query may begin with the oldest train
 
     def forget(self, query: str) -> None:
         """Keep nothing for a query that was dropped."""
         self._open_sessions.forget(query)
-        self._readers.pop(query, None)
+        self.readers.pop(query, None)
         self._measure()
 
     def _measure(self) -> None:
         """Compute how far back windows reach, and where they end."""
-        ends = {reader.closes for reader in self._readers.values()}
+        ends = {reader.closes for reader in self.readers.values()}
         self._sizes, self.windows = {}, {window for window in ends if window is not None}
-        for reader in self._readers.values():
+        for reader in self.readers.values():
             axis = reader.inputs[0].window.axis
             self._sizes[axis] = max(self._sizes.get(axis, 0), reader.reach or 0)
 

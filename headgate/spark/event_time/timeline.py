@@ -2,7 +2,7 @@
 
 import logging
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from math import inf
 
 import numpy as np
@@ -58,6 +58,11 @@ class Timeline(TimelineReader):
         self._held_up: set[str] = set()
         """Streams whose next train cannot be added now."""
         self._warned: set[str] = set()
+
+    @property
+    def readers(self) -> Collection[str]:
+        """The queries that it keeps tuples for."""
+        return self._retention.readers.keys() | self.open_sessions.queries.keys()
 
     def reads(self, query: str, kind: Kind) -> None:
         """Keep tuples as long as a query needs them, and advance time when its windows wait."""

@@ -51,6 +51,11 @@ class TimelineReader:
     def next_number(self) -> int:
         return self._order.next_number
 
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """The trains of all streams, in the order of the timeline."""
+        return self._order.entries
+
     def trains(self, first: int, end: int, tuples: int) -> "TimelineTrains":
         """Return the trains first, ..., end − 1."""
         return TimelineTrains(StructType(), (), tuples, lambda: pa.table({}), first=first, end=end)

@@ -30,7 +30,7 @@ class Panes:
     def __init__(self, timeline: TimelineReader, stream: str, view: str, axis: Axis) -> None:
         self._timeline, self._stream, self._view, self._axis = timeline, stream, view, axis
         self._kind = timeline.place_type(stream, axis)
-        self._width = 0
+        self.width = 0
         self._partials: ByteCache[int] = ByteCache()
         self._turn = threading.Lock()
 
@@ -38,9 +38,9 @@ class Panes:
         """Make panes so small that a window consists of whole panes."""
         with self._turn:
             slide = window.slide or window.size
-            width = gcd(self._width, window.size, slide, window.offset)
-            if width != self._width:
-                self._width = width
+            width = gcd(self.width, window.size, slide, window.offset)
+            if width != self.width:
+                self.width = width
                 self._partials.clear()
 
     @property
@@ -102,7 +102,7 @@ class Panes:
         rows = self._timeline.rows_of(self._stream, number, self._axis)
         if rows is None:
             return pa.table({})
-        ends = (rows.place // self._width + 1) * self._width
+        ends = (rows.place // self.width + 1) * self.width
         table = rows.table.drop_columns([ARRIVED_AT])
-        table = table.append_column(WINDOW, window_column(ends, self._width, self._kind))
+        table = table.append_column(WINDOW, window_column(ends, self.width, self._kind))
         return split.partial({self._view: table})

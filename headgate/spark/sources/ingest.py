@@ -48,7 +48,7 @@ class StreamIngest:
         self._journal, self._state, self._rows = journal, state, rows
         self._arrived, self._pause_s, self._now_s = arrived, pause_s, now_s
         self._ingests: dict[str, tuple[StreamingQuery, threading.Event]] = {}
-        self._poller = Poller([], journal, arrived, pause_s, now_s, importance)
+        self.poller = Poller([], journal, arrived, pause_s, now_s, importance)
         self._polls = self._ended = False
 
     def begin(self, streams: Sequence[Stream], logs: Mapping[str, StreamLog]) -> None:
@@ -61,7 +61,7 @@ class StreamIngest:
         for number, stream in enumerate(streams):
             if not stream.is_derived:
                 self.prepare(number, stream, logs[stream.name])()
-        self._poller.start()
+        self.poller.start()
 
     def prepare(self, number: int, stream: Stream, log: StreamLog) -> Callable[[], None]:
         """Return a function that starts ingest of a stream; raise as `begin` does."""
@@ -89,7 +89,7 @@ class StreamIngest:
         return partial(self._ingest, number, stream, log)
 
     def _poll(self, line: Line) -> None:
-        self._poller.add(line)
+        self.poller.add(line)
         self._polls = True
 
     def _ingest(self, number: int, stream: Stream, log: StreamLog) -> None:
@@ -108,7 +108,7 @@ class StreamIngest:
 
     def drop(self, stream: str) -> None:
         """Stop ingest of a stream."""
-        self._poller.remove(stream)
+        self.poller.remove(stream)
         if (running := self._ingests.pop(stream, None)) is not None:
             ingest, ended = running
             ended.set()
@@ -121,7 +121,7 @@ class StreamIngest:
             timeout_s: how long to wait for that.
         """
         self._end_streaming()
-        self._poller.finish(timeout_s)
+        self.poller.finish(timeout_s)
 
     def stop(self, patience_s: float) -> None:
         """Stop ingest of all streams; what was polled is in the log when this returns.
@@ -130,7 +130,7 @@ class StreamIngest:
             patience_s: how long to wait for a source that does not answer, before it is abandoned.
         """
         self._end_streaming()
-        self._poller.stop(patience_s)
+        self.poller.stop(patience_s)
 
     def _end_streaming(self) -> None:
         self._ended = True  # before the sources stop: that is no failure then
@@ -143,13 +143,13 @@ class StreamIngest:
     def failures(self) -> list[StreamFailed]:
         """Return the failures of sources that have died since the last call."""
         failures: list[StreamFailed] = []
-        while self._poller.failed:
-            failures.append(self._poller.failed.popleft())
-            self._polls = bool(self._poller.lines)
-        if self._polls and self._poller.broken is not None:
+        while self.poller.failed:
+            failures.append(self.poller.failed.popleft())
+            self._polls = bool(self.poller.lines)
+        if self._polls and self.poller.broken is not None:
             self._polls = False
-            names = ", ".join(line.stream.name for line in self._poller.lines)
-            failures.append(StreamFailed(stream=names, cause=cause_of(self._poller.broken)))
+            names = ", ".join(line.stream.name for line in self.poller.lines)
+            failures.append(StreamFailed(stream=names, cause=cause_of(self.poller.broken)))
         for name, (ingest, _) in list(self._ingests.items()):
             if not ingest.isActive and not self._ended:
                 failures.append(StreamFailed(stream=name, cause=cause_of(ingest.exception())))
@@ -160,5 +160,5 @@ class StreamIngest:
     def over(self) -> bool:
         """Whether nothing more can arrive."""
         if self._ended:
-            return not self._poller.is_polling
+            return not self.poller.is_polling
         return not self._ingests and not self._polls

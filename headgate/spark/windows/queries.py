@@ -49,8 +49,8 @@ class WindowedQueries:
         self._driver, self._share = driver, share
         self._queries: dict[str, Computation] = {}
         # A prepared plan lives as long as a query uses it.
-        self._plans: WeakValueDictionary[tuple[object, ...], SmallQuery] = WeakValueDictionary()
-        self._panes: dict[tuple[object, ...], Panes] = {}
+        self.plans: WeakValueDictionary[tuple[object, ...], SmallQuery] = WeakValueDictionary()
+        self.panes: dict[tuple[object, ...], Panes] = {}
         self._pane_keys: dict[str, tuple[object, ...]] = {}
         self._lock = threading.Lock()
 
@@ -98,12 +98,12 @@ class WindowedQueries:
     def memory_bytes(self) -> int:
         """The memory that panes take."""
         with self._lock:
-            return sum(panes.bytes for panes in self._panes.values())
+            return sum(panes.bytes for panes in self.panes.values())
 
     def spare_memory(self) -> None:
         """Drop partial results that can be computed again."""
         with self._lock:
-            all_panes = list(self._panes.values())
+            all_panes = list(self.panes.values())
         for panes in all_panes:
             panes.spare_memory()
 
@@ -113,7 +113,7 @@ class WindowedQueries:
             self._queries.pop(query, None)
             self._pane_keys.pop(query, None)
             used_keys = set(self._pane_keys.values())
-            self._panes = {key: panes for key, panes in self._panes.items() if key in used_keys}
+            self.panes = {key: panes for key, panes in self.panes.items() if key in used_keys}
 
     def _new(self, path: Path) -> Computation:
         columns = numbered(len(path.columns))
@@ -139,10 +139,10 @@ class WindowedQueries:
         scope = (path.query.name,) if self._share == "none" else ()
         names = tuple(results.plan.schema.names)
         key = (plan.key, text, names, path.query.apply, path.stream, *scope)
-        query = self._plans.get(key)
+        query = self.plans.get(key)
         if query is None:
             streams = {source.view: source.stream for source in path.kind.inputs}
-            query = self._plans[key] = SmallQuery(results.plan, self._driver, streams)
+            query = self.plans[key] = SmallQuery(results.plan, self._driver, streams)
         return query
 
     def _panes_of(self, path: Path, key: int, make: Callable[[], Panes]) -> Panes:
@@ -150,9 +150,9 @@ class WindowedQueries:
         pane_key = path.stream, shared_by(path, self._share), key
         with self._lock:
             self._pane_keys[path.query.name] = pane_key
-            if pane_key not in self._panes:
-                self._panes[pane_key] = make()
-            return self._panes[pane_key]
+            if pane_key not in self.panes:
+                self.panes[pane_key] = make()
+            return self.panes[pane_key]
 
     def _nothing(self, stream: str) -> pa.Table:
         return self._logs[stream].arrow_schema.empty_table()
