@@ -18,15 +18,15 @@ class Node:
 
     `streams` and `boxes` hold, for each side, the numbers of the streams and boxes that it reads.
     A join has two sides, a union one per input, any other box one. `readers` are (box, side).
-    `queries` are the queries whose results it puts out. `luck` selects the random numbers that
-    decide which tuples pass: boxes of the same `luck` pass the same tuples. `queue` is the derived
-    stream in which its tuples wait if another path fills it, else −1.
+    `queries` are the queries whose results it puts out. `random_key` selects the random numbers
+    that decide which tuples pass: boxes of the same `random_key` pass the same tuples. `queue` is
+    the derived stream in which its tuples wait if another path fills it, else −1.
     """
 
     number: int
     name: str
     operator: Operator
-    luck: int
+    random_key: int
     streams: tuple[tuple[int, ...], ...] = ()
     boxes: tuple[tuple[int, ...], ...] = ()
     readers: list[tuple[int, int]] = field(default_factory=list)
@@ -170,7 +170,7 @@ class Graph:
                     number,
                     box.name,
                     box.operator,
-                    _luck(box.operator, NAMED + number),
+                    _random_key(box.operator, NAMED + number),
                     tuple(tuple(streams[name] for name in s if name in streams) for s in sides),
                     tuple(tuple(boxes[name] for name in s if name in boxes) for s in sides),
                 )
@@ -196,8 +196,8 @@ class Graph:
                 name = f"{path.query.name}.{position}"
                 if position:
                     streams, boxes = (), (number - 1,)
-                luck = _luck(operator, query * LONGEST_PATH + position)
-                self.nodes.append(Node(number, name, operator, luck, (streams,), (boxes,)))
+                random_key = _random_key(operator, query * LONGEST_PATH + position)
+                self.nodes.append(Node(number, name, operator, random_key, (streams,), (boxes,)))
             if path.query.name in network.dropped:
                 self.nodes[-1].queries.append(query)
                 continue
@@ -218,7 +218,7 @@ class Graph:
                 self.nodes[box].queries.append(query)
 
 
-def _luck(operator: Operator, number: int) -> int:
+def _random_key(operator: Operator, number: int) -> int:
     """Return the number that, with the tuple and the seed, decides whether an operator passes it.
 
     It is `number`, unless operators share an attribute and so have to pass the same tuples.

@@ -212,6 +212,6 @@ def test_boxes_of_one_attribute_have_one_luck_and_all_others_their_own() -> None
     nodes = graph(
         *boxes, box("d", select(1.0), "l"), box("e", select(1.0), "l"), outputs="abcde"
     ).nodes
-    lucks = [node.luck for node in nodes]
-    assert lucks[0] == lucks[1]
-    assert len(set(lucks)) == 4
+    random_keys = [node.random_key for node in nodes]
+    assert random_keys[0] == random_keys[1]
+    assert len(set(random_keys)) == 4

@@ -37,7 +37,7 @@ def queues_of(
         row["line"] = straight and plain and silent and not np.any(inside["kind"] == AGGREGATE)
         inputs = [(join, side) for join, side in zip(boxes["join"], boxes["side"], strict=True)]
         row["meets_itself"] = any((join, 1 - side) in inputs for join, side in inputs if join >= 0)
-        row["luck"] = boxes["luck"][0]
+        row["random_key"] = boxes["random_key"][0]
         row["course_first"], row["course_end"] = courses[shape.number]
         _aggregate(units, shape.number, row, results)
         row["merge_first"], row["merge_end"] = _merge_inputs(units, links, shape.number)

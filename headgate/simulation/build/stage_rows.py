@@ -45,7 +45,7 @@ def stages_of(
             row["kind"] = {"join": JOIN, "aggregate": AGGREGATE}.get(kind, SELECT)
             row["box"], row["side"] = stage.box, stage.side
             row["parent"] = NONE if stage.parent < 0 else first + stage.parent
-            row["cost_s"], row["luck"] = node.cost_s, node.luck
+            row["cost_s"], row["random_key"] = node.cost_s, node.random_key
             selectivity = node.operator.selectivity
             row["selectivity"] = 1.0 if selectivity is None else selectivity
             row["join"] = joins.index(stage.box) if kind == "join" else NONE

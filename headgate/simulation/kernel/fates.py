@@ -23,7 +23,8 @@ def copies_of(world: World, position: int, number: int, arrived_at_s: float) -> 
         interval = min(int(arrived_at_s / settings.drift_s), world.drift.shape[1] - 1)
         selectivity = world.drift[stage.drift, interval]
     whole = int(selectivity)
-    if selectivity > whole and chance(settings.seed, number, stage.luck) < selectivity - whole:
+    rest = selectivity - whole
+    if rest > 0 and chance(settings.seed, number, stage.random_key) < rest:
         whole += 1
     return whole
 

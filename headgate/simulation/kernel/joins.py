@@ -77,7 +77,7 @@ def match(
         pair = mixed(number, partner.number) if left else mixed(partner.number, number)
         near = partner.arrived_at_s <= arrived_at_s + window.window_s
         near = near and partner.arrived_at_s >= arrived_at_s - window.window_s
-        if near and chance(seed, pair, stage.luck) < stage.selectivity:
+        if near and chance(seed, pair, stage.random_key) < stage.selectivity:
             if partner.arrived_at_s <= arrived_at_s:
                 ready_s = max(partner.ideal_at_s + cost_s, arrived_at_s)
                 ideal_at_s = ready_s + (reached_at_s - arrived_at_s) + cost_s

@@ -100,7 +100,7 @@ def sheds(world: World, unit: int, number: int, at_s: float) -> bool:
     if rate <= 0.0:
         return False
     if queue.shed_value:
-        return chance(settings.seed, number, queue.luck) >= 1.0 - rate
+        return chance(settings.seed, number, queue.random_key) >= 1.0 - rate
     return chance(settings.seed, number, SHED_LUCK + unit) < rate
 
 

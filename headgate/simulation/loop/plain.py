@@ -137,7 +137,7 @@ def _begin(world: World, unit: int, step_tuples: int, decided_s: float) -> bool:
             ideal_at_s += stage.cost_s
             position += 1
             if stage.selectivity < 1.0:
-                passes = draw(seed, number, stage.luck) < stage.below
+                passes = draw(seed, number, stage.random_key) < stage.below
         clock.box_calls += position - first
         if passes:
             left_at_s = now_s + (spent_s + before_s)

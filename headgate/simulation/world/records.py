@@ -103,7 +103,7 @@ QUEUE = np.dtype(  # the fields that every call changes share the first cache li
         ("slide_s", np.float64),
         ("course_first", np.int64),  # its way to the outputs, in `links`, for learning
         ("course_end", np.int64),
-        ("luck", np.int64),  # random-number key of its first box, to shed by value
+        ("random_key", np.int64),  # of its first box, to shed by value
         ("shed", np.int64),
         ("merge_first", np.int64),  # the other inputs of an ordered union, in `links`
         ("merge_end", np.int64),
@@ -117,7 +117,7 @@ STAGE = np.dtype(
         ("cost_s", np.float64),
         ("selectivity", np.float64),
         ("below", np.uint64),  # a tuple passes if its draw is below this
-        ("luck", np.int64),  # random-number key of its box
+        ("random_key", np.int64),
         ("query_first", np.int32),
         ("query_end", np.int32),
         ("fill_first", np.int32),
