@@ -17,8 +17,6 @@ from headgate.runtime import Headgate
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from headgate.spark.engine.engine import SparkEngine
-
 Row = Mapping[str, Any]
 
 CLASS = "test"
@@ -99,15 +97,6 @@ def _add_streams(
         )  # fmt: skip
         gate.add_stream(stream, rows=partial(_rows_from, tuples))
     return {name: len(tuples) for name, tuples in rows.items()}
-
-
-def engine_of(gate: Headgate) -> "SparkEngine":
-    """Return the engine of a Headgate that has started, for a test that looks inside.
-
-    Its attributes are the parts that docs/tour.md describes. They may change with any release.
-    """
-    engine: SparkEngine = gate._roster.started_engine  # type: ignore[assignment]
-    return engine
 
 
 def _rows_from(rows: Sequence[Row], first: int) -> Any:

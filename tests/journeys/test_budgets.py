@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from independent import committed_rows, expected_rows
+from kit.engines import engine_of
 from pyspark.sql import SparkSession
 from sources import balanced, consume, gate_over, until, write_readings
 
@@ -16,7 +17,6 @@ from headgate import Headgate, Query, Stream
 from headgate.model.events import Event, StepStarted
 from headgate.model.plan import BoxCall
 from headgate.model.settings import Settings
-from headgate.testing import engine_of
 from headgate.workloads.forest import SCHEMA, sensor_readings
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -96,9 +96,9 @@ def test_memory_is_given_back_also_while_the_log_is_full(
     gate = gate_over(spark, tmp_path, {"all": ("N", ALL)}, reached=hold)
     gate.start()
     until(commits.is_set, gate)
-    store, budget = engine_of(gate).store, engine_of(gate).budget
-    budget.settings = Settings(memory_bytes=store.cached_bytes, log_bytes=1)
-    until(lambda: store.cached_bytes == 0, gate, 20)
+    store, budget = engine_of(gate).parts.store, engine_of(gate).budget
+    budget.settings = Settings(memory_bytes=store.memory_bytes, log_bytes=1)
+    until(lambda: store.memory_bytes == 0, gate, 20)
     assert gate.used["log"] > 1
     budget.settings = Settings()
     goes_on.set()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from faults import ALL, DRY, HOT, same
 from independent import committed_rows, expected_rows
+from kit.engines import engine_of
 from pyspark.sql import SparkSession
 from sources import balanced, consume, gate_over, until, write_readings
 
@@ -15,7 +16,6 @@ from headgate import Headgate, Query, Sink, Stream
 from headgate.errors import ConfigRefused, QueryRefused, RecoveryRefused, UnknownName
 from headgate.model.events import Event, NetworkChanged
 from headgate.policies import policies
-from headgate.testing import engine_of
 from headgate.workloads.forest import SCHEMA
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -155,7 +155,7 @@ def test_a_query_that_comes_with_another_text_is_refused_and_the_next_one_runs(
     with pytest.raises(RecoveryRefused, match="query 'counts': expected the text of the last run"):
         gate.add_query(Query(name="counts", sql=tops, query_class="H"))
     assert [query.name for query in gate.queries] == ["hot"]
-    assert not engine_of(gate).store.timelines
+    assert not engine_of(gate).parts.store.timelines
     gate.add_query(Query(name="tops", sql=tops, query_class="H"))
     offered += write_readings(tmp_path / "source", files=2, rows=50, first_file=2)
     consume(gate, offered, but=("counts",))

@@ -16,7 +16,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 ASKED, ANSWERS = threading.Event(), threading.Event()
 
 
-@hg.source("slow to answer", columns="n BIGINT")
 class SlowToAnswer(hg.Source):
     """A source whose one poll with tuples returns when the test allows it."""
 
@@ -40,6 +39,7 @@ class SlowToAnswer(hg.Source):
 def test_drain_gives_up_after_its_time_and_the_source_may_still_answer(
     spark: SparkSession, tmp_path: Path
 ) -> None:
+    hg.source("slow to answer", columns="n BIGINT")(SlowToAnswer)
     gate = hg.Headgate(spark, state=tmp_path, classes={"H": 1.0}, rehearsal_s=0)
     gate.add_stream(hg.Stream(name="s", format="slow to answer"))
     gate.add_query(hg.Query(name="q", sql="SELECT n FROM s", query_class="H"))

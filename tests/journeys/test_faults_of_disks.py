@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from faults import ALL, HOT, same
 from independent import committed_rows
+from kit.engines import engine_of
 from pyspark.sql import SparkSession
 from sources import balanced, consume, gate_over, until, write_readings
 
 from headgate import Headgate, Query, Sink
 from headgate.model.events import ClockTicked
-from headgate.testing import engine_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -97,7 +97,7 @@ def test_a_full_disk_under_the_state_loses_nothing(
     consume(first, offered)
     ballast = fill(small_disk)
     offered += write_readings(tmp_path / "source", files=4, rows=200, first_file=1)
-    lines = engine_of(first).intake.poller.lines
+    lines = engine_of(first).parts.ingest.poller.lines
     until(lambda: lines[0].failing, first)
     ballast.unlink()
     consume(first, offered)
@@ -115,15 +115,15 @@ def test_a_journal_that_cannot_be_written_for_a_while_ends_no_run(
     gate.start()
     consume(gate, offered)
     engine = engine_of(gate)
-    engine.journal.read("PRAGMA query_only = ON", ())
+    engine.parts.journal.read("PRAGMA query_only = ON", ())
     dropping = threading.Thread(target=gate.drop_query, args=("hot",))
     dropping.start()
     # This tick makes the engine's loop drop the trains that all queries have passed.
-    engine.events.put(ClockTicked(engine.now_s() + 10))
-    lines = engine.intake.poller.lines
+    engine.parts.events.put(ClockTicked(engine.now_s() + 10))
+    lines = engine.parts.ingest.poller.lines
     offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=3)
     until(lambda: lines[0].failing, gate)
-    engine.journal.read("PRAGMA query_only = OFF", ())
+    engine.parts.journal.read("PRAGMA query_only = OFF", ())
     consume(gate, offered, but=("hot",))
     dropping.join(30)
     gate.stop()

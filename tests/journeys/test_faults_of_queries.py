@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from faults import ALL, HOT, same
 from independent import committed_rows
+from kit.engines import engine_of
 from pyspark.sql import SparkSession
 from sources import balanced, consume, gate_over, until, write_readings
 
 from headgate import Headgate, Query, Sink
 from headgate.errors import ConfigRefused, StreamFailed
 from headgate.spark.engine import calls as calls_module
-from headgate.testing import engine_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -117,7 +117,7 @@ def test_a_run_that_drains_ends_though_a_source_dies_meanwhile(
     gate.start()
     until(commits.is_set, gate)
     engine_of(gate).drain()
-    failures = engine_of(gate).intake.poller.failed
+    failures = engine_of(gate).parts.ingest.poller.failed
     failures.append(StreamFailed(stream="sensors", cause="records are gone"))
     until(lambda: not failures, gate)
     goes_on.set()
@@ -202,7 +202,7 @@ def test_a_run_ends_though_a_query_that_is_tried_again_was_stopped(
     bad = "SELECT CAST(location AS INT) AS n FROM sensors"
     gate = gate_over(spark, tmp_path, {"hot": ("H", HOT), "bad": ("H", bad)})
     gate.start()
-    until(lambda: bool(engine_of(gate).calls.attempts), gate)
+    until(lambda: bool(engine_of(gate).parts.calls.attempts), gate)
     gate.query("bad").stop()
     assert gate.drain(60)
     gate.stop()

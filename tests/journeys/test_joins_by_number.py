@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from crash import CrashAt
 from independent import committed_rows
+from kit.engines import engine_of
 from pyspark.sql import SparkSession
 from sources import balanced, consume, until
 from two_streams import Row, gate_over, rows_of, write
 
 from headgate import Headgate, Query
 from headgate.errors import QueryRefused
-from headgate.testing import engine_of
 
 pytestmark = pytest.mark.spark
 
@@ -31,7 +31,7 @@ TEXTS = {
 
 def in_order(gate: Headgate, streams: dict[str, list[Row]]) -> list[tuple[str, int, Row]]:
     """Return all tuples in the order of the timeline, with their stream and number."""
-    entries = engine_of(gate).store.timelines["lefts__rights__time"].entries
+    entries = engine_of(gate).parts.store.timelines["lefts__rights__time"].entries
     return [
         (entry.stream, number, streams[entry.stream][number])
         for entry in entries
@@ -124,7 +124,7 @@ def test_the_log_keeps_no_more_than_the_last_tuples(spark: SparkSession, tmp_pat
     gate = gate_over(spark, tmp_path, {"two": TEXTS["two"]}, train_tuples=6, retention_s=0)
     gate.start()
     consume(gate, len(lefts) + len(rights))
-    timeline = engine_of(gate).store.timelines["lefts__rights__time"]
+    timeline = engine_of(gate).parts.store.timelines["lefts__rights__time"]
     gate.stop()
     assert timeline.held("lefts") > 15
     assert timeline.held("rights") > 15

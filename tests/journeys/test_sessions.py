@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from crash import CrashAt
 from independent import committed_rows
+from kit.engines import engine_of
 from pyspark.sql import SparkSession
 from sources import balanced, consume, until
 from two_streams import BASE, Row, gate_over, in_time, rows_of, write
 
 from headgate import Headgate, Query, Stream
 from headgate.errors import QueryRefused
-from headgate.testing import engine_of
 
 pytestmark = pytest.mark.spark
 
@@ -123,7 +123,7 @@ def test_the_log_keeps_what_open_sessions_need(spark: SparkSession, tmp_path: Pa
     gate = gate_over(spark, tmp_path, texts, train_tuples=6, retention_s=0)
     gate.start()
     consume(gate, len(rows))
-    timeline = engine_of(gate).store.timelines["lefts__time"]
+    timeline = engine_of(gate).parts.store.timelines["lefts__time"]
     for name in texts:
         results = committed_rows(tmp_path / "state" / "results" / name)
         gap_s = 1.5 if name == "having" else 2

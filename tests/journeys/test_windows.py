@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from crash import CrashAt
 from independent import committed_rows
+from kit.engines import engine_of
 from pyspark.sql import SparkSession
 from sources import balanced, consume, until
 from two_streams import BASE, SCHEMA, Row, answer, gate_over, in_time, rows_of, windows, write
@@ -17,7 +18,6 @@ from two_streams import BASE, SCHEMA, Row, answer, gate_over, in_time, rows_of, 
 from headgate import Headgate, Query, Stream
 from headgate.model.events import StepFinished
 from headgate.spark.jvm.arrow_frames import collected
-from headgate.testing import engine_of
 
 pytestmark = pytest.mark.spark
 
@@ -119,7 +119,7 @@ def test_windows_of_many_sizes_share_their_panes(
     # After each was probed alone, the queries of a class run together, whatever their windows.
     for pair in ({"w20_5", "w30_10"}, {"w10_10", "w6_4"}):
         assert any(pair <= members for members in calls), calls
-    windowed = engine_of(gate).executor.windowed
+    windowed = engine_of(gate).parts.executor.windowed
     panes = windowed.panes
     assert windowed.memory_bytes > 0
     windowed.spare_memory()
@@ -161,7 +161,7 @@ def test_window_functions_of_many_sizes_share_their_panes_where_nothing_is_compu
     gate = gate_over(spark, tmp_path, OF_FUNCTION, train_tuples=30, share="all")
     gate.start()
     consume(gate, len(rows))
-    windowed = engine_of(gate).executor.windowed
+    windowed = engine_of(gate).parts.executor.windowed
     with_panes = {name: windowed.with_panes_of(name) for name in OF_FUNCTION}
     report = gate.stop()
     assert report is not None
@@ -198,7 +198,7 @@ def test_panes_of_a_query_that_is_dropped_go(
     gate = gate_over(spark, tmp_path, texts, train_tuples=30)
     gate.start()
     consume(gate, len(rows))
-    windowed = engine_of(gate).executor.windowed
+    windowed = engine_of(gate).parts.executor.windowed
     assert len(windowed.panes) == 3
     gate.drop_query("dropped")
     assert len(windowed.panes) == 2

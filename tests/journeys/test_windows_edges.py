@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from independent import committed_rows
+from kit.engines import engine_of
 from kit.streams import file_stream
 from pyspark.sql import SparkSession
 from sources import balanced, consume, until
@@ -19,7 +20,6 @@ from two_streams import BASE
 
 from headgate import Headgate, Query, Sink, Stream, replay
 from headgate.errors import ConfigRefused, QueryRefused, RecoveryRefused
-from headgate.testing import engine_of
 
 pytestmark = pytest.mark.spark
 
@@ -153,8 +153,8 @@ def test_queries_come_and_go_while_others_run(spark: SparkSession, tmp_path: Pat
     gate.drop_stream("s")
     gc.collect()
     engine = engine_of(gate)
-    assert not engine.executor.windowed.plans  # prepared plans, and their objects in the JVM
-    assert not any(timeline.readers for timeline in engine.store.timelines.values())
+    assert not engine.parts.executor.windowed.plans  # prepared plans, and their objects in the JVM
+    assert not any(timeline.readers for timeline in engine.parts.store.timelines.values())
     report = gate.stop()
     assert report is not None
     assert not report.errors

@@ -6,7 +6,7 @@ network. So the network, the cursors and the trains that are dropped have one ow
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from pyspark.sql.types import StructType
@@ -14,52 +14,19 @@ from pyspark.sql.types import StructType
 from headgate.model.events import Event, NetworkChanged, QueryStopped, TrainArrived
 from headgate.model.network import Network, Path
 from headgate.model.query import QueryStatistics
-from headgate.spark.engine.arrivals import Arrivals
-from headgate.spark.engine.calls import Calls
-from headgate.spark.engine.executor import Executor
-from headgate.spark.engine.members import Members
+from headgate.spark.engine.parts import Parts
 from headgate.spark.engine.recovery import refuse_old_results, resumed
-from headgate.spark.engine.requests import Requests
-from headgate.spark.engine.run_sinks import RunSinks
-from headgate.spark.engine.warm_up import WarmUp
-from headgate.spark.event_time.store import Store
 from headgate.spark.log.cursors import Cursors
-from headgate.spark.log.journal import Journal
 from headgate.spark.log.journal_rows import Train
-from headgate.spark.sinks.derived_streams import DerivedStreams
-from headgate.spark.sources.ingest import StreamIngest
 
 
 class Changes:
-    """Applies changes to the store, the journal, the executor and, last, the scheduler.
+    """Applies changes to the store, the journal, the executor and, last, the scheduler."""
 
-    Args:
-        requests: has changes made by the loop.
-        tell: takes events for the scheduler, from any thread.
-    """
-
-    def __init__(
-        self,
-        members: Members,
-        journal: Journal,
-        store: Store,
-        executor: Executor,
-        derived: DerivedStreams,
-        rehearsal: WarmUp,
-        intake: StreamIngest,
-        calls: Calls,
-        sinks: RunSinks,
-        arrivals: Arrivals,
-        requests: Requests,
-        *,
-        tell: Callable[[Event], None],
-        now_s: Callable[[], float],
-    ) -> None:
-        self._members, self._journal, self._store = members, journal, store
-        self._executor, self._derived = executor, derived
-        self._rehearsal, self._intake = rehearsal, intake
-        self._calls, self._sinks, self._arrivals = calls, sinks, arrivals
-        self._requests, self._tell, self._now_s = requests, tell, now_s
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._members, self._journal, self._store = parts.members, parts.journal, parts.store
+        self._executor, self._sinks = parts.executor, parts.sinks
         self._coming = 0
         self._last_event: Event | None = None
         self.unplanned: set[int] = set()
@@ -79,13 +46,13 @@ class Changes:
         store.schemas[stream.name] = schema
         new = not self.has_stream(number)
         stream_log = store.logs.get(stream.name) or store.log_of(stream)
-        begin = self._intake.prepare(number, stream, stream_log)
+        begin = self._parts.ingest.prepare(number, stream, stream_log)
         store.logs[stream.name] = stream_log
         trains = self._journal.trains(stream.name) if new else []
         first = trains[0].number if trains else stream_log.next_number
         self._change(network, first_trains={number: first} if new else {})
         if trains:
-            self._arrivals.put(number, *trains)
+            self._parts.arrivals.put(number, *trains)
         begin()
 
     def has_stream(self, number: int) -> bool:
@@ -94,7 +61,7 @@ class Changes:
 
     def drop_stream(self, name: str) -> None:
         """Stop polling a stream's source; its log stays for as long as retention keeps it."""
-        self._intake.drop(name)
+        self._parts.ingest.drop(name)
 
     def add_query(
         self,
@@ -125,12 +92,12 @@ class Changes:
                 stream = network.streams[number]
                 if not stream.of:
                     self._store.schemas[stream.name] = schemas[stream.name]
-                self._store.open(stream, partial(self._arrivals.put_named, stream.name))
+                self._store.open(stream, partial(self._parts.arrivals.put_named, stream.name))
             sink = self._sinks.create(paths[-1])
             self._sinks[paths[-1].query.name] = sink
             statistics: dict[str, QueryStatistics] = {}
             for path in paths if budget_s else ():
-                statistics |= self._rehearsal.of_one(path, budget_s / len(paths))
+                statistics |= self._parts.warm_up.of_one(path, budget_s / len(paths))
             trains_by_stream = self._join(network, units, opened, statistics)
         except BaseException:
             # The scheduler does not know the query: the next one gets the same numbers.
@@ -144,8 +111,8 @@ class Changes:
             if name in self._store.timelines:
                 self._store.timelines[name].publish()
             elif trains_by_stream[number]:
-                self._arrivals.put(number, *trains_by_stream[number])
-        self._derived.catch_up()
+                self._parts.arrivals.put(number, *trains_by_stream[number])
+        self._parts.derived.catch_up()
 
     def _join(
         self,
@@ -178,7 +145,7 @@ class Changes:
             return [self._switch(network, cursors, first_trains, statistics)]
 
         self._arrange(self._members.alive_in(network, units))
-        self._requests.ask(change)
+        self._parts.requests.ask(change)
         return trains_by_stream
 
     def reclassify(self, network: Network) -> None:
@@ -205,7 +172,7 @@ class Changes:
     def stop_query(self, unit: int) -> None:
         """Stop a query; the next start resumes it."""
         for segment in self._members.segments_of(unit) if unit >= 0 else ():
-            self._tell(QueryStopped(self._now_s(), segment))
+            self._parts.events.put(QueryStopped(self._parts.clock.now_s(), segment))
 
     def note(self, event: Event | None) -> None:
         """Take the event that the scheduler receives next; it has planned with the last one."""
@@ -221,7 +188,7 @@ class Changes:
         """Forget dropped queries that the scheduler plans no more and that no call runs."""
         for unit in self.unplanned.intersection(list(self._dropping)):
             segments = set(self._members.segments_of(unit))
-            if not self._calls.runs_any(segments):
+            if not self._parts.calls.runs_any(segments):
                 self._forget(unit, segments)
 
     def _forget(self, unit: int, segments: set[int]) -> None:
@@ -236,9 +203,9 @@ class Changes:
         for segment in segments:
             if (stream := self._members.path_of(segment).into) is not None:
                 self._store.remove(stream)
-                self._derived.forget(stream)
+                self._parts.derived.forget(stream)
         for segment in segments:
-            self._calls.attempts.pop(segment, None)
+            self._parts.calls.attempts.pop(segment, None)
         self.unplanned.discard(unit)
         self._dropping.pop(unit).set()
 
@@ -249,10 +216,10 @@ class Changes:
             first_trains: by number of a new stream, the first train in its log.
         """
         self._arrange(self._members.alive_in(network))
-        self._requests.ask(lambda: [self._switch(network, {}, first_trains or {}, {})])
+        self._parts.requests.ask(lambda: [self._switch(network, {}, first_trains or {}, {})])
 
     def _arrange(self, paths: Sequence[Path]) -> None:
-        self._executor.arrangement.arrange(paths, self._rehearsal.is_costly)
+        self._executor.arrangement.arrange(paths, self._parts.warm_up.is_costly)
 
     def _switch(
         self,
@@ -265,12 +232,12 @@ class Changes:
         members = self._members
         for path in members.replaced(network, cursors):
             self._sinks.pop(path.query.name, None)
-            self._rehearsal.alone_s.pop(path.known_as, None)
+            self._parts.warm_up.alone_s.pop(path.known_as, None)
         members.change(network, cursors)
-        self._derived.connect(members.alive)
+        self._parts.producers.connect(members.alive, members.streams)
         groups = tuple(self._executor.arrangement.group_numbers(members.paths))
         return NetworkChanged(
-            self._now_s(), network, cursors, first_trains, statistics, groups,
+            self._parts.clock.now_s(), network, cursors, first_trains, statistics, groups,
             self._arrivals_from(cursors),
         )  # fmt: skip
 
@@ -287,7 +254,7 @@ class Changes:
         }
         numbers = {stream: network.stream_number(stream) for stream in trains_by_stream}
         return {
-            numbers[stream]: self._arrivals.event_of(numbers[stream], trains)
+            numbers[stream]: self._parts.arrivals.event_of(numbers[stream], trains)
             for stream, trains in trains_by_stream.items()
             if trains
         }

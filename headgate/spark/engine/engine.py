@@ -5,7 +5,6 @@ import queue
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path as File
 from typing import Any
 
@@ -30,29 +29,15 @@ from headgate.model.plan import BoxCall
 from headgate.model.query import Deliver, QueryStatistics
 from headgate.model.settings import Settings
 from headgate.model.stream import Rows
-from headgate.spark.clock import Clock
-from headgate.spark.engine.arrivals import Arrivals
-from headgate.spark.engine.calls import Calls
 from headgate.spark.engine.changes import Changes
-from headgate.spark.engine.executor import Executor
 from headgate.spark.engine.explanation import lane_text, way_of
 from headgate.spark.engine.log_space import LogSpace
-from headgate.spark.engine.members import Members
-from headgate.spark.engine.recovery import recover, refuse_old_results, refuse_other_zone, resumed
-from headgate.spark.engine.requests import EventQueue, Request, Requests
-from headgate.spark.engine.run_sinks import RunSinks
+from headgate.spark.engine.parts import assemble
+from headgate.spark.engine.requests import Request
 from headgate.spark.engine.totals import Totals
 from headgate.spark.engine.upkeep import Upkeep
-from headgate.spark.engine.warm_up import WarmUp
-from headgate.spark.event_time.store import Store
-from headgate.spark.jvm.lane.compatibility import driver_lane
-from headgate.spark.jvm.session import own_session
-from headgate.spark.log.budget import FULL, Budget
-from headgate.spark.log.cursors import Cursors
-from headgate.spark.log.journal import Journal
-from headgate.spark.sinks.derived_streams import DerivedStreams
+from headgate.spark.log.budget import FULL
 from headgate.spark.sinks.outbox import Outbox
-from headgate.spark.sources.ingest import StreamIngest
 
 log = logging.getLogger("headgate.spark")
 
@@ -94,79 +79,17 @@ class SparkEngine:
         deliver: Mapping[str, Deliver],
         reached: Callable[[str], None],
     ) -> None:
-        self._clock = Clock()
-        self.journal = Journal(state)
-        self._totals = Totals(self.journal)
-        self.events: EventQueue = queue.SimpleQueue()
-        self._requests = Requests(self.events)
-        self._windows_bytes: Callable[[], int] = lambda: 0
-        self.budget = Budget(
-            settings,
-            cached=lambda: self.store.cached_bytes,
-            windowed=lambda: self._windows_bytes(),
-            logged=lambda: self.store.disk_bytes + self.sinks.waiting_bytes,
+        self.parts = parts = assemble(
+            session, network, schemas, state, settings, rows=rows, deliver=deliver, reached=reached
         )
-        self.store = store = Store(
-            state, self.journal, schemas, self.budget.train_room_bytes, reached,
-            idle=lambda stream: self._derived.idle(stream),
-        )  # fmt: skip
-        self.members = Members(network)
-        self._arrivals = arrivals = Arrivals(self.members, store, self._clock, self.events)
-        self._derived = DerivedStreams(
-            self.journal, store, arrivals.put_named, self.budget.derived_bytes
-        )
-        self._derived.connect(network.paths)
-        try:
-            refuse_other_zone(session, self.journal, state)
-            for stream in network.streams:
-                store.open(stream, partial(arrivals.put_named, stream.name))
-            for path in network.paths:
-                store.keep_for(path)
-            self._own_session = own_session(session)
-            self.sinks = RunSinks(
-                self._own_session, state, deliver, self.budget, reached
-            )  # fmt: skip
-            ends = [path for path in network.paths if path.first_of is None]
-            refuse_old_results(self.journal, ends)
-            self.sinks |= {path.query.name: self.sinks.create(path) for path in ends}
-            self.recovered = recover(self.journal, self.sinks.values(), reached)
-            cursors = [resumed(path, network, self.journal, store) for path in network.paths]
-            self.cursors = np.array(cursors, dtype=np.int64)
-        except BaseException:
-            self.journal.close()
-            raise
-        self.executor = Executor(
-            self.journal, store.logs, self.sinks, reached,
-            driver_lane(own_session(session), state), self.budget, store.timelines,
-            self._derived, share=settings.share,
-        )  # fmt: skip
-        self._windows_bytes = lambda: self.executor.windowed.memory_bytes
-        self.rehearsal = WarmUp(
-            self._own_session, self.executor, state / "rehearsal", settings.call_timeout_s,
-            settings.lane or "driver",
-        )  # fmt: skip
-        self.executor.arrangement.arrange(network.paths, self.rehearsal.is_costly)
-        self.intake = StreamIngest(
-            session, self.journal, state, rows=rows, arrived=arrivals.put,
-            pause_s=self.budget.pause_s, now_s=self.now_s,
-            importance=lambda stream: self.members.network.importance.get(stream, 0.0),
-        )  # fmt: skip
-        self.calls = Calls(
-            session, self.executor, self.members, workers=settings.workers, now_s=self.now_s,
-            tell=self.events.put, call_timeout_s=settings.call_timeout_s,
-        )  # fmt: skip
-        self.changes = Changes(
-            self.members, self.journal, store, self.executor, self._derived, self.rehearsal,
-            self.intake, self.calls, self.sinks, arrivals, self._requests,
-            tell=self.events.put, now_s=self.now_s,
-        )  # fmt: skip
-        self._upkeep = Upkeep(
-            self.intake, store, self.calls, self.executor, self.budget, self._clock
-        )
-        self.log_space = LogSpace(
-            self.members, store, Cursors(self.journal), self.changes, self.budget, self._clock,
-            settings.retention_s,
-        )  # fmt: skip
+        self.members, self.budget, self.sinks = parts.members, parts.budget, parts.sinks
+        self.rehearsal, self.recovered = parts.warm_up, parts.recovered
+        self.cursors = np.array(parts.cursors, dtype=np.int64)
+        self._events, self._calls, self._requests = parts.events, parts.calls, parts.requests
+        self._totals = Totals(parts.journal)
+        self.changes = Changes(parts)
+        self._upkeep = Upkeep(parts)
+        self.log_space = LogSpace(parts, self.changes)
         self._give_up_at_s = self._end_at_s = 0.0
         self._returned_at_s: float | None = None
         self.loop_s = 0.0
@@ -174,12 +97,12 @@ class SparkEngine:
     @property
     def groups(self) -> tuple[int, ...]:
         """A number for every unit, the same for those that share their code."""
-        return tuple(self.executor.arrangement.group_numbers(self.members.paths))
+        return tuple(self.parts.executor.arrangement.group_numbers(self.members.paths))
 
     @property
     def first_trains(self) -> list[int]:
         """The number of the oldest train in each stream's log."""
-        return [self.store.first_train(stream.name) for stream in self.members.streams]
+        return [self.parts.store.first_train(stream.name) for stream in self.members.streams]
 
     def rehearse(
         self,
@@ -196,16 +119,16 @@ class SparkEngine:
         for number, stream in enumerate(self.members.streams):
             # All at once: a cursor may stand anywhere among them, but never beyond the last.
             if stream.of:
-                self.store.timelines[stream.name].publish()
-            elif trains := self.journal.trains(stream.name):
-                self._arrivals.put(number, *trains)
-        self._derived.catch_up()
-        self.intake.begin(self.members.streams, self.store.logs)
+                self.parts.store.timelines[stream.name].publish()
+            elif trains := self.parts.journal.trains(stream.name):
+                self.parts.arrivals.put(number, *trains)
+        self.parts.derived.catch_up()
+        self.parts.ingest.begin(self.members.streams, self.parts.store.logs)
         self._requests.open()
 
     def way_of(self, unit: int) -> tuple[list[str], str, str]:
         """Return the queries that share a query's code, how they share it, and the SQL of all."""
-        return way_of(self.members.paths[unit], self.members.alive, self.executor)
+        return way_of(self.members.paths[unit], self.members.alive, self.parts.executor)
 
     def lane_text(self, unit: int, planned: str) -> str:
         """Return the lane of a query and the reason, for `explain`.
@@ -213,7 +136,7 @@ class SparkEngine:
         Args:
             planned: the lane that its next call is planned for, as the first word, and why.
         """
-        return lane_text(self.members.paths[unit], planned, self.executor)
+        return lane_text(self.members.paths[unit], planned, self.parts.executor)
 
     def receiver_of(self, query: str) -> Receiver | None:
         """Return what the results of a query are delivered to; None if they are files."""
@@ -222,13 +145,13 @@ class SparkEngine:
 
     def change_policy(self, policy: Any) -> None:
         """Switch to another policy."""
-        self.events.put(PolicyChanged(self.now_s(), policy))
+        self._events.put(PolicyChanged(self.now_s(), policy))
 
     def now_s(self) -> float:
-        return self._clock.now_s()
+        return self.parts.clock.now_s()
 
     def start(self, call: BoxCall) -> None:
-        self.calls.start(call)
+        self._calls.start(call)
 
     def next_event(self, wake_at_s: float) -> Event | None:
         """Wait for the next event. The time between two calls of this method is the loop's own."""
@@ -240,10 +163,10 @@ class SparkEngine:
         except sqlite3.Error as error:
             self.log_space.warn(error)
         event = self._wait(wake_at_s)
-        self.calls.note(event)
+        self._calls.note(event)
         self.changes.note(event)
         if isinstance(event, QueryStopped | UnitFailed):
-            self.store.release_sessions(self.members.paths[event.unit])
+            self.parts.store.release_sessions(self.members.paths[event.unit])
         self._returned_at_s = time.perf_counter()
         return event
 
@@ -254,9 +177,9 @@ class SparkEngine:
             timeout_s: how long to wait for a source that does not answer. If it answers later, its
                 tuples are processed too.
         """
-        self.intake.finish(timeout_s)
-        self.calls.draining = True
-        self.events.put(ClockTicked(self.now_s()))
+        self.parts.ingest.finish(timeout_s)
+        self._calls.draining = True
+        self._events.put(ClockTicked(self.now_s()))
 
     def stop(self) -> None:
         """End the run once the calls under way have ended.
@@ -264,10 +187,10 @@ class SparkEngine:
         Tuples that are not processed wait in the log for the next start. Calls that take longer
         than `PATIENCE_S` are interrupted, and so not committed.
         """
-        self.calls.stopping = True
+        self._calls.stopping = True
         self._give_up_at_s = time.monotonic() + PATIENCE_S
         self._end_at_s = time.monotonic() + STOP_S
-        self.events.put(ClockTicked(self.now_s()))
+        self._events.put(ClockTicked(self.now_s()))
 
     @property
     def failures(self) -> list[HeadgateError]:
@@ -302,24 +225,26 @@ class SparkEngine:
         if self._totals.are_frozen:
             return
         end_at_s = self._end_at_s or time.monotonic() + STOP_S
-        self.intake.stop(max(LEAST_S, self._give_up_at_s - time.monotonic()))
-        self.calls.close(max(0.1, self._give_up_at_s - time.monotonic()))
-        self.executor.commits.renames.try_again()
+        self.parts.ingest.stop(max(LEAST_S, self._give_up_at_s - time.monotonic()))
+        self._calls.close(max(0.1, self._give_up_at_s - time.monotonic()))
+        self.parts.executor.commits.renames.try_again()
         self.sinks.close(end_at_s - time.monotonic())
         self._totals.freeze()
-        self.journal.close()
+        self.parts.journal.close()
 
     def _wait(self, wake_at_s: float) -> Event | None:
         since_s = time.monotonic()
         while True:
             if self._requests.ahead:
                 return self._requests.ahead.popleft()
-            drained = self.calls.draining and self.intake.over  # before the look at the events
-            idle = not self.calls.running and self.events.empty()
-            retried = set(self.calls.attempts) - self.changes.unplanned
-            if idle and (self.calls.stopping or (drained and not retried)):
+            drained = (
+                self._calls.draining and self.parts.ingest.over
+            )  # before the look at the events
+            idle = not self._calls.running and self._events.empty()
+            retried = set(self._calls.attempts) - self.changes.unplanned
+            if idle and (self._calls.stopping or (drained and not retried)):
                 return None
-            if self.calls.stopping and time.monotonic() > self._give_up_at_s:
+            if self._calls.stopping and time.monotonic() > self._give_up_at_s:
                 return None
             left_s = wake_at_s - self.now_s()
             if left_s <= 0:
@@ -329,7 +254,7 @@ class SparkEngine:
                 if self.budget.pressure >= FULL:
                     return Overloaded(self.now_s(), self.now_s() + 1.0)
             try:
-                event = self.events.get(timeout=min(left_s, 0.5))
+                event = self._events.get(timeout=min(left_s, 0.5))
                 if not isinstance(event, Request):
                     return event
                 self._requests.make(event)

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from math import inf
 
 from headgate.model.events import TuplesShed
-from headgate.spark.clock import Clock
 from headgate.spark.engine.changes import Changes
-from headgate.spark.engine.members import Members
-from headgate.spark.event_time.store import Store
-from headgate.spark.log.budget import SLOW_DOWN, Budget
+from headgate.spark.engine.parts import Parts
+from headgate.spark.log.budget import SLOW_DOWN
 from headgate.spark.log.cursors import Cursors
 
 log = logging.getLogger("headgate.spark")
@@ -24,22 +22,17 @@ class LogSpace:
 
     Args:
         changes: new queries, which begin with the oldest train.
-        retention_s: how long trains stay in the log once every consumer has passed them.
     """
 
-    def __init__(
-        self,
-        members: Members,
-        store: Store,
-        cursors: Cursors,
-        changes: Changes,
-        budget: Budget,
-        clock: Clock,
-        retention_s: float,
-    ) -> None:
-        self._members, self._store, self._cursors = members, store, cursors
-        self._changes, self._budget, self._clock = changes, budget, clock
-        self.retention_s = retention_s
+    def __init__(self, parts: Parts, changes: Changes) -> None:
+        self._members, self._store, self._cursors = (
+            parts.members,
+            parts.store,
+            Cursors(parts.journal),
+        )
+        self._changes, self._budget, self._clock = changes, parts.budget, parts.clock
+        self.retention_s = parts.settings.retention_s
+        """How long trains stay in the log once every consumer has passed them."""
         self._warn_at_s = 0.0
 
     def forget(self, stream: int, passed: int) -> None:

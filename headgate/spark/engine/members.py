@@ -23,6 +23,10 @@ class Members:
     def paths(self) -> tuple[Path, ...]:
         return self.network.paths
 
+    def importance_of(self, stream: str) -> float:
+        """Return how important the queries over a stream are; 0 if nobody reads it."""
+        return self.network.importance.get(stream, 0.0)
+
     @property
     def alive(self) -> list[Path]:
         """The paths that were not dropped."""

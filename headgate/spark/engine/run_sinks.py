@@ -43,11 +43,15 @@ class RunSinks(dict[str, FileSink]):
         taker = self._deliver.get(path.query.name)
         return sink_of(
             path, self._session, self._state, taker, self._reached,
-            lambda: self.waiting_bytes <= self._budget.outbox_bytes,
+            lambda: self.disk_bytes <= self._budget.outbox_bytes,
         )  # fmt: skip
 
     @property
-    def waiting_bytes(self) -> int:
+    def memory_bytes(self) -> int:
+        return 0
+
+    @property
+    def disk_bytes(self) -> int:
         """Bytes on disk of results that wait for delivery."""
         return sum(sink.waiting_bytes for sink in list(self.values()))
 

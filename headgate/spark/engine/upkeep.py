@@ -4,12 +4,8 @@ import logging
 import time
 
 from headgate.errors import HeadgateError
-from headgate.spark.clock import Clock
-from headgate.spark.engine.calls import Calls
-from headgate.spark.engine.executor import Executor
-from headgate.spark.event_time.store import Store
-from headgate.spark.log.budget import SPARE, Budget
-from headgate.spark.sources.ingest import StreamIngest
+from headgate.spark.engine.parts import Parts
+from headgate.spark.log.budget import SPARE
 
 log = logging.getLogger("headgate.spark")
 
@@ -19,17 +15,9 @@ EVERY_S = 0.5
 class Upkeep:
     """Looks after sources, quiet streams, calls, hidden results and memory."""
 
-    def __init__(
-        self,
-        intake: StreamIngest,
-        store: Store,
-        calls: Calls,
-        executor: Executor,
-        budget: Budget,
-        clock: Clock,
-    ) -> None:
-        self._intake, self._store, self._calls = intake, store, calls
-        self._executor, self._budget, self._clock = executor, budget, clock
+    def __init__(self, parts: Parts) -> None:
+        self._ingest, self._store, self._calls = parts.ingest, parts.store, parts.calls
+        self._executor, self._budget, self._clock = parts.executor, parts.budget, parts.clock
         self._due_at_s = 0.0
         self.failures: list[HeadgateError] = []
         """Why sources have died."""
@@ -52,8 +40,8 @@ class Upkeep:
 
     def _look_after_sources(self) -> None:
         """Record sources that died. Once all have, the run ends when everything is processed."""
-        for failure in self._intake.failures():
+        for failure in self._ingest.failures():
             self.failures.append(failure)
             log.warning("%s", failure)
-            if self._intake.over:
+            if self._ingest.over:
                 self._calls.draining = True

@@ -47,7 +47,7 @@ class Store:
         self._late: dict[str, LateTuples] = {}
 
     @property
-    def cached_bytes(self) -> int:
+    def memory_bytes(self) -> int:
         """Bytes of trains in memory."""
         return self._cache.bytes
 

@@ -1,9 +1,11 @@
 """Two budgets, memory and bytes of log: what is in use, and what is still allowed."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from math import inf
+from typing import Protocol
 
 from headgate.model.settings import Settings
 
@@ -12,29 +14,53 @@ SLOW_DOWN, SPARE, FULL = 0.7, 0.9, 1.0
 From the third on, no source is polled, and tuples are shed where queries allow it."""
 
 
+class Holds(Protocol):
+    """Something that takes memory or space on disk."""
+
+    @property
+    def memory_bytes(self) -> int: ...
+
+    @property
+    def disk_bytes(self) -> int: ...
+
+
+@dataclass
+class Holder:
+    """A constant amount of memory and space on disk."""
+
+    memory_bytes: int = 0
+    disk_bytes: int = 0
+
+
 class Budget:
     """What is in use of `memory_bytes` and `log_bytes`; safe to use from any thread.
 
-    The budget counts what calls hold in memory and asks the callbacks for the rest.
-
-    Args:
-        cached: returns the bytes of trains in memory, which are dropped when others need the room.
-        windowed: returns the bytes of what windows hold in memory: panes.
-        logged: returns the bytes of what waits on disk: trains, results to be delivered.
+    The budget counts what calls hold in memory, and asks those that hold the rest.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        cached: Callable[[], int] = lambda: 0,
-        windowed: Callable[[], int] = lambda: 0,
-        logged: Callable[[], int] = lambda: 0,
-    ) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._cached, self._windowed, self._logged = cached, windowed, logged
+        self._trains: Holds = Holder()
+        self._panes: Holds = Holder()
+        self._results: Holds = Holder()
         self._lock = threading.Lock()
         self._in_flight = 0
         self.most_memory_bytes = 0
+
+    def measure(
+        self, *, trains: Holds | None = None, panes: Holds | None = None,
+        results: Holds | None = None,
+    ) -> None:  # fmt: skip
+        """Set whom to ask.
+
+        Args:
+            trains: the log. What it has in memory is dropped when others need the room.
+            panes: what windows hold in memory.
+            results: those that wait for delivery.
+        """
+        self._trains = trains or self._trains
+        self._panes = panes or self._panes
+        self._results = results or self._results
 
     @contextmanager
     def holding(self, count: int) -> Iterator[None]:
@@ -58,18 +84,21 @@ class Budget:
     @property
     def memory(self) -> float:
         """The share of the memory budget that is in use."""
-        return (self._held_bytes + self._cached()) / self.settings.memory_bytes
+        return (self._held_bytes + self._trains.memory_bytes) / self.settings.memory_bytes
 
     @property
     def log(self) -> float:
         """The share of the log budget that is in use."""
-        return self._logged() / self.settings.log_bytes
+        used = self._trains.disk_bytes + self._results.disk_bytes
+        return used / self.settings.log_bytes
 
     @property
     def held(self) -> float:
         """The share in use of the memory that is not reserved for trains.
 
-        >>> round(Budget(Settings(memory_bytes=100), windowed=lambda: 40).held, 3)
+        >>> budget = Budget(Settings(memory_bytes=100))
+        >>> budget.measure(panes=Holder(memory_bytes=40))
+        >>> round(budget.held, 3)
         0.8
         """
         return self._held_bytes / (self.settings.memory_bytes - self.cache_bytes)
@@ -81,9 +110,12 @@ class Budget:
     def train_room_bytes(self) -> int:
         """Return what trains may take in memory: half, or what all else leaves of nine tenths.
 
-        >>> Budget(Settings(memory_bytes=100), windowed=lambda: 60).train_room_bytes()
+        >>> budget = Budget(Settings(memory_bytes=100))
+        >>> budget.measure(panes=Holder(memory_bytes=60))
+        >>> budget.train_room_bytes()
         30
-        >>> Budget(Settings(memory_bytes=100), windowed=lambda: 95).train_room_bytes()
+        >>> budget.measure(panes=Holder(memory_bytes=95))
+        >>> budget.train_room_bytes()
         0
         """
         left = int(SPARE * self.settings.memory_bytes) - self._held_bytes
@@ -95,7 +127,9 @@ class Budget:
         It has no limit of its own until the log is full, then as much as all outboxes together: the
         readers of the stream come first, and sources wait anyway.
 
-        >>> Budget(Settings(log_bytes=100), logged=lambda: 100).derived_bytes()
+        >>> budget = Budget(Settings(log_bytes=100))
+        >>> budget.measure(trains=Holder(disk_bytes=100))
+        >>> budget.derived_bytes()
         10
         """
         return self.outbox_bytes if self.log >= FULL else inf
@@ -105,7 +139,8 @@ class Budget:
 
         The pause grows with the pressure, from SLOW_DOWN to FULL.
 
-        >>> budget = Budget(Settings(log_bytes=100), logged=lambda: 85)
+        >>> budget = Budget(Settings(log_bytes=100))
+        >>> budget.measure(trains=Holder(disk_bytes=70), results=Holder(disk_bytes=15))
         >>> round(budget.pause_s(), 3)
         0.5
         """
@@ -114,10 +149,10 @@ class Budget:
 
     @property
     def _held_bytes(self) -> int:
-        return self._in_flight + self._windowed()
+        return self._in_flight + self._panes.memory_bytes
 
     def _add(self, count: int) -> None:
         with self._lock:
             self._in_flight += count
-        used = self._held_bytes + self._cached()
+        used = self._held_bytes + self._trains.memory_bytes
         self.most_memory_bytes = max(self.most_memory_bytes, used)

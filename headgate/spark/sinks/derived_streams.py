@@ -44,11 +44,11 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.errors import LogFull
-from headgate.model.derived import producers
 from headgate.model.network import Path
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.model.window_ends import NEVER, Times
 from headgate.spark.event_time.derived_watermark import from_own_times, inherited
+from headgate.spark.event_time.producers import Producers
 from headgate.spark.event_time.store import Store
 from headgate.spark.event_time.train_times import times_in
 from headgate.spark.log.derived_trains import Derived, DerivedTrains
@@ -72,27 +72,15 @@ class DerivedStreams:
         self,
         journal: Journal,
         store: Store,
+        producers: Producers,
         tell: Callable[..., None],
         most_bytes: Callable[[], float] = lambda: inf,
     ) -> None:
         self._journal, self._store, self._tell = journal, store, tell
+        self._producers = producers
         self._trains, self._most_bytes = DerivedTrains(journal), most_bytes
-        self._producers: dict[str, Path] = {}
         self._tops: dict[str, int] = {}
         self._turn = threading.RLock()
-
-    def connect(self, paths: Iterable[Path]) -> None:
-        """Set which path fills which stream."""
-        self._producers = producers(paths)
-
-    def idle(self, stream: str) -> bool:
-        """Return True if the producer of a stream has read all its input."""
-        path = self._producers.get(stream)
-        if path is None:
-            return False
-        source = self._store.streams[path.stream]
-        behind = source.is_derived and not source.of and not self.idle(path.stream)
-        return not behind and self._cursor(path) == self._journal.next_train(path.stream)
 
     def needs_numbers(self, paths: Iterable[Path]) -> bool:
         """Return True if a call has to report which row comes from which tuple of a stream."""
@@ -150,12 +138,12 @@ class DerivedStreams:
         for addition in derived:
             self._advance(addition.stream)
             # The producer's input may have advanced meanwhile.
-            if (path := self._producers.get(addition.stream)) is not None:
+            if (path := self._producers.by_stream.get(addition.stream)) is not None:
                 self._follow(path)
 
     def catch_up(self) -> None:
         """Advance the time of streams whose producers read on without a result before a crash."""
-        for path in self._producers.values():
+        for path in self._producers.by_stream.values():
             self._follow(path)
 
     def forget(self, stream: str) -> None:
@@ -166,7 +154,7 @@ class DerivedStreams:
         """Advance the time of everything that reads a stream."""
         for timeline in self._store.timelines_of(stream):
             timeline.advance(stream)
-        for path in self._producers.values():
+        for path in self._producers.by_stream.values():
             if path.stream == stream:
                 self._follow(path)
 
@@ -180,7 +168,7 @@ class DerivedStreams:
             return
         with self._turn:
             end, top, arrived_at_s = self._trains.end(path.stream)
-            if top is None or self._cursor(path) != end:
+            if top is None or self._producers.cursor(path) != end:
                 return  # it has a train to read, which brings its own time
             top -= round(source.lateness_s * 1e6)
             if top > self._top(path.into):
@@ -238,12 +226,6 @@ class DerivedStreams:
             top = self._trains.end(stream)[1]
             self._tops[stream] = NEVER if top is None else top
         return self._tops[stream]
-
-    def _cursor(self, path: Path) -> int | None:
-        rows = self._journal.read(
-            "SELECT next_train FROM cursors WHERE query = ?", (path.query.name,)
-        )
-        return int(rows[0][0]) if rows else None
 
 
 def _in_order(output: Output) -> Output:

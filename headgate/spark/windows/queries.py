@@ -100,6 +100,10 @@ class WindowedQueries:
         with self._lock:
             return sum(panes.bytes for panes in self.panes.values())
 
+    @property
+    def disk_bytes(self) -> int:
+        return 0
+
     def spare_memory(self) -> None:
         """Drop partial results that can be computed again."""
         with self._lock:

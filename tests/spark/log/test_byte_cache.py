@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from headgate.model.settings import Settings
-from headgate.spark.log.budget import Budget
+from headgate.spark.log.budget import Budget, Holder
 from headgate.spark.log.byte_cache import ByteCache
 
 TRAIN = pa.table({"v": pa.array(range(10), pa.int64())})
@@ -11,25 +11,25 @@ TRAIN = pa.table({"v": pa.array(range(10), pa.int64())})
 
 
 def test_trains_take_half_of_the_memory_and_less_where_others_need_it() -> None:
-    waiting_bytes = [0]
-    budget = Budget(Settings(memory_bytes=1000), windowed=lambda: waiting_bytes[0])
+    panes, budget = Holder(), Budget(Settings(memory_bytes=1000))
+    budget.measure(panes=panes)
     cache = ByteCache[int](budget.train_room_bytes)
     for number in range(20):
         cache.put(number, TRAIN)
     assert cache.bytes == 480
-    waiting_bytes[0] = 700
+    panes.memory_bytes = 700
     cache.put(20, TRAIN)
     assert cache.bytes == 160
-    waiting_bytes[0] = 900
+    panes.memory_bytes = 900
     cache.put(21, TRAIN)
     assert cache.bytes == 0
 
 
 def test_sources_wait_for_what_is_kept_in_memory() -> None:
-    waiting_bytes = [349]
-    budget = Budget(Settings(memory_bytes=1000), windowed=lambda: waiting_bytes[0])
+    panes, budget = Holder(memory_bytes=349), Budget(Settings(memory_bytes=1000))
+    budget.measure(panes=panes)
     assert budget.pause_s() == 0.0
-    waiting_bytes[0] = 425
+    panes.memory_bytes = 425
     assert round(budget.pause_s(), 6) == 0.5
     with budget.holding(75):
         assert budget.pause_s() == 1.0

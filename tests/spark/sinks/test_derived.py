@@ -19,6 +19,7 @@ from headgate.model.query import Query, Sink
 from headgate.model.stream import ARRIVED_AT, DERIVED, Stream
 from headgate.model.window_ends import NEVER
 from headgate.spark.event_time.derived_watermark import from_own_times
+from headgate.spark.event_time.producers import Producers
 from headgate.spark.event_time.store import Store
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.cut_cursors import CutCursors
@@ -54,12 +55,15 @@ class World:
 
     def __init__(self, state: File, most_bytes: float = 1e9, quiet_s: float | None = None) -> None:
         self.journal, self.announced = Journal(state), list[tuple[str, int]]()
+        self.producers = Producers(self.journal)
+        self.producers.connect((V, W), STREAMS)
         self.store = Store(
             state, self.journal, dict.fromkeys("svw", SCHEMA), lambda: 1 << 20, lambda point: None,
-            lambda stream: self.derived.idle(stream),
+            self.producers.are_idle,
         )  # fmt: skip
-        self.derived = DerivedStreams(self.journal, self.store, self._announce, lambda: most_bytes)
-        self.derived.connect((V, W))
+        self.derived = DerivedStreams(
+            self.journal, self.store, self.producers, self._announce, lambda: most_bytes
+        )
         for stream in STREAMS:
             self.store.open(replace(stream, quiet_s=quiet_s), lambda *trains: None)
         self.timeline = self.store.timelines["w__time"]
@@ -187,15 +191,15 @@ def test_time_passes_without_a_tuple_through_views_of_views_and_after_a_crash(
 
 
 def test_the_clock_counts_for_a_view_whose_producer_has_nothing_left_to_read(world: World) -> None:
-    assert world.derived.idle("v")
+    assert world.producers.are_idle("v")
     world.feed(10)
-    assert not world.derived.idle("v")
-    assert not world.derived.idle("w")
+    assert not world.producers.are_idle("v")
+    assert not world.producers.are_idle("w")
     world.run(V, 1)
-    assert world.derived.idle("v")
-    assert not world.derived.idle("w")
+    assert world.producers.are_idle("v")
+    assert not world.producers.are_idle("w")
     world.run(W, 1, lambda v: False)
-    assert world.derived.idle("w")
+    assert world.producers.are_idle("w")
 
 
 def test_a_view_is_quiet_while_its_source_is_and_not_while_it_has_not_run(tmp_path: File) -> None:
@@ -258,7 +262,7 @@ def test_a_query_that_is_cut_goes_on_as_one_and_back_with_what_it_has_not_commit
     world.store.schemas[hidden.name] = SCHEMA
     world.store.open(hidden, lambda *trains: None)
     first = replace(_path("q" + FIRST, "s"), into=hidden.name, first_of="q")
-    world.derived.connect((V, W, first))
+    world.producers.connect((V, W, first), (*STREAMS, hidden))
     cursors.remember("q", "text", "s")
     for second in range(1, 7):
         world.feed(second, second + 0.5)

@@ -1,0 +1,133 @@
+"""The parts of an engine, and the one place that builds them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path as File
+from queue import SimpleQueue
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from headgate.model.network import Network
+from headgate.model.query import Deliver
+from headgate.model.settings import Settings
+from headgate.model.stream import Rows
+from headgate.spark.clock import Clock
+from headgate.spark.engine.arrivals import Arrivals
+from headgate.spark.engine.calls import Calls
+from headgate.spark.engine.executor import Executor
+from headgate.spark.engine.members import Members
+from headgate.spark.engine.recovery import recover, refuse_old_results, refuse_other_zone, resumed
+from headgate.spark.engine.requests import EventQueue, Requests
+from headgate.spark.engine.run_sinks import RunSinks
+from headgate.spark.engine.warm_up import WarmUp
+from headgate.spark.event_time.producers import Producers
+from headgate.spark.event_time.store import Store
+from headgate.spark.jvm.lane.compatibility import driver_lane
+from headgate.spark.jvm.session import own_session
+from headgate.spark.log.budget import Budget
+from headgate.spark.log.journal import Journal
+from headgate.spark.sinks.derived_streams import DerivedStreams
+from headgate.spark.sources.ingest import StreamIngest
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The parts of an engine, ready to begin.
+
+    Args:
+        events: what reaches the loop from other threads.
+        requests: has changes made by the loop.
+        cursors: the train that each unit continues with.
+        recovered: how many results of the last run got their final names only now.
+    """
+
+    settings: Settings
+    clock: Clock
+    events: EventQueue
+    requests: Requests
+    journal: Journal
+    budget: Budget
+    members: Members
+    producers: Producers
+    store: Store
+    arrivals: Arrivals
+    derived: DerivedStreams
+    sinks: RunSinks
+    executor: Executor
+    warm_up: WarmUp
+    ingest: StreamIngest
+    calls: Calls
+    cursors: list[int]
+    recovered: int
+
+
+def assemble(
+    session: SparkSession,
+    network: Network,
+    schemas: Mapping[str, StructType],
+    state: File,
+    settings: Settings,
+    *,
+    rows: Mapping[str, Rows],
+    deliver: Mapping[str, Deliver],
+    reached: Callable[[str], None],
+) -> Parts:
+    """Open the state directory, recover it, and build the parts of an engine over it.
+
+    The arguments are those of `SparkEngine`.
+
+    Raises:
+        RecoveryRefused: the state directory does not fit the network.
+    """
+    clock, budget, members = Clock(), Budget(settings), Members(network)
+    events: EventQueue = SimpleQueue()
+    journal = Journal(state)
+    try:
+        producers = Producers(journal)
+        producers.connect(network.paths, network.streams)
+        store = Store(
+            state, journal, schemas, budget.train_room_bytes, reached, producers.are_idle
+        )  # fmt: skip
+        arrivals = Arrivals(members, store, clock, events)
+        derived = DerivedStreams(
+            journal, store, producers, arrivals.put_named, budget.derived_bytes
+        )  # fmt: skip
+        refuse_other_zone(session, journal, state)
+        for stream in network.streams:
+            store.open(stream, partial(arrivals.put_named, stream.name))
+        for path in network.paths:
+            store.keep_for(path)
+        engine_session = own_session(session)
+        sinks = RunSinks(engine_session, state, deliver, budget, reached)
+        ends = [path for path in network.paths if path.first_of is None]
+        refuse_old_results(journal, ends)
+        sinks |= {path.query.name: sinks.create(path) for path in ends}
+        recovered = recover(journal, sinks.values(), reached)
+        cursors = [resumed(path, network, journal, store) for path in network.paths]
+    except BaseException:
+        journal.close()
+        raise
+    executor = Executor(
+        journal, store.logs, sinks, reached, driver_lane(own_session(session), state), budget,
+        store.timelines, derived, share=settings.share,
+    )  # fmt: skip
+    budget.measure(trains=store, panes=executor.windowed, results=sinks)
+    warm_up = WarmUp(
+        engine_session, executor, state / "rehearsal", settings.call_timeout_s,
+        settings.lane or "driver",
+    )  # fmt: skip
+    executor.arrangement.arrange(network.paths, warm_up.is_costly)
+    ingest = StreamIngest(
+        session, journal, state, rows=rows, arrived=arrivals.put, pause_s=budget.pause_s,
+        now_s=clock.now_s, importance=members.importance_of,
+    )  # fmt: skip
+    calls = Calls(
+        session, executor, members, workers=settings.workers, now_s=clock.now_s, tell=events.put,
+        call_timeout_s=settings.call_timeout_s,
+    )  # fmt: skip
+    return Parts(
+        settings, clock, events, Requests(events), journal, budget, members, producers, store,
+        arrivals, derived, sinks, executor, warm_up, ingest, calls, cursors, recovered,
+    )  # fmt: skip
