@@ -14,9 +14,10 @@ from headgate.spark.jvm.session import local_session
 # The JVM of a test lives for seconds or minutes: Java's optimizing compiler takes too long to pay
 # off. On a busy machine, a test that kills its run twice took 135 s with it and 46 s without it.
 # Without it, Java reserves only 48 MB for compiled code. Hundreds of queries fill that within a
-# minute, and then nothing more is compiled. Hence the larger code cache. Room for new objects and
-# classes saves collections. By default, a file source of Structured Streaming lists its files over
-# and over: a fifth of the samples of Java code while the gate of the known answers ran.
+# minute, and then nothing more is compiled. Hence the larger code cache. The sizes for new objects
+# and classes are there for fewer collections; their effect was not timed alone. By default, a file
+# source of Structured Streaming lists its files over and over: a fifth of the samples of Java code
+# while the gate of the known answers ran.
 os.environ.setdefault(
     "SPARK_SUBMIT_OPTS",
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"

@@ -47,7 +47,7 @@ def most_used(gate: Headgate, offered: int, but: tuple[str, ...] = ()) -> float:
 def test_a_small_log_makes_the_source_wait_and_loses_nothing(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    offered = write_readings(tmp_path / "source", files=25, rows=100)
+    offered = write_readings(tmp_path / "source", files=60, rows=100)
     queries = {"hot": ("H", HOT), "all": ("N", ALL)}
     gate = gate_over(spark, tmp_path, queries, log_bytes=20_000, retention_s=3600)
     gate.start()
