@@ -58,11 +58,7 @@ class Sessions(Stateful):
         try:
             plans = analyst.over_sessions(reading)
         except NotPossible as error:
-            raise QueryRefused(
-                query=query.name, clause="session_window()", line=error.line,
-                reason="does not stand by itself in GROUP BY",
-                fix="write SELECT ... FROM s GROUP BY k, session_window(ts, '5 minutes')",
-            ) from error  # fmt: skip
+            raise _not_grouped(query, error.line) from error
         return cls(inputs=inputs, key=plans.key, plans=plans), reading
 
 
@@ -72,13 +68,23 @@ def refuse_in_sessions(query: Query, reading: Reading) -> None:
     others = [node for node in streamed if node.kind not in (*STATELESS, "Aggregate")]
     others += [node for node in streamed if node.in_subquery]
     grouped = [node for node in streamed if node.kind == "Aggregate"]
-    if others or len(grouped) != 1:
+    if not grouped:
+        raise _not_grouped(query, reading.calls[0].line)
+    if others or len(grouped) > 1:
         node = (others or grouped)[0]
         raise QueryRefused(
             query=query.name, clause=clause_of(node.kind), line=node.line,
             reason="cannot be used on sessions: more of them may always follow",
             fix="drop it, or write a window after the stream, as in FROM s [RANGE 1 HOUR]",
         )  # fmt: skip
+
+
+def _not_grouped(query: Query, line: int | None) -> QueryRefused:
+    return QueryRefused(
+        query=query.name, clause="session_window()", line=line,
+        reason="does not stand by itself in GROUP BY",
+        fix="write SELECT ... FROM s GROUP BY k, session_window(ts, '5 minutes')",
+    )  # fmt: skip
 
 
 def session_of(query: Query, call: WindowCall) -> Window:

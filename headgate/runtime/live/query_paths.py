@@ -116,5 +116,6 @@ def stateful_path(kind: type[Stateful], analysis: Analysis) -> Path:
     return Path(
         query=query, stream=timeline_of(query_kind.streams), columns=reading.columns,
         kind=query_kind, schema=reading.schema, key=analysis.analyst.key(reading),
+        plan=reading.plan,  # while the path has it, equal queries get the same key
         operators=(Operator(kind="whole", expressions=(query.sql,)),),
     )  # fmt: skip

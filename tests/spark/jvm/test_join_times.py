@@ -1,5 +1,6 @@
 """Bounds on the times of joined streams, derived from Spark's plan of a condition."""
 
+import gc
 import re
 
 import pytest
@@ -191,3 +192,25 @@ def test_other_refusals_of_joins_without_windows(
     with pytest.raises(QueryRefused, match=re.escape(message)) as refused:
         segments_of(Query(name="q", sql=sql, query_class="H"), analyst, COLUMNS, STREAMS)
     assert fix in refused.value.fix
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT x.k FROM a x JOIN b y ON x.k = y.k AND y.ts BETWEEN x.ts AND x.ts + INTERVAL 1 DAY",
+        "SELECT k, count(*) AS n FROM a GROUP BY k, window(ts, '10 seconds')",
+        "SELECT k, count(*) AS n FROM a GROUP BY k, session_window(ts, '10 seconds')",
+    ],
+)
+def test_equal_queries_have_one_key_though_garbage_is_collected_between_them(
+    spark: SparkSession, analyst: Analyst, sql: str
+) -> None:
+    paths = []
+    for name in ("first", "second"):
+        query = Query(name=name, sql=sql, query_class="H")
+        paths += segments_of(query, analyst, COLUMNS, STREAMS)[1]
+        gc.collect()
+        assert spark._jvm is not None
+        spark._jvm.java.lang.System.gc()
+    assert paths[0].key == paths[1].key
+    assert paths[0].kind.key == paths[1].kind.key

@@ -44,6 +44,10 @@ SAME = [
     ("SELECT a % 3 AS v, upper(s) AS u FROM r", "SELECT a % 3 AS w, upper(s) FROM r"),
     ("SELECT x + y AS v FROM r", "SELECT k.x + k.y AS w FROM r k"),
     ("SELECT a + b AS v FROM r", "SELECT a  +  b FROM r"),
+    (
+        "SELECT a FROM r WHERE a BETWEEN b AND b + 1",
+        "SELECT A FROM r k WHERE A BETWEEN k.b AND b+1",
+    ),
     ("SELECT transform(many, e -> e + a) v FROM r", "SELECT transform(many, k -> k + a) v FROM r"),
     (
         "SELECT aggregate(many, 0, (u, e) -> u - e) AS v FROM r",
@@ -73,6 +77,7 @@ def test_the_same_query_written_otherwise_has_the_same_key(
 
 
 DIFFERENT = [
+    ("SELECT a FROM r WHERE a BETWEEN b AND b + 1", "SELECT a FROM r WHERE b BETWEEN a AND b + 1"),
     (
         "SELECT sum(x) OVER (ORDER BY a ROWS 2 PRECEDING) AS v FROM r",
         "SELECT sum(x) OVER (ORDER BY a ROWS 3 PRECEDING) AS v FROM r",

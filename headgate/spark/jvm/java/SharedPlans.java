@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BitwiseOr;
 import org.apache.spark.sql.catalyst.expressions.CaseWhen;
+import org.apache.spark.sql.catalyst.expressions.CommonExpressionId;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -272,6 +273,14 @@ public class SharedPlans {
     while (ours.hasNext() && theirs.hasNext()) {
       Object one = ours.next();
       Object two = theirs.next();
+      if (one instanceof CommonExpressionId) {
+        // A number that is new in every plan, as in BETWEEN, which uses its operand twice.
+        Object mapped = ids.putIfAbsent(one, two);
+        if (mapped != null && !mapped.equals(two)) {
+          return false;
+        }
+        continue;
+      }
       boolean nested = one instanceof Expression || one instanceof Seq || one instanceof Option
           || one instanceof ExprId || one instanceof scala.Function1;
       if (!nested && (one == null ? two != null : !one.equals(two))) {
