@@ -16,8 +16,8 @@ demo: .venv/ready  ## run the forest-fire example for about a minute under two p
 nexmark: .venv/ready  ## run Nexmark's queries over generated streams and check every result against Spark
 	@.venv/bin/python examples/nexmark/run.py
 
-# About half of the time: all tests that share a Spark session. The others and mypy run beside them.
-HALF := tests/journeys tests/spark tests/server tests/test_docs.py tests/test_operate.py tests/test_testing.py
+# About half of the time. The other tests and mypy run beside them.
+HALF := tests/journeys tests/spark
 
 test: .venv/ready style  ## style, types and all tests, in two processes
 	@log=$$(mktemp); .venv/bin/python -m pytest -q $(HALF) > $$log 2>&1 & half=$$!; \
