@@ -4,7 +4,7 @@ In: a decorated class or an entry point. Out: its entry, which knows the options
 and creates the source or receiver. Never imports Spark, polls a source or delivers a result itself.
 """
 
-from headgate.extensions.options import Options
+from headgate.extensions.option_values import Options
 from headgate.extensions.polling import (
     MOST_TUPLES,
     LeftToSpark,

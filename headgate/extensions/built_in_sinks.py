@@ -3,9 +3,9 @@
 import re
 
 from headgate.errors import OptionRefused
+from headgate.extensions.declared_options import SinkEntry
 from headgate.extensions.deferred import deferred
-from headgate.extensions.entries import SinkEntry
-from headgate.extensions.options import Options
+from headgate.extensions.option_values import Options
 
 COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
 

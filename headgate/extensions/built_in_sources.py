@@ -1,8 +1,8 @@
 """The sources that Headgate has itself, as declared to the registry."""
 
+from headgate.extensions.declared_options import SourceEntry
 from headgate.extensions.deferred import deferred
-from headgate.extensions.entries import SourceEntry
-from headgate.extensions.options import Options
+from headgate.extensions.option_values import Options
 
 _FILES = {
     "path": "the directory",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headgate.extensions.options import Options
+from headgate.extensions.option_values import Options
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,8 +7,8 @@ from typing import Any, Generic, TypeVar
 from headgate.errors import ConfigRefused
 from headgate.extensions.built_in_sinks import SINKS
 from headgate.extensions.built_in_sources import SOURCES
-from headgate.extensions.entries import Delivery, Entry, SinkEntry, SourceEntry
-from headgate.extensions.options import Options
+from headgate.extensions.declared_options import Delivery, Entry, SinkEntry, SourceEntry
+from headgate.extensions.option_values import Options
 
 AnEntry = TypeVar("AnEntry", bound=Entry)
 Makes = TypeVar("Makes", bound=Callable[..., Any])

@@ -7,7 +7,7 @@ from typing import Any
 
 from headgate.errors import ConfigRefused, OptionRefused, QueryRefused
 from headgate.extensions import sink_entry, sink_names
-from headgate.extensions.entries import hint
+from headgate.extensions.declared_options import hint
 from headgate.model.plan import Lane
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.readable import Readable

@@ -12,7 +12,7 @@ from headgate.model.plan import Lane
 from headgate.model.query import Query, Sink
 from headgate.model.stream import Stream
 from headgate.runtime.live.query_paths import segments_of
-from headgate.spark.engine.executor import Executor
+from headgate.spark.execution.executor import Executor
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import own_session

@@ -15,7 +15,7 @@ from headgate.runtime.live.catalog import Catalogue
 from headgate.runtime.live.live_query import LiveQuery
 from headgate.runtime.live.query_paths import segments_of
 from headgate.runtime.live.run import Running
-from headgate.runtime.live.sink_checks import placed
+from headgate.runtime.live.sink_folder import placed
 from headgate.runtime.live.spark_room import LiveEngine, SparkRoom, StreamAnalyst
 from headgate.runtime.views import (
     derived_stream,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from headgate.model.network import Path
-from headgate.spark.engine.executor import Executor
+from headgate.spark.execution.executor import Executor
 
 
 def way_of(path: Path, paths: Sequence[Path], executor: Executor) -> tuple[list[str], str, str]:

@@ -15,15 +15,15 @@ from headgate.model.settings import Settings
 from headgate.model.stream import Rows
 from headgate.spark.clock import Clock
 from headgate.spark.engine.arrivals import Arrivals
-from headgate.spark.engine.calls import Calls
-from headgate.spark.engine.executor import Executor
 from headgate.spark.engine.members import Members
 from headgate.spark.engine.recovery import recover, refuse_old_results, refuse_other_zone, resumed
 from headgate.spark.engine.requests import EventQueue, Requests
 from headgate.spark.engine.run_sinks import RunSinks
-from headgate.spark.engine.warm_up import WarmUp
 from headgate.spark.event_time.producers import Producers
 from headgate.spark.event_time.store import Store
+from headgate.spark.execution.calls import Calls
+from headgate.spark.execution.executor import Executor
+from headgate.spark.execution.warm_up import WarmUp
 from headgate.spark.jvm.lane.compatibility import driver_lane
 from headgate.spark.jvm.session import own_session
 from headgate.spark.log.budget import Budget

@@ -97,7 +97,7 @@ class TimelineReader:
         with self._lock:
             return self._order.between(first, end)
 
-    def closing(self, first: int, end: int, axis: Axis) -> tuple[Times, NDArray[np.float64]]:
+    def watermarks(self, first: int, end: int, axis: Axis) -> tuple[Times, NDArray[np.float64]]:
         """Return the watermark after each of some trains, and when they arrived."""
         entries = self._between(first, end)
         marks = [self.watermark(entry.number + 1, axis) for entry in entries]

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from headgate.errors import HeadgateError, OptionRefused, QueryRefused
 from headgate.extensions import Options, Receiver, SinkContext, sink_entry
-from headgate.extensions.entries import SinkEntry
+from headgate.extensions.declared_options import SinkEntry
 from headgate.model.network import Path
 from headgate.model.query import Deliver
 from headgate.spark.jvm.errors import cause_of

@@ -12,7 +12,7 @@ from headgate.extensions import (
     source_entry,
     source_names,
 )
-from headgate.extensions.entries import SourceEntry, hint
+from headgate.extensions.declared_options import SourceEntry, hint
 from headgate.model.stream import ARRIVED_AT, Rows, Stream
 from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of, reason_of
 from headgate.spark.jvm.time_zone import zone_of

@@ -181,7 +181,7 @@ class ClosingWindows:
 
     def _arrived(self, table: pa.Table, ends: Times, first: int, end: int) -> Output:
         """Return results with the arrival times of the trains that closed their windows."""
-        marks, arrived_s = self._timeline.closing(first, end, self._axis)
+        marks, arrived_s = self._timeline.watermarks(first, end, self._axis)
         trains = np.searchsorted(np.maximum.accumulate(marks), ends)
         arrived_at_s = arrived_s[np.minimum(trains, len(arrived_s) - 1)]
         return Output(table, arrived_at_s, len(np.unique(ends)), ends)

@@ -62,7 +62,7 @@ class Sessions:
         ended = (ends >= before) & (ends < after)
         if not ended.any():
             return self._none()
-        marks, arrived_s = self._timeline.closing(first, end, "time")
+        marks, arrived_s = self._timeline.watermarks(first, end, "time")
         trains = np.searchsorted(np.maximum.accumulate(marks), ends[ended], side="right")
         visible = self._results.visible(table.filter(pa.array(ended)))
         return Output(visible, arrived_s[trains], places=ends[ended])

@@ -45,7 +45,7 @@ class Unions:
         table = self._query(session, lane, views)
         times = numbers_of(self._results.hidden(table, TIME))
         order = np.argsort(times, kind="stable")
-        marks, arrived_s = self._timeline.closing(first, end, "time")
+        marks, arrived_s = self._timeline.watermarks(first, end, "time")
         trains = np.searchsorted(np.maximum.accumulate(marks), times[order])
         visible = self._results.visible(table).take(order)
         arrived_at_s = arrived_s[np.minimum(trains, len(arrived_s) - 1)]

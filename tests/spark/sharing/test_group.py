@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from rig import Rig
 
-from headgate.spark.engine.warm_up import invent
+from headgate.spark.execution.warm_up import invent
 from headgate.spark.jvm.errors import cause_of
 from headgate.spark.jvm.session import own_session
 from headgate.spark.log.byte_cache import ByteCache

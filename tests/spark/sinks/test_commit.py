@@ -12,8 +12,8 @@ from headgate.extensions import Options, SinkContext
 from headgate.model.network import Path
 from headgate.model.operator import Operator
 from headgate.model.query import Query, Sink
-from headgate.spark.engine.executor import Executor
 from headgate.spark.engine.recovery import recover
+from headgate.spark.execution.executor import Executor
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.jvm.session import own_session
 from headgate.spark.log.cursors import Cursors

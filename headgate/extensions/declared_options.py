@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from headgate.errors import OptionRefused
-from headgate.extensions.options import Options
+from headgate.extensions.option_values import Options
 
 Delivery = Literal["at least once", "exactly once"]
 """What a reader of a sink sees after a crash. A receiver that recognizes keys may promise the

@@ -18,8 +18,8 @@ from headgate.model.unit_table import UnitTable, unit_table
 from headgate.model.units import units_of
 from headgate.runtime.live.query_paths import segments_of
 from headgate.scheduler.statistics import Statistics
-from headgate.spark.engine.executor import Executor
-from headgate.spark.engine.warm_up import WarmUp
+from headgate.spark.execution.executor import Executor
+from headgate.spark.execution.warm_up import WarmUp
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import own_session

@@ -3,7 +3,7 @@
 import threading
 
 from headgate.model.plan import BoxCall
-from headgate.spark.engine.workers import Task, Turn, Workers
+from headgate.spark.execution.workers import Task, Turn, Workers
 
 
 def _threads() -> list[threading.Thread]:

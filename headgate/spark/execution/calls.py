@@ -24,8 +24,8 @@ from headgate.model.arrays import Floats
 from headgate.model.events import ClockTicked, Event, StepFinished, UnitDelayed, UnitFailed
 from headgate.model.network import Path
 from headgate.model.plan import BoxCall
-from headgate.spark.engine.executor import Executor
-from headgate.spark.engine.workers import Task, Turn, Workers
+from headgate.spark.execution.executor import Executor
+from headgate.spark.execution.workers import Task, Turn, Workers
 from headgate.spark.jvm.errors import cause_of
 from headgate.spark.jvm.session import own_session
 from headgate.spark.output import Output

@@ -7,7 +7,7 @@ from pyspark.sql.types import StructType
 
 from headgate.model.network import Condition, Path
 from headgate.model.query import Query
-from headgate.spark.engine.condition_sampling import ConditionSampler
+from headgate.spark.execution.condition_sampling import ConditionSampler
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.jvm.query.plans import Plans
 from headgate.spark.jvm.session import own_session

@@ -18,7 +18,7 @@ from headgate.model.plan import Lane
 from headgate.model.query import QueryStatistics
 from headgate.model.stream import ARRIVED_AT
 from headgate.scheduler.statistics import PRIOR_SELECTIVITY
-from headgate.spark.engine.executor import Executor
+from headgate.spark.execution.executor import Executor
 from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.errors import SPARK_ERRORS
 from headgate.spark.log.files import remove

@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 from headgate.model.events import ConditionSample
 from headgate.model.network import Path
 from headgate.model.plan import Lane, Share
-from headgate.spark.engine.arrangement import Arrangement
-from headgate.spark.engine.condition_sampling import ConditionSampler
-from headgate.spark.engine.row_origins import produced
-from headgate.spark.engine.workers import Turn
 from headgate.spark.event_time.timeline_reader import TimelineReader
+from headgate.spark.execution.arrangement import Arrangement
+from headgate.spark.execution.condition_sampling import ConditionSampler
+from headgate.spark.execution.row_origins import produced
+from headgate.spark.execution.workers import Turn
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.log.budget import Budget
 from headgate.spark.log.journal import Journal
