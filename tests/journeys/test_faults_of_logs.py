@@ -12,8 +12,8 @@ from sources import consume, gate_over, until, write_readings
 from headgate import Headgate, Query, Stream
 from headgate.errors import RecoveryRefused
 from headgate.spark.clock import Clock
-from headgate.spark.engine import calls as calls_module
-from headgate.spark.engine import engine as engine_module
+from headgate.spark.engine import parts as parts_module
+from headgate.spark.execution import calls as calls_module
 from headgate.workloads.forest import SCHEMA
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -116,7 +116,7 @@ def test_a_clock_that_is_set_delays_nothing(
     clock = Clock(lambda: time.time() + (jump_s if jumped.is_set() else 0.0))
     began_s = time.monotonic()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(engine_module, "Clock", lambda: clock)
+        patched.setattr(parts_module, "Clock", lambda: clock)
         gate.start()
     consume(gate, offered)
     report = gate.stop()

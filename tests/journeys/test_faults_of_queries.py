@@ -13,7 +13,7 @@ from sources import balanced, consume, gate_over, until, write_readings
 
 from headgate import Headgate, Query, Sink
 from headgate.errors import ConfigRefused, StreamFailed
-from headgate.spark.engine import calls as calls_module
+from headgate.spark.execution import calls as calls_module
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
