@@ -59,8 +59,8 @@ class StreamConfig(Section):
     trigger_s: float | None = Field(
         None,
         ge=0,
-        description="seconds between two polls of the source; if not set, 0.03 where the driver"
-        " polls, 0.2 where Spark does",
+        description="seconds between two polls of the source, at least 0.005 after one that brought"
+        " nothing; if not set, 0.03 where the driver polls, 0.2 where Spark does",
     )
     ingest: Literal["auto", "driver", "spark"] = Field(
         "auto",

@@ -26,6 +26,9 @@ log = logging.getLogger("headgate.spark")
 PAUSE_S = 1.0
 """How long a source that failed is not polled; its tuples wait there."""
 
+REST_S = 0.005
+"""How long a source that had nothing is left alone at least."""
+
 PATIENCE_S = 0.1
 """The longest that a source waits for more important ones."""
 
@@ -181,6 +184,8 @@ class Poller:
             self._polled_stream = line.stream.name
             try:
                 polled = line.source.poll()
+                if polled is None:  # with trigger_s: 0, the thread would never rest
+                    line.due_at_s = max(line.due_at_s, time.monotonic() + REST_S)
                 with self._lock:  # `stop` may have given up on this thread, and another be at work
                     if polled is not None and line in self.lines:
                         letters = line.log.letters.write(polled.letters)

@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from headgate.spark.log.journal import Journal
 from headgate.spark.log.journal_rows import Train
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.sources.generator import GeneratorSource
-from headgate.spark.sources.poller import Line, Poller
+from headgate.spark.sources.poller import REST_S, Line, Poller
 from headgate.workloads.forest import SCHEMA
 
 pytestmark = pytest.mark.spark
@@ -32,11 +32,13 @@ pytestmark = pytest.mark.spark
 class Rig:
     """A poller over one source, as the engine uses it."""
 
-    def __init__(self, session: SparkSession, state: Path, source: Source, ddl: str) -> None:
+    def __init__(
+        self, session: SparkSession, state: Path, source: Source, ddl: str, trigger_s: float = 0.01
+    ) -> None:
         self.journal = Journal(state)
         cache = ByteCache(lambda: Budget(Settings()).cache_bytes)
         self.log = StreamLog(state, "s", self.journal, schema_of(session, ddl), cache)
-        stream = Stream(name="s", format="parquet", schema=ddl, trigger_s=0.01)
+        stream = Stream(name="s", format="parquet", schema=ddl, trigger_s=trigger_s)
         self.line = Line(0, stream, self.log, source)
         self.trains: list[Train] = []
         self.letters = state / "dead-letters" / "s.jsonl"
@@ -83,6 +85,29 @@ def test_a_directory_that_vanishes_and_returns_is_told_of_once(
     assert rig.rows() == [{"i": 1}, {"i": 2}]
     assert caplog.text.count("stream 's' stopped") == 1
     assert caplog.text.count("stream 's' is back") == 1
+
+
+class Empty(Source):
+    """A source that has nothing, and counts how often it is polled."""
+
+    polls = 0
+
+    def resume(self, position: Mapping[str, str]) -> None:
+        pass
+
+    def poll(self) -> Polled | None:
+        self.polls += 1
+        return None
+
+
+def test_a_source_that_has_nothing_is_left_alone_for_a_moment(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    source, began_s = Empty(), time.monotonic()
+    rig = Rig(session, tmp_path / "state", source, "i INT", trigger_s=0)
+    rig.until(lambda: source.polls > 20)
+    rig.close()
+    assert time.monotonic() - began_s >= 20 * REST_S
 
 
 def test_letters_are_kept_once_though_the_journal_fails_for_a_while(
