@@ -99,6 +99,9 @@ class Empty(Source):
         self.polls += 1
         return None
 
+    def taken(self, polled: Polled) -> None:
+        raise AssertionError("it has nothing")
+
 
 def test_a_source_that_has_nothing_is_left_alone_for_a_moment(
     session: SparkSession, tmp_path: Path
