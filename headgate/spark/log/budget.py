@@ -14,7 +14,7 @@ SLOW_DOWN, SPARE, FULL = 0.7, 0.9, 1.0
 From the third on, no source is polled, and tuples are shed where queries allow it."""
 
 
-class Holds(Protocol):
+class Usage(Protocol):
     """Something that takes memory or space on disk."""
 
     @property
@@ -25,7 +25,7 @@ class Holds(Protocol):
 
 
 @dataclass
-class Holder:
+class FixedUsage:
     """A constant amount of memory and space on disk."""
 
     memory_bytes: int = 0
@@ -40,16 +40,16 @@ class Budget:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._trains: Holds = Holder()
-        self._panes: Holds = Holder()
-        self._results: Holds = Holder()
+        self._trains: Usage = FixedUsage()
+        self._panes: Usage = FixedUsage()
+        self._results: Usage = FixedUsage()
         self._lock = threading.Lock()
         self._in_flight = 0
         self.most_memory_bytes = 0
 
     def measure(
-        self, *, trains: Holds | None = None, panes: Holds | None = None,
-        results: Holds | None = None,
+        self, *, trains: Usage | None = None, panes: Usage | None = None,
+        results: Usage | None = None,
     ) -> None:  # fmt: skip
         """Set whom to ask.
 
@@ -97,7 +97,7 @@ class Budget:
         """The share in use of the memory that is not reserved for trains.
 
         >>> budget = Budget(Settings(memory_bytes=100))
-        >>> budget.measure(panes=Holder(memory_bytes=40))
+        >>> budget.measure(panes=FixedUsage(memory_bytes=40))
         >>> round(budget.held, 3)
         0.8
         """
@@ -111,10 +111,10 @@ class Budget:
         """Return what trains may take in memory: half, or what all else leaves of nine tenths.
 
         >>> budget = Budget(Settings(memory_bytes=100))
-        >>> budget.measure(panes=Holder(memory_bytes=60))
+        >>> budget.measure(panes=FixedUsage(memory_bytes=60))
         >>> budget.train_room_bytes()
         30
-        >>> budget.measure(panes=Holder(memory_bytes=95))
+        >>> budget.measure(panes=FixedUsage(memory_bytes=95))
         >>> budget.train_room_bytes()
         0
         """
@@ -128,7 +128,7 @@ class Budget:
         readers of the stream come first, and sources wait anyway.
 
         >>> budget = Budget(Settings(log_bytes=100))
-        >>> budget.measure(trains=Holder(disk_bytes=100))
+        >>> budget.measure(trains=FixedUsage(disk_bytes=100))
         >>> budget.derived_bytes()
         10
         """
@@ -140,7 +140,7 @@ class Budget:
         The pause grows with the pressure, from SLOW_DOWN to FULL.
 
         >>> budget = Budget(Settings(log_bytes=100))
-        >>> budget.measure(trains=Holder(disk_bytes=70), results=Holder(disk_bytes=15))
+        >>> budget.measure(trains=FixedUsage(disk_bytes=70), results=FixedUsage(disk_bytes=15))
         >>> round(budget.pause_s(), 3)
         0.5
         """

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from headgate.model.settings import Settings
-from headgate.spark.log.budget import Budget, Holder
+from headgate.spark.log.budget import Budget, FixedUsage
 from headgate.spark.log.byte_cache import ByteCache
 
 TRAIN = pa.table({"v": pa.array(range(10), pa.int64())})
@@ -11,7 +11,7 @@ TRAIN = pa.table({"v": pa.array(range(10), pa.int64())})
 
 
 def test_trains_take_half_of_the_memory_and_less_where_others_need_it() -> None:
-    panes, budget = Holder(), Budget(Settings(memory_bytes=1000))
+    panes, budget = FixedUsage(), Budget(Settings(memory_bytes=1000))
     budget.measure(panes=panes)
     cache = ByteCache[int](budget.train_room_bytes)
     for number in range(20):
@@ -26,7 +26,7 @@ def test_trains_take_half_of_the_memory_and_less_where_others_need_it() -> None:
 
 
 def test_sources_wait_for_what_is_kept_in_memory() -> None:
-    panes, budget = Holder(memory_bytes=349), Budget(Settings(memory_bytes=1000))
+    panes, budget = FixedUsage(memory_bytes=349), Budget(Settings(memory_bytes=1000))
     budget.measure(panes=panes)
     assert budget.pause_s() == 0.0
     panes.memory_bytes = 425
