@@ -2,6 +2,8 @@
 
 import gc
 import re
+import time
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -194,6 +196,19 @@ def test_other_refusals_of_joins_without_windows(
     assert fix in refused.value.fix
 
 
+def collect_garbage(spark: SparkSession) -> None:
+    """Wait until the JVM has collected what Python has released, such as the object made here."""
+    jvm: Any = spark._jvm
+    last = jvm.java.util.ArrayList()
+    reference = jvm.java.lang.ref.WeakReference(last)
+    del last
+    gc.collect()
+    ends_at_s = time.monotonic() + 60
+    while not reference.refersTo(None):
+        assert time.monotonic() < ends_at_s, "py4j releases nothing"
+        jvm.java.lang.System.gc()
+
+
 @pytest.mark.parametrize(
     "sql",
     [
@@ -209,8 +224,6 @@ def test_equal_queries_have_one_key_though_garbage_is_collected_between_them(
     for name in ("first", "second"):
         query = Query(name=name, sql=sql, query_class="H")
         paths += segments_of(query, analyst, COLUMNS, STREAMS)[1]
-        gc.collect()
-        assert spark._jvm is not None
-        spark._jvm.java.lang.System.gc()
+        collect_garbage(spark)
     assert paths[0].key == paths[1].key
     assert paths[0].kind.key == paths[1].kind.key
