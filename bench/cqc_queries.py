@@ -1,11 +1,11 @@
 """CQC's 21 queries of section 5: nine aggregates, six 2-way joins, six selections, 27 streams.
 
 The paper gives the kinds, how many of them each class has (Table 2), and the streams. Ranges and
-comparisons are chosen here, as in `headgate/workloads/cqc.py`, for streams that carry 1 500 tuples
-a second in total.
+comparisons are chosen here, as in `headgate/workloads/testbeds/cqc.py`, for streams that carry
+1 500 tuples a second in total.
 """
 
-from headgate.workloads.cqc import MIXES
+from headgate.workloads.testbeds.cqc import MIXES
 from queries import Selection
 
 RANGE_S, SLIDE_S, JOIN_S = 2, 1, 1

@@ -23,13 +23,13 @@ import numpy as np
 from bars import Measurement
 from headgate.compiled import taking_functions
 from headgate.model.arrays import Floats, Ints
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.network.unit_table import UnitTable, unit_table
+from headgate.model.network.units import Units, units_of
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.model.unit_table import UnitTable, unit_table
-from headgate.model.units import Units, units_of
 from headgate.policies import Policy, Selection, policy_named
 
 SEED = 1

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from headgate.workloads.arrivals import Bursts
-from headgate.workloads.forest import sensor_readings
+from headgate.workloads.testbeds.forest import sensor_readings
 from queries import Selection, streams_of
 
 SEED, PRIMER_SEED = 1, 0

@@ -46,7 +46,7 @@ def keeps(count: int, folder: Path) -> None:
     from headgate.spark.jvm.lane.compatibility import driver_lane  # noqa: PLC0415
     from headgate.spark.jvm.query.plans import Plans  # noqa: PLC0415
     from headgate.spark.jvm.session import local_session, own_session  # noqa: PLC0415
-    from headgate.workloads.forest import SCHEMA, sensor_readings  # noqa: PLC0415
+    from headgate.workloads.testbeds.forest import SCHEMA, sensor_readings  # noqa: PLC0415
 
     spark = local_session(folder, "local[2]", {})
     session = own_session(spark)

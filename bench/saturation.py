@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from bars import Measurement
 from headgate import Headgate, Stream, policy_named
 from headgate.spark.jvm.session import local_session
-from headgate.workloads.forest import SCHEMA, sensor_readings
+from headgate.workloads.testbeds.forest import SCHEMA, sensor_readings
 from queries import CLASSES, STREAM, distinct
 from settings import settings_of
 

@@ -20,8 +20,8 @@ import simpy
 
 from headgate.metrics.tally import BINS, SMALLEST, STEP
 from headgate.model.arrays import Floats
-from headgate.model.network import Network
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network
+from headgate.model.network.operator import Operator
 from headgate.workloads.random_numbers import chance
 
 Process = Generator[simpy.Event, float, None]

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from bars import Measurement
 from headgate import Headgate, Query, Stream
-from headgate.workloads.forest import SCHEMA, sensor_readings
+from headgate.workloads.testbeds.forest import SCHEMA, sensor_readings
 from machine import cpu_clock
 from settings import settings_of
 

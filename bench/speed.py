@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from bars import Measurement
-from headgate.model.network import Network
+from headgate.model.network.network import Network
+from headgate.model.network.unit_table import unit_table
+from headgate.model.network.units import Level, units_of
 from headgate.model.qos_graph import QoSGraph
-from headgate.model.unit_table import unit_table
-from headgate.model.units import Level, units_of
 from headgate.policies import Policy, Selection, policies, policy_named
 from headgate.policies.methods.charts import ChartPolicy
 from headgate.policies.priority import PriorityPolicy
 from headgate.policies.structures import selection as ways
 from headgate.runtime.what_if.simulate import simulation_of
 from headgate.simulation.loop.run import Simulation
-from headgate.workloads import sharaf
-from headgate.workloads.testbed import Testbed
+from headgate.workloads.testbeds import sharaf
+from headgate.workloads.testbeds.testbed import Testbed
 
 SEED = 1
 UTILISATION = 0.95

@@ -122,6 +122,11 @@ ROOMS = {
         others=names("numpy pyarrow numba"),
         never=names("time random"),
     ),
+    "workloads.testbeds": Room(
+        ours=names("model compiled workloads"),
+        others=names("numpy pyarrow numba"),
+        never=names("time random"),
+    ),
     "simulation": simulation_room(""),
     "simulation.world": simulation_room(""),
     "simulation.kernel": simulation_room("world"),

@@ -20,7 +20,7 @@ from answers import answers
 from headgate import Headgate
 from headgate.config import Pipeline, read_pipeline
 from headgate.runtime.live.load import load
-from headgate.workloads.nexmark import SCHEMAS, Nexmark
+from headgate.workloads.testbeds.nexmark import SCHEMAS, Nexmark
 
 PIPELINE = Path(__file__).with_name("nexmark.yaml")
 PLACE = "state/nexmark"

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli import catalogue, operate, options, replayed, tables, virtual
+from headgate.cli import catalog, operate, options, replayed, tables, virtual
 from headgate.cli.watch import run_each, run_one
 from headgate.config import read_pipeline
 from headgate.errors import HeadgateError
@@ -133,7 +133,7 @@ def policies(
     Example: headgate policies cqc
     """
     options.load_modules(module)
-    catalogue.show_policies(name, as_json=as_json)
+    catalog.show_policies(name, as_json=as_json)
 
 
 @app.command("testbeds")
@@ -145,7 +145,7 @@ def list_testbeds(
 
     Example: headgate testbeds sharaf
     """
-    catalogue.show_testbeds(name, as_json=as_json)
+    catalog.show_testbeds(name, as_json=as_json)
 
 
 def main() -> None:

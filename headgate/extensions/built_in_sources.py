@@ -55,7 +55,7 @@ SOURCES = (
         required={"rate_per_s": "1500"},
         check=deferred("headgate.spark.sources.generator:refuse_values"),
         columns=deferred("headgate.spark.sources.generator:columns_of"),
-        arrivals=deferred("headgate.workloads.forest:arrivals_of"),
+        arrivals=deferred("headgate.workloads.testbeds.forest:arrivals_of"),
     ),
     SourceEntry(
         name="python",

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from headgate.language.window_clause import Clause, move_with_tuples
-from headgate.model.join_tree import JoinTree
-from headgate.model.network import Path
+from headgate.model.network.join_tree import JoinTree
+from headgate.model.network.network import Path
 from headgate.model.query import Query
 from headgate.model.reading import Reading
 from headgate.model.window import Axis, Input

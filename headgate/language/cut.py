@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from headgate.errors import QueryRefused
-from headgate.model.network import FIRST, REST, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import FIRST, REST, Path
+from headgate.model.network.operator import Operator
 from headgate.model.query import Sink
 from headgate.model.stream import DERIVED, Stream
 

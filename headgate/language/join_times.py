@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import permutations, product
 from math import inf
 
-from headgate.model.join_tree import Bound, JoinTree
+from headgate.model.network.join_tree import Bound, JoinTree
 from headgate.model.window import Join
 
 LONGEST = 2**60

@@ -9,8 +9,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from headgate.errors import QueryRefused, UnknownName
 from headgate.language.tokens import DIALECT, tokens_of
-from headgate.model.network import Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Path
+from headgate.model.network.operator import Operator
 from headgate.model.query import Query
 
 GENERATORS = (exp.Explode, exp.Posexplode, exp.Inline, exp.Stack, exp.Aliases)

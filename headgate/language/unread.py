@@ -12,7 +12,7 @@ from headgate.language.durations import microseconds
 from headgate.language.parse import path_of, whole
 from headgate.language.tokens import tokens_of
 from headgate.language.window_clause import clauses_in, marked
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.query import Query
 from headgate.model.stream import DERIVED, Stream
 from headgate.model.window import timeline_of

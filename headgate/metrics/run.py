@@ -10,8 +10,8 @@ from headgate.metrics.over_time import ResultsOverTime
 from headgate.metrics.tally import Summary, Tally
 from headgate.model.arrays import Ints
 from headgate.model.events import Event, StepFinished, TrainArrived, TuplesShed, UnitFailed
-from headgate.model.network import Network
-from headgate.model.unit_table import UnitTable
+from headgate.model.network.network import Network
+from headgate.model.network.unit_table import UnitTable
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headgate.model.arrays import Floats, Ints
-from headgate.model.network import Network
+from headgate.model.network.network import Network
 from headgate.model.plan import BoxCall
 from headgate.model.query import QueryStatistics
 

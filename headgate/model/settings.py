@@ -2,8 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from headgate.model.network.units import SharedPriority
 from headgate.model.plan import Lane, Share
-from headgate.model.units import SharedPriority
 
 
 class Settings(BaseModel):

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from math import inf, isfinite
 
 from headgate.model.events import Measured, StepFinished, StepStarted
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import Units
 from headgate.model.performance import PerformanceSpecification, Rows, specification_of
 from headgate.model.plan import Step
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import Units
 from headgate.policies.interface import Policy, State
 from headgate.policies.methods.learning import Learning, SeededRandom, learning_named
 from headgate.policies.registry import policy_named, register

@@ -1,7 +1,7 @@
 """Chain: the steepest fall of memory first (AMoS §2.1, BZ §3)."""
 
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import Units
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import Units
 from headgate.policies.methods.charts import (
     ChartPolicy,
     Partition,

@@ -6,8 +6,8 @@ import numpy as np
 
 from headgate.compiled import compiled
 from headgate.model.arrays import Floats, Ints
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import Units
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import Units
 from headgate.policies.interface import Selection
 from headgate.policies.priority import PriorityPolicy
 from headgate.policies.rate import highest_rate

@@ -7,9 +7,9 @@ import numpy as np
 
 from headgate.model.arrays import Floats, Ints
 from headgate.model.events import Measured, StepFinished, StepStarted
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import Units
 from headgate.model.plan import ALL, Step
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import Units
 from headgate.policies.interface import Policy, State
 from headgate.policies.methods.around import Around
 from headgate.policies.registry import register

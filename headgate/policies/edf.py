@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from headgate.compiled import borrowing
 from headgate.model.arrays import Floats
+from headgate.model.network.unit_table import Unit, UnitTable
+from headgate.model.network.units import Units
 from headgate.model.plan import ALL, Step
-from headgate.model.unit_table import Unit, UnitTable
-from headgate.model.units import Units
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.priority import PriorityPolicy
 from headgate.policies.rate import highest_rate

@@ -8,9 +8,9 @@ import numpy as np
 
 from headgate.compiled import borrowing
 from headgate.model.arrays import Floats, Ints
+from headgate.model.network.unit_table import Unit, UnitTable
+from headgate.model.network.units import Units
 from headgate.model.plan import ALL, Step
-from headgate.model.unit_table import Unit, UnitTable
-from headgate.model.units import Units
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.registry import register
 from headgate.policies.structures.bit_sets import bit_sets, following, put, take

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import cache
 from math import isnan
 
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import Units
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import Units
 from headgate.policies.methods.charts import (
     ChartPolicy,
     Flow,

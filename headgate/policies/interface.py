@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from headgate.model.arrays import Floats
 from headgate.model.events import Measured, StepFinished, StepStarted
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import Units
 from headgate.model.plan import Step
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import Units
 
 
 class Foresight(Protocol):

@@ -9,8 +9,8 @@ import numpy as np
 from headgate.errors import ConfigRefused
 from headgate.model.arrays import Floats
 from headgate.model.events import Measured, StepFinished, StepStarted
+from headgate.model.network.units import Units
 from headgate.model.plan import ALL, Step
-from headgate.model.units import Units
 from headgate.policies.interface import Foresight, Policy, State
 from headgate.policies.registry import register
 from headgate.policies.structures.envelope import slope_of, steepest_line

@@ -1,6 +1,6 @@
 """Most tuples in queue (AMoS §2.1)."""
 
-from headgate.model.unit_table import Unit
+from headgate.model.network.unit_table import Unit
 from headgate.policies.priority import priority
 
 

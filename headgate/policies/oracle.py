@@ -1,6 +1,6 @@
 """Oracles: policies that know in advance what the waiting tuples will output (Sharaf §3.8.1.10)."""
 
-from headgate.model.unit_table import Unit
+from headgate.model.network.unit_table import Unit
 from headgate.policies.interface import Policy
 from headgate.policies.priority import PriorityPolicy
 from headgate.policies.registry import register

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from headgate.errors import ConfigRefused
 from headgate.model.arrays import Floats
+from headgate.model.network.unit_table import UNIT, Unit, UnitTable
+from headgate.model.network.units import Units, combined
 from headgate.model.plan import Step
-from headgate.model.unit_table import UNIT, Unit, UnitTable
-from headgate.model.units import Units, combined
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.registry import Engine, register
 from headgate.policies.structures import selection as kernels

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from headgate.compiled import borrowing, compiled, inlined
 from headgate.model.arrays import Floats, Ints
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import Units
 from headgate.model.plan import ALL, Step
 from headgate.model.qos_graph import QoSGraph
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import Units
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.registry import register
 from headgate.policies.structures.selection import NO_UNIT

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from headgate.compiled import inlined
 from headgate.model.arrays import Floats, Ints
 from headgate.model.events import Measured, StepFinished, StepStarted
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import Units
 from headgate.model.plan import ALL, Step
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import Units
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.qos import (
     JointGraph,

@@ -1,6 +1,6 @@
 """Priorities that do not change while a tuple waits: output rate and ideal time (Sharaf §3.1)."""
 
-from headgate.model.unit_table import Unit
+from headgate.model.network.unit_table import Unit
 from headgate.policies.priority import priority
 
 

@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 from typing import Any, Literal, TypeVar
 
 from headgate.errors import ConfigRefused, UnknownName
-from headgate.model.units import Level
+from headgate.model.network.units import Level
 from headgate.policies.interface import Policy
 
 ENTRY_POINTS = "headgate.policies"

@@ -5,9 +5,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from headgate.model.events import Measured, StepFinished, StepStarted
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import Units
 from headgate.model.plan import ALL, Step
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import Units
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.methods.around import Around
 from headgate.policies.methods.traversal import ORDERS, Superbox, superboxes_of

@@ -1,6 +1,6 @@
 """Priorities that grow while a tuple waits (Sharaf §3.2)."""
 
-from headgate.model.unit_table import Unit
+from headgate.model.network.unit_table import Unit
 from headgate.policies.priority import priority
 
 

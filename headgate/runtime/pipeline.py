@@ -8,8 +8,8 @@ from typing import Any
 from headgate.config import Pipeline
 from headgate.errors import ConfigRefused, StatisticsMissing
 from headgate.language.unread import unread_path
-from headgate.model.derived import lifted
-from headgate.model.network import Network, Path
+from headgate.model.network.derived import lifted
+from headgate.model.network.network import Network, Path
 from headgate.model.plan import ALL
 from headgate.model.query import QueryClass, QueryStatistics
 from headgate.model.stream import DERIVED, Stream

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import Units
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import Units
 
 
 def follow(table: UnitTable, feeds: Mapping[int, tuple[int, ...]]) -> None:

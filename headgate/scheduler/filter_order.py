@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headgate.model.network import Condition
+from headgate.model.network.network import Condition
 
 WORTH_IT = 0.9
 """A new order is used only if it costs at most this share of what the current order costs."""

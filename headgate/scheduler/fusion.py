@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from headgate.model.arrays import Ints
+from headgate.model.network.unit_table import UnitTable
 from headgate.model.plan import Step
-from headgate.model.unit_table import UnitTable
 
 
 def fuse(

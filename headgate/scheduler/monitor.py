@@ -6,8 +6,8 @@ import numpy as np
 
 from headgate.model.arrays import Floats
 from headgate.model.events import Event, Measured, StepFinished, TrainArrived
-from headgate.model.network import Network
-from headgate.model.unit_table import UnitTable
+from headgate.model.network.network import Network
+from headgate.model.network.unit_table import UnitTable
 
 
 class Monitor:

@@ -20,10 +20,10 @@ from headgate.model.events import (
     UnitDelayed,
     UnitFailed,
 )
-from headgate.model.network import Network
+from headgate.model.network.network import Network
+from headgate.model.network.unit_table import UnitTable, grown
+from headgate.model.network.units import SharedPriority, units_of
 from headgate.model.plan import ALL, BoxCall, Lane, Step
-from headgate.model.unit_table import UnitTable, grown
-from headgate.model.units import SharedPriority, units_of
 from headgate.policies.interface import Policy, State
 from headgate.scheduler.feeds import feeds_of
 from headgate.scheduler.filter_order import ConditionOrders

@@ -8,8 +8,8 @@ import numpy as np
 from headgate.errors import ConfigRefused
 from headgate.model.arrays import Floats, Ints
 from headgate.model.events import TuplesShed
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import Units
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import Units
 from headgate.scheduler.queues import StreamBuffer
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from headgate.model.arrays import Floats, Ints
 from headgate.model.events import ConditionSample, StepFinished
+from headgate.model.network.unit_table import UnitTable
 from headgate.model.plan import LANES, Lane
-from headgate.model.unit_table import UnitTable
 from headgate.scheduler.feeds import follow
 from headgate.scheduler.filter_order import ConditionFigures
 

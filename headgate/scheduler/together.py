@@ -6,8 +6,8 @@ import numpy as np
 
 from headgate.compiled import compiled
 from headgate.model.arrays import Floats, Ints
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import SharedPriority
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import SharedPriority
 from headgate.policies.interface import Policy
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.plan import Lane
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from headgate.model.arrays import Floats
-from headgate.model.graph import Graph
-from headgate.model.network import Network
+from headgate.model.network.graph import Graph
+from headgate.model.network.network import Network
 from headgate.workloads.demands import above_zero, demand
 
 

@@ -14,7 +14,7 @@ from sources import write_readings
 from window_cases import SECOND, sessions, windows
 
 from headgate.spark.log.journal import Journal
-from headgate.workloads.forest import SCHEMA
+from headgate.workloads.testbeds.forest import SCHEMA
 
 ROWS = 200
 STREAMS = ("sensors", "alarms", "masts")

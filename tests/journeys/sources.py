@@ -12,7 +12,7 @@ from kit.streams import file_stream
 from pyspark.sql import SparkSession
 
 from headgate import Headgate, Query, Sink
-from headgate.workloads.forest import SCHEMA, sensor_readings
+from headgate.workloads.testbeds.forest import SCHEMA, sensor_readings
 
 
 def write_readings(

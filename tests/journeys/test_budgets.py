@@ -17,7 +17,7 @@ from headgate import Headgate, Query, Stream
 from headgate.model.events import Event, StepStarted
 from headgate.model.plan import BoxCall
 from headgate.model.settings import Settings
-from headgate.workloads.forest import SCHEMA, sensor_readings
+from headgate.workloads.testbeds.forest import SCHEMA, sensor_readings
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -16,7 +16,7 @@ from headgate import Headgate, Query, Sink, Stream
 from headgate.errors import ConfigRefused, QueryRefused, RecoveryRefused, UnknownName
 from headgate.model.events import Event, NetworkChanged
 from headgate.policies import policies
-from headgate.workloads.forest import SCHEMA
+from headgate.workloads.testbeds.forest import SCHEMA
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -13,7 +13,7 @@ from sources import balanced, until, write_readings
 
 from headgate import Headgate, Query, Sink, View
 from headgate.errors import ConfigRefused, HeadgateError
-from headgate.workloads.forest import SCHEMA
+from headgate.workloads.testbeds.forest import SCHEMA
 
 pytestmark = pytest.mark.spark
 

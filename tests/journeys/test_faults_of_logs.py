@@ -14,7 +14,7 @@ from headgate.errors import RecoveryRefused
 from headgate.spark.clock import Clock
 from headgate.spark.engine import parts as parts_module
 from headgate.spark.execution import calls as calls_module
-from headgate.workloads.forest import SCHEMA
+from headgate.workloads.testbeds.forest import SCHEMA
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -13,7 +13,7 @@ from independent import expected_rows
 from kafka_broker import Broker, jars
 from sources import write_readings
 
-from headgate.workloads.forest import SCHEMA
+from headgate.workloads.testbeds.forest import SCHEMA
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]  # two starts of Spark
 

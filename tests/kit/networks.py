@@ -7,12 +7,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 from headgate.metrics.report import Report
-from headgate.model.network import Box, Network, Path
-from headgate.model.operator import Kind, Operator
+from headgate.model.network.network import Box, Network, Path
+from headgate.model.network.operator import Kind, Operator
+from headgate.model.network.unit_table import UnitTable
 from headgate.model.plan import ALL, Step
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.model.unit_table import UnitTable
 from headgate.policies import Policy, State, policy_named
 from headgate.runtime.what_if.simulate import simulation_of
 from headgate.simulation.loop.run import Simulation

@@ -5,12 +5,12 @@ import pytest
 from headgate.errors import QueryRefused
 from headgate.language.cut import cut
 from headgate.language.parse import path_of
-from headgate.model.network import Condition, Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Condition, Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.network.unit_table import unit_table
+from headgate.model.network.units import units_of
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.model.unit_table import unit_table
-from headgate.model.units import units_of
 
 COLUMNS = ["place", "heat"]
 HOT = Condition("heat > 3", True)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.language.join_times import LONGEST, Unbounded, in_windows, times_of
-from headgate.model.join_tree import Bound, JoinTree
+from headgate.model.network.join_tree import Bound, JoinTree
 from headgate.model.window import Join
 
 A, B, C = (JoinTree(number=number) for number in range(3))

@@ -6,8 +6,8 @@ from dataclasses import fields
 import numpy as np
 
 from headgate import Query, Report, Stream, simulate
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import QueryClass
 from headgate.scheduler.shedder import Shedder

@@ -5,13 +5,13 @@ import pytest
 
 from headgate.metrics.run import RunMetrics
 from headgate.model.events import StepFinished, TrainArrived, UnitFailed
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.network.unit_table import unit_table
+from headgate.model.network.units import units_of
 from headgate.model.plan import BoxCall
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.model.unit_table import unit_table
-from headgate.model.units import units_of
 
 Queries = dict[str, tuple[str, str, float]]
 QUERIES = {"a": ("H", "s", 2.0), "b": ("H", "t", 4.0), "c": ("N", "s", 5.0)}

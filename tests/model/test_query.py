@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from headgate.errors import ConfigRefused, HeadgateError, QueryRefused
-from headgate.model.operator import Operator
+from headgate.model.network.operator import Operator
 from headgate.model.query import Query, QueryStatistics, Sink
 from headgate.model.stream import Stream
 

@@ -8,13 +8,13 @@ import numpy as np
 from hypothesis import strategies as st
 
 from headgate.model.events import StepFinished, StepStarted
-from headgate.model.network import Box, Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Box, Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.network.unit_table import unit_table
+from headgate.model.network.units import Level, Units, units_of
 from headgate.model.plan import BoxCall
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.model.unit_table import unit_table
-from headgate.model.units import Level, Units, units_of
 from headgate.policies import Policy, State, policy_named
 
 # Figure 4: each box with the boxes that feed it, in pre-order.

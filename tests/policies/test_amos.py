@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from headgate.errors import ConfigRefused, UnknownName
 from headgate.model.events import Measured, StepFinished, StepStarted
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.network.unit_table import UnitTable, unit_table
+from headgate.model.network.units import Units, units_of
 from headgate.model.plan import BoxCall
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.model.unit_table import UnitTable, unit_table
-from headgate.model.units import Units, units_of
 from headgate.policies import Policy, State, policies, policy_named
 from headgate.policies.amos import LIBRARY, TABLE_3, Amos
 from headgate.policies.methods.learning import LEARNING, Learning, SeededRandom

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.networks import network_of, priced
 
-from headgate.model.network import Network
-from headgate.model.unit_table import unit_table
-from headgate.model.units import Level, units_of
+from headgate.model.network.network import Network
+from headgate.model.network.unit_table import unit_table
+from headgate.model.network.units import Level, units_of
 from headgate.policies import State, policy_named
 from headgate.policies.chain import Chain
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from headgate.errors import ConfigRefused
 from headgate.model.events import StepStarted
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.network.unit_table import unit_table
+from headgate.model.network.units import Level, Units, units_of
 from headgate.model.plan import BoxCall
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.model.unit_table import unit_table
-from headgate.model.units import Level, Units, units_of
 from headgate.policies import Policy, State, policy_named
 
 PRIORITIES = {"H": 6.0, "C": 3.0, "N": 1.0}

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.model.events import StepStarted
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.network.unit_table import UnitTable, unit_table
+from headgate.model.network.units import Level, Units, units_of
 from headgate.model.plan import BoxCall
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.model.unit_table import UnitTable, unit_table
-from headgate.model.units import Level, Units, units_of
 from headgate.policies import Policy, State, policy_named
 
 Case = tuple[str, dict[str, Any]]

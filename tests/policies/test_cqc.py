@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from headgate.errors import ConfigRefused, UnknownName
 from headgate.model.events import StepFinished, StepStarted
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.network.unit_table import UnitTable, unit_table
+from headgate.model.network.units import units_of
 from headgate.model.plan import ALL, BoxCall
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.model.unit_table import UnitTable, unit_table
-from headgate.model.units import units_of
 from headgate.policies import State, policy_named
 from headgate.policies.cqc import Cqc
 from headgate.policies.round_robin import RoundRobin

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from headgate.model.unit_table import UNIT, UnitTable
+from headgate.model.network.unit_table import UNIT, UnitTable
 from headgate.policies import State
 from headgate.policies.edf import EarliestDeadline, EarliestDeadlineOrRate
 from headgate.policies.interface import Policy

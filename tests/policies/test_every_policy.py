@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from headgate import simulate
 from headgate.model.arrays import Floats
 from headgate.model.events import Event, StepFinished, StepStarted, TrainArrived
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.network.unit_table import UnitTable, unit_table
+from headgate.model.network.units import units_of
 from headgate.model.plan import ALL, BoxCall
 from headgate.model.query import Query, QueryClass, QueryStatistics
 from headgate.model.stream import Stream
-from headgate.model.unit_table import UnitTable, unit_table
-from headgate.model.units import units_of
 from headgate.policies import Policy, State, policies, policy_entry, policy_named
 
 EVERY = sorted(policies())

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.errors import ConfigRefused
+from headgate.model.network.unit_table import UNIT, UnitTable
 from headgate.model.plan import ALL
-from headgate.model.unit_table import UNIT, UnitTable
 from headgate.policies import State, policy_named
 from headgate.policies.fas import fill_freshness, priority_class
 

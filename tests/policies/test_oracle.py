@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.network.unit_table import UnitTable, unit_table
+from headgate.model.network.units import units_of
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.model.unit_table import UnitTable, unit_table
-from headgate.model.units import units_of
 from headgate.policies import State, policies, policy_named
 from headgate.policies.oracle import known_normalised_rate, known_rate
 

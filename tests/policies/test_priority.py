@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.model.unit_table import UNIT, Unit, UnitTable
+from headgate.model.network.unit_table import UNIT, Unit, UnitTable
 from headgate.policies import State, policies, policy_named, priority
 from headgate.policies.rate import highest_rate, normalised_rate
 from headgate.policies.wait import balanced_slowdown, longest_wait

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.model.events import StepStarted
-from headgate.model.network import Box, Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Box, Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.network.unit_table import UnitTable, unit_table
+from headgate.model.network.units import Level, Units, units_of
 from headgate.model.plan import BoxCall
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.model.unit_table import UnitTable, unit_table
-from headgate.model.units import Level, Units, units_of
 from headgate.policies import Policy, State, policy_named
 from headgate.policies.qos import Qos, joint_graph
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from headgate import simulate
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 from headgate.policies.rate import highest_rate, normalised_rate

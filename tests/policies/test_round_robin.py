@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from headgate.errors import ConfigRefused
 from headgate.model.events import StepStarted
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.network.unit_table import UNIT, unit_table
+from headgate.model.network.units import Level, units_of
 from headgate.model.plan import ALL, BoxCall
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.model.unit_table import UNIT, unit_table
-from headgate.model.units import Level, units_of
 from headgate.policies import Policy, State, policy_named
 
 

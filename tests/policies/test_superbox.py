@@ -12,12 +12,12 @@ from headgate.errors import ConfigRefused, UnknownName
 from headgate.language.cut import cut
 from headgate.language.parse import path_of
 from headgate.model.events import StepStarted
-from headgate.model.network import Condition, Network
+from headgate.model.network.network import Condition, Network
+from headgate.model.network.unit_table import unit_table
+from headgate.model.network.units import Units, units_of
 from headgate.model.plan import ALL, BoxCall
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.model.unit_table import unit_table
-from headgate.model.units import Units, units_of
 from headgate.policies import policy_named
 from headgate.policies.interface import State
 from headgate.policies.superbox import SuperboxPolicy

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from headgate.errors import ConfigRefused, UnknownName
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.network.unit_table import UnitTable, unit_table
+from headgate.model.network.units import Level, Units, units_of
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.model.unit_table import UnitTable, unit_table
-from headgate.model.units import Level, Units, units_of
 from headgate.policies import Policy, State, policy_named
 from headgate.policies.threshold import PathCapacity, Threshold
 

@@ -9,8 +9,8 @@ import yaml
 
 from headgate.config import fragment_of, read_pipeline
 from headgate.errors import ConfigRefused, HeadgateError
-from headgate.model.unit_table import unit_table
-from headgate.model.units import units_of
+from headgate.model.network.unit_table import unit_table
+from headgate.model.network.units import units_of
 from headgate.runtime.describe.drawing import drawn
 from headgate.runtime.describe.explanation import explained
 from headgate.runtime.pipeline import simulated_parts

@@ -5,7 +5,7 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.model.network import Condition
+from headgate.model.network.network import Condition
 from headgate.scheduler.filter_order import ConditionFigures, best_order, better_order, expected_s
 
 parts = st.floats(0.0, 1.0)

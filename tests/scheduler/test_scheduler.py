@@ -18,13 +18,13 @@ from headgate.model.events import (
     UnitDelayed,
     UnitFailed,
 )
-from headgate.model.network import Condition, Network, Path
-from headgate.model.operator import Kind, Operator
+from headgate.model.network.network import Condition, Network, Path
+from headgate.model.network.operator import Kind, Operator
+from headgate.model.network.unit_table import unit_table
+from headgate.model.network.units import units_of
 from headgate.model.plan import BoxCall, Step
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.model.unit_table import unit_table
-from headgate.model.units import units_of
 from headgate.policies import Policy, State, policy_named
 from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.statistics import MOST_IN_DRIVER, Statistics

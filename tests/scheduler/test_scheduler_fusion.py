@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from headgate.model.network.unit_table import UNIT
 from headgate.model.plan import Step
-from headgate.model.unit_table import UNIT
 from headgate.scheduler.fusion import fuse
 
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.model.events import ConditionSample, StepFinished
+from headgate.model.network.unit_table import UNIT, UnitTable
 from headgate.model.plan import LANES, BoxCall, Lane
-from headgate.model.unit_table import UNIT, UnitTable
 from headgate.scheduler.statistics import MOST_IN_DRIVER, Statistics
 
 

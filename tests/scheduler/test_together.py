@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from headgate.model.arrays import Floats
 from headgate.model.events import TrainArrived
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.network.unit_table import UNIT, UnitTable, unit_table
+from headgate.model.network.units import SharedPriority, units_of
 from headgate.model.query import Query, QueryClass, QueryStatistics
 from headgate.model.stream import Stream
-from headgate.model.unit_table import UNIT, UnitTable, unit_table
-from headgate.model.units import SharedPriority, units_of
 from headgate.policies import policy_named
 from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.together import Together

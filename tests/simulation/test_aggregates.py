@@ -19,8 +19,8 @@ from kit.networks import (
 )
 
 from headgate.errors import ConfigRefused
-from headgate.model.network import Network
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network
+from headgate.model.network.operator import Operator
 
 
 def aggregate(cost_s: float, range_s: float = 10.0, slide_s: float = 10.0) -> Operator:

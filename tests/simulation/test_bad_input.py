@@ -8,7 +8,7 @@ from kit.networks import box, line, network, new_simulation, results_of, select
 
 from headgate import simulate
 from headgate.errors import ConfigRefused, HeadgateError, PlanRejected, QueryRefused, UnknownName
-from headgate.model.operator import Operator
+from headgate.model.network.operator import Operator
 from headgate.model.plan import Step
 from headgate.model.qos_graph import QoSGraph
 from headgate.policies import Policy, State, policy_named

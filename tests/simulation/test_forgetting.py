@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.networks import RUNS, box, network, new_simulation, results, results_of
 
-from headgate.model.network import Network
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network
+from headgate.model.network.operator import Operator
 from headgate.simulation.kernel.joins import forget
 from headgate.simulation.loop.run import Simulation
 

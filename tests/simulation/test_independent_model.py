@@ -12,9 +12,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from headgate.model.arrays import Floats
-from headgate.model.graph import NAMED
-from headgate.model.network import Box, Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.graph import NAMED
+from headgate.model.network.network import Box, Network, Path
+from headgate.model.network.operator import Operator
 from headgate.model.plan import ALL
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from headgate import simulate
 from headgate.model.arrays import Floats
 from headgate.model.events import Event, Measured, StepFinished, StepStarted
-from headgate.model.network import Box, Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Box, Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import Units
 from headgate.model.plan import ALL, Step
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import Units
 from headgate.policies import Policy, Selection, State, policies, policy_named
 from headgate.policies.methods.learning import Learning
 from headgate.runtime.what_if.simulate import simulation_of

@@ -10,7 +10,7 @@ from kit.networks import line, network, select
 
 from headgate import simulate
 from headgate.model.events import StepFinished
-from headgate.model.network import Network
+from headgate.model.network.network import Network
 from headgate.policies import policies
 
 CLASSES = {"H": 6.0, "C": 3.0, "N": 1.0}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from kit.networks import box, line, network, new_simulation, ran, report, results_of, select
 
-from headgate.model.operator import Operator
+from headgate.model.network.operator import Operator
 from headgate.simulation.kernel.learn import follow
 from headgate.simulation.loop.run import Simulation
 

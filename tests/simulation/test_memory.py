@@ -19,8 +19,8 @@ from kit.networks import (
     select,
 )
 
-from headgate.model.network import Box, Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Box, Network, Path
+from headgate.model.network.operator import Operator
 from headgate.model.plan import ALL
 from headgate.model.stream import Stream
 

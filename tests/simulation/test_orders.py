@@ -14,10 +14,10 @@ import pytest
 from headgate import simulate
 from headgate.metrics.report import Report
 from headgate.policies import policy_named
-from headgate.workloads import sharaf
-from headgate.workloads.sharaf_aggregates import aggregates
-from headgate.workloads.sharaf_freshness import freshness
-from headgate.workloads.testbed import Testbed
+from headgate.workloads.testbeds import sharaf
+from headgate.workloads.testbeds.sharaf_aggregates import aggregates
+from headgate.workloads.testbeds.sharaf_freshness import freshness
+from headgate.workloads.testbeds.testbed import Testbed
 
 SEEDS = [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in (3, 4))]
 QUERIES, TUPLES, UTILISATION = 500, 2_000, 0.95

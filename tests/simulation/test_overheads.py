@@ -3,7 +3,7 @@
 import pytest
 from kit.networks import departures, line, network, ran, report, select
 
-from headgate.model.unit_table import Unit
+from headgate.model.network.unit_table import Unit
 from headgate.policies import Policy
 from headgate.policies.priority import PriorityPolicy
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.networks import line, network, new_simulation, ran, report, results, select
 
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import Units
 from headgate.model.plan import ALL, Step
 from headgate.model.qos_graph import QoSGraph
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import Units
 from headgate.policies import Policy, Selection, State
 from headgate.scheduler.shedder import Shedder
 from headgate.simulation.kernel.bins import EDGES, bin_by_logarithm, bin_of

@@ -14,8 +14,8 @@ from headgate.model.events import (
     StepFinished,
     TrainArrived,
 )
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
 from headgate.model.plan import BoxCall
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream

@@ -16,9 +16,9 @@ from kit.networks import (
     select,
 )
 
-from headgate.model.network import Network
-from headgate.model.unit_table import unit_table
-from headgate.model.units import SharedPriority, units_of
+from headgate.model.network.network import Network
+from headgate.model.network.unit_table import unit_table
+from headgate.model.network.units import SharedPriority, units_of
 from headgate.policies import policy_named
 from headgate.policies.priority import PriorityPolicy
 

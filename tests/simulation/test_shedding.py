@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.networks import arrivals_out, line, network, ran, report, select
 
-from headgate.model.network import Network
+from headgate.model.network.network import Network
 from headgate.model.plan import ALL
 from headgate.scheduler.shedder import Shedder
 

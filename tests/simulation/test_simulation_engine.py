@@ -9,8 +9,8 @@ from kit.networks import line, network, select
 from headgate import simulate
 from headgate.errors import ConfigRefused, HeadgateError
 from headgate.model.events import Event, StepFinished, StepStarted
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
 from headgate.model.query import Query, QueryStatistics
 
 

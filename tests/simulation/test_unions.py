@@ -17,8 +17,8 @@ from kit.networks import (
     select,
 )
 
-from headgate.model.network import Network
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network
+from headgate.model.network.operator import Operator
 from headgate.model.plan import ALL
 
 UNION = Operator(kind="union", cost_s=1.0, selectivity=1.0)

@@ -17,8 +17,8 @@ from kit.networks import (
 )
 
 from headgate import simulate
-from headgate.model.network import Network
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network
+from headgate.model.network.operator import Operator
 from headgate.simulation.loop.run import Simulation
 
 BOXES = ("b1", "b2", "b4", "b3", "b5", "b6")

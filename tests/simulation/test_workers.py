@@ -19,8 +19,8 @@ from kit.networks import (
     select,
 )
 
-from headgate.model.network import Network
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network
+from headgate.model.network.operator import Operator
 from headgate.model.plan import ALL
 
 

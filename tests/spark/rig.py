@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headgate.model.network import Path as QueryPath
+from headgate.model.network.network import Path as QueryPath
 from headgate.model.plan import Lane
 from headgate.model.query import Query, Sink
 from headgate.model.stream import Stream

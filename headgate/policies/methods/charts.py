@@ -11,9 +11,9 @@ import numpy as np
 
 from headgate.compiled import compiled
 from headgate.model.arrays import Floats, Ints
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import Units, UnitShape
 from headgate.model.plan import Step
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import Units, UnitShape
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.structures.envelope import lower_envelope, slope_of
 from headgate.policies.structures.selection import (

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isnan, prod
 
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import Units
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import Units
 
 Order = Callable[["Superbox", UnitTable, Collection[int]], Sequence[int]]
 """A function from a superbox, the unit table and the units with tuples to the calls in order."""

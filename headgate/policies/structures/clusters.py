@@ -9,8 +9,8 @@ import numpy as np
 
 from headgate.compiled import borrowing, inlined
 from headgate.model.arrays import Floats, Ints
+from headgate.model.network.unit_table import UnitTable
 from headgate.model.plan import ALL
-from headgate.model.unit_table import UnitTable
 from headgate.policies.structures import fagin
 from headgate.policies.structures.cache_fetch import fetch
 from headgate.policies.structures.oldest_first import OUT, clear, oldest_first, put, take

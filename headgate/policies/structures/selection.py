@@ -11,8 +11,8 @@ import numpy as np
 
 from headgate.compiled import borrowing, compiled, from_zero
 from headgate.model.arrays import Floats, Ints
+from headgate.model.network.unit_table import UNIT, UnitTable
 from headgate.model.plan import ALL
-from headgate.model.unit_table import UNIT, UnitTable
 from headgate.policies.structures.lowest_bit import lowest_bit
 
 NO_UNIT = -1

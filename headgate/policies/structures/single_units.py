@@ -9,8 +9,8 @@ import numpy as np
 
 from headgate.compiled import borrowing
 from headgate.model.arrays import Floats
+from headgate.model.network.unit_table import UNIT, UnitTable
 from headgate.model.plan import ALL
-from headgate.model.unit_table import UNIT, UnitTable
 from headgate.policies.structures import fagin
 from headgate.policies.structures.selection import wait_changed, wait_pick, waiting
 

@@ -9,8 +9,8 @@ from typing import Any
 from headgate.config import Pipeline
 from headgate.errors import UnknownName
 from headgate.language.unread import unread_path
-from headgate.model.derived import producers
-from headgate.model.network import Path
+from headgate.model.network.derived import producers
+from headgate.model.network.network import Path
 from headgate.runtime.recording.statistics_file import recorded_statistics
 
 MOST_NAMES = 10

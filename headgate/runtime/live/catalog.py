@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from headgate.errors import ConfigRefused, UnknownName
-from headgate.model.derived import lifted, readers_of
-from headgate.model.network import Network, Path
+from headgate.model.network.derived import lifted, readers_of
+from headgate.model.network.network import Network, Path
 from headgate.model.query import QueryClass
 from headgate.model.stream import Stream
 from headgate.runtime.views import refuse_filled
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-class Catalogue:
+class Catalog:
     """Streams and paths in the order in which they came.
 
     A stream or query that was dropped keeps its number and may come back.

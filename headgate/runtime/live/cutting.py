@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from headgate.model.network import FIRST, REST
+from headgate.model.network.network import FIRST, REST
 from headgate.model.query import QueryStatistics
 
 TUPLES = 5_000

@@ -19,7 +19,7 @@ from headgate.policies.amos import Amos
 from headgate.runtime.listeners import Listener
 from headgate.runtime.live.cutting import cut_pays
 from headgate.runtime.live.handle import QueryHandle
-from headgate.runtime.live.membership import Roster
+from headgate.runtime.live.membership import Membership
 from headgate.runtime.live.questions import Questions
 from headgate.runtime.live.rehearsal import Rehearsal
 from headgate.runtime.live.run import Running
@@ -73,15 +73,15 @@ class Headgate(Questions):
             spark or room.local_session(self.state, master, spark_config or {})
         )
         room.quiet_python()
-        roster = Roster(
+        membership = Membership(
             room, self._session, self.state, self.classes, self._settings, self._cuts
         )  # fmt: skip
-        super().__init__(chosen, roster, Rehearsal(self.state, self._settings.rehearsal_s))
+        super().__init__(chosen, membership, Rehearsal(self.state, self._settings.rehearsal_s))
         self._engine: LiveEngine | None = None
         self._run: Running | None = None
 
     def __repr__(self) -> str:
-        streams, queries = len(self._roster.catalogue.readable), len(self._roster.queries)
+        streams, queries = len(self._membership.catalog.readable), len(self._membership.queries)
         return (
             f"Headgate(state={str(self.state)!r}, policy={self.policy.name!r},"
             f" streams={streams}, queries={queries}, running={self.running})"
@@ -99,7 +99,7 @@ class Headgate(Questions):
             ConfigRefused: Spark cannot open it, or a time column is not a timestamp.
             RecoveryRefused: the log of its name has another schema.
         """
-        self._roster.add_stream(stream, rows)
+        self._membership.add_stream(stream, rows)
 
     def drop_stream(self, name: str) -> None:
         """Stop polling a stream's source; its log stays as long as retention demands.
@@ -107,7 +107,7 @@ class Headgate(Questions):
         Raises:
             ConfigRefused: a query still reads it, or one fills it.
         """
-        self._roster.drop_stream(name)
+        self._membership.drop_stream(name)
 
     def add_query(self, query: Query, deliver: Deliver | None = None) -> QueryHandle:
         """Add a query, also while running; Spark analyzes it against the streams.
@@ -122,7 +122,7 @@ class Headgate(Questions):
             RecoveryRefused: a query of its name was dropped, and its results are still in the
                 folder; before the start, `start` raises it.
         """
-        return QueryHandle(self._roster.add_query(query, deliver), self.explanation)
+        return QueryHandle(self._membership.add_query(query, deliver), self.explanation)
 
     def add_view(self, view: View) -> QueryHandle:
         """Add a view, also while running: a stream of its name that queries, and other views, read.
@@ -145,7 +145,7 @@ class Headgate(Questions):
         Raises:
             ConfigRefused: other queries read the stream that it fills; names them.
         """
-        self._roster.drop_query(name)
+        self._membership.drop_query(name)
 
     def set_policy(self, policy: str | Policy) -> None:
         """Change the policy from now on; nothing is lost and nothing runs twice."""
@@ -192,7 +192,7 @@ class Headgate(Questions):
         """
         classes = {query_class.name: query_class.priority for query_class in self.classes}
         new = fragment_of(fragment, where, classes)
-        return self._roster.add(new.stream_models(), new.query_models())
+        return self._membership.add(new.stream_models(), new.query_models())
 
     def sql(self, text: str) -> "DataFrame":
         """Return the DataFrame of a SELECT over the retained past of the streams.
@@ -226,32 +226,32 @@ class Headgate(Questions):
                 path="headgate", key="start", value=None,
                 expected="called once, after all additions",
             )  # fmt: skip
-        roster, network = self._roster, self._roster.catalogue.network
+        membership, network = self._membership, self._membership.catalog.network
         if not network.paths:
             raise ConfigRefused(path="queries", key="", value=None, expected="at least one query")
         self._rehearsal.rehearsed_of = 0, len(network.paths)
-        roster.engine = self._engine = engine = self._room.SparkEngine(
-            self._session, network, roster.catalogue.schemas, self.state, self._settings,
-            rows=roster.rows, deliver=roster.deliver, reached=self._reached,
+        membership.engine = self._engine = engine = self._room.SparkEngine(
+            self._session, network, membership.catalog.schemas, self.state, self._settings,
+            rows=membership.rows, deliver=membership.deliver, reached=self._reached,
         )  # fmt: skip
         try:
             new = Running(
                 engine, network, self.policy,
-                self._rehearsal.statistics(engine, roster.catalogue.paths, progress),
+                self._rehearsal.statistics(engine, membership.catalog.paths, progress),
                 self.state, self._settings,
             )  # fmt: skip
-            for name, query in roster.queries.items():
-                new.bind(roster.catalogue.units_of(name)[-1], query)
+            for name, query in membership.queries.items():
+                new.bind(membership.catalog.units_of(name)[-1], query)
             new.start(listeners, record=self._settings.record)
         except BaseException:
             engine.close()
             raise
-        roster.run = self._run = new
+        membership.run = self._run = new
 
     def drain(self, timeout_s: float | None = None) -> bool:
         """Stop ingest and wait until all arrived tuples are processed; False if time ran out."""
         began_s = time.monotonic()
-        self._roster.started_engine.drain(timeout_s)
+        self._membership.started_engine.drain(timeout_s)
         if timeout_s is not None:
             timeout_s = max(0.0, timeout_s - (time.monotonic() - began_s))
         return self.wait(timeout_s)

@@ -8,7 +8,7 @@ from typing import Any
 
 from headgate.extensions import Receiver
 from headgate.model.events import Event, StepFinished, StepStarted, UnitFailed
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.plan import BoxCall
 from headgate.scheduler.scheduler import Scheduler
 

@@ -1,4 +1,4 @@
-"""The roster: streams and queries are added and dropped, before the start and while running."""
+"""The membership: streams and queries are added and dropped, before the start and while running."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from headgate.errors import ConfigRefused, HeadgateError, RequestRefused, UnknownName
 from headgate.extensions import source_entry
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.query import Deliver, Query, QueryClass
 from headgate.model.settings import Settings
 from headgate.model.stream import Rows, Stream
-from headgate.runtime.live.catalog import Catalogue
+from headgate.runtime.live.catalog import Catalog
 from headgate.runtime.live.live_query import LiveQuery
 from headgate.runtime.live.query_paths import segments_of
 from headgate.runtime.live.run import Running
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-class Roster:
-    """The streams and queries of a Headgate: keeps catalogue, engine and run in step.
+class Membership:
+    """The streams and queries of a Headgate: keeps catalog, engine and run in step.
 
     The methods of `Headgate` with the same names document the errors that methods raise here.
 
@@ -52,7 +52,7 @@ class Roster:
         self._settings, self._cuts = settings, cuts
         self._analyst = room.Analyst(room.own_session(session), settings, state)
         self._changes = threading.RLock()
-        self.catalogue = Catalogue(classes, gives_again=not settings.record)
+        self.catalog = Catalog(classes, gives_again=not settings.record)
         self.rows: dict[str, Rows] = {}
         self.deliver: dict[str, Deliver] = {}
         self.queries: dict[str, LiveQuery] = {}
@@ -71,7 +71,7 @@ class Roster:
             self._add_stream(stream, rows)
 
     def _add_stream(self, stream: Stream, rows: Rows | None) -> None:
-        number, streams = self.catalogue.with_stream(stream)
+        number, streams = self.catalog.with_stream(stream)
         entry = source_entry(stream.format)
         if (rows is None) == (entry is not None and entry.takes_function):
             raise ConfigRefused(
@@ -81,45 +81,45 @@ class Roster:
         schema = self._room.source_of(self._session, stream).schema
         if rows is not None:
             self.rows[stream.name] = rows
-        catalogue = self.catalogue
+        catalog = self.catalog
         if self.engine is not None:
-            network = catalogue.network_of(streams, catalogue.paths)
+            network = catalog.network_of(streams, catalog.paths)
             try:
                 self.engine.changes.add_stream(network, number, schema)
             except BaseException:
                 if self.engine.changes.has_stream(number):  # but its source did not start
-                    catalogue.streams = streams
-                    catalogue.gone.add(stream.name)
+                    catalog.streams = streams
+                    catalog.gone.add(stream.name)
                 raise
         self._analyst.add_stream(stream.name, schema, stream.event_time)
-        catalogue.streams, catalogue.schemas[stream.name] = streams, schema
-        catalogue.gone.discard(stream.name)
+        catalog.streams, catalog.schemas[stream.name] = streams, schema
+        catalog.gone.discard(stream.name)
 
     def drop_stream(self, name: str) -> None:
         with self._changes:
-            catalogue = self.catalogue
-            catalogue.refuse_to_drop(name)
+            catalog = self.catalog
+            catalog.refuse_to_drop(name)
             if self.engine is not None:
                 self.engine.changes.drop_stream(name)
-                catalogue.gone.add(name)  # streams have fixed numbers, so it keeps its own
+                catalog.gone.add(name)  # streams have fixed numbers, so it keeps its own
             else:
-                catalogue.streams = [other for other in catalogue.streams if other.name != name]
+                catalog.streams = [other for other in catalog.streams if other.name != name]
             self._analyst.drop_stream(name)
-            del catalogue.schemas[name]
+            del catalog.schemas[name]
 
     def add_query(self, query: Query, deliver: Deliver | None = None) -> LiveQuery:
         with self._changes:
             return self._add_query(query, deliver)
 
     def _add_query(self, query: Query, deliver: Deliver | None) -> LiveQuery:
-        catalogue = self.catalogue
-        query = placed(query, self._state, catalogue.alive, deliver)
+        catalog = self.catalog
+        query = placed(query, self._state, catalog.alive, deliver)
         queues, new, schemas = self._segments(
-            query, self._analyst, catalogue.schemas, catalogue.streams, catalogue.alive
+            query, self._analyst, catalog.schemas, catalog.streams, catalog.alive
         )
         self._room.refuse_sink(self._session, new[-1], deliver)
-        units, streams, paths = catalogue.with_query(queues, new)
-        network = catalogue.network_of(streams, paths)
+        units, streams, paths = catalog.with_query(queues, new)
+        network = catalog.network_of(streams, paths)
         if deliver is not None:
             self.deliver[query.name] = deliver
         live_query = LiveQuery(new[-1])
@@ -129,8 +129,8 @@ class Roster:
             self.run.bind(units[-1], live_query)
         if query.into is not None:
             self._analyst.add_stream(query.into, schemas[query.into], queues[-1].event_time)
-        catalogue.schemas |= schemas
-        catalogue.add_query(streams, paths, new)
+        catalog.schemas |= schemas
+        catalog.add_query(streams, paths, new)
         self.queries[query.name] = live_query
         return live_query
 
@@ -161,18 +161,18 @@ class Roster:
         return [*queues, derived], new, {**filled, derived.name: schema}
 
     def drop_query(self, name: str) -> None:
-        catalogue = self.catalogue
+        catalog = self.catalog
         with self._changes:
             stream = self.query(name).path.into
-            refuse_read(name, stream, catalogue.alive)
-            leaving, units = self.queries.pop(name), catalogue.units_of(name)
-            reads = catalogue.paths[units[0]].reads
+            refuse_read(name, stream, catalog.alive)
+            leaving, units = self.queries.pop(name), catalog.units_of(name)
+            reads = catalog.paths[units[0]].reads
             self.deliver.pop(name, None)
             if stream is not None:  # from here on no query can begin to read it
                 self._analyst.drop_stream(stream)
-                del catalogue.schemas[stream]
+                del catalog.schemas[stream]
             if self.engine is None:
-                catalogue.forget(units)
+                catalog.forget(units)
                 return
             gone = self.engine.changes.drop_query(units[-1])
         # Without the lock: a call under way may take long.
@@ -181,11 +181,11 @@ class Roster:
         with self._changes:
             leaving.release()
             if gone.is_set():  # else the engine still has it, and its number is not free
-                catalogue.dropped |= {catalogue.paths[unit].query.name for unit in units}
+                catalog.dropped |= {catalog.paths[unit].query.name for unit in units}
                 if stream is not None:
-                    catalogue.gone.add(stream)
-                if any(path.into in reads for path in catalogue.alive):
-                    self.engine.changes.reclassify(catalogue.network)
+                    catalog.gone.add(stream)
+                if any(path.into in reads for path in catalog.alive):
+                    self.engine.changes.reclassify(catalog.network)
 
     def add(self, streams: Sequence[Stream], queries: Sequence[Query]) -> list[str]:
         """Add all of them, or none if one is refused; return their names."""
@@ -213,29 +213,29 @@ class Roster:
         """Refuse streams and queries that could not be added, without adding any."""
         session = self._room.own_session(self._session)
         analyst = self._room.Analyst(session, self._settings, self._state)
-        catalogue, schemas = self.catalogue, dict(self.catalogue.schemas)
+        catalog, schemas = self.catalog, dict(self.catalog.schemas)
         for stream in streams:
             schemas[stream.name] = self._room.source_of(self._session, stream).schema
-        times = {stream.name: stream.event_time for stream in (*catalogue.streams, *streams)}
+        times = {stream.name: stream.event_time for stream in (*catalog.streams, *streams)}
         for name, schema in schemas.items():
             analyst.add_stream(name, schema, times.get(name))
-        alive = catalogue.alive
+        alive = catalog.alive
         paths: tuple[Path, ...] = ()
         queues: tuple[Stream, ...] = ()
         for query in queries:
             query = placed(query, self._state, (*alive, *paths), None)
-            readable = (*catalogue.streams, *streams, *queues)
+            readable = (*catalog.streams, *streams, *queues)
             more, new, filled = self._segments(query, analyst, schemas, readable, (*alive, *paths))
             self._room.refuse_sink(self._session, new[-1])
-            catalogue.with_query(more, new)
+            catalog.with_query(more, new)
             timelines = {queue.name for queue in queues if queue.of}
             queues = (*queues, *(queue for queue in more if queue.name not in timelines))
             paths, schemas = (*paths, *new), {**schemas, **filled}
             if query.into is not None:
                 analyst.add_stream(query.into, filled[query.into], more[-1].event_time)
-        names = {stream.name for stream in (*streams, *queues)} | catalogue.gone
-        old = [stream for stream in catalogue.streams if stream.name not in names]
-        catalogue.network_of((*old, *streams, *queues), (*alive, *paths))
+        names = {stream.name for stream in (*streams, *queues)} | catalog.gone
+        old = [stream for stream in catalog.streams if stream.name not in names]
+        catalog.network_of((*old, *streams, *queues), (*alive, *paths))
         if self.engine is not None:
             ends = [path for path in paths if path.first_of is None]
             self.engine.changes.refuse_old_results(ends)

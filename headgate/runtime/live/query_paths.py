@@ -18,8 +18,8 @@ from headgate.language.refuse import (
     refuse_unfixed,
 )
 from headgate.language.window_clause import marked
-from headgate.model.network import Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Path
+from headgate.model.network.operator import Operator
 from headgate.model.query import Query
 from headgate.model.reading import Reading
 from headgate.model.stream import DERIVED, Stream

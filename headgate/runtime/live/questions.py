@@ -9,7 +9,7 @@ from headgate.policies.amos import Amos
 from headgate.runtime.describe.drawing import Drawing
 from headgate.runtime.describe.explanation import Explanation
 from headgate.runtime.live.handle import QueryHandle
-from headgate.runtime.live.membership import Roster
+from headgate.runtime.live.membership import Membership
 from headgate.runtime.live.rehearsal import Rehearsal
 from headgate.runtime.live.status import drawing_of, explanation_of, starting, status_of
 
@@ -18,28 +18,28 @@ class Questions:
     """What can be asked about a Headgate, before the start and while it runs.
 
     Args:
-        roster: the streams and queries, with the engine and the run once they exist.
+        membership: the streams and queries, with the engine and the run once they exist.
         rehearsal: the rehearsal of the queries, whose progress is part of the status.
     """
 
-    def __init__(self, policy: Policy, roster: Roster, rehearsal: Rehearsal) -> None:
-        self.policy, self._roster, self._rehearsal = policy, roster, rehearsal
+    def __init__(self, policy: Policy, membership: Membership, rehearsal: Rehearsal) -> None:
+        self.policy, self._membership, self._rehearsal = policy, membership, rehearsal
         self._spelling: str | None = None
         """The text of the policy, if `set_policy` got a text."""
 
     def query(self, name: str) -> QueryHandle:
         """Return the handle of a query."""
-        return QueryHandle(self._roster.query(name), self.explanation)
+        return QueryHandle(self._membership.query(name), self.explanation)
 
     def report(self) -> Report:
         """Return the report of the run so far."""
-        run = self._roster.run
+        run = self._membership.run
         assert run is not None
         return run.report(self.policy.name)
 
     def totals(self) -> dict[str, tuple[int, int]]:
         """Return how many tuples every query has consumed and produced, over all runs."""
-        return self._roster.started_engine.totals()
+        return self._membership.started_engine.totals()
 
     def accounts(self) -> dict[str, Account]:
         """Return what became of all tuples, by query, over all runs.
@@ -47,20 +47,22 @@ class Questions:
         For every query, arrived = delivered + filtered + queued + shed + missed + late +
         dead_lettered.
         """
-        return self._roster.started_engine.accounts()
+        return self._membership.started_engine.accounts()
 
     def explanation(self, name: str) -> Explanation:
         """Return how a query runs: operators, shared code, lane, figures, sink, cursor, policy."""
-        return explanation_of(self._roster.query(name), self._roster, self.policy_in_charge())
+        return explanation_of(
+            self._membership.query(name), self._membership, self.policy_in_charge()
+        )
 
     def drawing(self) -> Drawing:
         """Return the network: streams, the parts that queries share, queries and their sinks."""
-        return drawing_of(self._roster, self.policy_in_charge())
+        return drawing_of(self._membership, self.policy_in_charge())
 
     def policy_in_charge(self) -> str:
         """Return the policy as it was written; for `amos`, also the policy whose turn it is."""
         name = self._spelling or self.policy.name
-        engine = self._roster.engine
+        engine = self._membership.engine
         if isinstance(self.policy, Amos) and engine is not None:
             return f"{name}, at present {self.policy.in_charge(engine.now_s()).name}"
         return name
@@ -71,24 +73,24 @@ class Questions:
         Before the first tuple there is also `starting`: how many queries are `rehearsed`, and `of`
         how many.
         """
-        run = self._roster.run
+        run = self._membership.run
         if run is None:
             rehearsed_of = self._rehearsal.rehearsed_of
-            return starting(self._roster, self._spelling or self.policy.name, rehearsed_of)
-        return status_of(self._roster, run, self.policy_in_charge())
+            return starting(self._membership, self._spelling or self.policy.name, rehearsed_of)
+        return status_of(self._membership, run, self.policy_in_charge())
 
     @property
     def running(self) -> bool:
         """Whether the start is complete: tuples are ingested, all can be inspected and changed."""
-        return self._roster.run is not None
+        return self._membership.run is not None
 
     @property
     def used(self) -> dict[str, float]:
         """The shares of the budgets for memory and log that are in use."""
-        budget = self._roster.started_engine.budget
+        budget = self._membership.started_engine.budget
         return {"memory": budget.memory, "log": budget.log}
 
     @property
     def queries(self) -> tuple[QueryHandle, ...]:
-        queries = tuple(self._roster.queries.values())  # at once: other threads add and drop
+        queries = tuple(self._membership.queries.values())  # at once: other threads add and drop
         return tuple(QueryHandle(query, self.explanation) for query in queries)

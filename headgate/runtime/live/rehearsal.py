@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path as File
 
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.query import QueryStatistics
 from headgate.runtime.live.spark_room import LiveEngine
 from headgate.runtime.recording.statistics_file import recorded_statistics

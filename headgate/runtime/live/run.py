@@ -9,12 +9,12 @@ from pathlib import Path as File
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
 from headgate.model.events import Event, NetworkChanged, Overloaded, TuplesShed, units_in
-from headgate.model.network import Network
+from headgate.model.network.network import Network
+from headgate.model.network.unit_table import unit_table
+from headgate.model.network.units import units_of
 from headgate.model.plan import ALL, LANES
 from headgate.model.query import QueryStatistics
 from headgate.model.settings import Settings
-from headgate.model.unit_table import unit_table
-from headgate.model.units import units_of
 from headgate.policies import Policy
 from headgate.runtime.listeners import Guarded, Listener, Observed
 from headgate.runtime.live.live_query import LiveQuery

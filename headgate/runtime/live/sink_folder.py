@@ -6,7 +6,7 @@ from pathlib import Path as File
 
 from headgate.errors import QueryRefused
 from headgate.extensions import sink_entry
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.query import Deliver, Query
 
 

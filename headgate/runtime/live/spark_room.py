@@ -15,7 +15,7 @@ from headgate.language.analysis import Analyst
 from headgate.model.account import Account
 from headgate.model.arrays import Ints
 from headgate.model.events import TuplesShed
-from headgate.model.network import Network, Path
+from headgate.model.network.network import Network, Path
 from headgate.model.query import Deliver, QueryStatistics
 from headgate.model.settings import Settings
 from headgate.model.stream import Rows, Stream

@@ -9,21 +9,21 @@ from headgate.errors import UnknownName
 from headgate.runtime.describe.drawing import Drawing
 from headgate.runtime.describe.explanation import Explanation, number
 from headgate.runtime.live.live_query import LiveQuery
-from headgate.runtime.live.membership import Roster
+from headgate.runtime.live.membership import Membership
 from headgate.runtime.live.run import Running
 
 T = TypeVar("T")
 
 
-def explanation_of(query: LiveQuery, roster: Roster, policy: str) -> Explanation:
+def explanation_of(query: LiveQuery, membership: Membership, policy: str) -> Explanation:
     """Return how a query runs; before the start, only what the query itself says."""
-    name, catalogue, run = query.name, roster.catalogue, roster.run
-    explanation = Explanation.of(catalogue.segments_of(name), policy, catalogue.class_of(name))
+    name, catalog, run = query.name, membership.catalog, membership.run
+    explanation = Explanation.of(catalog.segments_of(name), policy, catalog.class_of(name))
     if run is None:
         return explanation
-    units = catalogue.units_of(name)
+    units = catalog.units_of(name)
     if query.unit < 0:
-        raise UnknownName(kind="query", name=name, known=roster.queries)
+        raise UnknownName(kind="query", name=name, known=membership.queries)
     members, shape, sql = run.engine.way_of(query.unit)
     planned = run.scheduler.lane_text(query.unit, run.pending(units[-1:]))
     return replace(
@@ -41,13 +41,13 @@ def explanation_of(query: LiveQuery, roster: Roster, policy: str) -> Explanation
     )
 
 
-def drawing_of(roster: Roster, policy: str) -> Drawing:
+def drawing_of(membership: Membership, policy: str) -> Drawing:
     """Draw all queries: which streams they read, and what they share."""
-    queries = _for_all(roster, lambda query: explanation_of(query, roster, policy))
-    return Drawing.of(queries, roster.catalogue.readable, policy)
+    queries = _for_all(membership, lambda query: explanation_of(query, membership, policy))
+    return Drawing.of(queries, membership.catalog.readable, policy)
 
 
-def status_of(roster: Roster, run: Running, policy: str) -> dict[str, Any]:
+def status_of(membership: Membership, run: Running, policy: str) -> dict[str, Any]:
     """Return the policy, the streams and every query's state and figures."""
     lines = {line.name: line for line in run.report(policy).queries}
     accounts = run.engine.accounts()
@@ -55,10 +55,10 @@ def status_of(roster: Roster, run: Running, policy: str) -> dict[str, Any]:
     def row(query: LiveQuery) -> dict[str, Any]:
         line, account = lines.get(query.name), accounts.get(query.name)
         return {
-            **_named(query, roster),
+            **_named(query, membership),
             "state": query.state,
             "cause": _cause(query),
-            "waiting": run.pending(roster.catalogue.units_of(query.name)),
+            "waiting": run.pending(membership.catalog.units_of(query.name)),
             "mean_response_s": None if line is None else number(line.response_s.mean),
             "lane": query.lane,
             "account": None if account is None else asdict(account),
@@ -66,12 +66,12 @@ def status_of(roster: Roster, run: Running, policy: str) -> dict[str, Any]:
         }
 
     return {
-        "policy": policy, "streams": list(roster.catalogue.readable),
-        "dead_letters": run.engine.dead_letters(), "queries": _for_all(roster, row),
+        "policy": policy, "streams": list(membership.catalog.readable),
+        "dead_letters": run.engine.dead_letters(), "queries": _for_all(membership, row),
     }  # fmt: skip
 
 
-def starting(roster: Roster, policy: str, rehearsed_of: tuple[int, int]) -> dict[str, Any]:
+def starting(membership: Membership, policy: str, rehearsed_of: tuple[int, int]) -> dict[str, Any]:
     """Return the status before the first tuple, with how many queries are rehearsed so far.
 
     Args:
@@ -80,31 +80,31 @@ def starting(roster: Roster, policy: str, rehearsed_of: tuple[int, int]) -> dict
 
     def row(query: LiveQuery) -> dict[str, Any]:
         return {
-            **_named(query, roster), "state": "STARTING", "cause": None, "waiting": 0,
+            **_named(query, membership), "state": "STARTING", "cause": None, "waiting": 0,
             "mean_response_s": None, "lane": None, "account": None, "statistics": {},
         }  # fmt: skip
 
     done, total = rehearsed_of
     return {
-        "policy": policy, "streams": list(roster.catalogue.readable), "dead_letters": {},
-        "queries": _for_all(roster, row), "starting": {"rehearsed": done, "of": total},
+        "policy": policy, "streams": list(membership.catalog.readable), "dead_letters": {},
+        "queries": _for_all(membership, row), "starting": {"rehearsed": done, "of": total},
     }  # fmt: skip
 
 
-def _for_all(roster: Roster, describe: Callable[[LiveQuery], T]) -> list[T]:
+def _for_all(membership: Membership, describe: Callable[[LiveQuery], T]) -> list[T]:
     """Return the descriptions of all queries, except one that is dropped at this moment."""
     descriptions = []
-    for query in tuple(roster.queries.values()):
+    for query in tuple(membership.queries.values()):
         with suppress(UnknownName):
             descriptions.append(describe(query))
     return descriptions
 
 
-def _named(query: LiveQuery, roster: Roster) -> dict[str, Any]:
+def _named(query: LiveQuery, membership: Membership) -> dict[str, Any]:
     return {
         "query": query.name,
-        "class": roster.catalogue.class_of(query.name),
-        "stream": roster.catalogue.segments_of(query.name)[0].stream,
+        "class": membership.catalog.class_of(query.name),
+        "stream": membership.catalog.segments_of(query.name)[0].stream,
     }
 
 

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import Query, QueryClass, QueryStatistics
 from headgate.model.stream import Ingest, Stream

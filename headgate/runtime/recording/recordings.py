@@ -19,10 +19,10 @@ from pydantic_core import to_json
 
 from headgate.errors import ConfigRefused
 from headgate.model.events import NetworkChanged
-from headgate.model.network import Network
+from headgate.model.network.network import Network
+from headgate.model.network.units import SharedPriority
 from headgate.model.plan import ALL, Lane
 from headgate.model.query import QueryStatistics
-from headgate.model.units import SharedPriority
 from headgate.runtime.recording.network_data import NetworkData, RecordedStatistics
 from headgate.runtime.recording.turns import Turn, TurnReader, turn_data
 

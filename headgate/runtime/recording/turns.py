@@ -20,7 +20,7 @@ from headgate.model.events import (
     UnitDelayed,
     UnitFailed,
 )
-from headgate.model.network import Network
+from headgate.model.network.network import Network
 from headgate.model.plan import BoxCall, Lane
 from headgate.runtime.recording.network_data import PathData, RecordedStatistics, StreamData
 

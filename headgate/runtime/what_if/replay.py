@@ -11,7 +11,6 @@ import numpy as np
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
 from headgate.model.arrays import Floats
-from headgate.model.derived import producers
 from headgate.model.events import (
     Event,
     NetworkChanged,
@@ -21,9 +20,10 @@ from headgate.model.events import (
     TrainArrived,
     UnitFailed,
 )
+from headgate.model.network.derived import producers
+from headgate.model.network.unit_table import grown, unit_table
+from headgate.model.network.units import units_of
 from headgate.model.plan import BoxCall
-from headgate.model.unit_table import grown, unit_table
-from headgate.model.units import units_of
 from headgate.runtime.listeners import Observed
 from headgate.runtime.pipeline import refuse_off_spark
 from headgate.runtime.policy_text import Spelled

@@ -10,11 +10,11 @@ from headgate.errors import ConfigRefused, UnknownName
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
 from headgate.model.arrays import Floats
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.network.unit_table import unit_table
+from headgate.model.network.units import Level, SharedPriority, units_of
 from headgate.model.query import QueryStatistics
-from headgate.model.unit_table import unit_table
-from headgate.model.units import Level, SharedPriority, units_of
 from headgate.policies import Policy, policies, policy_named
 from headgate.policies.registry import refuse_inside
 from headgate.runtime.listeners import Listener, Observed

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from headgate.errors import ConfigRefused
 from headgate.model.arrays import Floats
-from headgate.model.network import Network
+from headgate.model.network.network import Network
 from headgate.model.stream import NAME
 from headgate.workloads.load import measured_rate_per_s
 from headgate.workloads.recorded import recorded

@@ -11,15 +11,15 @@ from headgate.config import Pipeline, read_pipeline
 from headgate.errors import ConfigRefused
 from headgate.metrics.report import Report
 from headgate.model.arrays import Floats
-from headgate.model.network import Network
-from headgate.model.units import Level, SharedPriority
+from headgate.model.network.network import Network
+from headgate.model.network.units import Level, SharedPriority
 from headgate.policies import Policy
 from headgate.runtime.pipeline import policy_of, simulated_options, simulated_parts
 from headgate.runtime.policy_text import Spelled
 from headgate.runtime.what_if.simulate import simulate
 from headgate.runtime.what_if.traces import Trace, replaced
-from headgate.workloads.named import named_testbed
-from headgate.workloads.testbed import Testbed
+from headgate.workloads.testbeds.named import named_testbed
+from headgate.workloads.testbeds.testbed import Testbed
 
 DEFAULT_S = 60.0
 

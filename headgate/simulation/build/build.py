@@ -9,9 +9,9 @@ from headgate.compiled import compiled
 from headgate.errors import ConfigRefused
 from headgate.metrics.tally import BINS
 from headgate.model.arrays import Floats
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import Units
 from headgate.model.plan import ALL
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import Units
 from headgate.simulation.build.figure_rows import figures_of
 from headgate.simulation.build.queue_rows import queues_of
 from headgate.simulation.build.refusals import (

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headgate.model.units import Units
+from headgate.model.network.units import Units
 from headgate.simulation.world.links import Links
 from headgate.simulation.world.records import FIGURE, NONE, Records
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import Units
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import Units
 from headgate.simulation.world.links import Links
 from headgate.simulation.world.records import AGGREGATE, JOIN, NONE, QUEUE, Records
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from headgate.errors import ConfigRefused
 from headgate.model.arrays import Floats
-from headgate.model.graph import Graph, Node
-from headgate.model.units import Units
+from headgate.model.network.graph import Graph, Node
+from headgate.model.network.units import Units
 from headgate.simulation.world.setting import Setting
 
 EXPECTED_FIGURE = "known: measure the query, or give its operators cost_s and selectivity"

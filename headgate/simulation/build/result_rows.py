@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from headgate.model.arrays import Floats
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import Units
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import Units
 from headgate.simulation.world.records import RESULT, Records
 
 MOST_ROWS = 4096

@@ -3,7 +3,7 @@
 import numpy as np
 
 from headgate.model.arrays import Floats
-from headgate.model.units import Units
+from headgate.model.network.units import Units
 from headgate.simulation.world.links import Links
 from headgate.simulation.world.records import AGGREGATE, JOIN, NONE, SELECT, STAGE, WINDOW, Records
 from headgate.simulation.world.setting import Setting

@@ -7,7 +7,7 @@ import numpy as np
 from numba import types
 
 from headgate.compiled import compiled
-from headgate.model.unit_table import UnitTable
+from headgate.model.network.unit_table import UnitTable
 from headgate.simulation.kernel.arrive import admit
 from headgate.simulation.kernel.execute import deliver, start
 from headgate.simulation.kernel.joins import forget

@@ -10,10 +10,10 @@ import numpy as np
 from headgate.errors import ConfigRefused
 from headgate.model.arrays import Floats
 from headgate.model.events import ClockTicked, Event, StepFinished, TrainArrived
-from headgate.model.graph import LONGEST_PATH
-from headgate.model.network import Network
+from headgate.model.network.graph import LONGEST_PATH
+from headgate.model.network.network import Network
+from headgate.model.network.unit_table import UnitTable
 from headgate.model.plan import BoxCall
-from headgate.model.unit_table import UnitTable
 from headgate.simulation.kernel.path_call import run_train
 
 NO_FATES = np.zeros(0, dtype=np.int8)

@@ -10,7 +10,7 @@ import numpy as np
 
 from headgate.model.arrays import Floats, Ints
 from headgate.model.events import ClockTicked, Event, NetworkChanged, StepFinished, TrainArrived
-from headgate.model.network import Network
+from headgate.model.network.network import Network
 from headgate.model.plan import BoxCall
 
 SAME_PACE_S = 0.25

@@ -11,9 +11,9 @@ from headgate.compiled import compiled
 from headgate.errors import PlanRejected
 from headgate.model.arrays import Floats
 from headgate.model.events import StepFinished, StepStarted
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.network.units import Units
 from headgate.model.plan import ALL, BoxCall
-from headgate.model.unit_table import UnitTable
-from headgate.model.units import Units
 from headgate.policies.interface import Policy, Selection, State
 from headgate.scheduler.shedder import Load, Shedder
 from headgate.simulation.build.build import build, grown, preload

@@ -11,7 +11,7 @@ from headgate.metrics.run import Line
 from headgate.metrics.tally import SMALLEST, STEP, Tally
 from headgate.model.arrays import Floats, Ints
 from headgate.model.events import Measured
-from headgate.model.units import Units
+from headgate.model.network.units import Units
 from headgate.simulation.world.pointer import World
 from headgate.simulation.world.records import Records
 

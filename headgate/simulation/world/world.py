@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headgate.model.arrays import Floats, Ints
-from headgate.model.unit_table import UNIT, UnitTable
+from headgate.model.network.unit_table import UNIT, UnitTable
 from headgate.simulation.world.records import (
     CLOCK,
     ENTRY,

@@ -12,7 +12,7 @@ from functools import partial
 from pyspark.sql.types import StructType
 
 from headgate.model.events import Event, NetworkChanged, QueryStopped, TrainArrived
-from headgate.model.network import Network, Path
+from headgate.model.network.network import Network, Path
 from headgate.model.query import QueryStatistics
 from headgate.spark.engine.parts import Parts
 from headgate.spark.engine.recovery import refuse_old_results, resumed

@@ -24,7 +24,7 @@ from headgate.model.events import (
     TuplesShed,
     UnitFailed,
 )
-from headgate.model.network import Network
+from headgate.model.network.network import Network
 from headgate.model.plan import BoxCall
 from headgate.model.query import Deliver, QueryStatistics
 from headgate.model.settings import Settings

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.spark.execution.executor import Executor
 
 

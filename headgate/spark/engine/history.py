@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from headgate.errors import QueryRefused, RecoveryRefused, UnknownName
-from headgate.model.network import REST
+from headgate.model.network.network import REST
 from headgate.model.query import Query
 from headgate.model.settings import Settings
 from headgate.model.stream import ARRIVED_AT

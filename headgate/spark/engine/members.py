@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from headgate.model.network import Network, Path
+from headgate.model.network.network import Network, Path
 from headgate.model.stream import Stream
 
 

@@ -9,7 +9,7 @@ from queue import SimpleQueue
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from headgate.model.network import Network
+from headgate.model.network.network import Network
 from headgate.model.query import Deliver
 from headgate.model.settings import Settings
 from headgate.model.stream import Rows

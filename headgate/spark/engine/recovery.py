@@ -8,7 +8,7 @@ from pathlib import Path as File
 from pyspark.sql import SparkSession
 
 from headgate.errors import RecoveryRefused
-from headgate.model.network import REST, Network, Path
+from headgate.model.network.network import REST, Network, Path
 from headgate.spark.event_time.store import Store
 from headgate.spark.jvm.time_zone import SESSION_ZONE, same_zone, zone_of
 from headgate.spark.log.cursors import Cursors

@@ -5,7 +5,7 @@ from pathlib import Path as File
 
 from pyspark.sql import SparkSession
 
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.query import Deliver
 from headgate.spark.log.budget import Budget
 from headgate.spark.sinks.files import FileSink

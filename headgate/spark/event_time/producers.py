@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from headgate.model.derived import producers
-from headgate.model.network import Path
+from headgate.model.network.derived import producers
+from headgate.model.network.network import Path
 from headgate.model.stream import Stream
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.journal import Journal

@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from headgate.errors import RecoveryRefused
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.stream import Stream
 from headgate.spark.event_time.timeline import Timeline
 from headgate.spark.log.byte_cache import ByteCache

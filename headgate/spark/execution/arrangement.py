@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.plan import Share
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.jvm.query.plans import Parts, Plan

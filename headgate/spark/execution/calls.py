@@ -22,7 +22,7 @@ from headgate.errors import (
 )
 from headgate.model.arrays import Floats
 from headgate.model.events import ClockTicked, Event, StepFinished, UnitDelayed, UnitFailed
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.plan import BoxCall
 from headgate.spark.execution.executor import Executor
 from headgate.spark.execution.workers import Task, Turn, Workers

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headgate.model.events import ConditionSample
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.spark.jvm.lane.plan_runner import DriverLane, PlanRunner
 from headgate.spark.jvm.query.plans import Parts
 

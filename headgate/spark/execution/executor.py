@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from headgate.model.events import ConditionSample
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.plan import Lane, Share
 from headgate.spark.event_time.timeline_reader import TimelineReader
 from headgate.spark.execution.arrangement import Arrangement

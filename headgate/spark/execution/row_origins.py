@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.log.journal import Journal

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, NumericType, StructType
 
 from headgate.errors import CallTimedOut
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.plan import Lane
 from headgate.model.query import QueryStatistics
 from headgate.model.stream import ARRIVED_AT

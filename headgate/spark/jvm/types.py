@@ -46,7 +46,7 @@ from pyspark.sql.types import (
 )
 
 from headgate.errors import ConfigRefused, QueryRefused
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.stream import Stream
 from headgate.spark.jvm.errors import SPARK_ERRORS
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from headgate.errors import RecoveryRefused
 from headgate.model.account import Account
-from headgate.model.network import FIRST, REST
+from headgate.model.network.network import FIRST, REST
 from headgate.spark.log.journal import Journal
 
 

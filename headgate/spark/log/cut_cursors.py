@@ -8,7 +8,7 @@ a query can always continue uncut from the source, with exactly the tuples it ha
 
 import sqlite3
 
-from headgate.model.network import FIRST, REST
+from headgate.model.network.network import FIRST, REST
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.journal import Journal
 

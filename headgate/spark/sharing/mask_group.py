@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.jvm.query.plans import Parts, Plan, SharedPlan
 from headgate.spark.output import Output

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.plan import Share
 from headgate.spark.jvm.query.plans import Parts
 from headgate.spark.sharing import constants_group, mask_group

@@ -6,7 +6,7 @@ from pathlib import Path as File
 import pyarrow as pa
 
 from headgate.errors import LogUnwritable, ResultsHidden, SinkBehind, SinkUnwritable
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.spark.log.derived_trains import Derived, DerivedTrains
 from headgate.spark.log.files import flush_all
 from headgate.spark.log.intents import Intents, Result

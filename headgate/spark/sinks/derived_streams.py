@@ -44,7 +44,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.errors import LogFull
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.model.window_ends import NEVER, Times
 from headgate.spark.event_time.derived_watermark import from_own_times, inherited

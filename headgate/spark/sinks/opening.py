@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from headgate.errors import HeadgateError, OptionRefused, QueryRefused
 from headgate.extensions import Options, Receiver, SinkContext, sink_entry
 from headgate.extensions.declared_options import SinkEntry
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.query import Deliver
 from headgate.spark.jvm.errors import cause_of
 from headgate.spark.jvm.types import arrow_schema, output_schema

@@ -7,7 +7,7 @@ import pyarrow as pa
 from headgate.errors import OptionRefused
 from headgate.extensions import MOST_TUPLES, Options, Polled, Source, SourceContext
 from headgate.spark.clock import Clock
-from headgate.workloads.forest import SCHEMA, arrivals_of, sensor_readings
+from headgate.workloads.testbeds.forest import SCHEMA, arrivals_of, sensor_readings
 
 
 def columns_of(options: Options) -> str:

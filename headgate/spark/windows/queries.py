@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headgate.extensions.deferred import deferred
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.plan import Lane, Share
 from headgate.spark.event_time.timeline_reader import TimelineReader
 from headgate.spark.jvm.lane.plan_runner import DriverLane

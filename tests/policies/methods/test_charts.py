@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from kit.networks import network_of
 
 from headgate.model.events import StepStarted
-from headgate.model.network import Box, Network
-from headgate.model.operator import Kind, Operator
+from headgate.model.network.network import Box, Network
+from headgate.model.network.operator import Kind, Operator
+from headgate.model.network.unit_table import UnitTable, unit_table
+from headgate.model.network.units import Level, Units, units_of
 from headgate.model.plan import BoxCall
-from headgate.model.unit_table import UnitTable, unit_table
-from headgate.model.units import Level, Units, units_of
 from headgate.policies import State, policy_named
 from headgate.policies.methods.charts import ChartPolicy, order_of
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from superboxes import EXAMPLE_OF_MM, SAMPLE, Machine, forests, sample, trees
 
 from headgate.errors import ConfigRefused
-from headgate.model.unit_table import unit_table
-from headgate.model.units import Units
+from headgate.model.network.unit_table import unit_table
+from headgate.model.network.units import Units
 from headgate.policies import policy_named
 from headgate.policies.methods.traversal import (
     output_cost_s,

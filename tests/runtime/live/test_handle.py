@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from headgate.model.events import StepFinished, UnitFailed
-from headgate.model.network import Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Path
+from headgate.model.network.operator import Operator
 from headgate.model.plan import BoxCall
 from headgate.model.query import Query
 from headgate.runtime.live.handle import QueryHandle

@@ -22,13 +22,13 @@ from headgate.model.events import (
     UnitDelayed,
     UnitFailed,
 )
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.network.unit_table import unit_table
+from headgate.model.network.units import units_of
 from headgate.model.plan import ALL, BoxCall
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import QueryClass, QueryStatistics
-from headgate.model.unit_table import unit_table
-from headgate.model.units import units_of
 from headgate.policies import policy_named
 from headgate.runtime.policy_text import Spelled
 from headgate.runtime.recording.recorder import Recorder

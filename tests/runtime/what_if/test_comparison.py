@@ -10,9 +10,9 @@ import pytest
 import headgate as hg
 from headgate.errors import ConfigRefused, UnknownName
 from headgate.metrics.measures import MEASURES, objective_of
-from headgate.model.network import Network
-from headgate.model.network import Path as QueryPath
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network
+from headgate.model.network.network import Path as QueryPath
+from headgate.model.network.operator import Operator
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 from headgate.runtime.what_if.compare import Comparison, Standing

@@ -10,12 +10,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.model.events import StepFinished
-from headgate.model.network import Network, Path
+from headgate.model.network.network import Network, Path
+from headgate.model.network.unit_table import UnitTable, unit_table
+from headgate.model.network.units import units_of
 from headgate.model.plan import BoxCall
 from headgate.model.query import Query, QueryClass, Sink
 from headgate.model.stream import ARRIVED_AT, Stream
-from headgate.model.unit_table import UnitTable, unit_table
-from headgate.model.units import units_of
 from headgate.runtime.live.query_paths import segments_of
 from headgate.scheduler.statistics import Statistics
 from headgate.spark.execution.executor import Executor
@@ -28,7 +28,7 @@ from headgate.spark.log.journal import Journal
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.log.trains import Trains
 from headgate.spark.sinks.files import FileSink
-from headgate.workloads.forest import SCHEMA, sensor_readings
+from headgate.workloads.testbeds.forest import SCHEMA, sensor_readings
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 

@@ -5,7 +5,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from headgate.model.network import Condition, Path
+from headgate.model.network.network import Condition, Path
 from headgate.model.query import Query
 from headgate.spark.execution.condition_sampling import ConditionSampler
 from headgate.spark.jvm.lane.plan_runner import DriverLane

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from headgate.errors import QueryRefused
 from headgate.language.kinds.joins import Joins
-from headgate.model.join_tree import Bound, JoinTree
+from headgate.model.network.join_tree import Bound, JoinTree
 from headgate.model.query import Query
 from headgate.model.stream import Stream
 from headgate.runtime.live.query_paths import segments_of

@@ -17,7 +17,7 @@ from sources import consume
 
 from headgate import Headgate, Query, Sink, Stream
 from headgate.errors import ConfigRefused, QueryRefused
-from headgate.model.network import Path as QueryPath
+from headgate.model.network.network import Path as QueryPath
 from headgate.spark.execution.warm_up import invent
 from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.session import own_session

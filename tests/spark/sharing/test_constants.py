@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from rig import Rig
 
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.plan import Lane
 from headgate.model.query import Query
 from headgate.model.stream import ARRIVED_AT, Stream

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from headgate.errors import ResultsHidden
 from headgate.extensions import Options, SinkContext
-from headgate.model.network import Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Path
+from headgate.model.network.operator import Operator
 from headgate.model.query import Query, Sink
 from headgate.spark.engine.recovery import recover
 from headgate.spark.execution.executor import Executor

@@ -13,8 +13,8 @@ from pyspark.sql.types import IntegerType, StructField, StructType, TimestampTyp
 from timelines import SECOND, over
 
 from headgate.errors import LogFull
-from headgate.model.network import FIRST, REST, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import FIRST, REST, Path
+from headgate.model.network.operator import Operator
 from headgate.model.query import Query, Sink
 from headgate.model.stream import ARRIVED_AT, DERIVED, Stream
 from headgate.model.window_ends import NEVER

@@ -20,8 +20,8 @@ from pyspark.sql import SparkSession
 import headgate as hg
 from headgate.errors import ConfigRefused, QueryRefused
 from headgate.extensions import Receiver, SinkContext, sink_entry, sinks
-from headgate.model.network import Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Path
+from headgate.model.network.operator import Operator
 from headgate.model.query import Deliver
 from headgate.spark.engine.recovery import recover
 from headgate.spark.jvm.arrow_frames import collected

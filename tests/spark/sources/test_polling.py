@@ -24,7 +24,7 @@ from headgate.spark.log.journal_rows import Train
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.sources.generator import GeneratorSource
 from headgate.spark.sources.poller import REST_S, Line, Poller
-from headgate.workloads.forest import SCHEMA
+from headgate.workloads.testbeds.forest import SCHEMA
 
 pytestmark = pytest.mark.spark
 

@@ -12,9 +12,9 @@ from pyspark.sql.types import (
 )
 
 from headgate.errors import QueryRefused, UnknownName
-from headgate.model.join_tree import JoinTree
-from headgate.model.network import Condition, Path
-from headgate.model.operator import Operator
+from headgate.model.network.join_tree import JoinTree
+from headgate.model.network.network import Condition, Path
+from headgate.model.network.operator import Operator
 from headgate.model.query import Query
 from headgate.model.reading import Reading
 from headgate.model.settings import Settings

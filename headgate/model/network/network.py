@@ -7,7 +7,7 @@ from math import inf
 
 from headgate.errors import ConfigRefused, UnknownName
 from headgate.model.kind import SINGLE_TUPLES, Kind
-from headgate.model.operator import Operator
+from headgate.model.network.operator import Operator
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 

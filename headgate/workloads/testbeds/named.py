@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from headgate.errors import ConfigRefused, UnknownName
-from headgate.model.units import Level
-from headgate.workloads import (
+from headgate.model.network.units import Level
+from headgate.workloads.testbeds import (
     amos,
     aurora,
     bz,
@@ -18,7 +18,7 @@ from headgate.workloads import (
     sharaf_drift,
     sharaf_freshness,
 )
-from headgate.workloads.testbed import Testbed
+from headgate.workloads.testbeds.testbed import Testbed
 
 NOT_SET_BY_NAME = ("arrivals", "graphs", "seed", "shared_priority", "name")
 """Parameters that are no options: a trace replaces arrivals, the run sets seed and sharing."""

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 import numpy as np
 
 from headgate.model.arrays import Floats
-from headgate.model.network import Network
+from headgate.model.network.network import Network
 from headgate.model.stream import Stream
 from headgate.workloads.demands import above_zero, between, demand, whole
-from headgate.workloads.groups import burst_together
 from headgate.workloads.load import busy_share, load, measured_rate_per_s, network_at, work_s
 from headgate.workloads.poisson import poisson
 from headgate.workloads.seeded import generator
-from headgate.workloads.sharaf import ONE_CLASS, Traits
-from headgate.workloads.testbed import Testbed
+from headgate.workloads.testbeds.groups import burst_together
+from headgate.workloads.testbeds.sharaf import ONE_CLASS, Traits
+from headgate.workloads.testbeds.testbed import Testbed
 
 
 def freshness(

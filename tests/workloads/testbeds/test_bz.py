@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headgate.workloads.bz import latency, memory
+from headgate.workloads.testbeds.bz import latency, memory
 
 
 def test_two_operators_have_300_tuples_each_at_time_0() -> None:

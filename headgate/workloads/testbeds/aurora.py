@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from headgate.model.network import Box, Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Box, Network, Path
+from headgate.model.network.operator import Operator
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 from headgate.workloads.demands import above_zero, between, demand, whole
-from headgate.workloads.groups import gathered
 from headgate.workloads.load import busy_share, load, work_s
 from headgate.workloads.seeded import generator
-from headgate.workloads.testbed import Testbed
+from headgate.workloads.testbeds.groups import gathered
+from headgate.workloads.testbeds.testbed import Testbed
 
 TIGHT = QoSGraph(((0.0, 1.0), (0.001, 1.0), (1.0, 0.0)))
 LOOSE = QoSGraph(((0.0, 1.0), (4.0, 1.0), (5.0, 0.0)))

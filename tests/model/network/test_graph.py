@@ -4,9 +4,9 @@ from math import isnan
 
 import pytest
 
-from headgate.model.graph import Graph
-from headgate.model.network import Box, Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.graph import Graph
+from headgate.model.network.network import Box, Network, Path
+from headgate.model.network.operator import Operator
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 

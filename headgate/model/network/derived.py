@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
-from headgate.model.network import Path
+from headgate.model.network.network import Path
 from headgate.model.query import QueryClass
 from headgate.model.stream import Stream
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import nan
 
-from headgate.model.derived import streams_of
-from headgate.model.network import Network
-from headgate.model.operator import Operator
+from headgate.model.network.derived import streams_of
+from headgate.model.network.network import Network
+from headgate.model.network.operator import Operator
 
 NAMED = 2**40
 LONGEST_PATH = 64

@@ -7,8 +7,8 @@ from math import inf
 import numpy as np
 
 from headgate.model.arrays import Floats
-from headgate.model.network import Network
-from headgate.model.units import SharedPriority
+from headgate.model.network.network import Network
+from headgate.model.network.units import SharedPriority
 from headgate.workloads.demands import demand
 
 

@@ -3,13 +3,13 @@
 import numpy as np
 
 from headgate.model.arrays import Floats
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 from headgate.workloads.demands import between, whole
 from headgate.workloads.seeded import generator
-from headgate.workloads.testbed import Testbed
+from headgate.workloads.testbeds.testbed import Testbed
 
 MS = 1e-3
 LEAST_S = 1e-6

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import ConfigRefused
-from headgate.workloads.groups import burst_together, evenly_spaced, gathered
 from headgate.workloads.poisson import poisson
+from headgate.workloads.testbeds.groups import burst_together, evenly_spaced, gathered
 
 
 def test_a_group_comes_at_once_and_then_nothing_until_the_next() -> None:

@@ -3,8 +3,8 @@
 import pytest
 
 from headgate.errors import ConfigRefused, UnknownName
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 

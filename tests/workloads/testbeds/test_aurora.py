@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from headgate.model.graph import Graph
-from headgate.workloads.aurora import LOOSE, THREE_POINTS, TIGHT, tight_and_loose, trees
+from headgate.model.network.graph import Graph
+from headgate.workloads.testbeds.aurora import LOOSE, THREE_POINTS, TIGHT, tight_and_loose, trees
 
 
 def test_a_tree_of_depth_5_and_fan_out_3_has_121_boxes_and_81_leaves() -> None:

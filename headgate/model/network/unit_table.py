@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headgate.errors import ConfigRefused
+from headgate.model.network.units import Units, UnitShape
 from headgate.model.plan import LANES
 from headgate.model.query import QueryStatistics
-from headgate.model.units import Units, UnitShape
 
 UnitTable = NDArray[np.void]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from headgate.workloads.cqc import workload
-from headgate.workloads.testbed import Testbed
+from headgate.workloads.testbeds.cqc import workload
+from headgate.workloads.testbeds.testbed import Testbed
 
 
 def kinds(testbed: Testbed) -> Counter[tuple[str, str]]:

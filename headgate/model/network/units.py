@@ -8,8 +8,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from headgate.errors import ConfigRefused
-from headgate.model.graph import Graph, Way
-from headgate.model.network import Network
+from headgate.model.network.graph import Graph, Way
+from headgate.model.network.network import Network
 
 Level = Literal["query", "operator"]
 SharedPriority = Literal["max", "sum", "pdt"]

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from headgate.errors import ConfigRefused
-from headgate.model.graph import Graph
+from headgate.model.network.graph import Graph
 from headgate.workloads.on_off import pareto_on_off
 from headgate.workloads.poisson import poisson
-from headgate.workloads.sharaf import joins, shared_selects, single_stream
-from headgate.workloads.sharaf_aggregates import aggregates
-from headgate.workloads.sharaf_drift import drift, share_up_to
-from headgate.workloads.sharaf_freshness import freshness
-from headgate.workloads.testbed import Testbed
+from headgate.workloads.testbeds.sharaf import joins, shared_selects, single_stream
+from headgate.workloads.testbeds.sharaf_aggregates import aggregates
+from headgate.workloads.testbeds.sharaf_drift import drift, share_up_to
+from headgate.workloads.testbeds.sharaf_freshness import freshness
+from headgate.workloads.testbeds.testbed import Testbed
 
 
 def selectivities(testbed: Testbed) -> list[float]:

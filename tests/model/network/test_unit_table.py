@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.network.unit_table import UnitTable, unit_table
+from headgate.model.network.units import units_of
 from headgate.model.query import Query, QueryClass, QueryStatistics
 from headgate.model.stream import Stream
-from headgate.model.unit_table import UnitTable, unit_table
-from headgate.model.units import units_of
 
 
 def table_of(*operators: Operator, statistics: QueryStatistics | None = None) -> UnitTable:

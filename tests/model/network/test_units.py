@@ -3,12 +3,12 @@
 import pytest
 
 from headgate.errors import ConfigRefused
-from headgate.model.network import Box, Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Box, Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.network.unit_table import unit_table
+from headgate.model.network.units import Level, SharedPriority, Units, combined, units_of
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.model.unit_table import unit_table
-from headgate.model.units import Level, SharedPriority, Units, combined, units_of
 
 
 def select(cost_s: float, selectivity: float = 1.0) -> Operator:

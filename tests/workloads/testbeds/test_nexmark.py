@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.errors import HeadgateError
-from headgate.workloads.nexmark import HOT_CHANNELS, SCHEMAS, Nexmark
+from headgate.workloads.testbeds.nexmark import HOT_CHANNELS, SCHEMAS, Nexmark
 
 
 @settings(deadline=None, max_examples=30)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from headgate.errors import HeadgateError
 from headgate.workloads.arrivals import Bursts
-from headgate.workloads.forest import SCHEMA, arrivals_of, sensor_readings
+from headgate.workloads.testbeds.forest import SCHEMA, arrivals_of, sensor_readings
 
 
 @settings(deadline=None, max_examples=50)

@@ -1,13 +1,13 @@
 """Sharaf's aggregate queries: random RANGE and SLIDE, deadline = SLIDE (§3.5, §3.8.1.13)."""
 
 from headgate.model.arrays import Floats
-from headgate.model.network import Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
 from headgate.model.query import Query
 from headgate.workloads.load import busy_share, measured_rate_per_s, network_at, work_s
 from headgate.workloads.seeded import generator
-from headgate.workloads.sharaf import ONE_CLASS, PACKETS, WINDOW_S, drawn, packets
-from headgate.workloads.testbed import Testbed
+from headgate.workloads.testbeds.sharaf import ONE_CLASS, PACKETS, WINDOW_S, drawn, packets
+from headgate.workloads.testbeds.testbed import Testbed
 
 
 def aggregates(

@@ -14,17 +14,17 @@ location; evenly spaced arrivals, each stream with a random phase.
 from typing import Literal, get_args
 
 from headgate.errors import ConfigRefused
-from headgate.model.network import Box, Network, Path
-from headgate.model.operator import Operator
+from headgate.model.network.network import Box, Network, Path
+from headgate.model.network.operator import Operator
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 from headgate.workloads.demands import above_zero, whole
-from headgate.workloads.forest import LOCATIONS, SCHEMA
-from headgate.workloads.groups import evenly_spaced
 from headgate.workloads.load import busy_share, network_at, work_s
 from headgate.workloads.poisson import poisson
 from headgate.workloads.seeded import generator
-from headgate.workloads.testbed import Testbed
+from headgate.workloads.testbeds.forest import LOCATIONS, SCHEMA
+from headgate.workloads.testbeds.groups import evenly_spaced
+from headgate.workloads.testbeds.testbed import Testbed
 
 Workload = Literal["A", "B", "C"]
 

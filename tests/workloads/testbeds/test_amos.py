@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headgate.workloads.amos import PLAN_1, plan_1, plan_2
+from headgate.workloads.testbeds.amos import PLAN_1, plan_1, plan_2
 
 
 def test_plan_1_is_a_line_of_four_operators_whose_lower_envelope_has_two_segments() -> None:

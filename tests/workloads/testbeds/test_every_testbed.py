@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from headgate.errors import ConfigRefused, UnknownName
-from headgate.model.graph import Graph
-from headgate.model.units import units_of
-from headgate.workloads import (
+from headgate.model.network.graph import Graph
+from headgate.model.network.units import units_of
+from headgate.workloads.load import load, measured_rate_per_s
+from headgate.workloads.testbeds import (
     amos,
     aurora,
     bz,
@@ -20,8 +21,7 @@ from headgate.workloads import (
     sharaf_drift,
     sharaf_freshness,
 )
-from headgate.workloads.load import load, measured_rate_per_s
-from headgate.workloads.testbed import Testbed
+from headgate.workloads.testbeds.testbed import Testbed
 
 Make = Callable[..., Testbed]
 
