@@ -1,6 +1,6 @@
 """The metrics of one run: response time and slowdown by query and class, queue size, overhead."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import nan
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from headgate.metrics.over_time import ResultsOverTime
 from headgate.metrics.tally import Summary, Tally
-from headgate.model.arrays import Ints
+from headgate.model.arrays import Ints, moved, places_before
 from headgate.model.events import Event, StepFinished, TrainArrived, TuplesShed, UnitFailed
 from headgate.model.network.network import Network
 from headgate.model.network.unit_table import UnitTable
@@ -65,7 +65,7 @@ class PendingOverTime:
 
 @dataclass
 class Past:
-    """The metrics of a class's dropped queries whose numbers other queries have now."""
+    """The metrics of a class's dropped queries."""
 
     responses: Tally = field(default_factory=Tally)
     slowdowns: Tally = field(default_factory=Tally)
@@ -83,17 +83,18 @@ class RunMetrics:
     """
 
     def __init__(self, network: Network, table: UnitTable) -> None:
-        self._network, self._table = network, table
-        self._responses: list[Tally] = []
-        self._slowdowns: list[Tally] = []
-        self._tuples_in = np.zeros(0, dtype=np.int64)
-        self._shed = np.zeros(0, dtype=np.int64)
-        self._busy_s = np.zeros(0)
-        self._pending = np.zeros(0, dtype=np.int64)
-        self._pending_max = np.zeros(0, dtype=np.int64)
+        self.network, self.table = network, table
+        count = len(table)
+        self._responses = [Tally() for _ in range(count)]
+        self._slowdowns = [Tally() for _ in range(count)]
+        self._tuples_in = np.zeros(count, dtype=np.int64)
+        self._shed = np.zeros(count, dtype=np.int64)
+        self._busy_s = np.zeros(count)
+        self._pending: Ints = table["pending"].copy()
+        self._pending_max = self._pending.copy()
         self._class_max = np.zeros(len(network.classes), dtype=np.int64)
         self._total_max = 0
-        self._pending_area = np.zeros(0)
+        self._pending_area = np.zeros(count)
         self._past = [Past() for _ in network.classes]
         self._began_s: float | None = None
         self._last_s = 0.0
@@ -102,48 +103,37 @@ class RunMetrics:
         self.pending_over_time = PendingOverTime()
         self.results_over_time = ResultsOverTime()
         self.errors: list[Exception] = []
-        self.grow(network, table)
 
-    def grow(self, network: Network, table: UnitTable, again: Collection[int] = ()) -> None:
-        """Make room for new queries. The table has the tuples that already wait for them.
+    def change(self, network: Network, table: UnitTable) -> None:
+        """Add new queries and remove dropped ones, whose metrics stay with their class.
 
         Args:
-            again: the new units. A unit whose number another query had before starts anew, and the
-                metrics of that query stay with its class.
+            table: the table of the network, with the tuples that already wait for new queries.
         """
-        new = len(table) - len(self._responses)
-        for unit in (unit for unit in again if unit < len(self._responses)):
-            if network.paths[unit].query.name != self._network.paths[unit].query.name:
-                self._retire(unit)
-            self._pending[unit] = table["pending"][unit]
-            self._pending_max[unit] = max(self._pending_max[unit], self._pending[unit])
-        self._network, self._table = network, table
-        self._responses += [Tally() for _ in range(new)]
-        self._slowdowns += [Tally() for _ in range(new)]
-        none, pending = np.zeros(new, dtype=np.int64), table["pending"][len(table) - new :]
-        self._tuples_in = np.concatenate([self._tuples_in, none])
-        self._shed = np.concatenate([self._shed, none])
-        self._busy_s = np.concatenate([self._busy_s, np.zeros(new)])
-        self._pending = np.concatenate([self._pending, pending])
-        self._pending_max = np.concatenate([self._pending_max, pending])
-        self._pending_area = np.concatenate([self._pending_area, np.zeros(new)])
+        before = places_before(network.places, self.network.places)
+        rows = before.tolist()
+        for unit in set(range(len(self.table))).difference(rows):
+            self._retire(unit)
+        self._responses = [Tally() if row < 0 else self._responses[row] for row in rows]
+        self._slowdowns = [Tally() if row < 0 else self._slowdowns[row] for row in rows]
+        self._tuples_in = moved(self._tuples_in, before)
+        self._shed = moved(self._shed, before)
+        self._busy_s = moved(self._busy_s, before)
+        waiting = table["pending"]
+        self._pending = np.where(before < 0, waiting, moved(self._pending, before))
+        self._pending_max = np.where(before < 0, waiting, moved(self._pending_max, before))
+        self._pending_area = moved(self._pending_area, before)
+        self.network, self.table = network, table
 
     def _retire(self, unit: int) -> None:
-        """Move the metrics of a unit to its class: from now on the unit is another query."""
-        past = self._past[int(self._table["query_class"][unit])]
+        """Add the metrics of a dropped unit to those of its class."""
+        past = self._past[int(self.table["query_class"][unit])]
         past.responses.merge(self._responses[unit])
         past.slowdowns.merge(self._slowdowns[unit])
         past.tuples_in += int(self._tuples_in[unit])
         past.shed += int(self._shed[unit])
         past.busy_s += float(self._busy_s[unit])
         past.pending_area += float(self._pending_area[unit])
-        self._responses[unit], self._slowdowns[unit] = Tally(), Tally()
-        self._tuples_in[unit] = self._shed[unit] = self._pending_max[unit] = 0
-        self._busy_s[unit] = self._pending_area[unit] = 0.0
-
-    @property
-    def table(self) -> UnitTable:
-        return self._table
 
     def hear(self, event: Event) -> None:
         """Update the metrics with one event."""
@@ -154,8 +144,9 @@ class RunMetrics:
             case StepFinished():
                 self._finish(event)
             case TuplesShed():
-                self._shed[event.unit] += event.tuples
-                self._pending[event.unit] -= event.tuples
+                unit = self.network.places[event.unit]
+                self._shed[unit] += event.tuples
+                self._pending[unit] -= event.tuples
             case UnitFailed():
                 if not any(error is event.error for error in self.errors):  # segments fail together
                     self.errors.append(event.error)
@@ -169,7 +160,7 @@ class RunMetrics:
         return self._last_s - (self._began_s or 0.0)
 
     def by_query(self) -> list[Line]:
-        names = [path.query.name for path in self._network.paths]
+        names = [path.query.name for path in self.network.paths]
         return [
             self._line(name, [number], int(self._pending_max[number]))
             for number, name in enumerate(names)
@@ -179,19 +170,19 @@ class RunMetrics:
         return [
             self._line(
                 query_class.name,
-                np.flatnonzero(self._table["query_class"] == number).tolist(),
+                np.flatnonzero(self.table["query_class"] == number).tolist(),
                 int(self._class_max[number]),
                 self._past[number : number + 1],
             )
-            for number, query_class in enumerate(self._network.classes)
+            for number, query_class in enumerate(self.network.classes)
         ]
 
     def total(self) -> Line:
-        return self._line("all", range(len(self._table)), self._total_max, self._past)
+        return self._line("all", range(len(self.table)), self._total_max, self._past)
 
     def _arrive(self, event: TrainArrived, passed_s: float) -> None:
         """Count arrived trains. Each has waited since its own arrival, not since the event."""
-        readers = self._table["stream"] == event.stream
+        readers = self.table["stream"] == event.stream
         waited_s = np.clip(event.at_s - event.mean_arrived_at_s, 0.0, passed_s)
         self._pending_area[readers] += float(event.tuples @ waited_s)
         self._pending[readers] += int(event.tuples.sum())
@@ -200,17 +191,18 @@ class RunMetrics:
         self._total_max = max(self._total_max, int(self._pending.sum()))
 
     def _by_class(self) -> Ints:
-        classes = self._table["query_class"]
+        classes = self.table["query_class"]
         counts = np.bincount(classes, self._pending, minlength=len(self._class_max))
         return counts.astype(np.int64)
 
     def _finish(self, event: StepFinished) -> None:
-        call = event.call
+        call, places = event.call, self.network.places
+        all_units = [places[number] for number in call.units]
         self.calls += 1
-        self.overhead_s += float(self._table["overhead_s"][list(call.units)].max())
-        ideals_s = self._table["ideal_s"][list(call.units)].tolist()
+        self.overhead_s += float(self.table["overhead_s"][all_units].max())
+        ideals_s = self.table["ideal_s"][all_units].tolist()
         all_s, slowed = [], []
-        for unit, ideal_s, responses_s in zip(call.units, ideals_s, event.responses_s, strict=True):
+        for unit, ideal_s, responses_s in zip(all_units, ideals_s, event.responses_s, strict=True):
             if not len(responses_s):
                 continue
             slowdowns = responses_s / ideal_s
@@ -221,10 +213,10 @@ class RunMetrics:
         if all_s:
             together = np.concatenate(all_s), np.concatenate(slowed)
             self.results_over_time.add(self.seconds, *together)
-        units = [unit for unit in call.units if unit not in event.failed]
+        units = [places[number] for number in call.units if number not in event.failed]
         self._tuples_in[units] += call.tuples
         self._pending[units] -= call.tuples
-        self._busy_s[list(call.units)] += event.seconds / len(call.units)
+        self._busy_s[all_units] += event.seconds / len(call.units)
 
     def _pass_time(self, at_s: float) -> float:
         if self._began_s is None:

@@ -1,4 +1,7 @@
-"""Events: everything that can happen in a run, as frozen data for metrics and policies."""
+"""Events: everything that can happen in a run, as frozen data for metrics and policies.
+
+Outside the scheduler, units are named by their ids (`Network.ids`), inside by their rows.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -130,12 +133,13 @@ class QueryStopped:
 
 @dataclass(frozen=True, slots=True)
 class NetworkChanged:
-    """Streams or queries were added; existing ones keep their numbers.
+    """Streams or queries were added, or queries dropped; existing streams keep their numbers.
 
-    A new query may get the number of a dropped one.
+    A dropped query is no longer in the network, so the positions of others change, but not their
+    ids.
 
     Args:
-        cursors: by new unit, the train it begins with.
+        cursors: by id of a new unit, the train it begins with.
         first_trains: by new stream, the first train of its log.
         known: statistics of new queries, by name.
         groups: a number per unit, equal for units whose code the engine shares.
@@ -150,6 +154,8 @@ class NetworkChanged:
     known: Mapping[str, QueryStatistics]
     groups: tuple[int, ...] = ()
     kept: Mapping[int, TrainArrived] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+    """The names of queries that the network no longer has."""
 
 
 @dataclass(frozen=True, slots=True)

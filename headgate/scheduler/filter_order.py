@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from headgate.model.arrays import Ints, moved_keys
 from headgate.model.network.network import Condition
 
 WORTH_IT = 0.9
@@ -46,9 +47,15 @@ class ConditionOrders:
         order = self._order_by_unit.get(unit, range(len(conditions)))
         return order_text(figures, conditions, order)
 
-    def forget(self, unit: int) -> None:
-        """Forget the order of a unit, whose number now belongs to another query."""
-        self._order_by_unit.pop(unit, None)
+    def moved(self, before: Ints) -> "ConditionOrders":
+        """Return the orders after the units were rearranged.
+
+        Args:
+            before: for each unit, its row before; −1 for a new one.
+        """
+        orders = ConditionOrders()
+        orders._order_by_unit = moved_keys(self._order_by_unit, before)
+        return orders
 
 
 def better_order(

@@ -6,7 +6,7 @@ from math import inf
 import numpy as np
 
 from headgate.errors import PlanRejected
-from headgate.model.arrays import Ints
+from headgate.model.arrays import Ints, moved, places_before
 from headgate.model.events import (
     Event,
     NetworkChanged,
@@ -30,6 +30,7 @@ from headgate.scheduler.filter_order import ConditionOrders
 from headgate.scheduler.fusion import fuse
 from headgate.scheduler.monitor import Monitor
 from headgate.scheduler.queues import StreamBuffer
+from headgate.scheduler.rows import Rows
 from headgate.scheduler.shedder import skips_of
 from headgate.scheduler.statistics import Statistics
 from headgate.scheduler.together import Together, call_groups
@@ -71,20 +72,18 @@ class Scheduler:
         shared_priority: SharedPriority = "pdt",
         lane: Lane | None = None,
     ) -> None:
-        self.network, self.table, self.policy = network, table, policy
+        self.policy, self.call_bytes, self.lane = policy, call_bytes, lane
         self.workers, self.train_tuples, self.most_fused = workers, train_tuples, most_fused
-        self.statistics, self.call_bytes, self.lane = statistics, call_bytes, lane
-        self._orders = ConditionOrders()
-        self.cursors = np.zeros(len(table), dtype=np.int64) if cursors is None else cursors
+        begin = np.zeros(len(table), dtype=np.int64) if cursors is None else cursors
+        self._adopt(Rows(network, table, begin, statistics, ConditionOrders()))
         self.groups = np.array(groups, dtype=np.int64) if len(groups) else None
         self._call_groups, self._together = self.groups, Together(shared_priority, most_fused)
         firsts = first_trains or [0] * len(network.streams)
         self.buffers = [StreamBuffer(first) for first in firsts]
         self._most_tuples = [train_tuples] * len(firsts)
-        self._idle = np.ones(len(table), dtype=np.bool_)
+        self._idle, self._active = np.ones((2, len(table)), dtype=np.bool_)
+        self._delayed_until_s = np.full(len(table), inf)
         self._commit_shed, self._overloaded_until_s = shed, -inf
-        self._inactive: set[int] = set()
-        self._delayed_until_s: dict[int, float] = {}
         self._running = 0
         self._calls = 0
         self._more_follow = False
@@ -95,10 +94,11 @@ class Scheduler:
     @property
     def wake_at_s(self) -> float:
         """When to plan again without an event: for the policy, or to retry a delayed unit."""
-        return min([self.policy.wake_at_s, *self._delayed_until_s.values()])
+        return float(self._delayed_until_s.min(initial=self.policy.wake_at_s))
 
     def hear(self, event: Event) -> None:
-        """Update the state by one event."""
+        """Update the state by one event, in which units have ids."""
+        event = self.rows.event(event)
         if self._monitor is not None:
             self._monitor.hear(event)
         match event:
@@ -119,8 +119,7 @@ class Scheduler:
                 self._idle[event.unit] = False
             case UnitFailed() | QueryStopped():
                 # Its cursor stays, and it is never idle again, so that no plan includes it.
-                self._inactive.add(event.unit)
-                self._idle[event.unit] = False
+                self._active[event.unit] = self._idle[event.unit] = False
             case NetworkChanged():
                 self._change(event)
             case PolicyChanged():
@@ -128,7 +127,7 @@ class Scheduler:
                 self._prepare()
 
     def plan(self, now_s: float) -> list[BoxCall]:
-        """Return the calls to start now, at most one per free worker."""
+        """Return the calls to start now, at most one per free worker, with the ids of units."""
         if self._monitor is not None and now_s >= self.policy.wake_at_s:
             self.policy.hear(self._monitor.measured(now_s))
         self._try_again(now_s)
@@ -139,7 +138,7 @@ class Scheduler:
             call = self._next_call(now_s)
             if call is None:
                 break
-            calls.append(call)
+            calls.append(self.rows.call(call))
         return calls
 
     @property
@@ -154,24 +153,27 @@ class Scheduler:
 
     def lane_text(self, unit: int, tuples: int) -> str:
         """Return the lane that a call of a unit takes, as the first word, and the reason."""
-        if unit >= len(self.network.paths):
+        rows = self.rows
+        row = rows.network.places.get(unit)
+        if row is None:
             return "driver: the query is new, and the scheduler has not heard of it yet"
-        if self.lane is not None or self.statistics is None:
-            return f"{self._lane_of((unit,), tuples)} for every call"
-        return self.statistics.lane_text((unit,), tuples)
+        if self.lane is not None or rows.statistics is None:
+            return f"{self.lane or 'driver'} for every call"
+        return rows.statistics.lane_text((row,), tuples)
 
     def order_text(self, unit: int) -> str | None:
         """Return the order of a unit's conditions and why; None if they were not measured."""
-        if unit >= len(self.network.paths):
+        rows = self.rows
+        row = rows.network.places.get(unit)
+        if row is None:
             return None
-        figures = None if self.statistics is None else self.statistics.conditions(unit)
-        return self._orders.text(unit, figures, self.network.paths[unit].conditions)
+        figures = None if rows.statistics is None else rows.statistics.conditions(row)
+        return rows.orders.text(row, figures, rows.network.paths[row].conditions)
 
     def passed(self, stream: int) -> int:
         """Return the first train of a stream that a unit still needs; failed units do not count."""
         units = self._units_of_stream[stream]
-        if self._inactive:
-            units = units[~np.isin(units, list(self._inactive))]
+        units = units[self._active[units]]
         return int(self.cursors[units].min()) if len(units) else self.buffers[stream].end
 
     def _shed(self, now_s: float) -> None:
@@ -181,9 +183,15 @@ class Scheduler:
         paths = self.network.paths
         allowed = [unit for unit in self.ready if paths[unit].query.allows_shedding]
         skips = skips_of(allowed, self.table, self.cursors, self.buffers, now_s)
-        for event in self._commit_shed(skips):
+        for event in map(self.rows.event, self._commit_shed([*map(self.rows.skip, skips)])):
+            assert isinstance(event, TuplesShed)
             self.cursors[event.unit] = event.end_train
             self._refresh(np.array([event.unit]))
+
+    def _adopt(self, rows: Rows) -> None:
+        """Work on these rows from now on; other threads read them as `rows`."""
+        self.network, self.table, self.cursors = rows.network, rows.table, rows.cursors
+        self.rows, self.statistics, self._orders = rows, rows.statistics, rows.orders
 
     def _prepare(self) -> None:
         """Set up everything that depends on the network or the policy, before the next plan."""
@@ -210,37 +218,34 @@ class Scheduler:
         self._monitor = Monitor(self.network, self.table) if watched else None
 
     def _change(self, event: NetworkChanged) -> None:
-        """Add new units and streams; the state of the old ones stays as it is."""
-        table = grown(self.table, units_of(event.network), event.known, event.cursors)
-        new = len(table) - len(self.table)
-        again = [unit for unit in event.cursors if unit < len(self.table)]
-        self.network, self.table = event.network, table
+        """Add new units and streams, remove dropped units; the others keep their state."""
+        places = event.network.places
+        before = places_before(places, self.network.places)
+        table = grown(self.table, units_of(event.network), event.known, before)
         self.groups = np.array(event.groups, dtype=np.int64) if len(event.groups) else None
-        self.cursors = np.concatenate([self.cursors, np.zeros(new, dtype=np.int64)])
-        self._idle = np.concatenate([self._idle, np.ones(new, dtype=np.bool_)])
+        cursors = moved(self.cursors, before)
         for unit, train in event.cursors.items():
-            self.cursors[unit], self._idle[unit] = train, True
-            self._inactive.discard(unit)
-            self._orders.forget(unit)
-            self._delayed_until_s.pop(unit, None)  # of the query that had this number before
+            cursors[places[unit]] = train
+        self._idle = moved(self._idle, before, fresh=True)
+        self._active = moved(self._active, before, fresh=True)
+        self._delayed_until_s = moved(self._delayed_until_s, before, fresh=inf)
+        statistics = None if self.statistics is None else self.statistics.moved(table, before)
+        self._adopt(Rows(event.network, table, cursors, statistics, self._orders.moved(before)))
         for stream in sorted(event.first_trains):
             self.buffers.append(StreamBuffer(event.first_trains[stream]))
             self._most_tuples.append(self.train_tuples)
         for stream, trains in event.kept.items():
-            readers = [unit for unit in event.cursors if table["stream"][unit] == stream]
+            readers = [unit for unit in event.cursors if table["stream"][places[unit]] == stream]
             self.buffers[stream].recall(min(event.cursors[unit] for unit in readers), trains)
-        if self.statistics is not None:
-            self.statistics.grow(table, again)
         self._prepare()
         for units in self._units_of_stream:
             self._refresh(units)
 
     def _try_again(self, now_s: float) -> None:
-        for unit in [unit for unit, at_s in self._delayed_until_s.items() if at_s <= now_s]:
-            del self._delayed_until_s[unit]
-            if unit not in self._inactive:
-                self._idle[unit] = True
-                self._refresh(np.array([unit]))
+        for unit in np.flatnonzero(self._delayed_until_s <= now_s):
+            self._delayed_until_s[unit] = inf
+            self._idle[unit] = self._active[unit]
+            self._refresh(np.array([unit]))
 
     def _next_call(self, now_s: float) -> BoxCall | None:
         ready = self.ready
@@ -306,7 +311,7 @@ class Scheduler:
         self._running -= 1
         done = [unit for unit in call.units if unit not in event.failed]
         self.cursors[done] = call.end_train
-        self._idle[[unit for unit in done if unit not in self._inactive]] = True
+        self._idle[done] = self._active[done]
         if self.statistics is not None:
             self.statistics.learn(self.table, event)
             for unit in [sample.unit for sample in event.samples]:

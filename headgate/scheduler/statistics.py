@@ -1,10 +1,10 @@
 """The cost model: cost and selectivity of calls and conditions, learned from their outcomes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from headgate.model.arrays import Floats, Ints
+from headgate.model.arrays import Floats, Ints, moved_keys
 from headgate.model.events import ConditionSample, StepFinished
 from headgate.model.network.unit_table import UnitTable
 from headgate.model.plan import LANES, Lane
@@ -63,41 +63,43 @@ class Statistics:
         drift: float = 0.1,
     ) -> None:
         self.smoothing, self.window_tuples, self.drift = smoothing, window_tuples, drift
-        lanes = len(LANES)
+        shape = len(LANES), len(table)
         self._overhead_s = np.array(PRIOR_OVERHEAD_S)
-        self._overhead_doubt = np.full(lanes, UNKNOWN)
-        self._cost_s, self._doubt = np.zeros((lanes, 0)), np.zeros((lanes, 0))
-        self._measured = np.zeros((lanes, 0), dtype=np.bool_)
-        self._numbers = np.arange(0)
+        self._overhead_doubt = np.full(len(LANES), UNKNOWN)
+        self._numbers = np.arange(len(table))
         self._conditions: dict[int, ConditionFigures] = {}
         self._feeds: dict[int, tuple[int, ...]] = {}
-        self.grow(table)
-
-    def grow(self, table: UnitTable, again: Iterable[int] = ()) -> None:
-        """Add new units, with the figures that the table has for them.
-
-        Args:
-            again: numbers of dropped units that now belong to new ones.
-        """
-        old, count = len(self._numbers), len(table)
-        new = np.array([*again, *range(old, count)], dtype=np.int64)
-        measured = ~np.isnan(table["box_cost_s"][new] * table["box_selectivity"][new])
-        lanes, overheads_s = table["lane"][new][measured], table["overhead_s"][new][measured]
-        for lane in np.unique(lanes) if not old else ():
+        measured = ~np.isnan(table["box_cost_s"] * table["box_selectivity"])
+        lanes, overheads_s = table["lane"][measured], table["overhead_s"][measured]
+        for lane in np.unique(lanes):
             self._overhead_s[lane] = max(overheads_s[lanes == lane].mean(), LEAST_S[0])
             self._overhead_doubt[lane] = REHEARSED
-        room = ((0, 0), (0, count - old))
-        self._numbers = np.arange(count)
-        self._cost_s, self._doubt = np.pad(self._cost_s, room), np.pad(self._doubt, room)
-        self._measured = np.pad(self._measured, room)
-        self._cost_s[:, new] = np.where(measured, table["box_cost_s"][new], PRIOR_COST_S)
-        self._doubt[:, new], self._measured[:, new] = UNKNOWN, False
-        self._doubt[lanes, new[measured]], self._measured[lanes, new[measured]] = REHEARSED, True
-        table["lane"][new[~measured]] = 0
-        table["box_selectivity"][new[~measured]] = PRIOR_SELECTIVITY
-        for unit in new.tolist():
-            self._conditions.pop(unit, None)
+        self._cost_s, self._doubt = np.empty(shape), np.full(shape, UNKNOWN)
+        self._cost_s[:] = np.where(measured, table["box_cost_s"], PRIOR_COST_S)
+        self._measured = np.zeros(shape, dtype=np.bool_)
+        self._doubt[lanes, self._numbers[measured]] = REHEARSED
+        self._measured[lanes, self._numbers[measured]] = True
+        table["lane"][~measured] = 0
+        table["box_selectivity"][~measured] = PRIOR_SELECTIVITY
         self._publish(table)
+
+    def moved(self, table: UnitTable, before: Ints) -> "Statistics":
+        """Return the statistics after units have come and gone.
+
+        Args:
+            table: the table after that, with the figures of new units.
+            before: for each unit, its row before; −1 for a new one.
+        """
+        new = Statistics(
+            table, smoothing=self.smoothing, window_tuples=self.window_tuples, drift=self.drift
+        )
+        new._overhead_s, new._overhead_doubt = self._overhead_s, self._overhead_doubt
+        stays = before >= 0
+        for name in ("_cost_s", "_doubt", "_measured"):
+            getattr(new, name)[:, stays] = getattr(self, name)[:, before[stays]]
+        new._conditions = moved_keys(self._conditions, before)
+        new._publish(table)
+        return new
 
     def connect(self, feeds: Mapping[int, tuple[int, ...]], table: UnitTable) -> None:
         """Set which units fill streams, and which units read those streams."""

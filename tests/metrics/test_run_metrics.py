@@ -1,5 +1,7 @@
 """A run's metrics, folded from events written by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -148,34 +150,24 @@ def test_a_unit_that_failed_keeps_its_pending_tuples() -> None:
     assert (c.pending, c.tuples_in) == (0, 4)
 
 
-def test_what_a_query_has_left_stays_with_its_class_when_another_gets_its_number() -> None:
+def test_the_metrics_of_a_dropped_query_stay_with_its_class() -> None:
     run = metrics()
     for event in (arrival(0, 0, 2), end(4, (0,), 2, [2.0, 4.0]), end(5, (2,), 2, [5.0])):
         run.hear(event)
-    others = {"d": ("N", "t", 1.0), **{name: QUERIES[name] for name in ("b", "c")}}
-    network = network_of(others)
+    others = {**{name: QUERIES[name] for name in ("b", "c")}, "d": ("N", "t", 1.0)}
+    network = replace(network_of(others), ids=(1, 2, 3))
     table = unit_table(units_of(network))
-    table["pending"][0] = 7
-    run.grow(network, table, again=[0])
-    d, _, _ = run.by_query()
+    table["pending"][2] = 7
+    run.change(network, table)
+    b, _, d = run.by_query()
+    assert (b.name, b.pending) == ("b", 0)
     assert (d.name, d.tuples_in, d.response_s.count, d.pending) == ("d", 0, 0, 7)
     assert d.pending_max == 7
     h, n = run.by_class()
     assert (h.tuples_in, h.response_s.count, h.response_s.mean) == (2, 2, pytest.approx(3.0))
     assert (n.tuples_in, n.response_s.count, n.pending) == (2, 1, 7)
-    run.hear(end(9, (0,), 7, [1.0]))
+    run.hear(end(9, (3,), 7, [1.0]))
     assert run.by_class()[1].tuples_in == 9
     assert run.total().tuples_in == 11
     assert run.total().response_s.count == 4
     assert run.total().busy_s == pytest.approx(3.0)
-
-
-def test_a_query_that_comes_back_goes_on_with_what_it_had() -> None:
-    run = metrics()
-    for event in (arrival(0, 0, 2), end(4, (0,), 2, [2.0, 4.0])):
-        run.hear(event)
-    table = run.table.copy()
-    table["pending"][0] = 2
-    run.grow(network_of(QUERIES), table, again=[0])
-    a, _, _ = run.by_query()
-    assert (a.tuples_in, a.response_s.count, a.pending) == (2, 2, 2)

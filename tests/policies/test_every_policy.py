@@ -163,6 +163,7 @@ def test_survives_a_query_that_leaves_between_two_plans(
     left = as_seen_by(name, State(table[:-1], state.ready[state.ready < len(boxes) - 1]))
     units = [step.unit for step in policy.plan(left, now_s)]
     assert set(units) <= set(left.ready.tolist())
+    policy.prepare(units_of(network_of([])))  # and nobody is left
 
 
 class Patience:

@@ -170,16 +170,38 @@ def test_a_delayed_unit_is_tried_again_when_its_time_has_come() -> None:
     assert (again.units, again.first_train) == ((0,), 0)
 
 
-def test_a_query_that_comes_back_does_not_run_twice_when_the_pause_of_the_old_one_ends() -> None:
-    scheduler = scheduler_of(1, workers=2)
+def test_queries_keep_their_ids_while_two_hundred_others_come_and_go_and_no_array_grows() -> None:
+    network = replace(network_of(3), ids=(7, 8, 9))
+    table = unit_table(units_of(network), overhead_s=1.0)
+    scheduler = Scheduler(network, table, policy_named("rr"), statistics=Statistics(table))
     arrive(scheduler, 5)
     call = only(scheduler.plan(0.0))
-    scheduler.hear(UnitDelayed(0.0, 0, 2.0, RuntimeError("the sink is away")))
-    finish(scheduler, call, failed=(0,))
-    scheduler.hear(QueryStopped(0.1, 0))
-    scheduler.hear(NetworkChanged(0.2, network_of(1), {0: 0}, {}, {}))
-    assert only(scheduler.plan(0.3)).units == (0,)
-    assert scheduler.plan(2.0) == []
+    assert call.units == (7,)
+    # Query 8 leaves during a pause and while a call of another is under way.
+    scheduler.hear(UnitDelayed(0.0, 8, 2.0, RuntimeError("the sink is away")))
+    scheduler.hear(QueryStopped(0.1, 8))
+    paths = network.paths
+    for number in range(10, 210):
+        scheduler.hear(NetworkChanged(0.2, network.only({7, 9}), {}, {}, {}))
+        new = replace(paths[1], query=replace(paths[1].query, name=f"q{number}"))
+        network = replace(network, paths=(paths[0], paths[2], new), ids=(7, 9, number))
+        scheduler.hear(NetworkChanged(0.2, network, {number: 0}, {}, {}))
+        scheduler.hear(QueryStopped(0.3, number))
+    finish(scheduler, call, seconds=3.0)
+    assert len(scheduler.table) == len(scheduler.cursors) == 3
+    assert scheduler.table["unit"].tolist() == [0, 1, 2]
+    assert scheduler.table["pending"].tolist() == [0, 5, 5]
+    assert scheduler.wake_at_s == np.inf
+    assert scheduler.passed(0) == 0
+    assert scheduler.rows.next_train(7) == 1
+    assert scheduler.rows.unit(8) is None
+    other = only(scheduler.plan(2.0))
+    assert (other.units, other.first_train) == ((9,), 0)
+    finish(scheduler, other)
+    assert scheduler.plan(3.0) == []
+    scheduler.hear(NetworkChanged(3.0, network.only(()), {}, {}, {}))
+    arrive(scheduler, 5)
+    assert scheduler.plan(4.0) == []
 
 
 @pytest.mark.parametrize(("certain", "cursor"), [(True, 2), (False, 0)])

@@ -101,13 +101,13 @@ def test_a_query_without_figures_starts_from_a_prior_that_can_be_ranked() -> Non
     assert table["ideal_s"] == pytest.approx(table["overhead_s"] + table["tuple_cost_s"])
 
 
-def test_a_unit_that_comes_back_as_another_query_begins_anew() -> None:
+def test_a_unit_that_stays_keeps_its_figures_and_a_new_one_begins_anew() -> None:
     table = np.concatenate([known_unit(0.8), known_unit(0.2)])
     statistics = Statistics(table)
     for _ in range(20):
         statistics.learn(table, call((0, 1), 1000, 9.0, 100, 100))
     others = np.concatenate([new_units(1), table[1:], known_unit(0.4)])
-    statistics.grow(others, again=[0])
+    statistics = statistics.moved(others, np.array([-1, 1, -1]))
     assert statistics.unmeasured(np.arange(3)).tolist() == [0]
     assert others["selectivity"].tolist() == [0.5, table["selectivity"][1], 0.4]
     assert others["tuple_cost_s"].tolist() == [1e-5, table["tuple_cost_s"][1], 0.001]

@@ -71,7 +71,7 @@ def engine(costs: Fixed, ends_at_s: float = inf) -> ReplayEngine:
         ResultCounts(upto, np.array([0.0, 2.0, 2.5])),
         ResultCounts(upto, np.array([0.0, 0.0, 4.0])),
     ]
-    return ReplayEngine(NETWORK, TRAINS, [7], outputs, costs, ends_at_s)
+    return ReplayEngine(NETWORK, TRAINS, [7], dict(enumerate(outputs)), costs, ends_at_s)
 
 
 def call(number: int, unit: int) -> BoxCall:
@@ -137,7 +137,7 @@ def test_what_a_first_segment_makes_arrives_for_the_next_when_it_is_done() -> No
         ResultCounts(np.array([0.0, 4.0, 8.0]), np.array([0.0, 2.0, 2.0])),
         ResultCounts(np.array([0.0, 2.0, 9.0]), np.array([0.0, 1.0, 1.0])),
     ]
-    run = ReplayEngine(CUT, TRAINS, [7, 3], outputs, Fixed())
+    run = ReplayEngine(CUT, TRAINS, [7, 3], dict(enumerate(outputs)), Fixed())
     run.next_event(inf)
     run.start(BoxCall(0, (0,), 0, 7, 8, 4))
     passed, ended = run.next_event(inf), run.next_event(inf)
@@ -160,9 +160,23 @@ def test_what_a_first_segment_makes_arrives_for_the_next_when_it_is_done() -> No
 def test_a_cut_query_that_comes_again_begins_where_its_queue_ends_in_the_simulation() -> None:
     again = NetworkChanged(30.0, CUT, {0: 9, 1: 17}, {}, {})
     everything = ResultCounts(np.array([0.0, 8.0]), np.array([0.0, 8.0]))
-    run = ReplayEngine(CUT, [*TRAINS, again], [7, 3], [everything] * 2, Fixed())
+    run = ReplayEngine(CUT, [*TRAINS, again], [7, 3], {0: everything, 1: everything}, Fixed())
     run.next_event(inf)
     run.start(BoxCall(0, (0,), 0, 7, 8, 4))
     heard = [run.next_event(inf) for _ in range(4)]
     assert isinstance(heard[-1], NetworkChanged)
     assert heard[-1].cursors == {0: 9, 1: 4}  # one train is there, number 3
+
+
+def test_a_dropped_query_stays_until_its_call_has_ended_in_the_simulation() -> None:
+    gone = NetworkChanged(10.5, NETWORK.only({0}), {}, {}, {}, dropped=("b",))
+    everything = ResultCounts(np.array([0.0, 8.0]), np.array([0.0, 8.0]))
+    happenings = [TRAINS[0], gone, TRAINS[1]]
+    paths = dict(enumerate(NETWORK.paths))
+    run = ReplayEngine(
+        gone.network, happenings, [7], {0: everything, 1: everything}, Fixed(), paths=paths
+    )
+    run.next_event(inf)
+    run.start(BoxCall(0, (0, 1), 0, 7, 8, 4))
+    heard = [run.next_event(inf) for _ in range(3)]
+    assert [type(event) for event in heard] == [StepFinished, NetworkChanged, TrainArrived]

@@ -5,7 +5,7 @@ the highest class among its own and theirs, and its input is shed only if it and
 that. A view has the lowest class and allows shedding, so its readers alone decide.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
@@ -47,20 +47,14 @@ def lifted(
     paths: Sequence[Path],
     streams: Iterable[Stream],
     classes: Iterable[QueryClass],
-    dropped: Collection[str] = (),
 ) -> tuple[Path, ...]:
-    """Return the paths, with the class and `allows_shedding` of producers taken from their readers.
-
-    Args:
-        dropped: names of dropped queries, which no longer read anything.
-    """
+    """Return the paths, with the class and `allows_shedding` of producers taken from readers."""
     priorities = {query_class.name: query_class.priority for query_class in classes}
     stream_by_name = {stream.name: stream for stream in streams}
     readers: dict[str, list[Path]] = {}
     for path in paths:
-        if path.query.name not in dropped:
-            for stream in streams_of(path, stream_by_name):
-                readers.setdefault(stream, []).append(path)
+        for stream in streams_of(path, stream_by_name):
+            readers.setdefault(stream, []).append(path)
 
     def lift(path: Path) -> Path:
         if path.into is None:

@@ -198,9 +198,6 @@ class Graph:
                     streams, boxes = (), (number - 1,)
                 random_key = _random_key(operator, query * LONGEST_PATH + position)
                 self.nodes.append(Node(number, name, operator, random_key, (streams,), (boxes,)))
-            if path.query.name in network.dropped:
-                self.nodes[-1].queries.append(query)
-                continue
             readers.append((self.nodes[-len(path.operators)], streams_of(path, stream_by_name)))
             if path.into is None:
                 self.nodes[-1].queries.append(query)

@@ -1,7 +1,7 @@
 """The network: the operators of all queries, from the streams to the outputs."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 
@@ -113,16 +113,19 @@ class Network:
     """Streams, classes, queries (as paths) and shared boxes, numbered by position.
 
     Args:
-        dropped: names of dropped queries, which keep their number until another query gets it.
+        ids: by path, a number that no other path ever has. The position of a path changes when
+            others are dropped, its id does not. Left out where nothing is dropped: then it is the
+            position.
     """
 
     streams: tuple[Stream, ...]
     classes: tuple[QueryClass, ...]
     paths: tuple[Path, ...]
     boxes: tuple[Box, ...] = ()
-    dropped: frozenset[str] = frozenset()
+    ids: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        assert len(self.ids) in (0, len(self.paths)), "an id for every path, or none"
         _refuse_twins("stream", (stream.name for stream in self.streams))
         _refuse_twins("class", (query_class.name for query_class in self.classes))
         _refuse_twins("query", (path.query.name for path in self.paths))
@@ -153,6 +156,30 @@ class Network:
 
     def unit_number(self, query: str) -> int:
         return _position("query", query, self._query_numbers, "")
+
+    @cached_property
+    def places(self) -> dict[int, int]:
+        """By id, the position of a path."""
+        return {number: place for place, number in enumerate(self.ids or range(len(self.paths)))}
+
+    def path_of(self, number: int) -> Path:
+        """Return the path with an id.
+
+        Raises:
+            UnknownName: there is none; the query was dropped, for example.
+        """
+        place = self.places.get(number)
+        if place is None:
+            raise UnknownName(kind="query id", name=str(number), known=map(str, self.places))
+        return self.paths[place]
+
+    def only(self, ids: Container[int]) -> "Network":
+        """Return the network without the paths whose ids are not among these."""
+        if all(number in ids for number in self.places):
+            return self
+        left = {number: place for number, place in self.places.items() if number in ids}
+        paths = tuple(self.paths[place] for place in left.values())
+        return replace(self, paths=paths, ids=tuple(left))
 
     @cached_property
     def importance(self) -> dict[str, float]:

@@ -1,12 +1,13 @@
 """The unit table: one row per unit, with everything that a policy may look at."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headgate.errors import ConfigRefused
+from headgate.model.arrays import Ints
 from headgate.model.network.units import Units, UnitShape
 from headgate.model.plan import LANES
 from headgate.model.query import QueryStatistics
@@ -125,7 +126,7 @@ def grown(
     table: UnitTable,
     units: Units,
     statistics: Mapping[str, QueryStatistics] | None,
-    new: Collection[int],
+    before: Ints,
 ) -> UnitTable:
     """Return the table of a network that has changed; existing units keep their figures.
 
@@ -133,17 +134,17 @@ def grown(
 
     Args:
         table: the table before the change.
-        new: the units that were added, perhaps with the number of a dropped one.
+        before: for each unit, its row before the change; −1 for a new one.
     """
     changed = unit_table(units, statistics)
-    old = [unit for unit in range(len(table)) if unit not in new]
-    for column in set(UNIT.names or ()).difference(OF_READERS):
-        changed[column][old] = table[column][old]
+    stays = before >= 0
+    for column in set(UNIT.names or ()).difference(OF_NETWORK):
+        changed[column][stays] = table[column][before[stays]]
     return changed
 
 
-OF_READERS = ("query", "query_class", "weight", "deadline_s")
-"""Columns of a producer that change as its readers come and go."""
+OF_NETWORK = ("unit", "query", "stream", "query_class", "weight", "deadline_s")
+"""Columns that the network determines, such as the class of a producer's readers."""
 
 
 def _from_boxes(row: Any, units: Units, shape: UnitShape) -> None:

@@ -1,6 +1,6 @@
-"""The streams and queries of a Headgate, with their numbers."""
+"""The streams and queries of a Headgate, with the ids of queries."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headgate.errors import ConfigRefused, UnknownName
@@ -17,20 +17,16 @@ if TYPE_CHECKING:
 class Catalog:
     """Streams and paths in the order in which they came.
 
-    A stream or query that was dropped keeps its number and may come back.
-
-    Args:
-        gives_again: whether another query may get the number of a dropped one. A recording
-            identifies queries by number, so no number is given twice while one is made.
+    A stream that was dropped keeps its number and may come back.
     """
 
-    def __init__(self, classes: Sequence[QueryClass], gives_again: bool = True) -> None:
-        self.classes, self._gives_again = tuple(classes), gives_again
+    def __init__(self, classes: Sequence[QueryClass]) -> None:
+        self.classes = tuple(classes)
         self.streams: list[Stream] = []
         self.paths: list[Path] = []
+        self.ids: dict[str, int] = {}
+        """By name of a path, its id; empty before the start, when the journal is not open."""
         self.schemas: dict[str, StructType] = {}
-        self.dropped: set[str] = set()
-        """Names of paths that were dropped while others ran."""
         self.gone: set[str] = set()
         """Names of streams that were dropped while others ran."""
 
@@ -38,23 +34,24 @@ class Catalog:
     def network(self) -> Network:
         return self.network_of(self.streams, self.paths)
 
-    def network_of(self, streams: Sequence[Stream], paths: Sequence[Path]) -> Network:
-        """Return the network of streams and paths, producers in the class of their readers."""
-        # A query that comes back has another path, and is no longer dropped.
-        new = {id(path) for path in paths}.difference(map(id, self.paths))
-        gone = {path.query.name for path in paths if id(path) not in new} & self.dropped
-        raised = lifted(paths, streams, self.classes, gone)
-        return Network(tuple(streams), self.classes, raised, dropped=frozenset(gone))
+    def network_of(
+        self, streams: Sequence[Stream], paths: Sequence[Path], new: Mapping[str, int] | None = None
+    ) -> Network:
+        """Return the network of streams and paths, producers in the class of their readers.
+
+        Args:
+            new: the ids of paths that are about to be added.
+        """
+        raised = lifted(paths, streams, self.classes)
+        known = {**self.ids, **(new or {})}
+        ids = tuple(known[path.query.name] for path in paths if path.query.name in known)
+        complete = len(ids) == len(paths)
+        return Network(tuple(streams), self.classes, raised, ids=ids if complete else ())
 
     @property
     def columns(self) -> dict[str, Sequence[str]]:
         """The columns of every stream."""
         return {name: schema.names for name, schema in self.schemas.items()}
-
-    @property
-    def alive(self) -> tuple[Path, ...]:
-        """The paths that were not dropped."""
-        return tuple(path for path in self.paths if path.query.name not in self.dropped)
 
     @property
     def readable(self) -> dict[str, str]:
@@ -88,8 +85,8 @@ class Catalog:
         """Refuse to drop a stream that does not exist, or that a query reads or fills."""
         if name not in self.readable:
             raise UnknownName(kind="stream", name=name, known=self.readable)
-        refuse_filled(name, self.alive)
-        readers = [path.first_of or path.query.name for path in readers_of(name, self.alive)]
+        refuse_filled(name, self.paths)
+        readers = [path.first_of or path.query.name for path in readers_of(name, self.paths)]
         if readers:
             raise ConfigRefused(
                 path=f"stream '{name}'", key="queries", value=", ".join(readers),
@@ -98,8 +95,8 @@ class Catalog:
 
     def with_query(
         self, queues: Sequence[Stream], new: Sequence[Path]
-    ) -> tuple[list[int], list[Stream], list[Path]]:
-        """Return the numbers of the paths of a query to be added, and all streams and paths.
+    ) -> tuple[list[Stream], list[Path]]:
+        """Return all streams and paths, with those of a query to be added.
 
         Args:
             queues: the timeline that it reads, and the streams that it fills.
@@ -118,8 +115,7 @@ class Catalog:
             self._refuse_other(streams[place], queue, new[-1])
             if not queue.of:
                 streams[place] = queue
-        units = self._places(new)
-        return units, streams, [*self.paths[: units[0]], *new, *self.paths[units[-1] + 1 :]]
+        return streams, [*self.paths, *new]
 
     def _refuse_other(self, stream: Stream, queue: Stream, path: Path) -> None:
         """Refuse a query that needs a stream if another stream has its name."""
@@ -130,43 +126,50 @@ class Catalog:
                 path="streams", key="name", value=stream.name,
                 expected=f"another name: query '{name}' needs this one for {needs}",
             )  # fmt: skip
-        hidden = {other.into for other in self.paths if other.first_of == name}
-        free = stream.is_derived and stream.name in self.gone | hidden
+        free = stream.is_derived and stream.name in self.gone
         if not queue.of and not free:
             raise ConfigRefused(
                 path=f"query '{name}'", key="sink.options.stream", value=queue.name,
                 expected="unique: another stream has it",
             )  # fmt: skip
 
-    def units_of(self, query: str) -> list[int]:
-        """Return the numbers of a query's paths, in the order in which a tuple passes them.
-
-        Raises:
-            UnknownName: the query was dropped, and another has its number.
-        """
-        paths = self.paths
-        last = next((path for path in paths if path.query.name == query), None)
-        if last is None:
-            names = [path.query.name for path in self.alive]
-            raise UnknownName(kind="query", name=query, known=names)
-        return [unit for unit, path in enumerate(paths) if path is last or path.first_of == query]
+    def ids_of(self, query: str) -> list[int]:
+        """Return the ids of a query's paths, in the order in which a tuple passes them."""
+        return [self.ids[path.query.name] for path in self.segments_of(query)]
 
     def segments_of(self, query: str) -> list[Path]:
-        """Return a query's paths, in the order in which a tuple passes them."""
-        return [self.paths[unit] for unit in self.units_of(query)]
+        """Return a query's paths, in the order in which a tuple passes them.
+
+        Raises:
+            UnknownName: the query was dropped.
+        """
+        paths = self.paths
+        segments = [path for path in paths if query in (path.query.name, path.first_of)]
+        if not segments:
+            names = [path.query.name for path in paths]
+            raise UnknownName(kind="query", name=query, known=names)
+        return segments
 
     def class_of(self, query: str) -> str:
         """Return the class that a query runs in; a producer may be raised to that of a reader."""
-        path = self.paths[self.units_of(query)[-1]]
+        path = self.segments_of(query)[-1]
         if path.into is not None:
-            raised = lifted(self.alive, self.streams, self.classes)
+            raised = lifted(self.paths, self.streams, self.classes)
             path = next(producer for producer in raised if producer.query.name == query)
         return path.query.query_class
 
-    def forget(self, units: Sequence[int]) -> None:
-        """Remove the paths of a query that has never run."""
-        filled = {self.paths[unit].into for unit in units}
-        del self.paths[units[0] : units[-1] + 1]
+    def remove(self, query: str) -> None:
+        """Remove a query that was dropped. Its streams keep their numbers."""
+        for path in self.segments_of(query):
+            if path.into is not None:
+                self.gone.add(path.into)
+            del self.ids[path.query.name]
+        self.paths = [path for path in self.paths if path.query.name in self.ids]
+
+    def forget(self, query: str) -> None:
+        """Remove a query that has never run, with its streams."""
+        filled = {path.into for path in self.segments_of(query)}
+        self.paths = [path for path in self.paths if query not in (path.query.name, path.first_of)]
         read = {path.stream for path in self.paths}
         self.streams = [
             stream
@@ -174,44 +177,14 @@ class Catalog:
             if stream.name not in filled and (not stream.of or stream.name in read)
         ]
 
-    def add_query(self, streams: list[Stream], paths: list[Path], new: Sequence[Path]) -> None:
+    def add_query(
+        self,
+        streams: list[Stream],
+        paths: list[Path],
+        new: Sequence[Path],
+        ids: Mapping[str, int],
+    ) -> None:
         """Add a query, with the streams and paths that `with_query` returned for it."""
         self.streams, self.paths = streams, paths
+        self.ids |= ids
         self.gone -= {path.into for path in new}
-        here = {path.query.name for path in paths} - {path.query.name for path in new}
-        self.dropped &= here
-
-    def _free(self) -> int | None:
-        """Return the number of a query that was dropped and was not cut, if there is one."""
-        if not self._gives_again:
-            return None
-        cut = {path.first_of for path in self.paths}
-        return next(
-            (
-                unit
-                for unit, path in enumerate(self.paths)
-                if path.query.name in self.dropped
-                and path.first_of is None
-                and path.query.name not in cut
-            ),
-            None,
-        )
-
-    def _places(self, new: Sequence[Path]) -> list[int]:
-        """Return the numbers for new paths; a query that was dropped gets those that it had.
-
-        Raises:
-            ConfigRefused: the query was cut then and is not now, or the other way round.
-        """
-        name = new[-1].query.name
-        if name not in self.dropped:
-            if len(new) == 1 and (free := self._free()) is not None:
-                return [free]
-            return list(range(len(self.paths), len(self.paths) + len(new)))
-        old = self.units_of(name)
-        if len(old) != len(new):
-            raise ConfigRefused(
-                path=f"query '{name}'", key="cut", value=new[-1].query.cut,
-                expected="as it was before the query was dropped, until the next start",
-            )  # fmt: skip
-        return old

@@ -234,14 +234,15 @@ class Headgate(Questions):
             self._session, network, membership.catalog.schemas, self.state, self._settings,
             rows=membership.rows, deliver=membership.deliver, reached=self._reached,
         )  # fmt: skip
+        membership.catalog.ids = engine.ids
         try:
             new = Running(
-                engine, network, self.policy,
+                engine, membership.catalog.network, self.policy,
                 self._rehearsal.statistics(engine, membership.catalog.paths, progress),
                 self.state, self._settings,
             )  # fmt: skip
             for name, query in membership.queries.items():
-                new.bind(membership.catalog.units_of(name)[-1], query)
+                new.bind(membership.catalog.ids[name], query)
             new.start(listeners, record=self._settings.record)
         except BaseException:
             engine.close()

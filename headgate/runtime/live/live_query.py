@@ -1,4 +1,4 @@
-"""A query of a run: its unit, its state and its last steps."""
+"""A query of a run: its id, its state and its last steps."""
 
 import uuid
 from collections import deque
@@ -23,33 +23,27 @@ class LiveQuery:
     def __init__(self, path: Path) -> None:
         self.path, self.name = path, path.query.name
         self.run_id = str(uuid.uuid4())
-        self.unit = -1
-        """The number of its row in the unit table; −1 before the start and after a drop."""
+        self.id: int | None = None
+        """Its id, which no other query of the state directory ever has; None before the start."""
         self.receiver: Receiver | None = None
         """What its results are delivered to; None for files and streams, and before the start."""
         self.steps: deque[FinishedStep] = deque(maxlen=100)
         self.error: Exception | None = None
         self.runs = self.stopped = False
-        self._number, self._dropped = 0, False
+        self._number = 0
         self._scheduler: Scheduler | None = None
-        self._stop_query: Callable[[int], None] = lambda unit: None
+        self._stop_query: Callable[[int], None] | None = None
 
     def bind(
         self,
-        unit: int,
+        number: int,
         scheduler: Scheduler,
         stop_query: Callable[[int], None],
         receiver: Receiver | None,
     ) -> None:
-        """Connect the query to its unit, and to what its results are delivered to."""
-        self.unit, self._scheduler, self._stop_query = unit, scheduler, stop_query
+        """Connect the query to the run, under its id, and to what its results are delivered to."""
+        self.id, self._scheduler, self._stop_query = number, scheduler, stop_query
         self.receiver = receiver
-
-    def release(self) -> None:
-        """Disconnect a query that is dropped: another query may get its number."""
-        self._dropped = self.stopped = True
-        self.unit = -1
-        self._stop_query = lambda unit: None
 
     @property
     def has_started(self) -> bool:
@@ -72,8 +66,8 @@ class LiveQuery:
     @property
     def row(self) -> Any:
         """Its row in the unit table; None as long as the scheduler has none for it."""
-        table = () if self._scheduler is None else self._scheduler.table
-        return table[self.unit] if 0 <= self.unit < len(table) else None
+        scheduler, number = self._scheduler, self.id
+        return None if scheduler is None or number is None else scheduler.rows.unit(number)
 
     def statistics(self) -> dict[str, float]:
         """Return the query's selectivity S, cost c̄ per tuple, overhead o per call, ideal time T."""
@@ -86,7 +80,8 @@ class LiveQuery:
     def stop(self) -> None:
         """Stop this query alone; the next start resumes it."""
         self.stopped = True
-        self._stop_query(self.unit)
+        if self._stop_query is not None and self.id is not None:
+            self._stop_query(self.id)
 
     def hear(self, event: Event, position: int = 0) -> None:
         """Update the state and the last steps from an event of this query.
@@ -94,8 +89,6 @@ class LiveQuery:
         Args:
             position: the position of the query among the event's units.
         """
-        if self._dropped:
-            return  # another query has its number
         match event:
             case StepStarted():
                 self.runs = True

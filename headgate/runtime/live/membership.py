@@ -52,7 +52,7 @@ class Membership:
         self._settings, self._cuts = settings, cuts
         self._analyst = room.Analyst(room.own_session(session), settings, state)
         self._changes = threading.RLock()
-        self.catalog = Catalog(classes, gives_again=not settings.record)
+        self.catalog = Catalog(classes)
         self.rows: dict[str, Rows] = {}
         self.deliver: dict[str, Deliver] = {}
         self.queries: dict[str, LiveQuery] = {}
@@ -113,24 +113,26 @@ class Membership:
 
     def _add_query(self, query: Query, deliver: Deliver | None) -> LiveQuery:
         catalog = self.catalog
-        query = placed(query, self._state, catalog.alive, deliver)
+        query = placed(query, self._state, catalog.paths, deliver)
         queues, new, schemas = self._segments(
-            query, self._analyst, catalog.schemas, catalog.streams, catalog.alive
+            query, self._analyst, catalog.schemas, catalog.streams, catalog.paths
         )
         self._room.refuse_sink(self._session, new[-1], deliver)
-        units, streams, paths = catalog.with_query(queues, new)
-        network = catalog.network_of(streams, paths)
+        streams, paths = catalog.with_query(queues, new)
+        catalog.network_of(streams, paths)  # before the query gets an id
         if deliver is not None:
             self.deliver[query.name] = deliver
-        live_query = LiveQuery(new[-1])
+        live_query, ids = LiveQuery(new[-1]), dict[str, int]()
         if self.engine is not None:
-            self.engine.changes.add_query(network, units, self._settings.rehearsal_s, schemas)
+            ids = self.engine.changes.ids_of(new)
+            network, budget_s = catalog.network_of(streams, paths, ids), self._settings.rehearsal_s
+            self.engine.changes.add_query(network, [*ids.values()], budget_s, schemas)
         if self.run is not None:
-            self.run.bind(units[-1], live_query)
+            self.run.bind(ids[query.name], live_query)
         if query.into is not None:
             self._analyst.add_stream(query.into, schemas[query.into], queues[-1].event_time)
         catalog.schemas |= schemas
-        catalog.add_query(streams, paths, new)
+        catalog.add_query(streams, paths, new, ids)
         self.queries[query.name] = live_query
         return live_query
 
@@ -164,27 +166,26 @@ class Membership:
         catalog = self.catalog
         with self._changes:
             stream = self.query(name).path.into
-            refuse_read(name, stream, catalog.alive)
-            leaving, units = self.queries.pop(name), catalog.units_of(name)
-            reads = catalog.paths[units[0]].reads
+            refuse_read(name, stream, catalog.paths)
+            leaving, reads = self.queries.pop(name), catalog.segments_of(name)[0].reads
             self.deliver.pop(name, None)
             if stream is not None:  # from here on no query can begin to read it
                 self._analyst.drop_stream(stream)
                 del catalog.schemas[stream]
             if self.engine is None:
-                catalog.forget(units)
+                catalog.forget(name)
                 return
-            gone = self.engine.changes.drop_query(units[-1])
+            gone = self.engine.changes.drop_query(catalog.ids[name])
         # Without the lock: a call under way may take long.
         while not gone.wait(0.2) and self.run is not None and self.run.is_alive:
             pass
         with self._changes:
-            leaving.release()
-            if gone.is_set():  # else the engine still has it, and its number is not free
-                catalog.dropped |= {catalog.paths[unit].query.name for unit in units}
-                if stream is not None:
-                    catalog.gone.add(stream)
-                if any(path.into in reads for path in catalog.alive):
+            leaving.stopped = True
+            if self.run is not None:
+                self.run.release(catalog.ids[name])
+            if gone.is_set():  # else the engine still has it
+                catalog.remove(name)
+                if any(path.into in reads for path in catalog.paths):
                     self.engine.changes.reclassify(catalog.network)
 
     def add(self, streams: Sequence[Stream], queries: Sequence[Query]) -> list[str]:
@@ -219,13 +220,14 @@ class Membership:
         times = {stream.name: stream.event_time for stream in (*catalog.streams, *streams)}
         for name, schema in schemas.items():
             analyst.add_stream(name, schema, times.get(name))
-        alive = catalog.alive
         paths: tuple[Path, ...] = ()
         queues: tuple[Stream, ...] = ()
         for query in queries:
-            query = placed(query, self._state, (*alive, *paths), None)
+            query = placed(query, self._state, (*catalog.paths, *paths), None)
             readable = (*catalog.streams, *streams, *queues)
-            more, new, filled = self._segments(query, analyst, schemas, readable, (*alive, *paths))
+            more, new, filled = self._segments(
+                query, analyst, schemas, readable, (*catalog.paths, *paths)
+            )
             self._room.refuse_sink(self._session, new[-1])
             catalog.with_query(more, new)
             timelines = {queue.name for queue in queues if queue.of}
@@ -235,7 +237,7 @@ class Membership:
                 analyst.add_stream(query.into, filled[query.into], more[-1].event_time)
         names = {stream.name for stream in (*streams, *queues)} | catalog.gone
         old = [stream for stream in catalog.streams if stream.name not in names]
-        catalog.network_of((*old, *streams, *queues), (*alive, *paths))
+        catalog.network_of((*old, *streams, *queues), (*catalog.paths, *paths))
         if self.engine is not None:
             ends = [path for path in paths if path.first_of is None]
             self.engine.changes.refuse_old_results(ends)

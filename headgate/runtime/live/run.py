@@ -8,7 +8,7 @@ from pathlib import Path as File
 
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
-from headgate.model.events import Event, NetworkChanged, Overloaded, TuplesShed, units_in
+from headgate.model.events import Event, Overloaded, TuplesShed, units_in
 from headgate.model.network.network import Network
 from headgate.model.network.unit_table import unit_table
 from headgate.model.network.units import units_of
@@ -65,20 +65,22 @@ class Running:
         self._timed = Timed(self.scheduler)
         self._metrics, self._lock = RunMetrics(network, table), threading.Lock()
         self._bound: dict[int, LiveQuery] = {}
-        self._again: set[int] = set()
-        """Units that were added and that the metrics do not have yet."""
         self._wishes: deque[Callable[[], None]] = deque()
         self._recorder: Recorder | None = None
         self._loop: threading.Thread | None = None
         self._crash: BaseException | None = None
         self._forget_at_s = self._save_at_s = 0.0
 
-    def bind(self, unit: int, query: LiveQuery) -> None:
-        """Connect a query to its unit, so that it gets its events."""
+    def bind(self, number: int, query: LiveQuery) -> None:
+        """Connect a query under its id, so that it gets its events."""
         engine = self.engine
         receiver = engine.receiver_of(query.name)
-        query.bind(unit, self.scheduler, engine.changes.stop_query, receiver)
-        self._bound[unit] = query
+        query.bind(number, self.scheduler, engine.changes.stop_query, receiver)
+        self._bound[number] = query
+
+    def release(self, number: int) -> None:
+        """Disconnect a query that was dropped."""
+        self._bound.pop(number, None)
 
     def start(self, listeners: Sequence[Listener], *, record: bool) -> None:
         """Start ingest and the loop."""
@@ -130,13 +132,8 @@ class Running:
 
     def pending(self, units: Sequence[int]) -> int:
         """Return the tuples that wait at units; 0 for a unit that the scheduler does not have."""
-        table = self.scheduler.table
-        return sum(int(table["pending"][unit]) for unit in units if 0 <= unit < len(table))
-
-    def next_train(self, unit: int) -> int | None:
-        """Return the next train of a unit; None if the scheduler does not have the unit."""
-        cursors = self.scheduler.cursors
-        return int(cursors[unit]) if 0 <= unit < len(cursors) else None
+        rows = [self.scheduler.rows.unit(unit) for unit in units]
+        return sum(int(row["pending"]) for row in rows if row is not None)
 
     def _run(self, engine: Engine) -> None:
         try:
@@ -146,9 +143,7 @@ class Running:
 
     def _hear(self, event: Event) -> None:
         with self._lock:
-            self._grow()
-            if isinstance(event, NetworkChanged):
-                self._again |= set(event.cursors)
+            self._follow()
             self._metrics.hear(event)
         for position, unit in enumerate(units_in(event)):
             if (query := self._bound.get(unit)) is not None:
@@ -162,16 +157,15 @@ class Running:
             self._save_at_s = event.at_s + SAVE_EVERY_S
             self._save_statistics()
 
-    def _grow(self) -> None:
-        """Add new units of the scheduler to the metrics."""
+    def _follow(self) -> None:
+        """Change the metrics to the units that the scheduler has."""
         if self._metrics.table is not self.scheduler.table:
-            self._metrics.grow(self.scheduler.network, self.scheduler.table, self._again)
-            self._again = set()
+            self._metrics.change(self.scheduler.network, self.scheduler.table)
 
     def _shed(self, events: Sequence[TuplesShed]) -> Sequence[TuplesShed]:
         certain = self.engine.shed(events)
         with self._lock:
-            self._grow()
+            self._follow()
             for event in certain:
                 self._metrics.hear(event)
         return certain
@@ -194,7 +188,7 @@ class Running:
 
     def _measured_statistics(self) -> dict[str, QueryStatistics]:
         """Return the measured statistics of the queries that have run."""
-        alone_s = self.engine.rehearsal.alone_s
+        metrics, alone_s = self._metrics, self.engine.rehearsal.alone_s
         return {
             path.known_as: QueryStatistics(
                 cost_s=float(row["box_cost_s"]),
@@ -204,10 +198,7 @@ class Running:
                 lane=LANES[row["lane"]],
             )
             for path, line, row in zip(
-                self.scheduler.network.paths,
-                self._metrics.by_query(),
-                self.scheduler.table,
-                strict=False,
+                metrics.network.paths, metrics.by_query(), metrics.table, strict=True
             )
             if line.tuples_in
         }

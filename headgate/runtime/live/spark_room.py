@@ -47,6 +47,8 @@ class Changes(Protocol):
 
     def drop_stream(self, name: str) -> None: ...
 
+    def ids_of(self, paths: Sequence[Path]) -> dict[str, int]: ...
+
     def add_query(
         self,
         network: Network,
@@ -104,6 +106,9 @@ class LiveEngine(Engine, Protocol):
 
     @property
     def budget(self) -> Budget: ...
+
+    @property
+    def ids(self) -> dict[str, int]: ...
 
     @property
     def cursors(self) -> Ints: ...

@@ -21,11 +21,9 @@ def explanation_of(query: LiveQuery, membership: Membership, policy: str) -> Exp
     explanation = Explanation.of(catalog.segments_of(name), policy, catalog.class_of(name))
     if run is None:
         return explanation
-    units = catalog.units_of(name)
-    if query.unit < 0:
-        raise UnknownName(kind="query", name=name, known=membership.queries)
-    members, shape, sql = run.engine.way_of(query.unit)
-    planned = run.scheduler.lane_text(query.unit, run.pending(units[-1:]))
+    units = catalog.ids_of(name)
+    members, shape, sql = run.engine.way_of(units[-1])
+    planned = run.scheduler.lane_text(units[-1], run.pending(units[-1:]))
     return replace(
         explanation,
         state=query.state,
@@ -33,10 +31,10 @@ def explanation_of(query: LiveQuery, membership: Membership, policy: str) -> Exp
         shares_code_with=[member for member in members if member != name],
         shape=shape,
         group_sql=sql,
-        lane=run.engine.lane_text(query.unit, planned),
-        order=run.scheduler.order_text(query.unit),
+        lane=run.engine.lane_text(units[-1], planned),
+        order=run.scheduler.order_text(units[-1]),
         statistics=_figures(query),
-        next_train=run.next_train(units[0]),
+        next_train=run.scheduler.rows.next_train(units[0]),
         behind=run.pending(units),
     )
 
@@ -58,7 +56,7 @@ def status_of(membership: Membership, run: Running, policy: str) -> dict[str, An
             **_named(query, membership),
             "state": query.state,
             "cause": _cause(query),
-            "waiting": run.pending(membership.catalog.units_of(query.name)),
+            "waiting": run.pending(membership.catalog.ids_of(query.name)),
             "mean_response_s": None if line is None else number(line.response_s.mean),
             "lane": query.lane,
             "account": None if account is None else asdict(account),

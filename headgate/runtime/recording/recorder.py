@@ -62,6 +62,7 @@ class Recorder:
             groups=() if scheduler.groups is None else tuple(scheduler.groups.tolist()),
             shared_priority=scheduler.shared_priority,
             lane=scheduler.lane,
+            ids=scheduler.network.ids,
         )
         self.file.write_text(header_of(scheduler.network, settings), encoding="utf-8")
         self._turn: Turn | None = None

@@ -8,7 +8,7 @@ cleanly, holds the statistics at the end. Numbers are read back exactly as they 
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from pathlib import Path as File
@@ -19,7 +19,7 @@ from pydantic_core import to_json
 
 from headgate.errors import ConfigRefused
 from headgate.model.events import NetworkChanged
-from headgate.model.network.network import Network
+from headgate.model.network.network import Network, Path
 from headgate.model.network.units import SharedPriority
 from headgate.model.plan import ALL, Lane
 from headgate.model.query import QueryStatistics
@@ -35,6 +35,7 @@ class Settings:
 
     Args:
         known: the statistics of the queries at the start.
+        ids: those of the network. Old recordings, and simulations, identify queries by position.
     """
 
     policy: str
@@ -51,6 +52,7 @@ class Settings:
         SharedPriority, Field(validation_alias=AliasChoices("shared_priority", "sharing"))
     ] = "max"
     lane: Lane | None = None
+    ids: tuple[int, ...] = ()
 
 
 class Header(BaseModel):
@@ -83,10 +85,23 @@ class Recording:
     learned: Mapping[str, QueryStatistics]
 
     @cached_property
-    def last_network(self) -> Network:
-        """The network with everything that was added during the run."""
+    def _networks(self) -> list[Network]:
         changes = [t.event.network for t in self.turns if isinstance(t.event, NetworkChanged)]
-        return changes[-1] if changes else self.network
+        return [self.network, *changes]
+
+    @property
+    def last_network(self) -> Network:
+        """The network at the end. It has all streams of the run, but no dropped query."""
+        return self._networks[-1]
+
+    @cached_property
+    def paths(self) -> dict[int, Path]:
+        """By id, the paths that were in the network at any time of the run."""
+        return {
+            number: network.paths[place]
+            for network in self._networks
+            for number, place in network.places.items()
+        }
 
 
 def header_of(network: Network, settings: Settings) -> str:
@@ -119,7 +134,7 @@ def read_recording(path: str | File) -> Recording:
         expected = f"a recording of format {FORMAT}"
         raise ConfigRefused(path=str(path), key="recording", value=file.name, expected=expected)
     header = Header.model_validate(first)
-    network = header.network.network()
+    network = replace(header.network.network(), ids=header.settings.ids)
     reader, turns, learned = TurnReader(network), [], {}
     for line in lines:
         if isinstance(line, dict):

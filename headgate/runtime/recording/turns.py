@@ -81,7 +81,8 @@ class NetworkChange(NamedTuple):
     """What is written of `NetworkChanged`: what is new.
 
     Old recordings have neither kept trains nor the class that readers give a producer (`lifted`:
-    unit, class, whether it allows shedding) nor the names of dropped queries.
+    unit, class, whether it allows shedding) nor the names of dropped queries. In recordings of
+    earlier versions, these are the names of all queries that were dropped so far.
     """
 
     streams: list[StreamData]
@@ -165,20 +166,26 @@ class TurnReader:
 
     def _changed(self, at_s: float, change: NetworkChange) -> NetworkChanged:
         before = self._network
-        all_paths = list(before.paths)
-        for (unit, _), path in zip(change.cursors, change.paths, strict=True):
-            all_paths[unit : unit + 1] = [path.path()]
-        for unit, query_class, sheds in change.lifted:
-            query = replace(all_paths[unit].query, query_class=query_class, allows_shedding=sheds)
-            all_paths[unit] = replace(all_paths[unit], query=query)
+        paths = {
+            number: before.paths[place]
+            for number, place in before.places.items()
+            if before.paths[place].query.name not in change.dropped
+        }
+        for (number, _), path in zip(change.cursors, change.paths, strict=True):
+            paths[number] = path.path()
+        for number, query_class, sheds in change.lifted:
+            if number in paths:  # in recordings of earlier versions, it may be a dropped query
+                query = paths[number].query
+                query = replace(query, query_class=query_class, allows_shedding=sheds)
+                paths[number] = replace(paths[number], query=query)
         self._network = replace(
-            before, paths=tuple(all_paths), dropped=frozenset(change.dropped),
+            before, paths=tuple(paths.values()), ids=tuple(paths),
             streams=(*before.streams, *(stream.stream() for stream in change.streams)),
         )  # fmt: skip
         return NetworkChanged(
             at_s, self._network, dict(change.cursors), dict(change.first_trains),
             _KNOWN.validate_python(change.known), change.groups,
-            {train.stream: _train(at_s, train) for train in change.kept},
+            {train.stream: _train(at_s, train) for train in change.kept}, change.dropped,
         )  # fmt: skip
 
 
@@ -215,18 +222,18 @@ def _change(event: NetworkChanged) -> NetworkChange:
         streams=[
             StreamData.model_validate(network.streams[number]) for number in event.first_trains
         ],
-        paths=[PathData.of(network.paths[unit]) for unit in event.cursors],
+        paths=[PathData.of(network.path_of(number)) for number in event.cursors],
         first_trains=list(event.first_trains.items()),
         cursors=list(event.cursors.items()),
         known=_KNOWN.dump_python(dict(event.known)),
         groups=event.groups,
         kept=tuple(_train_data(train) for train in event.kept.values()),
         lifted=tuple(
-            (unit, path.query.query_class, path.query.allows_shedding)
-            for unit, path in enumerate(network.paths)
+            (number, path.query.query_class, path.query.allows_shedding)
+            for number, path in zip(network.places, network.paths, strict=True)
             if path.into is not None
         ),
-        dropped=tuple(sorted(network.dropped)),
+        dropped=event.dropped,
     )
 
 

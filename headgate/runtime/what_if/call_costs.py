@@ -1,7 +1,7 @@
 """A cost model of calls, fitted to the steps of a recorded run."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,7 +40,8 @@ class CallCosts:
 
     Args:
         coefficients: in the order of `features`.
-        lanes: by unit, the instants, the logarithms of the tuples and the lanes of its steps.
+        places: by unit, its place among the coefficients and lanes.
+        lanes: for each unit, the instants, the logarithms of the tuples and the lanes of its steps.
         crowding: the share by which a call takes longer for every other call under way.
         loop_s: seconds that the loop takes from an event to the plan.
         start_s: seconds between start and end of a call that are not its worker's.
@@ -51,6 +52,7 @@ class CallCosts:
     """
 
     coefficients: Floats
+    places: Mapping[int, int]
     lanes: tuple[Floats, ...]
     crowding: float
     loop_s: float
@@ -65,6 +67,7 @@ class CallCosts:
 
         A member takes the lane of its recorded step that is most alike in time and tuples.
         """
+        call = _placed(call, self.places)
         lanes = [self._lane(unit, call.tuples, at_s) for unit in call.units]
         lane = int(2 * sum(lanes) > len(lanes))
         places, values = features(call, outs, new, lane)
@@ -82,8 +85,17 @@ class CallCosts:
         return int(lanes[np.argmin(unlike)])
 
 
+def _placed(call: BoxCall, places: Mapping[int, int]) -> BoxCall:
+    """Return a call with the places of its units for their ids."""
+    return replace(call, units=tuple(places[unit] for unit in call.units))
+
+
 def features(call: BoxCall, outs: Sequence[int], new: int, lane: int) -> tuple[Ints, Floats]:
-    """Return the terms of a call's time: positions of coefficients, and how often each counts."""
+    """Return the terms of a call's time: positions of coefficients, and how often each counts.
+
+    Args:
+        call: a call in which units have places, not ids.
+    """
     units = np.array(call.units, dtype=np.int64)
     common, per_tuple = [lane, WRITES, RESULTS, FIRST + lane, SHARED + lane], OWN + 2 * units
     places = np.concatenate([common, per_tuple, per_tuple + 1])
@@ -107,12 +119,14 @@ def fitted_costs(recording: Recording) -> CallCosts:
             path=str(recording.file), key="recording", value=None, expected=expected
         )
     lanes = [LANES.index(step.lane) if step.lane in LANES else 0 for step in steps]
+    place_by_unit = {unit: place for place, unit in enumerate(recording.paths)}
+    steps = [replace(step, call=_placed(step.call, place_by_unit)) for step in steps]
     rows, ran = [], set[int]()
     for step, lane in zip(steps, lanes, strict=True):
         new = len(set(step.call.units) - ran)
         ran.update(step.call.units)
         rows.append(features(step.call, step.tuples_out, new, lane))
-    units = len(recording.last_network.paths)
+    units = len(place_by_unit)
     seconds = np.array([step.seconds for step in steps])
     ends_s = np.array([step.at_s for step in steps])
     others = beside(ends_s - seconds, ends_s)
@@ -134,7 +148,7 @@ def fitted_costs(recording: Recording) -> CallCosts:
         for unit in step.call.units:
             seen[unit].append((step.at_s - step.seconds, float(np.log(step.call.tuples)), lane))
     return CallCosts(
-        coefficients, tuple(np.array(samples).T for samples in seen), crowding,
+        coefficients, place_by_unit, tuple(np.array(samples).T for samples in seen), crowding,
         _loop_s(recording), _start_s(recording), at_s, machine_paces, len(steps), float(error),
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
-from headgate.model.arrays import Floats
+from headgate.model.arrays import Floats, places_before
 from headgate.model.events import (
     Event,
     NetworkChanged,
@@ -30,6 +30,7 @@ from headgate.runtime.policy_text import Spelled
 from headgate.runtime.recording.recordings import Recording, read_recording
 from headgate.runtime.what_if.call_costs import CallCosts, fitted_costs
 from headgate.scheduler.loop import run
+from headgate.scheduler.rows import in_rows
 from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.statistics import Statistics
 from headgate.simulation.loop.replay import ReplayEngine, ResultCounts
@@ -159,11 +160,13 @@ def measured_report(recording: Recording) -> Report:
     for turn in recording.turns:
         event = turn.event
         if isinstance(event, NetworkChanged):
-            table = grown(table, units_of(event.network), event.known, event.cursors)
-            again = [unit for unit in event.cursors if unit < len(metrics.table)]
-            statistics.grow(table, again)
-            metrics.grow(event.network, table, again)
+            before = places_before(event.network.places, network.places)
+            network = event.network
+            table = grown(table, units_of(network), event.known, before)
+            statistics = statistics.moved(table, before)
+            metrics.change(network, table)
         metrics.hear(event)
+        event = in_rows(event, network.places)
         if isinstance(event, StepFinished):
             statistics.learn(table, event)
     return Report.of(f"{recording.settings.policy}, measured", metrics)
@@ -178,18 +181,14 @@ def simulated_report(
     engine = ReplayEngine(
         recording.last_network, happenings, _first_trains(recording), _outputs(recording), costs,
         ends_at_s=_ends_at_s(recording), tuple_bytes=_tuple_bytes(recording),
+        paths=recording.paths,
     )  # fmt: skip
     scheduler = _scheduler(recording, chosen)
     metrics = RunMetrics(recording.network, scheduler.table)
 
-    again: set[int] = set()
-
     def hear(event: Event) -> None:
         if metrics.table is not scheduler.table:
-            metrics.grow(scheduler.network, scheduler.table, again)
-            again.clear()
-        if isinstance(event, NetworkChanged):
-            again.update(event.cursors)
+            metrics.change(scheduler.network, scheduler.table)
         metrics.hear(event)
 
     run(scheduler, Observed(engine, [hear]))
@@ -213,7 +212,7 @@ def _happenings(recording: Recording, *, changes_policy: bool) -> list[Event]:
     """Return the events that would have happened under any policy."""
     kinds = (TrainArrived, NetworkChanged, QueryStopped, UnitFailed)
     network = recording.last_network
-    queues = set(map(network.stream_number, producers(network.paths)))
+    queues = set(map(network.stream_number, producers(recording.paths.values())))
     events: list[Event] = []
     for turn in recording.turns:
         if isinstance(turn.event, TrainArrived) and turn.event.stream in queues:
@@ -247,16 +246,16 @@ def _tuple_bytes(recording: Recording) -> dict[int, float]:
     return {event.stream: event.tuple_bytes for event in events}
 
 
-def _outputs(recording: Recording) -> list[ResultCounts]:
+def _outputs(recording: Recording) -> dict[int, ResultCounts]:
     """Return, by unit, how many results it makes of the tuples of its stream.
 
     A tuple makes as many results as the recorded call that took its train made per tuple. If no
     call took the train, or it was not recorded, it is as many as the query made per tuple in all.
     """
     network, trains, firsts = recording.last_network, _trains(recording), _first_trains(recording)
-    streams = [network.stream_number(path.stream) for path in network.paths]
-    shares = [np.full(len(trains[stream]), nan) for stream in streams]
-    tuples_in, tuples_out = np.zeros(len(streams)), np.zeros(len(streams))
+    streams = {unit: network.stream_number(path.stream) for unit, path in recording.paths.items()}
+    shares = {unit: np.full(len(trains[stream]), nan) for unit, stream in streams.items()}
+    tuples_in, tuples_out = dict.fromkeys(streams, 0), dict.fromkeys(streams, 0)
     for step in _steps(recording):
         call = step.call
         first = firsts[call.stream]
@@ -265,14 +264,13 @@ def _outputs(recording: Recording) -> list[ResultCounts]:
                 shares[unit][call.first_train - first : call.end_train - first] = out / call.tuples
                 tuples_in[unit] += call.tuples
                 tuples_out[unit] += out
-    usual = tuples_out / np.maximum(tuples_in, 1.0)
-    outputs = []
-    for unit, (stream, share) in enumerate(zip(streams, shares, strict=True)):
-        tuples = np.concatenate([[0.0], trains[stream], [FURTHER]])
-        rates = np.append(np.where(np.isnan(share), usual[unit], share), usual[unit])
-        outputs.append(
-            ResultCounts(np.cumsum(tuples), np.cumsum(np.append(0.0, rates * tuples[1:])))
-        )
+    outputs = {}
+    for unit, share in shares.items():
+        usual = tuples_out[unit] / max(tuples_in[unit], 1)
+        tuples = np.concatenate([[0.0], trains[streams[unit]], [FURTHER]])
+        rates = np.append(np.where(np.isnan(share), usual, share), usual)
+        results = np.cumsum(np.append(0.0, rates * tuples[1:]))
+        outputs[unit] = ResultCounts(np.cumsum(tuples), results)
     return outputs
 
 
@@ -280,19 +278,18 @@ def _ends_at_s(recording: Recording) -> float:
     """Return when a recorded run broke off; ∞ if everything that arrived was processed."""
     network, firsts = recording.last_network, _first_trains(recording)
     ends = [first + len(trains) for first, trains in zip(firsts, _trains(recording), strict=True)]
-    cursors = dict(enumerate(recording.settings.cursors))
+    cursors = dict(zip(recording.network.places, recording.settings.cursors, strict=True))
     out: set[int] = set()
     for turn in recording.turns:
         match turn.event:
             case NetworkChanged() as event:
                 cursors.update(event.cursors)
-                out -= set(event.cursors)
             case QueryStopped() | UnitFailed() as event:
                 out.add(event.unit)
             case StepFinished() as event:
                 done = set(event.call.units).difference(event.failed)
                 cursors.update(dict.fromkeys(done, event.call.end_train))
-    streams = [network.stream_number(path.stream) for path in network.paths]
+    streams = {unit: network.stream_number(path.stream) for unit, path in recording.paths.items()}
     waits = any(train < ends[streams[unit]] for unit, train in cursors.items() if unit not in out)
     return recording.turns[-1].event.at_s if waits and recording.turns else inf
 

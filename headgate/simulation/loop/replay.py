@@ -10,7 +10,7 @@ import numpy as np
 
 from headgate.model.arrays import Floats, Ints
 from headgate.model.events import ClockTicked, Event, NetworkChanged, StepFinished, TrainArrived
-from headgate.model.network.network import Network
+from headgate.model.network.network import Network, Path
 from headgate.model.plan import BoxCall
 
 SAME_PACE_S = 0.25
@@ -91,9 +91,11 @@ class ReplayEngine:
     Args:
         happenings: the events that do not depend on the policy: arrivals, queries that come and go.
             What one segment of a query passes to the next arrives when the first has computed it.
+        network: the network at the end, with all streams.
         outputs: by unit, its results over the tuples of its stream.
         ends_at_s: when the run is over, even if tuples still wait.
         tuple_bytes: by stream, the size of a tuple that one segment passes to the next.
+        paths: by unit, those that are in the network at any time; by default those of `network`.
     """
 
     def __init__(
@@ -101,14 +103,16 @@ class ReplayEngine:
         network: Network,
         happenings: Sequence[Event],
         first_trains: Sequence[int],
-        outputs: Sequence[ResultCounts],
+        outputs: Mapping[int, ResultCounts],
         costs: Costs,
         ends_at_s: float = inf,
         tuple_bytes: Mapping[int, float] | None = None,
+        paths: Mapping[int, Path] | None = None,
     ) -> None:
         self._network, self._costs, self._ends_at_s = network, costs, ends_at_s
         self._tuple_bytes = tuple_bytes or {}
         self._outputs, self._firsts = outputs, first_trains
+        self._paths = paths or dict(zip(network.places, network.paths, strict=True))
         self._left = deque(happenings)
         self._trains = [_Trains() for _ in network.streams]
         for event in happenings:
@@ -116,7 +120,7 @@ class ReplayEngine:
                 self._trains[event.stream].take(event)
         self._fills = {
             unit: network.stream_number(path.into)
-            for unit, path in enumerate(network.paths)
+            for unit, path in self._paths.items()
             if path.into is not None
         }
         self._under_way: list[_UnderWay] = []
@@ -144,8 +148,8 @@ class ReplayEngine:
         """Advance to the next arrival, end of a call or alarm, and return it as an event."""
         if not (self._left or self._under_way or self._done):
             return None
-        self._advance(min(wake_at_s, self._left[0].at_s if self._left else inf), until_done=True)
-        arrives_at_s = self._left[0].at_s if self._left else inf
+        self._advance(min(wake_at_s, self._arrives_at_s), until_done=True)
+        arrives_at_s = self._arrives_at_s
         ended_at_s = self._done[0].at_s if self._done else inf
         at_s = min(wake_at_s, arrives_at_s, ended_at_s)
         if max(at_s, self._now_s) > self._ends_at_s:
@@ -160,6 +164,19 @@ class ReplayEngine:
         self._now_s = max(self._now_s, event.at_s) + self._costs.loop_s
         return event
 
+    @property
+    def _arrives_at_s(self) -> float:
+        """When the next happening is due. Dropped queries stay until their calls have ended."""
+        if not self._left:
+            return inf
+        event = self._left[0]
+        if isinstance(event, NetworkChanged) and event.dropped:
+            calls = [running.call for running in self._under_way]
+            calls += [done.call for done in self._done if isinstance(done, StepFinished)]
+            if any(unit not in event.network.places for call in calls for unit in call.units):
+                return inf
+        return event.at_s
+
     def _with_our_cursors(self, event: Event) -> Event:
         """Replace recorded cursors between segments by the ends of the queues in this replay.
 
@@ -169,7 +186,7 @@ class ReplayEngine:
             return event
         cursors = dict(event.cursors)
         for unit in cursors:
-            stream = self._network.stream_number(self._network.paths[unit].stream)
+            stream = self._network.stream_number(self._paths[unit].stream)
             if stream in self._fills.values():
                 cursors[unit] = self._firsts[stream] + len(self._trains[stream].heads_s)
         return replace(event, cursors=cursors)
@@ -228,7 +245,7 @@ class ReplayEngine:
         trains = slice(call.first_train - first, call.end_train - first)
         stream = self._trains[call.stream]
         heads_s, means_s = np.array(stream.heads_s[trains]), np.array(stream.means_s[trains])
-        if self._network.paths[unit].runs_whole:
+        if self._paths[unit].runs_whole:
             return np.full(int(counts.sum()), float(means_s.mean()))
         places = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         shares = (places + 0.5) / np.repeat(counts, counts)

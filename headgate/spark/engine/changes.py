@@ -63,6 +63,10 @@ class Changes:
         """Stop polling a stream's source; its log stays for as long as retention keeps it."""
         self._parts.ingest.drop(name)
 
+    def ids_of(self, paths: Sequence[Path]) -> dict[str, int]:
+        """Return the ids of paths, by name; new paths get new ones."""
+        return Cursors(self._journal).ids([path.query.name for path in paths])
+
     def add_query(
         self,
         network: Network,
@@ -74,10 +78,10 @@ class Changes:
 
         Args:
             network: the network with the query.
-            units: the query's units in it.
+            units: the ids of the query's units.
             schemas: those of derived streams.
         """
-        paths = [network.paths[unit] for unit in units]
+        paths = [network.path_of(unit) for unit in units]
         self.refuse_old_results(paths[-1:])
         # In the order of the network: a timeline comes after the streams that it merges.
         opened = [
@@ -100,11 +104,11 @@ class Changes:
                 statistics |= self._parts.warm_up.of_one(path, budget_s / len(paths))
             trains_by_stream = self._join(network, units, opened, statistics)
         except BaseException:
-            # The scheduler does not know the query: the next one gets the same numbers.
+            # The scheduler does not know its streams: the next query gets their numbers.
             for number in opened:
                 self._store.close(network.streams[number].name)
             self._sinks.pop(paths[-1].query.name, None)
-            self._arrange(self._members.alive)
+            self._arrange(self._members.paths)
             raise
         for number in opened:
             name = network.streams[number].name
@@ -122,7 +126,7 @@ class Changes:
         statistics: Mapping[str, QueryStatistics],
     ) -> dict[int, list[Train]]:
         """Have the loop add a query; return the trains in the log of the streams it has opened."""
-        paths = [network.paths[unit] for unit in units]
+        paths = [network.path_of(unit) for unit in units]
         names = {number: network.streams[number].name for number in opened}
         trains_by_stream: dict[int, list[Train]] = {}
 
@@ -144,7 +148,7 @@ class Changes:
             self._coming += 1
             return [self._switch(network, cursors, first_trains, statistics)]
 
-        self._arrange(self._members.alive_in(network, units))
+        self._arrange(self._members.present(network, units).paths)
         self._parts.requests.ask(change)
         return trains_by_stream
 
@@ -170,9 +174,13 @@ class Changes:
         return gone
 
     def stop_query(self, unit: int) -> None:
-        """Stop a query; the next start resumes it."""
-        for segment in self._members.segments_of(unit) if unit >= 0 else ():
-            self._parts.events.put(QueryStopped(self._parts.clock.now_s(), segment))
+        """Stop a query, unless it was dropped; the next start resumes it."""
+
+        def change() -> list[Event]:
+            now_s = self._parts.clock.now_s()
+            return [QueryStopped(now_s, segment) for segment in self._members.segments_of(unit)]
+
+        self._parts.requests.tell(change)
 
     def note(self, event: Event | None) -> None:
         """Take the event that the scheduler receives next; it has planned with the last one."""
@@ -181,8 +189,6 @@ class Changes:
         self._last_event = event
         if isinstance(event, QueryStopped):
             self.unplanned.add(event.unit)
-        if isinstance(event, NetworkChanged):
-            self.unplanned -= set(event.cursors)  # the last owner was perhaps stopped twice
 
     def settle_drops(self) -> None:
         """Forget dropped queries that the scheduler plans no more and that no call runs."""
@@ -192,21 +198,24 @@ class Changes:
                 self._forget(unit, segments)
 
     def _forget(self, unit: int, segments: set[int]) -> None:
-        path = self._members.path_of(unit)
+        members, path = self._members, self._members.path_of(unit)
         name = path.query.name
         self._executor.commits.renames.forget(name)
         Cursors(self._journal).forget(name)
         self._executor.forget(name)
         self._sinks[name].close()
         self._store.forget(path)
-        self._members.dropped |= segments
-        for segment in segments:
-            if (stream := self._members.path_of(segment).into) is not None:
-                self._store.remove(stream)
-                self._parts.derived.forget(stream)
-        for segment in segments:
-            self._parts.calls.attempts.pop(segment, None)
-        self.unplanned.discard(unit)
+        for segment in map(members.path_of, segments):
+            self._parts.warm_up.alone_s.pop(segment.known_as, None)
+            if segment.into is not None:
+                self._store.remove(segment.into)
+                self._parts.derived.forget(segment.into)
+        for number in segments:
+            self._parts.calls.attempts.pop(number, None)
+        self.unplanned -= segments
+        del self._sinks[name]
+        network = members.network.only(members.network.places.keys() - segments)
+        self._parts.requests.ahead.append(self._switch(network, {}, {}, {}))
         self._dropping.pop(unit).set()
 
     def _change(self, network: Network, first_trains: Mapping[int, int] | None = None) -> None:
@@ -215,7 +224,7 @@ class Changes:
         Args:
             first_trains: by number of a new stream, the first train in its log.
         """
-        self._arrange(self._members.alive_in(network))
+        self._arrange(self._members.present(network).paths)
         self._parts.requests.ask(lambda: [self._switch(network, {}, first_trains or {}, {})])
 
     def _arrange(self, paths: Sequence[Path]) -> None:
@@ -230,15 +239,13 @@ class Changes:
     ) -> NetworkChanged:
         """Switch to a network, in the loop; return the event that the scheduler gets."""
         members = self._members
-        for path in members.replaced(network, cursors):
-            self._sinks.pop(path.query.name, None)
-            self._parts.warm_up.alone_s.pop(path.known_as, None)
-        members.change(network, cursors)
-        self._parts.producers.connect(members.alive, members.streams)
+        network = members.present(network, cursors)
+        dropped = members.change(network)
+        self._parts.producers.connect(members.paths, members.streams)
         groups = tuple(self._executor.arrangement.group_numbers(members.paths))
         return NetworkChanged(
             self._parts.clock.now_s(), network, cursors, first_trains, statistics, groups,
-            self._arrivals_from(cursors),
+            self._arrivals_from(cursors), dropped,
         )  # fmt: skip
 
     def _arrivals_from(self, cursors: Mapping[int, int]) -> dict[int, TrainArrived]:
@@ -246,7 +253,7 @@ class Changes:
         network = self._members.network
         begins: dict[str, int] = {}
         for unit, cursor in cursors.items():
-            stream = network.paths[unit].stream
+            stream = network.path_of(unit).stream
             begins[stream] = min(cursor, begins.get(stream, cursor))
         trains_by_stream = {
             stream: [train for train in self._journal.trains(stream) if train.number >= first]

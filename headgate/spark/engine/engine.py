@@ -95,6 +95,13 @@ class SparkEngine:
         self.loop_s = 0.0
 
     @property
+    def ids(self) -> dict[str, int]:
+        """The ids of all paths, by name."""
+        members = self.members
+        names = [path.query.name for path in members.paths]
+        return dict(zip(names, members.network.places, strict=True))
+
+    @property
     def groups(self) -> tuple[int, ...]:
         """A number for every unit, the same for those that share their code."""
         return tuple(self.parts.executor.arrangement.group_numbers(self.members.paths))
@@ -128,7 +135,7 @@ class SparkEngine:
 
     def way_of(self, unit: int) -> tuple[list[str], str, str]:
         """Return the queries that share a query's code, how they share it, and the SQL of all."""
-        return way_of(self.members.paths[unit], self.members.alive, self.parts.executor)
+        return way_of(self.members.path_of(unit), self.members.paths, self.parts.executor)
 
     def lane_text(self, unit: int, planned: str) -> str:
         """Return the lane of a query and the reason, for `explain`.
@@ -136,7 +143,7 @@ class SparkEngine:
         Args:
             planned: the lane that its next call is planned for, as the first word, and why.
         """
-        return lane_text(self.members.paths[unit], planned, self.parts.executor)
+        return lane_text(self.members.path_of(unit), planned, self.parts.executor)
 
     def receiver_of(self, query: str) -> Receiver | None:
         """Return what the results of a query are delivered to; None if they are files."""
@@ -166,7 +173,7 @@ class SparkEngine:
         self._calls.note(event)
         self.changes.note(event)
         if isinstance(event, QueryStopped | UnitFailed):
-            self.parts.store.release_sessions(self.members.paths[event.unit])
+            self.parts.store.release_sessions(self.members.path_of(event.unit))
         self._returned_at_s = time.perf_counter()
         return event
 

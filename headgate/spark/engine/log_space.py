@@ -44,9 +44,9 @@ class LogSpace:
         # inf, not now_s: a train may seem to be from the future if clocks were set back.
         fills_up = self._budget.log >= SLOW_DOWN
         before_s = inf if fills_up else self._clock.now_s() - self.retention_s
-        alive = self._members.alive
-        hidden = [path.into or "" for path in alive if path.first_of and path.stream == name]
-        first_of = next((path.first_of for path in alive if path.into == name), None)
+        paths = self._members.paths
+        hidden = [path.into or "" for path in paths if path.first_of and path.stream == name]
+        first_of = next((path.first_of for path in paths if path.into == name), None)
         if self._changes.query_is_coming:
             return  # it begins with the oldest train, and `passed` does not count it
         try:
@@ -58,7 +58,7 @@ class LogSpace:
         """Journal that queries skip trains in overload; return the events that are journaled."""
         journaled: list[TuplesShed] = []
         for event in events:
-            path, tuples = self._members.paths[event.unit], event.tuples
+            path, tuples = self._members.path_of(event.unit), event.tuples
             name, timeline = path.query.name, self._store.timelines.get(path.stream)
             if timeline is not None:  # the scheduler counts clock beats as tuples, too
                 tuples = timeline.tuples(event.first_train, event.end_train)

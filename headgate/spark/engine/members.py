@@ -1,4 +1,4 @@
-"""The current network of an engine: its units by number, and which of them were dropped."""
+"""The current network of an engine: its units by id."""
 
 from collections.abc import Collection
 
@@ -11,9 +11,8 @@ class Members:
 
     def __init__(self, network: Network) -> None:
         self.network = network
-        self.dropped: set[int] = set()
-        """Units that were dropped and whose numbers no other query has yet."""
-        self._left: set[str] = set()
+        self.left: set[str] = set()
+        """The names under which statistics of dropped queries are kept (`Path.known_as`)."""
 
     @property
     def streams(self) -> tuple[Stream, ...]:
@@ -27,47 +26,45 @@ class Members:
         """Return how important the queries over a stream are; 0 if nobody reads it."""
         return self.network.importance.get(stream, 0.0)
 
-    @property
-    def alive(self) -> list[Path]:
-        """The paths that were not dropped."""
-        return self.alive_in(self.network)
+    def present(self, network: Network, new: Collection[int] = ()) -> Network:
+        """Return a network without queries that were dropped since it was made.
 
-    def alive_in(self, network: Network, new: Collection[int] = ()) -> list[Path]:
-        """Return the paths that are not dropped once a network with some new units is in place."""
-        dropped = self.dropped.difference(new)
-        return [path for unit, path in enumerate(network.paths) if unit not in dropped]
+        Args:
+            new: the ids of units that are about to be added.
+        """
+        return network.only({*self.network.places, *new})
 
-    def change(self, network: Network, new: Collection[int]) -> None:
-        """Switch to a network in which some units are new or belong to other queries."""
-        self._left |= {path.known_as for path in self.replaced(network, new)}
-        self._left -= {network.paths[unit].known_as for unit in new}
+    def change(self, network: Network) -> tuple[str, ...]:
+        """Switch to a network; return the names of the queries that it no longer has."""
+        dropped = tuple(
+            path.query.name
+            for number, path in zip(self.network.places, self.paths, strict=True)
+            if number not in network.places
+        )
+        self.left |= {path.known_as for path in self.paths}
+        self.left -= {path.known_as for path in network.paths}
         self.network = network
-        self.dropped -= set(new)
-
-    def replaced(self, network: Network, new: Collection[int]) -> list[Path]:
-        """Return the current paths whose unit numbers belong to other queries in a network."""
-        new_names = {network.paths[unit].query.name for unit in new}
-        paths = [self.paths[unit] for unit in new if unit < len(self.paths)]
-        return [path for path in paths if path.query.name not in new_names]
-
-    @property
-    def left(self) -> set[str]:
-        """The names under which statistics of dropped queries are kept (`Path.known_as`)."""
-        return self._left | {self.paths[unit].known_as for unit in list(self.dropped)}
+        return dropped
 
     def forget(self, names: set[str]) -> None:
         """Forget names of dropped queries, once their statistics are deleted."""
-        self._left -= names
+        self.left = self.left - names
 
     def path_of(self, unit: int) -> Path:
-        return self.paths[unit]
+        return self.network.path_of(unit)
 
     def segments_of(self, unit: int) -> list[int]:
-        """Return all units of a unit's query, in the order in which a tuple passes them."""
-        segment = self.paths[unit]
+        """Return all units of a unit's query, in the order in which a tuple passes them.
+
+        There are none if the query was dropped.
+        """
+        network = self.network
+        if unit not in network.places:
+            return []
+        segment = network.path_of(unit)
         query = segment.first_of or segment.query.name
         return [
             number
-            for number, path in enumerate(self.paths)
+            for number, path in zip(network.places, network.paths, strict=True)
             if query in (path.query.name, path.first_of)
         ]

@@ -1,7 +1,7 @@
 """The parts of an engine, and the one place that builds them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path as File
 from queue import SimpleQueue
@@ -27,6 +27,7 @@ from headgate.spark.execution.warm_up import WarmUp
 from headgate.spark.jvm.lane.compatibility import driver_lane
 from headgate.spark.jvm.session import own_session
 from headgate.spark.log.budget import Budget
+from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.journal import Journal
 from headgate.spark.sinks.derived_streams import DerivedStreams
 from headgate.spark.sources.ingest import StreamIngest
@@ -81,10 +82,13 @@ def assemble(
     Raises:
         RecoveryRefused: the state directory does not fit the network.
     """
-    clock, budget, members = Clock(), Budget(settings), Members(network)
+    clock, budget = Clock(), Budget(settings)
     events: EventQueue = SimpleQueue()
     journal = Journal(state)
     try:
+        ids = Cursors(journal).ids([path.query.name for path in network.paths])
+        network = replace(network, ids=tuple(ids.values()))
+        members = Members(network)
         producers = Producers(journal)
         producers.connect(network.paths, network.streams)
         store = Store(

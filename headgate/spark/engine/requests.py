@@ -47,17 +47,22 @@ class Requests:
         """Leave changes to the loop from here on. Before it runs, callers make them themselves."""
         self._is_open = True
 
+    def tell(self, change: Change) -> Request:
+        """Have the loop make a change, and do not wait for it."""
+        request = Request(change)
+        if not self._is_open or threading.current_thread() is self._loop:
+            self.make(request)
+        else:
+            self._events.put(request)
+        return request
+
     def ask(self, change: Change) -> None:
         """Have the loop make a change; return when it is made, or raise what it raises.
 
         Raises:
             RequestRefused: the run has ended.
         """
-        if not self._is_open or threading.current_thread() is self._loop:
-            self.ahead.extend(change())
-            return
-        request = Request(change)
-        self._events.put(request)
+        request = self.tell(change)
         while not wait([request.done], LOOK_EVERY_S).done:
             if self._loop is not None and not self._loop.is_alive():
                 raise RequestRefused(message="the run has ended; nothing can be changed any more")

@@ -47,7 +47,7 @@ class CallGone(ClockTicked):
 
 
 class Queries(Protocol):
-    """The queries that calls run, looked up by the number of a unit."""
+    """The queries that calls run, looked up by the id of a unit."""
 
     def path_of(self, unit: int) -> Path: ...
 

@@ -51,6 +51,17 @@ class Cursors:
             self._count_letters(db, query, before)
             return Cursor(first)
 
+    def ids(self, queries: Sequence[str]) -> dict[str, int]:
+        """Return the ids of queries, by name; a query without one gets the next number.
+
+        SQLite never gives a number again, not even that of a query that was dropped.
+        """
+        with self._journal.transaction() as db:
+            names = [(query,) for query in queries]
+            db.executemany("INSERT OR IGNORE INTO ids (query) VALUES (?)", names)
+            ids = dict(db.execute("SELECT query, id FROM ids"))
+        return {query: int(ids[query]) for query in queries}
+
     def train_of(self, query: str) -> int | None:
         """Return the train that a query continues with; None if it has no cursor."""
         rows = self._journal.read("SELECT next_train FROM cursors WHERE query = ?", (query,))
@@ -79,6 +90,7 @@ class Cursors:
         with self._journal.transaction() as db:
             for name in (query, query + FIRST):
                 db.execute("DELETE FROM cursors WHERE query = ?", (name,))
+                db.execute("DELETE FROM ids WHERE query = ?", (name,))
                 db.execute("DELETE FROM intents WHERE query = ?", (name,))
                 db.execute("DELETE FROM beginnings WHERE query = ?", (name,))
 

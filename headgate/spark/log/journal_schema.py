@@ -17,6 +17,7 @@ CREATE TABLE IF NOT EXISTS cursors (
   first_tuple INTEGER, tuples_in INTEGER DEFAULT 0, tuples_out INTEGER DEFAULT 0,
   delivered INTEGER DEFAULT 0, shed INTEGER DEFAULT 0, missed INTEGER DEFAULT 0,
   late INTEGER DEFAULT 0);
+CREATE TABLE IF NOT EXISTS ids (id INTEGER PRIMARY KEY AUTOINCREMENT, query TEXT UNIQUE);
 CREATE TABLE IF NOT EXISTS entries (
   timeline TEXT, number INTEGER, stream TEXT, train INTEGER, tuples INTEGER, first_tuple INTEGER,
   before INTEGER, top INTEGER, arrived_at_s REAL, reach INTEGER,

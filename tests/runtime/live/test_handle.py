@@ -6,7 +6,7 @@ import weakref
 import numpy as np
 import pytest
 
-from headgate.model.events import StepFinished, UnitFailed
+from headgate.model.events import StepFinished
 from headgate.model.network.network import Path
 from headgate.model.network.operator import Operator
 from headgate.model.plan import BoxCall
@@ -36,16 +36,6 @@ def test_handles_of_one_query_are_equal_and_readable() -> None:
     assert {handle, again} == {handle}
     assert handle != query_and_handle()[1]
     assert repr(handle) == "QueryHandle(name='q', state='WAITING')"
-
-
-def test_a_handle_of_a_dropped_query_hears_nothing_of_the_next_with_its_number() -> None:
-    query, handle = query_and_handle()
-    query.release()
-    query.hear(UnitFailed(1.0, 0, BoxCall(0, (0,), 0, 0, 1, 1), ValueError("of another")))
-    handle.stop()
-    assert handle.exception() is None
-    assert handle.state == "STOPPED"
-    assert query.unit == -1
 
 
 def test_progress_has_the_mean_response_and_not_every_single_one() -> None:

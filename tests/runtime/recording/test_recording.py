@@ -72,7 +72,15 @@ EVENTS: list[Event] = [
     QueryStopped(1.5, 1),
     Overloaded(1.6, 2.6),
     PolicyChanged(1.7, policy_named("bsd", search="log")),
-    NetworkChanged(1.8, network("a", "b", "c"), {2: 5}, {}, STATISTICS, kept={0: OLD}),
+    NetworkChanged(
+        1.8,
+        replace(network("a", "c"), ids=(0, 9)),
+        {9: 5},
+        {},
+        STATISTICS,
+        kept={0: OLD},
+        dropped=("b",),
+    ),
     ClockTicked(1.9),
 ]
 
@@ -109,9 +117,11 @@ def test_what_is_written_is_read_back_to_the_bit(tmp_path: File) -> None:
     changed = recording.turns[6].event
     assert isinstance(changed, PolicyChanged)
     assert changed.policy == "bsd(search=log)"
-    assert [query_path.query.name for query_path in recording.last_network.paths] == ["a", "b", "c"]
+    names = {number: query_path.query.name for number, query_path in recording.paths.items()}
+    assert names == {0: "a", 1: "b", 9: "c"}
     network_event = recording.turns[7].event
     assert isinstance(network_event, NetworkChanged)
+    assert network_event.network.ids == recording.last_network.ids == (0, 9)
     arrival = network_event.kept[0]
     assert (arrival.tuples.tolist(), arrival.mean_arrived_at_s.tolist()) == ([20, 7], [1.07, 1.7])
 
@@ -125,7 +135,9 @@ def test_a_recording_of_an_earlier_version_is_read_and_would_be_written_alike() 
         footer_of(recording.learned),
     ]
     written = [line for line in file.read_text().splitlines() if '"policy"' not in line[:9]]
-    assert [json.loads(line) for line in lines] == [json.loads(line) for line in written]
+    header = json.loads(lines[0])
+    assert header["settings"].pop("ids") == []
+    assert [header, *map(json.loads, lines[1:])] == [json.loads(line) for line in written]
 
 
 def test_what_the_first_recordings_do_not_have_is_assumed() -> None:

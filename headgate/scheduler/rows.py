@@ -1,0 +1,83 @@
+"""The door of the scheduler: inside, a unit is a row of the unit table; outside, it has an id.
+
+Rows are dense, so that arrays have one entry per unit. They change when queries are dropped. An id
+belongs to one unit for all time (`Network.ids`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headgate.model.arrays import Ints
+from headgate.model.events import (
+    Event,
+    QueryStopped,
+    StepFinished,
+    TuplesShed,
+    UnitDelayed,
+    UnitFailed,
+)
+from headgate.model.network.network import Network
+from headgate.model.network.unit_table import UnitTable
+from headgate.model.plan import BoxCall
+from headgate.scheduler.filter_order import ConditionOrders
+from headgate.scheduler.statistics import Statistics
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What has a row per unit. A change of the network replaces all of it at once.
+
+    So a thread that reads it while the network changes never sees the row of another unit.
+    """
+
+    network: Network
+    table: UnitTable
+    cursors: Ints
+    statistics: Statistics | None
+    orders: ConditionOrders
+
+    def unit(self, number: int) -> Any:
+        """Return the row of the unit with an id; None if the scheduler does not have it."""
+        row = self.network.places.get(number)
+        return None if row is None else self.table[row]
+
+    def next_train(self, number: int) -> int | None:
+        """Return the next train of a unit; None if the scheduler does not have it."""
+        row = self.network.places.get(number)
+        return None if row is None else int(self.cursors[row])
+
+    def event(self, event: Event) -> Event:
+        """Return an event from outside with rows for ids."""
+        return in_rows(event, self.network.places) if self.network.ids else event
+
+    def call(self, call: BoxCall) -> BoxCall:
+        """Return a call of the scheduler with ids for rows."""
+        ids = self.network.ids
+        if not ids:
+            return call
+        orders = tuple((ids[row], order) for row, order in call.orders)
+        return replace(call, units=tuple(ids[row] for row in call.units), orders=orders)
+
+    def skip(self, event: TuplesShed) -> TuplesShed:
+        """Return the skip of a unit with its id for its row."""
+        ids = self.network.ids
+        return replace(event, unit=ids[event.unit]) if ids else event
+
+
+def in_rows(event: Event, row_by_id: Mapping[int, int]) -> Event:
+    """Return an event with the row of each unit in place of its id."""
+    match event:
+        case StepFinished():
+            call = event.call
+            return replace(
+                event,
+                call=replace(call, units=tuple(row_by_id[number] for number in call.units)),
+                failed=tuple(row_by_id[number] for number in event.failed),
+                samples=tuple(
+                    replace(sample, unit=row_by_id[sample.unit]) for sample in event.samples
+                ),
+            )
+        case UnitDelayed() | UnitFailed() | QueryStopped() | TuplesShed():
+            return replace(event, unit=row_by_id[event.unit])
+    return event
