@@ -19,7 +19,6 @@ class QueryHandle:
     def __init__(self, query: LiveQuery, explanation: Callable[[str], Explanation]) -> None:
         self._query, self._explanation = query, explanation
         self.name = query.name
-        self.id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"headgate:{self.name}"))
         self.runId = query.run_id
 
     def __repr__(self) -> str:
@@ -30,6 +29,16 @@ class QueryHandle:
 
     def __hash__(self) -> int:
         return hash(self.runId)
+
+    @property
+    def id(self) -> str | None:
+        """The same in every run, and another after the query was dropped and added again.
+
+        None before the start: the journal knows it.
+        """
+        number = self._query.id
+        text = f"headgate:{self.name}:{number}"
+        return None if number is None else str(uuid.uuid5(uuid.NAMESPACE_URL, text))
 
     @property
     def isActive(self) -> bool:

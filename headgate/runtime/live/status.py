@@ -101,6 +101,7 @@ def _for_all(membership: Membership, describe: Callable[[LiveQuery], T]) -> list
 def _named(query: LiveQuery, membership: Membership) -> dict[str, Any]:
     return {
         "query": query.name,
+        "id": query.id,
         "class": membership.catalog.class_of(query.name),
         "stream": membership.catalog.segments_of(query.name)[0].stream,
     }
