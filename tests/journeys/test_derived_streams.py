@@ -292,11 +292,10 @@ def test_views_come_and_go_with_their_readers(spark: SparkSession, tmp_path: Pat
         return {entry["query"]: entry["class"] for entry in gate.status()["queries"]}
 
     def unit() -> Any:
-        scheduler = gate._run.scheduler  # type: ignore[union-attr]
-        names = [path.query.name for path in scheduler.network.paths]
-        row = scheduler.table[names.index("warm")]
-        path = scheduler.network.paths[names.index("warm")]
-        return gate.classes[row["query_class"]].name, path.query.allows_shedding
+        rows = gate._run.scheduler.rows  # type: ignore[union-attr]
+        number = next(entry["id"] for entry in gate.status()["queries"] if entry["query"] == "warm")
+        query_class = gate.classes[rows.unit(number)["query_class"]].name
+        return query_class, rows.network.path_of(number).query.allows_shedding
 
     until(lambda: gate.totals()["warm"][0] == offered, gate)
     assert (classes()["warm"], unit()) == ("N", ("N", False))

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from independent import committed_rows, expected_rows
+from kit.engines import names_of
 from pyspark.sql import SparkSession
 from sources import consume, gate_over, write_readings
 
@@ -272,9 +273,8 @@ def test_rr_and_cqc_take_other_steps_and_cqc_never_fuses_across_classes(
         calls = _calls_of(gate)
         consume(gate, offered)
         gate.stop()
-        classes = [name[0] for name in QUERIES]
         sequences[policy] = calls
-        spans = [len({classes[unit] for unit in units}) for units in calls]
+        spans = [len({name[0] for name in names}) for names in calls]
         assert max(map(len, calls)) > 1
         assert (max(spans) > 1) == (policy == "rr")
     assert sequences["rr"] != sequences["cqc"]
@@ -287,12 +287,12 @@ def _leave_statistics(state: Path) -> None:
     (state / "statistics.json").write_text(json.dumps({"queries": dict.fromkeys(QUERIES, figures)}))
 
 
-def _calls_of(gate: Headgate) -> list[tuple[int, ...]]:
-    calls: list[tuple[int, ...]] = []
+def _calls_of(gate: Headgate) -> list[list[str]]:
+    calls: list[list[str]] = []
 
     def hear(event: Event) -> None:
         if isinstance(event, StepStarted):
-            calls.append(event.call.units)
+            calls.append(names_of(gate, event.call))
 
     gate.start(listeners=[hear])
     return calls

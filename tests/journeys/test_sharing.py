@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from independent import committed_rows, expected_rows
+from kit.engines import names_of
 from pyspark.sql import SparkSession
 from sources import balanced, consume, gate_over, write_readings
 
@@ -64,12 +65,12 @@ def test_equal_queries_are_answered_once(
     gate = gate_over(spark, tmp_path, TEXTS, share=share, policy="rr", train_tuples=1)
     together: Counter[frozenset[str]] = Counter()
     closed: list[int] = []
-    names = list(TEXTS)
 
     def hear(event: object) -> None:
         if isinstance(event, StepFinished):
-            together[frozenset(names[unit] for unit in event.call.units)] += 1
-            if "mean" in (called := [names[unit] for unit in event.call.units]):
+            called = names_of(gate, event.call)
+            together[frozenset(called)] += 1
+            if "mean" in called:
                 closed.append((event.instants or event.tuples_out)[called.index("mean")])
 
     gate.start(listeners=[hear])

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from crash import CrashAt
 from independent import committed_rows
-from kit.engines import engine_of
+from kit.engines import engine_of, names_of
 from pyspark.sql import SparkSession
 from sources import balanced, consume, until
 from two_streams import BASE, SCHEMA, Row, answer, gate_over, in_time, rows_of, windows, write
@@ -108,11 +108,11 @@ def test_windows_of_many_sizes_share_their_panes(
         for size, slide in sizes
     }
     gate = gate_over(spark, tmp_path, texts, train_tuples=30)
-    names, calls = list(texts), Counter[frozenset[str]]()
+    calls = Counter[frozenset[str]]()
 
     def hear(event: object) -> None:
         if isinstance(event, StepFinished):
-            calls[frozenset(names[unit] for unit in event.call.units)] += 1
+            calls[frozenset(names_of(gate, event.call))] += 1
 
     gate.start(listeners=[hear])
     consume(gate, len(rows))

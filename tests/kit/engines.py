@@ -1,6 +1,7 @@
 """The engine of a Headgate, for tests that look inside."""
 
 from headgate import Headgate
+from headgate.model.plan import BoxCall
 from headgate.spark.engine.engine import SparkEngine
 
 
@@ -9,3 +10,8 @@ def engine_of(gate: Headgate) -> SparkEngine:
     engine = gate._membership.started_engine
     assert isinstance(engine, SparkEngine)
     return engine
+
+
+def names_of(gate: Headgate, call: BoxCall) -> list[str]:
+    """Return the names of the queries that a call runs."""
+    return [engine_of(gate).members.path_of(unit).query.name for unit in call.units]
