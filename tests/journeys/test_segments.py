@@ -149,6 +149,7 @@ def test_they_come_and_go(spark: SparkSession, tmp_path: Path) -> None:
     assert "hot__rest" not in gate.status()["streams"]
     rows = committed_rows(tmp_path / "state/results/hot")
     assert rows == expected_rows(CUT["hot"], tmp_path / "source")
+    late.stop()  # so that the loop hears twice that it stops
     gate.drop_query("hot")
     offered += write_readings(tmp_path / "source", files=1, rows=30, first_file=4)
     consume(gate, offered)

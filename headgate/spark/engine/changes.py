@@ -192,6 +192,8 @@ class Changes:
 
     def settle_drops(self) -> None:
         """Forget dropped queries that the scheduler plans no more and that no call runs."""
+        if self._parts.requests.ahead:
+            return  # an event of such a query may be among them
         for unit in self.unplanned.intersection(list(self._dropping)):
             segments = set(self._members.segments_of(unit))
             if not self._parts.calls.runs_any(segments):
