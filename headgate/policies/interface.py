@@ -81,7 +81,10 @@ class Policy(ABC):
         return f"{type(self).__name__}({self.spelled or self.name!r})"
 
     def prepare(self, units: Units) -> None:  # noqa: B027  # most have nothing to prepare
-        """Prepare for the units. Called before the first plan, and again whenever they change."""
+        """Prepare for the units. Called before the first plan, and again whenever they change.
+
+        A unit then has another number if queries before it were dropped.
+        """
 
     @abstractmethod
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
