@@ -139,8 +139,8 @@ def test_status_tells_of_the_dead_letters_and_the_trouble_of_a_stream(
     assert "dead letters of words: 2\n" in headgate("status", "--state", run.state).stdout
     (tmp_path / "words").rename(tmp_path / "away")
     run.until(lambda: Client(Path(run.state)).status()["stream_troubles"])
-    shown = headgate("status", "--state", run.state).stdout
-    assert "stream words is FAILING: [Errno 2] No such file or directory" in shown
+    text = headgate("status", "--state", run.state).stdout
+    assert "stream words is FAILING: [Errno 2] No such file or directory" in text
     (tmp_path / "away").rename(tmp_path / "words")
     run.until(lambda: not Client(Path(run.state)).status()["stream_troubles"])
     assert headgate("drop", "words", "--state", run.state).returncode == 0

@@ -16,7 +16,7 @@ class Upkeep:
     """Looks after the JVM, sources, quiet streams, calls, hidden results and memory."""
 
     def __init__(self, parts: Parts) -> None:
-        self._jvm = parts.jvm
+        self._jvm_watch = parts.jvm
         self._ingest, self._store, self._calls = parts.ingest, parts.store, parts.calls
         self._executor, self._budget, self._clock = parts.executor, parts.budget, parts.clock
         self._due_at_s = 0.0
@@ -33,7 +33,7 @@ class Upkeep:
         Raises:
             SparkGone: the JVM is gone, and nothing can go on.
         """
-        self._jvm.check()
+        self._jvm_watch.check()
         self._due_at_s = time.monotonic() + EVERY_S
         self._look_after_sources()
         for timeline in list(self._store.timelines.values()):
