@@ -146,6 +146,16 @@ class StreamFailed(HeadgateError):
         )
 
 
+class SparkGone(HeadgateError):
+    """A run that has ended because the JVM of Spark is gone."""
+
+    def __str__(self) -> str:
+        return (
+            "the JVM of Spark is gone (killed, or out of memory), so the run has ended; what is"
+            " committed is kept, and a new start resumes with nothing lost and nothing twice."
+        )
+
+
 class RowFailed(HeadgateError):
     """An error of a query's own expression, with the tuple that caused it."""
 

@@ -18,6 +18,7 @@ from headgate.errors import (
     RowFailed,
     SinkBehind,
     SinkUnwritable,
+    SparkGone,
     StatisticsMissing,
     StepFailed,
     StreamFailed,
@@ -87,6 +88,11 @@ SENTENCES = [
         StreamFailed(stream="sensors", cause="no such directory"),
         "stream 'sensors' stopped: no such directory\n"
         "Tuples that had arrived are processed. Fix: restore the source and start again.",
+    ),
+    (
+        SparkGone(),
+        "the JVM of Spark is gone (killed, or out of memory), so the run has ended; what is"
+        " committed is kept, and a new start resumes with nothing lost and nothing twice.",
     ),
     (
         RecoveryRefused(subject="stream 's'", expected="a INT", found="a STRING", fix="rename it"),

@@ -125,7 +125,9 @@ def test_status_is_a_table_with_a_line_for_each_query(run: Run) -> None:
     assert [query["query"] for query in listed["queries"]] == ["hot", "all"]
 
 
-def test_status_tells_how_many_dead_letters_a_stream_has(run: Run, tmp_path: Path) -> None:
+def test_status_tells_of_the_dead_letters_and_the_trouble_of_a_stream(
+    run: Run, tmp_path: Path
+) -> None:
     (tmp_path / "words").mkdir()
     (tmp_path / "words" / "a.json").write_text('{"word": "a"}\nnonsense\nand more\n')
     words = {"format": "json", "schema": "word STRING", "options": {"path": f"{tmp_path}/words"}}
@@ -135,6 +137,12 @@ def test_status_tells_how_many_dead_letters_a_stream_has(run: Run, tmp_path: Pat
     assert headgate("add", str(file), "--state", run.state).returncode == 0
     run.until(lambda: Client(Path(run.state)).status()["dead_letters"] == {"words": 2})
     assert "dead letters of words: 2\n" in headgate("status", "--state", run.state).stdout
+    (tmp_path / "words").rename(tmp_path / "away")
+    run.until(lambda: Client(Path(run.state)).status()["stream_troubles"])
+    text = headgate("status", "--state", run.state).stdout
+    assert "stream words is FAILING: [Errno 2] No such file or directory" in text
+    (tmp_path / "away").rename(tmp_path / "words")
+    run.until(lambda: not Client(Path(run.state)).status()["stream_troubles"])
     assert headgate("drop", "words", "--state", run.state).returncode == 0
 
 

@@ -13,7 +13,7 @@ import typer
 from headgate.cli import catalog, operate, options, replayed, tables, virtual
 from headgate.cli.watch import run_each, run_one
 from headgate.config import read_pipeline
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, SparkGone
 from headgate.runtime import load, spelled
 
 app = typer.Typer(
@@ -154,6 +154,6 @@ def main() -> None:
         app()
     except HeadgateError as error:
         print(error, file=sys.stderr)
-        sys.exit(2)
+        sys.exit(1 if isinstance(error, SparkGone) else 2)
     except KeyboardInterrupt:
         sys.exit(130)

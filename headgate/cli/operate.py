@@ -100,6 +100,7 @@ def set_specification(
 def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False) -> None:
     """Show every query of a run: state, waiting tuples, mean response, lane, tuples lost.
 
+    Below the table are the causes of failed queries, and of streams whose sources do not deliver.
     While a run is starting, show how many of its queries have been rehearsed.
 
     Example: headgate status --state state/forest
@@ -127,6 +128,9 @@ def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False
     for query in answer["queries"]:
         if query["cause"]:
             out.print(query["cause"], highlight=False, markup=False)
+    for trouble in answer["stream_troubles"]:
+        text = "stream {stream} is {state}: {cause}".format_map(trouble)
+        out.print(text, highlight=False, markup=False, soft_wrap=True)
     for stream, letters in answer["dead_letters"].items():
         out.print(f"dead letters of {stream}: {letters:,}", highlight=False, markup=False)
 

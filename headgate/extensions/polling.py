@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 MOST_TUPLES = 100_000
 """About the most tuples of one poll; a file is never split."""
 
+MOST_RECORD_BYTES, MOST_FILE_BYTES = 16 << 20, 1 << 30
+"""The defaults of the settings `most_record_bytes` and `most_file_bytes`."""
+
 
 class LeftToSpark(Exception):
     """Raised by a source that the driver cannot poll: Structured Streaming must read the stream.
@@ -63,6 +66,9 @@ class SourceContext:
         session: a SparkSession of Headgate's own. Do not stop it.
         time_zone: the session's time zone, for timestamps without a zone.
         rows: the function that `add_stream` got, for sources that take one.
+        scratch: a directory for temporary files, if there is one.
+        most_record_bytes: the setting; a longer record should become a dead letter.
+        most_file_bytes: the setting; a larger file should become a dead letter.
     """
 
     stream: str
@@ -73,6 +79,9 @@ class SourceContext:
     session: Any = None
     time_zone: str = "UTC"
     rows: Callable[[int], Iterable[Mapping[str, Any]]] | None = None
+    scratch: str = ""
+    most_record_bytes: int = MOST_RECORD_BYTES
+    most_file_bytes: int = MOST_FILE_BYTES
 
 
 class Source(ABC):
@@ -80,8 +89,8 @@ class Source(ABC):
 
     The constructor gets a `SourceContext`. It must not wait for anybody: connect in `resume` or
     `poll`. One thread polls all sources, so a method that waits makes other streams wait. If a
-    method raises, the log has one warning, and the source is polled again a second later. Raise
-    `headgate.errors.StreamFailed` to end the stream instead.
+    method raises, the status and the log show the error, and the source is polled again a second
+    later, then less and less often. Raise `headgate.errors.StreamFailed` to end the stream instead.
     """
 
     @abstractmethod
@@ -108,6 +117,14 @@ class Source(ABC):
         Only now may the source discard it. A crash may prevent this call although the journal has
         the tuples. What decides is therefore the position that `resume` gets.
         """
+
+    @property
+    def trouble(self) -> str:
+        """What keeps the source from reading a part of its input, in a sentence; "" if nothing.
+
+        Raise it in `poll` instead if the source can read nothing.
+        """
+        return ""
 
     def close(self) -> None:
         """Release what the source holds; it is not polled again."""

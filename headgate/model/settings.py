@@ -2,6 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from headgate.extensions.polling import MOST_FILE_BYTES, MOST_RECORD_BYTES
 from headgate.model.network.units import SharedPriority
 from headgate.model.plan import Lane, Share
 
@@ -61,6 +62,18 @@ class Settings(BaseModel):
     )
     call_timeout_s: float = Field(
         300.0, gt=0, description="maximum seconds per call; a query whose call takes longer fails"
+    )
+    most_record_bytes: int = Field(
+        MOST_RECORD_BYTES,
+        gt=0,
+        description="maximum bytes of a line that the driver reads from a JSON or CSV file; a"
+        " longer one becomes a dead letter",
+    )
+    most_file_bytes: int = Field(
+        MOST_FILE_BYTES,
+        gt=0,
+        description="maximum bytes, after decompression, of a file that the driver reads; a larger"
+        " one becomes a dead letter",
     )
     most_text_bytes: int = Field(
         1 << 20, gt=0, description="maximum bytes of a query's text, in UTF-8"

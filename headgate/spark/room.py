@@ -4,7 +4,12 @@ from headgate.spark.engine.engine import SparkEngine
 from headgate.spark.engine.history import history_of, kept_trains, refuse_failure
 from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.query.analysis import Analyst
-from headgate.spark.jvm.session import local_session, own_session, quiet_python
+from headgate.spark.jvm.session import (
+    local_session,
+    own_session,
+    quiet_python,
+    stop_session,
+)
 from headgate.spark.jvm.types import refuse_outputs
 from headgate.spark.sinks.opening import refuse_sink
 from headgate.spark.sources.opening import source_of
@@ -22,4 +27,5 @@ __all__ = [
     "refuse_outputs",
     "refuse_sink",
     "source_of",
+    "stop_session",
 ]

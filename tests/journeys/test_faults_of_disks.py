@@ -97,8 +97,8 @@ def test_a_full_disk_under_the_state_loses_nothing(
     consume(first, offered)
     ballast = fill(small_disk)
     offered += write_readings(tmp_path / "source", files=4, rows=200, first_file=1)
-    lines = engine_of(first).parts.ingest.poller.lines
-    until(lambda: lines[0].failing, first)
+    lines = engine_of(first).parts.ingest.pollers[0].lines
+    until(lambda: lines[0].trouble, first)
     ballast.unlink()
     consume(first, offered)
     first.stop()
@@ -120,9 +120,9 @@ def test_a_journal_that_cannot_be_written_for_a_while_ends_no_run(
     dropping.start()
     # This tick makes the engine's loop drop the trains that all queries have passed.
     engine.parts.events.put(ClockTicked(engine.now_s() + 10))
-    lines = engine.parts.ingest.poller.lines
+    lines = engine.parts.ingest.pollers[0].lines
     offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=3)
-    until(lambda: lines[0].failing, gate)
+    until(lambda: lines[0].trouble, gate)
     engine.parts.journal.read("PRAGMA query_only = OFF", ())
     consume(gate, offered, but=("hot",))
     dropping.join(30)

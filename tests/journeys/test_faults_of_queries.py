@@ -117,7 +117,7 @@ def test_a_run_that_drains_ends_though_a_source_dies_meanwhile(
     gate.start()
     until(commits.is_set, gate)
     engine_of(gate).drain()
-    failures = engine_of(gate).parts.ingest.poller.failed
+    failures = engine_of(gate).parts.ingest.pollers[0].failed
     failures.append(StreamFailed(stream="sensors", cause="records are gone"))
     until(lambda: not failures, gate)
     goes_on.set()

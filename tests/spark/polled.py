@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -23,13 +24,18 @@ def schema_of(session: SparkSession, ddl: str) -> StructType:
 
 
 def source_over(
-    session: SparkSession, kind: str, folder: Path, ddl: str, options: Mapping[str, str]
+    session: SparkSession,
+    kind: str,
+    folder: Path,
+    ddl: str,
+    options: Mapping[str, str],
+    **more: Any,
 ) -> Source | None:
     stream = Stream(
         name="s", format=kind, options={"path": str(folder), **options}, schema=ddl
     )  # fmt: skip
     try:
-        return polled_source(session, stream, schema_of(session, ddl))
+        return polled_source(session, stream, schema_of(session, ddl), **more)
     except LeftToSpark:
         return None
 

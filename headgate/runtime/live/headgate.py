@@ -244,8 +244,11 @@ class Headgate(Questions):
             for name, query in membership.queries.items():
                 new.bind(membership.catalog.ids[name], query)
             new.start(listeners, record=self._settings.record)
-        except BaseException:
+        except BaseException as error:
+            cause = engine.cause_of(error)
             engine.close()
+            if cause is not error:
+                raise cause from error
             raise
         membership.run = self._run = new
 
@@ -273,7 +276,7 @@ class Headgate(Questions):
                 self._run.stop()
         finally:
             if self._owns_session:
-                self._session.stop()
+                self._room.stop_session(self._session)
         return None if self._run is None else self.report()
 
     def _reached(self, point: str) -> None:

@@ -139,7 +139,7 @@ class Running:
         try:
             run(self._timed, engine)
         except BaseException as error:
-            self._crash = error
+            self._crash = self.engine.cause_of(error)
 
     def _hear(self, event: Event) -> None:
         with self._lock:

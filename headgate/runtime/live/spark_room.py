@@ -19,6 +19,7 @@ from headgate.model.network.network import Network, Path
 from headgate.model.query import Deliver, QueryStatistics
 from headgate.model.settings import Settings
 from headgate.model.stream import Rows, Stream
+from headgate.model.trouble import Trouble
 from headgate.policies import Policy
 from headgate.scheduler.engine import Engine
 
@@ -119,11 +120,15 @@ class LiveEngine(Engine, Protocol):
     @property
     def groups(self) -> Sequence[int]: ...
 
+    def cause_of(self, error: BaseException) -> BaseException: ...
+
     @property
     def failures(self) -> Sequence[HeadgateError]: ...
 
     @property
     def loop_s(self) -> float: ...
+
+    def troubles(self) -> Sequence[Trouble]: ...
 
     def rehearse(
         self,
@@ -184,6 +189,8 @@ class SparkRoom(Protocol):
     ) -> "SparkSession": ...
 
     def own_session(self, session: "SparkSession") -> "SparkSession": ...
+
+    def stop_session(self, session: "SparkSession") -> None: ...
 
     def quiet_python(self) -> None: ...
 

@@ -65,6 +65,7 @@ def status_of(membership: Membership, run: Running, policy: str) -> dict[str, An
 
     return {
         "policy": policy, "streams": list(membership.catalog.readable),
+        "stream_troubles": [asdict(trouble) for trouble in run.engine.troubles()],
         "dead_letters": run.engine.dead_letters(), "queries": _for_all(membership, row),
     }  # fmt: skip
 
@@ -84,7 +85,8 @@ def starting(membership: Membership, policy: str, rehearsed_of: tuple[int, int])
 
     done, total = rehearsed_of
     return {
-        "policy": policy, "streams": list(membership.catalog.readable), "dead_letters": {},
+        "policy": policy, "streams": list(membership.catalog.readable), "stream_troubles": [],
+        "dead_letters": {},
         "queries": _for_all(membership, row), "starting": {"rehearsed": done, "of": total},
     }  # fmt: skip
 

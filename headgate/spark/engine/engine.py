@@ -29,6 +29,7 @@ from headgate.model.plan import BoxCall
 from headgate.model.query import Deliver, QueryStatistics
 from headgate.model.settings import Settings
 from headgate.model.stream import Rows
+from headgate.model.trouble import Trouble
 from headgate.spark.engine.changes import Changes
 from headgate.spark.engine.explanation import lane_text, way_of
 from headgate.spark.engine.log_space import LogSpace
@@ -199,10 +200,18 @@ class SparkEngine:
         self._end_at_s = time.monotonic() + STOP_S
         self._events.put(ClockTicked(self.now_s()))
 
+    def cause_of(self, error: BaseException) -> BaseException:
+        """Return what ended the run: SparkGone if the JVM is gone, otherwise the error itself."""
+        return self.parts.jvm.cause_of(error)
+
     @property
     def failures(self) -> list[HeadgateError]:
         """Why sources have died."""
         return self._upkeep.failures
+
+    def troubles(self) -> list[Trouble]:
+        """Return the streams whose sources do not deliver, and why."""
+        return self.parts.ingest.troubles()
 
     def totals(self) -> dict[str, tuple[int, int]]:
         """Return how many tuples each query has consumed and produced, over all runs."""
@@ -238,6 +247,7 @@ class SparkEngine:
         self.sinks.close(end_at_s - time.monotonic())
         self._totals.freeze()
         self.parts.journal.close()
+        self.parts.jvm.close()
 
     def _wait(self, wake_at_s: float) -> Event | None:
         since_s = time.monotonic()

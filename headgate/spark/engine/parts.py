@@ -24,6 +24,7 @@ from headgate.spark.event_time.store import Store
 from headgate.spark.execution.calls import Calls
 from headgate.spark.execution.executor import Executor
 from headgate.spark.execution.warm_up import WarmUp
+from headgate.spark.jvm.jvm_watch import JvmWatch
 from headgate.spark.jvm.lane.compatibility import driver_lane
 from headgate.spark.jvm.session import own_session
 from headgate.spark.log.budget import Budget
@@ -45,6 +46,7 @@ class Parts:
     """
 
     settings: Settings
+    jvm: JvmWatch
     clock: Clock
     events: EventQueue
     requests: Requests
@@ -125,13 +127,14 @@ def assemble(
     executor.arrangement.arrange(network.paths, warm_up.is_costly)
     ingest = StreamIngest(
         session, journal, state, rows=rows, arrived=arrivals.put, pause_s=budget.pause_s,
-        now_s=clock.now_s, importance=members.importance_of,
+        now_s=clock.now_s, importance=members.importance_of, settings=settings,
     )  # fmt: skip
     calls = Calls(
         session, executor, members, workers=settings.workers, now_s=clock.now_s, tell=events.put,
         call_timeout_s=settings.call_timeout_s,
     )  # fmt: skip
     return Parts(
-        settings, clock, events, Requests(events), journal, budget, members, producers, store,
-        arrivals, derived, sinks, executor, warm_up, ingest, calls, cursors, recovered,
+        settings, JvmWatch(session), clock, events, Requests(events), journal, budget, members,
+        producers, store, arrivals, derived, sinks, executor, warm_up, ingest, calls, cursors,
+        recovered,
     )  # fmt: skip

@@ -13,9 +13,10 @@ EVERY_S = 0.5
 
 
 class Upkeep:
-    """Looks after sources, quiet streams, calls, hidden results and memory."""
+    """Looks after the JVM, sources, quiet streams, calls, hidden results and memory."""
 
     def __init__(self, parts: Parts) -> None:
+        self._jvm_watch = parts.jvm
         self._ingest, self._store, self._calls = parts.ingest, parts.store, parts.calls
         self._executor, self._budget, self._clock = parts.executor, parts.budget, parts.clock
         self._due_at_s = 0.0
@@ -27,7 +28,12 @@ class Upkeep:
         return time.monotonic() >= self._due_at_s
 
     def run(self) -> None:
-        """Look after everything once."""
+        """Look after everything once.
+
+        Raises:
+            SparkGone: the JVM is gone, and nothing can go on.
+        """
+        self._jvm_watch.check()
         self._due_at_s = time.monotonic() + EVERY_S
         self._look_after_sources()
         for timeline in list(self._store.timelines.values()):
@@ -40,6 +46,7 @@ class Upkeep:
 
     def _look_after_sources(self) -> None:
         """Record sources that died. Once all have, the run ends when everything is processed."""
+        self._ingest.look_after()
         for failure in self._ingest.failures():
             self.failures.append(failure)
             log.warning("%s", failure)

@@ -3,11 +3,14 @@
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from headgate.errors import ConfigRefused
@@ -87,6 +90,16 @@ def local_session(state: Path, master: str, settings: Mapping[str, str]) -> Spar
         session = builder.getOrCreate()
     quiet_python()
     return session
+
+
+def stop_session(session: SparkSession) -> None:
+    """Stop a session of our own. If its JVM is gone, forget it, so that another one can start."""
+    try:
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+            session.stop()
+    except (Py4JError, OSError):
+        SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
+        SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
 def _find_java() -> None:

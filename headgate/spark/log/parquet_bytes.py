@@ -1,6 +1,5 @@
-"""Small Parquet files, encoded and decoded in memory: most of ours have a few dozen rows."""
+"""Small Parquet files, encoded in memory: most of ours have a few dozen rows."""
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -38,10 +37,3 @@ def with_spark_schema(table: pa.Table, schema: StructType) -> pa.Table:
     Spark needs it to read types that Parquet lacks: intervals, variants, collations.
     """
     return table.replace_schema_metadata({SPARK_SCHEMA: schema.json()})
-
-
-def read_parquet(file: Path) -> pa.Table:
-    """Return the rows of a file."""
-    data = file.read_bytes()
-    with pq.ParquetFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us") as reader:
-        return reader.read(use_threads=len(data) > LARGE_BYTES)

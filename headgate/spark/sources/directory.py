@@ -6,11 +6,10 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.types import VariantType
 
 from headgate.extensions import (
@@ -22,13 +21,18 @@ from headgate.extensions import (
     SourceContext,
 )
 from headgate.spark.jvm.types import part_of
-from headgate.spark.log.parquet_bytes import read_parquet
+from headgate.spark.sources.file_bytes import FileUnreadable
+from headgate.spark.sources.parquet_files import read_parquet
 from headgate.spark.sources.text_files import CORRUPT, TextReader
 
 log = logging.getLogger("headgate.spark")
 
 SETTLED_S = 3.0
 """A file that has not changed for this long is considered complete."""
+
+PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
+"""A file that the system cannot read is read again after the first time, then after twice as long
+each time, up to the second."""
 
 GRAIN_NS, LIST_NS = 2_000_000_000, 1_000_000_000
 """A directory that has not changed for GRAIN_NS is listed again only when its modification time
@@ -59,10 +63,10 @@ def directory_source(context: SourceContext) -> "DirectorySource":
         raise LeftToSpark  # Spark fills these columns
     if is_parquet and part_of(schema, (VariantType,)):
         raise LeftToSpark  # Spark shreds variants into columns, which pyarrow cannot reassemble
-    read: Reader = _parquet
+    read: Reader = partial(read_parquet, most_bytes=context.most_file_bytes)
     if not is_parquet:
         line_options = {key: value for key, value in options.items() if key not in FILE_OPTIONS}
-        read = TextReader(context.session, context.format, line_options, schema)
+        read = TextReader(context, line_options)
     return DirectorySource(context, Path(path), read)
 
 
@@ -72,14 +76,48 @@ last line without a line end read."""
 
 
 @dataclass
+class _File:
+    """A file that was not read yet.
+
+    Args:
+        version: its modification time and size.
+        since_s: since when it has not changed.
+        is_incomplete: whether it could not be read as it is.
+        cause: why the system could not read it; "" if that was not tried or was no problem.
+    """
+
+    version: tuple[int, int]
+    since_s: float
+    is_incomplete: bool = False
+    cause: str = ""
+    failures: int = 0
+    due_at_s: float = 0.0
+
+    @property
+    def is_settled(self) -> bool:
+        return time.monotonic() - self.since_s >= SETTLED_S
+
+    @property
+    def rests(self) -> bool:
+        """Whether another attempt would be too early."""
+        return (self.is_incomplete and not self.is_settled) or time.monotonic() < self.due_at_s
+
+    def fail(self, cause: str) -> None:
+        self.cause, pause_s = cause, PAUSE_S * 2 ** min(self.failures, 10)
+        self.failures += 1
+        self.due_at_s = time.monotonic() + min(pause_s, LONGEST_PAUSE_S)
+
+
+@dataclass
 class DirectorySource(Source):
     """Files that appear in a directory, each read once, the oldest first.
 
     The journal records which files have been read; memory holds the names of those that are still
     in the directory. A file should appear complete, by a rename, as Structured Streaming requires
-    too. A file that cannot be read, or that ends within a line, is read once it has not changed for
-    some seconds; if it cannot be read then, it becomes a dead letter. Names that begin with a dot
-    or an underscore are ignored.
+    too. A file with unreadable contents, or that ends within a line, is read once it has not
+    changed for some seconds; if its contents cannot be read then, it becomes a dead letter. A file
+    that the system cannot read is tried again and again, and the others are read meanwhile. Names
+    that begin with a dot or an underscore are ignored.
     """
 
     context: SourceContext
@@ -87,7 +125,7 @@ class DirectorySource(Source):
     read: Reader
     _journalled: Mapping[str, str] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
-    _unsettled: dict[str, tuple[tuple[int, int], float]] = field(default_factory=dict)
+    _files: dict[str, _File] = field(default_factory=dict)
     _last: Polled | None = None
     _nothing_since_ns: int | None = None
     _list_at_ns: int = 0
@@ -106,14 +144,21 @@ class DirectorySource(Source):
         position: dict[str, str] = {}
         tuples = 0
         for age, name in files:
-            settled = self._settled(name)
-            if settled is None:
+            file = self._file(name)
+            if file is None or file.rests:
                 continue
+            settled = file.is_settled
             try:
                 table, unread = self.read(self.folder / name, self.context.schema, settled)
             except FileNotFoundError:
                 continue  # removed before it was read
+            except FileUnreadable as error:
+                file.fail(str(error))
+                continue
             except (pa.ArrowException, OSError, ValueError) as error:
+                if not _is_of_contents(error):
+                    raise
+                file.is_incomplete = not settled
                 if not settled:
                     continue  # perhaps it is still being written
                 reason = str(error).splitlines()[0]
@@ -134,20 +179,28 @@ class DirectorySource(Source):
     def taken(self, polled: Polled) -> None:
         self._seen.update(polled.position)
         for name in polled.position:
-            self._unsettled.pop(name, None)
+            self._files.pop(name, None)
         self._last = None
 
-    def _settled(self, name: str) -> bool | None:
-        """Return True if a file has not changed for some seconds, None if it is gone."""
+    @property
+    def trouble(self) -> str:
+        causes = [(name, file.cause) for name, file in self._files.items() if file.cause]
+        if not causes:
+            return ""
+        name, cause = min(causes)
+        more = f" (and {len(causes) - 1} more files)" if len(causes) > 1 else ""
+        return f"{self.folder / name} cannot be read{more}: {cause}"
+
+    def _file(self, name: str) -> _File | None:
+        """Return what is known of a file that was not read yet; None if it is gone."""
         try:
             status = (self.folder / name).stat()
         except FileNotFoundError:
             return None
-        version, now_s = (status.st_mtime_ns, status.st_size), time.monotonic()
-        before, since_s = self._unsettled.get(name, (None, now_s))
-        if before != version:
-            self._unsettled[name], since_s = (version, now_s), now_s
-        return now_s - since_s >= SETTLED_S
+        version, file = (status.st_mtime_ns, status.st_size), self._files.get(name)
+        if file is None or file.version != version:
+            file = self._files[name] = _File(version, time.monotonic())
+        return file
 
     def _pass_over(self, name: str) -> None:
         if not self._warned:
@@ -185,12 +238,19 @@ class DirectorySource(Source):
                     continue
         self._seen = seen
         names = {name for _, name in files}
-        self._unsettled = {name: file for name, file in self._unsettled.items() if name in names}
+        self._files = {name: file for name, file in self._files.items() if name in names}
         # Within the grain of its clock a directory may change again and show the same time.
         rests = not files and now_ns - modified_ns > GRAIN_NS
         self._nothing_since_ns = modified_ns if rests else None
         self._list_at_ns = now_ns + LIST_NS
         return sorted(files)
+
+
+def _is_of_contents(error: Exception) -> bool:
+    """Return True if a file's contents are the cause, not the system, the JVM or a full disk."""
+    if isinstance(error, OSError):
+        return error.errno is None  # Arrow found corrupt data
+    return not isinstance(error, MemoryError)
 
 
 def _is_text(name: str) -> bool:
@@ -199,42 +259,6 @@ def _is_text(name: str) -> bool:
         return bool(name.encode())
     except UnicodeEncodeError:
         return False
-
-
-def _parquet(file: Path, schema: pa.Schema, whole: bool) -> tuple[pa.Table, tuple[Letter, ...]]:
-    """Read a Parquet file as Spark does: columns by name, in any case, missing ones as NULL."""
-    table = read_parquet(file)
-    names = {name.lower(): name for name in table.column_names}
-    columns = [
-        _cast(table[names[field.name.lower()]].combine_chunks(), field.type)
-        if field.name.lower() in names
-        else pa.nulls(table.num_rows, field.type)
-        for field in schema
-    ]
-    return pa.Table.from_arrays(columns, schema=schema), ()
-
-
-def _cast(column: Any, kind: pa.DataType) -> Any:
-    """Cast a column: fields of structs by name, in any case; finer instants are truncated."""
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
-    if column.type == kind:
-        return column
-    if pa.types.is_struct(kind) and pa.types.is_struct(column.type):
-        children = range(column.type.num_fields)
-        indexes = {column.type.field(index).name.lower(): index for index in children}
-        arrays = [
-            _cast(column.field(indexes[child.name.lower()]), child.type)
-            if child.name.lower() in indexes
-            else pa.nulls(len(column), child.type)
-            for child in kind
-        ]
-        return pa.StructArray.from_arrays(arrays, fields=list(kind), mask=column.is_null())
-    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(column.type):
-        # Round down, not toward 1970.
-        is_finer = column.type.unit == "ns"
-        column = pc.floor_temporal(column, unit="microsecond") if is_finer else column
-    return pc.call_function("cast", [column], pc.CastOptions(kind, allow_time_truncate=True))
 
 
 def _lower(options: Mapping[str, str]) -> dict[str, str]:

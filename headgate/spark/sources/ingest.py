@@ -1,8 +1,10 @@
 """Ingest: moves tuples of every stream from its source to its log."""
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import inf
 from pathlib import Path as File
 
 from pyspark.sql import SparkSession
@@ -10,7 +12,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import ConfigRefused, RecoveryRefused, StreamFailed
 from headgate.extensions import LeftToSpark
+from headgate.model.settings import Settings
 from headgate.model.stream import Rows, Stream
+from headgate.model.trouble import Trouble
 from headgate.spark.jvm.errors import cause_of
 from headgate.spark.jvm.session import own_session
 from headgate.spark.jvm.time_zone import zone_of
@@ -42,13 +46,18 @@ class StreamIngest:
         pause_s: Callable[[], float],
         now_s: Callable[[], float],
         importance: Callable[[str], float],
+        settings: Settings,
     ) -> None:
         self._session, self._own_session = session, own_session(session)
         self._zone = zone_of(session)
         self._journal, self._state, self._rows = journal, state, rows
+        self._settings = settings
         self._arrived, self._pause_s, self._now_s = arrived, pause_s, now_s
+        self._importance = importance
         self._ingests: dict[str, tuple[StreamingQuery, threading.Event]] = {}
-        self.poller = Poller([], journal, arrived, pause_s, now_s, importance)
+        self.pollers = [self._poller([])]
+        self._moving = threading.Lock()
+        self._stopped: dict[str, StreamFailed] = {}
         self._polls = self._ended = False
 
     def begin(self, streams: Sequence[Stream], logs: Mapping[str, StreamLog]) -> None:
@@ -61,7 +70,7 @@ class StreamIngest:
         for number, stream in enumerate(streams):
             if not stream.is_derived:
                 self.prepare(number, stream, logs[stream.name])()
-        self.poller.start()
+        self.pollers[0].start()
 
     def prepare(self, number: int, stream: Stream, log: StreamLog) -> Callable[[], None]:
         """Return a function that starts ingest of a stream; raise as `begin` does."""
@@ -70,7 +79,11 @@ class StreamIngest:
         if stream.ingest != "spark" and not checkpoint.exists():
             rows = self._rows.get(stream.name)
             try:
-                source = polled_source(self._own_session, stream, log.stream_schema, rows)
+                source = polled_source(
+                    self._own_session, stream, log.stream_schema, rows, scratch=str(self._state),
+                    most_record_bytes=self._settings.most_record_bytes,
+                    most_file_bytes=self._settings.most_file_bytes,
+                )  # fmt: skip
                 return partial(self._poll, Line(number, stream, log, source, self._zone))
             except LeftToSpark as left:
                 reason = str(left)
@@ -89,10 +102,13 @@ class StreamIngest:
         return partial(self._ingest, number, stream, log)
 
     def _poll(self, line: Line) -> None:
-        self.poller.add(line)
+        self._stopped.pop(line.stream.name, None)
+        with self._moving:
+            self.pollers[-1].add(line)
         self._polls = True
 
     def _ingest(self, number: int, stream: Stream, log: StreamLog) -> None:
+        self._stopped.pop(stream.name, None)
         ended = threading.Event()
         ingest = start_ingest(
             own_session(self._session),
@@ -108,7 +124,10 @@ class StreamIngest:
 
     def drop(self, stream: str) -> None:
         """Stop ingest of a stream."""
-        self.poller.remove(stream)
+        self._stopped.pop(stream, None)
+        with self._moving:
+            for poller in self.pollers:
+                poller.remove(stream)
         if (running := self._ingests.pop(stream, None)) is not None:
             ingest, ended = running
             ended.set()
@@ -121,7 +140,7 @@ class StreamIngest:
             timeout_s: how long to wait for that.
         """
         self._end_streaming()
-        self.poller.finish(timeout_s)
+        self._end_polling(timeout_s, Poller.finish)
 
     def stop(self, patience_s: float) -> None:
         """Stop ingest of all streams; what was polled is in the log when this returns.
@@ -130,7 +149,36 @@ class StreamIngest:
             patience_s: how long to wait for a source that does not answer, before it is abandoned.
         """
         self._end_streaming()
-        self.poller.stop(patience_s)
+        self._end_polling(patience_s, Poller.stop)
+
+    def look_after(self) -> None:
+        """Give the streams that wait for a slow source to another poller."""
+        if not self._moving.acquire(blocking=False):
+            return  # a stream is being added or dropped
+        try:
+            for poller in () if self._ended else tuple(self.pollers):
+                if lines := poller.leave_slow():
+                    self.pollers.append(self._poller(lines))
+                    self.pollers[-1].start(resume=False)
+        finally:
+            self._moving.release()
+
+    def _poller(self, lines: Sequence[Line]) -> Poller:
+        return Poller(
+            lines, self._journal, self._arrived, self._pause_s, self._now_s, self._importance
+        )
+
+    def _end_polling(
+        self, timeout_s: float | None, end: Callable[[Poller, float | None], None]
+    ) -> None:
+        """End all pollers at once, and wait for them together."""
+        ends_at_s = inf if timeout_s is None else time.monotonic() + timeout_s
+        with self._moving:  # from here on there are no other pollers
+            for poller in self.pollers:
+                poller.finish(0.0)
+        for poller in self.pollers:
+            left_s = ends_at_s - time.monotonic()
+            end(poller, None if timeout_s is None else max(0.0, left_s))
 
     def _end_streaming(self) -> None:
         self._ended = True  # before the sources stop: that is no failure then
@@ -143,22 +191,39 @@ class StreamIngest:
     def failures(self) -> list[StreamFailed]:
         """Return the failures of sources that have died since the last call."""
         failures: list[StreamFailed] = []
-        while self.poller.failed:
-            failures.append(self.poller.failed.popleft())
-            self._polls = bool(self.poller.lines)
-        if self._polls and self.poller.broken is not None:
-            self._polls = False
-            names = ", ".join(line.stream.name for line in self.poller.lines)
-            failures.append(StreamFailed(stream=names, cause=cause_of(self.poller.broken)))
+        for poller in tuple(self.pollers):
+            while poller.failed:
+                failures.append(poller.failed.popleft())
+            if poller.broken is not None:
+                cause, lines, poller.lines = cause_of(poller.broken), poller.lines, []
+                failures += [StreamFailed(stream=line.stream.name, cause=cause) for line in lines]
+        self._polls = self._polls and (not failures or self._has_lines)
         for name, (ingest, _) in list(self._ingests.items()):
             if not ingest.isActive and not self._ended:
                 failures.append(StreamFailed(stream=name, cause=cause_of(ingest.exception())))
                 self._ingests.pop(name, None)  # `drop` may have removed it meanwhile
+        self._stopped |= {failure.stream: failure for failure in failures}
         return failures
+
+    def troubles(self) -> list[Trouble]:
+        """Return the streams whose sources do not deliver, and why."""
+        stopped = {name: failure.cause for name, failure in self._stopped.copy().items()}
+        failing: dict[str, str] = {}
+        for poller in tuple(self.pollers):
+            failing |= poller.troubles()
+        return [Trouble(name, "STOPPED", cause) for name, cause in stopped.items()] + [
+            Trouble(name, "FAILING", cause)
+            for name, cause in failing.items()
+            if name not in stopped
+        ]
+
+    @property
+    def _has_lines(self) -> bool:
+        return any(poller.lines for poller in self.pollers)
 
     @property
     def over(self) -> bool:
         """Whether nothing more can arrive."""
         if self._ended:
-            return not self.poller.is_polling
+            return not any(poller.is_polling for poller in self.pollers)
         return not self._ingests and not self._polls

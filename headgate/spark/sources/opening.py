@@ -1,5 +1,7 @@
 """A stream's source: refused or accepted when the stream is added, created when it starts."""
 
+from typing import Any
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -49,9 +51,16 @@ def source_of(session: SparkSession, stream: Stream) -> DataFrame:
 
 
 def polled_source(
-    session: SparkSession, stream: Stream, schema: StructType, rows: Rows | None = None
+    session: SparkSession,
+    stream: Stream,
+    schema: StructType,
+    rows: Rows | None = None,
+    **more: Any,
 ) -> Source:
     """Create the source that the driver polls.
+
+    Args:
+        more: further fields of its `SourceContext`.
 
     Raises:
         LeftToSpark: the driver cannot poll it, and Structured Streaming can.
@@ -63,7 +72,7 @@ def polled_source(
     context = SourceContext(
         stream=stream.name, format=stream.format, options=Options(stream.options),
         schema=arrow_schema(schema), spark_schema=schema, session=session,
-        time_zone=zone_of(session), rows=rows,
+        time_zone=zone_of(session), rows=rows, **more,
     )  # fmt: skip
     try:
         source: Source = entry.make(context)

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from headgate.errors import StreamFailed
 from headgate.extensions import Polled, Source
 from headgate.model.stream import ARRIVED_AT, Stream
+from headgate.spark.jvm.errors import cause_of
 from headgate.spark.log.files import flush_all
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.journal_rows import NewLetters, NewTrain, Train
@@ -23,14 +24,21 @@ from headgate.spark.sources.wall_clock import instants_of
 
 log = logging.getLogger("headgate.spark")
 
-PAUSE_S = 1.0
-"""How long a source that failed is not polled; its tuples wait there."""
+PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
+"""How long a source that failed is not polled; its tuples wait there. The pause doubles with every
+further failure, up to the longest."""
 
 REST_S = 0.005
 """How long a source that had nothing is left alone at least."""
 
 PATIENCE_S = 0.1
 """The longest that a source waits for more important ones."""
+
+LOOK_S = 0.5
+"""How often the poller looks for streams that were added or removed, even if none is due."""
+
+SLOW_S = 2.0
+"""A poll that takes longer may delay its own stream, but no others any more."""
 
 
 @dataclass(eq=False)
@@ -47,7 +55,10 @@ class Line:
     source: Source
     zone: str = "UTC"
     due_at_s: float = 0.0
-    failing: bool = False
+    failures: int = 0
+    """How often the source has failed in a row."""
+    trouble: str = ""
+    """Why the source, or a part of it, cannot be read at present."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +74,11 @@ class StagedPoll:
 class Poller:
     """Polls each source when it is due, with one transaction for all that are polled together.
 
-    A source that fails (a directory that is gone, a full disk) is polled again later. Nothing is
-    lost, since its position is journaled with its train. A source that raises StreamFailed itself
-    is not polled again.
+    While a poll takes long, another poller may take over the other lines (`leave_slow`).
+
+    A source that fails (a directory that is gone, a full disk) is polled again later, less and less
+    often. Nothing is lost, since its position is journaled with its train. A source that raises
+    StreamFailed itself is not polled again.
 
     Args:
         arrived: called with the stream's number and the new train.
@@ -92,11 +105,17 @@ class Poller:
         self.broken: Exception | None = None
         self.failed: deque[StreamFailed] = deque()
         self._removed: list[Line] = []
-        self._polled_stream = ""
+        self._polled: tuple[Line, float] | None = None
+        """The line whose source is being polled, and since when."""
         self._thread = threading.Thread(target=self._work, name="headgate-poller", daemon=True)
 
-    def start(self) -> None:
-        for line in self.lines:
+    def start(self, *, resume: bool = True) -> None:
+        """Start the thread.
+
+        Args:
+            resume: whether the sources still have to learn where to continue.
+        """
+        for line in self.lines if resume else ():
             self._resume(line)
         self._thread.start()
 
@@ -115,6 +134,36 @@ class Poller:
         with self._lock:
             self._removed += [line for line in self.lines if line.stream.name == stream]
             self.lines = [line for line in self.lines if line.stream.name != stream]
+
+    def leave_slow(self) -> list[Line]:
+        """Leave all lines but the one whose poll takes too long, and return them.
+
+        What this round has polled of them is discarded; it comes again.
+        """
+        if self.slow_for_s() < SLOW_S or not self._lock.acquire(timeout=REST_S):
+            return []
+        try:
+            slow = None if self._polled is None else self._polled[0]
+            others = [line for line in self.lines if line is not slow]
+            if slow is None or not others:
+                return []
+            self.lines = [line for line in self.lines if line is slow]
+            return others
+        finally:
+            self._lock.release()
+
+    def slow_for_s(self) -> float:
+        """Return how long the poll under way has taken so far."""
+        polled = self._polled
+        return 0.0 if polled is None else time.monotonic() - polled[1]
+
+    def troubles(self) -> dict[str, str]:
+        """Return why streams do not deliver at present, or only in part."""
+        troubles = {line.stream.name: line.trouble for line in self.lines if line.trouble}
+        if (polled := self._polled) is not None and self.slow_for_s() > SLOW_S:
+            cause = f"its source has not answered for {self.slow_for_s():.0f} s"
+            troubles.setdefault(polled[0].stream.name, cause)
+        return troubles
 
     @property
     def is_polling(self) -> bool:
@@ -136,9 +185,8 @@ class Poller:
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             with self._lock:
                 self._removed, self.lines = [*self._removed, *self.lines], []
-            log.warning(
-                "the source of stream '%s' does not answer and is abandoned", self._polled_stream
-            )
+            stream = "" if self._polled is None else self._polled[0].stream.name
+            log.warning("the source of stream '%s' does not answer and is abandoned", stream)
 
     def _work(self) -> None:
         try:
@@ -162,7 +210,7 @@ class Poller:
             self._round(self._lines_to_poll(lines))
             now_s = time.monotonic()
             due_at_s = min((line.due_at_s for line in lines), default=now_s + 0.1)
-            self._ended.wait(max(0.0, due_at_s - now_s))
+            self._ended.wait(min(max(0.0, due_at_s - now_s), LOOK_S))
 
     def _lines_to_poll(self, lines: Sequence[Line]) -> list[Line]:
         """Return the most important lines that are due, or those that have waited too long."""
@@ -180,8 +228,11 @@ class Poller:
     def _round(self, lines: Sequence[Line]) -> None:
         polls: list[StagedPoll] = []
         for line in lines:
+            with self._lock:
+                if line not in self.lines:
+                    continue  # removed, or taken over by another poller
+                self._polled = line, time.monotonic()
             line.due_at_s = time.monotonic() + line.stream.asked_every_s
-            self._polled_stream = line.stream.name
             try:
                 polled = line.source.poll()
                 if polled is None:  # with trigger_s: 0, the thread would never rest
@@ -191,14 +242,14 @@ class Poller:
                         letters = line.log.letters.write(polled.letters)
                         train = self._stage(line, polled)
                         polls.append(StagedPoll(line, polled, train, letters))
-                if line.failing:
-                    line.failing = False
-                    log.warning("stream '%s' is back", line.stream.name)
+                if polled is None:
+                    self._note_success(line)
             except StreamFailed as failure:
                 self.remove(line.stream.name)
                 self.failed.append(failure)
             except Exception as error:  # whatever a source or a disk may raise
                 self._fail(line, error)
+        self._polled = None
         with self._lock:
             self._commit([poll for poll in polls if poll.line in self.lines])
 
@@ -222,6 +273,7 @@ class Poller:
         for poll in polls:
             line = poll.line
             line.source.taken(poll.polled)
+            self._note_success(line)
             if poll.letters is not None:
                 line.log.letters.added(poll.letters)
             if poll.train is not None:
@@ -240,8 +292,20 @@ class Poller:
         return line.log.stage(table, line.log.next_number)
 
     def _fail(self, line: Line, error: Exception) -> None:
-        line.due_at_s = time.monotonic() + PAUSE_S
-        if not line.failing:
-            line.failing = True
-            failure = StreamFailed(stream=line.stream.name, cause=str(error))
-            log.warning("%s; it is polled again every %g s", failure, PAUSE_S)
+        pause_s = min(PAUSE_S * 2 ** min(line.failures, 10), LONGEST_PAUSE_S)
+        line.failures += 1
+        line.due_at_s = time.monotonic() + pause_s
+        cause = str(error) if isinstance(error, OSError) else cause_of(error)
+        self._note_trouble(line, cause or type(error).__name__)
+
+    def _note_success(self, line: Line) -> None:
+        line.failures = 0
+        self._note_trouble(line, line.source.trouble)
+
+    def _note_trouble(self, line: Line, cause: str) -> None:
+        cause = " ".join(cause.splitlines()[:1])
+        if cause and cause != line.trouble:
+            log.warning("stream '%s' stopped: %s; it is tried again", line.stream.name, cause)
+        elif line.trouble and not cause:
+            log.warning("stream '%s' is back", line.stream.name)
+        line.trouble = cause

@@ -76,6 +76,8 @@ class RowSource(Source):
             try:
                 tables.append(self._table([row]))
             except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+                if isinstance(error, MemoryError):
+                    raise  # not for what the row contains
                 letters.append(Letter(f"row {number}", repr(row), str(error)))
         table = pa.concat_tables(tables) if tables else self._schema.empty_table()
         return table, tuple(letters)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -115,7 +116,9 @@ def start_ingest(
 
 def end_ingest(ingest: StreamingQuery) -> None:
     """End ingest. A source that does not stop in time is abandoned; its batch comes again."""
+    name = "a source"
     try:
+        name = ingest.name
         ingest.stop()
-    except SPARK_ERRORS as error:
-        log.warning("%s does not stop and is abandoned: %s", ingest.name, reason_of(error))
+    except (*SPARK_ERRORS, Py4JError, OSError) as error:  # the last two: the JVM is gone
+        log.warning("%s does not stop and is abandoned: %s", name, reason_of(error))

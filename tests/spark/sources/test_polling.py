@@ -75,7 +75,7 @@ def test_a_directory_that_vanishes_and_returns_is_told_of_once(
     rig = Rig(session, tmp_path / "state", source, "i INT")
     rig.until(lambda: len(rig.trains) == 1)
     folder.rename(tmp_path / "away")
-    rig.until(lambda: rig.line.failing)
+    rig.until(lambda: rig.line.trouble)
     failed_at_s = rig.line.due_at_s
     rig.until(lambda: rig.line.due_at_s > failed_at_s)  # polled again, and failed again
     (tmp_path / "away" / "b.json").write_text('{"i": 2}\n')

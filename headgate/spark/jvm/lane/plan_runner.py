@@ -16,7 +16,6 @@ from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
 from headgate.spark.jvm.java_classes import java_class
 from headgate.spark.jvm.lane.failing_row import FailingRow
 from headgate.spark.jvm.lane.row_files import (
-    NoRoom,
     folders,
     read_rows,
     row_files,
@@ -147,10 +146,10 @@ class PlanRunner:
         for folder in self._folders[:-1]:
             try:
                 return self._run(inputs, folder, tag)
-            except NoRoom:
+            except OSError:  # it is full, or cannot be written any more
                 continue
             except Py4JJavaError as error:
-                if "No space left on device" not in str(error.java_exception.getMessage()):
+                if not str(error.java_exception.getClass().getName()).startswith("java.io."):
                     raise
         return self._run(inputs, self._folders[-1], tag)
 

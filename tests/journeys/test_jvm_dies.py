@@ -1,0 +1,104 @@
+"""The JVM is killed alone, as by the kernel when memory runs out."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pyspark.sql import SparkSession
+from sources import balanced, consume
+
+from headgate import Headgate
+from headgate.config import read_pipeline
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+LINES = 50
+
+
+def write(folder: Path, first: int, files: int) -> None:
+    folder.mkdir(exist_ok=True)
+    for file in range(first, first + files):
+        numbers = range(file * LINES, (file + 1) * LINES)
+        text = "".join(f'{{"i": {number}}}\n' for number in numbers)
+        (folder / f".{file:04d}").write_text(text)
+        (folder / f".{file:04d}").rename(folder / f"{file:04d}.json")
+
+
+def jvm_of(process: subprocess.Popen[str]) -> int:
+    """Return the number of the Java process that a process has started."""
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = file.read_text().partition("(")[2].rpartition(")")
+        except OSError:
+            continue  # it has ended
+        if name == "java" and int(rest.split()[1]) == process.pid:
+            return int(file.parent.name)
+    raise AssertionError("no JVM")
+
+
+def until(done: Any, process: subprocess.Popen[str]) -> None:
+    ends_at_s = time.monotonic() + 300
+    while not done():
+        assert process.poll() is None
+        assert time.monotonic() < ends_at_s
+        time.sleep(0.05)
+
+
+def test_the_run_ends_with_a_sentence_and_the_next_one_resumes(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    streams = {
+        name: {
+            "format": "json", "schema": "i INT", "trigger_s": 0.01, "ingest": ingest,
+            "options": {"path": str(tmp_path / name), "maxFilesPerTrigger": 1},
+        }
+        for name, ingest in {"driver": "driver", "spark": "spark"}.items()
+    }  # fmt: skip
+    queries = {f"q_{name}": {"class": "H", "sql": f"SELECT i FROM {name}"} for name in streams}
+    pipeline = {
+        "state": str(tmp_path / "state"), "rehearsal_s": 0, "spark": {"master": "local[2]"},
+        "classes": {"H": 1}, "streams": streams,
+        "queries": queries,
+    }  # fmt: skip
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(yaml.safe_dump(pipeline))
+    for name in streams:
+        write(tmp_path / name, 0, 3)
+    command = [sys.executable, "-m", "headgate.cli", "run", str(file)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    results = tmp_path / "state" / "results"
+    try:
+        until(lambda: all(any((results / f"q_{n}").glob("*.parquet")) for n in streams), process)
+        for name in streams:
+            write(tmp_path / name, 3, 40)
+    finally:
+        os.kill(jvm_of(process), signal.SIGKILL)
+    killed_at_s = time.monotonic()
+    out, errors = process.communicate(timeout=60)
+    assert time.monotonic() - killed_at_s < 10
+    assert process.returncode == 1, errors
+    assert errors.splitlines()[-1].startswith("the JVM of Spark is gone"), errors
+    assert "Traceback" not in errors + out
+    assert not (tmp_path / "state" / "dead-letters").exists()
+
+    again = read_pipeline(str(file))
+    gate = Headgate(spark, state=again.state, classes={"H": 1}, rehearsal_s=0)
+    for stream in again.stream_models():
+        gate.add_stream(stream)
+    for query in again.query_models():
+        gate.add_query(query)
+    gate.start()
+    consume(gate, 43 * LINES)
+    gate.stop()
+    balanced(gate)
+    for name in streams:
+        rows = spark.read.parquet(str(results / f"q_{name}")).collect()
+        assert sorted(row.i for row in rows) == list(range(43 * LINES))
