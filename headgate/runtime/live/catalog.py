@@ -43,8 +43,8 @@ class Catalog:
             new: the ids of paths that are about to be added.
         """
         raised = lifted(paths, streams, self.classes)
-        known = {**self.ids, **(new or {})}
-        ids = tuple(known[path.query.name] for path in paths if path.query.name in known)
+        id_by_name = {**self.ids, **(new or {})}
+        ids = tuple(id_by_name[path.query.name] for path in paths if path.query.name in id_by_name)
         complete = len(ids) == len(paths)
         return Network(tuple(streams), self.classes, raised, ids=ids if complete else ())
 
