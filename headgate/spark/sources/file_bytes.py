@@ -1,7 +1,6 @@
 """The bytes of a source's file, and whether the system or the file is to blame for an error."""
 
 from pathlib import Path
-from typing import Literal
 
 import pyarrow as pa
 
@@ -12,8 +11,11 @@ class FileUnreadable(Exception):
     """A file that the system cannot read at present, whatever its contents are."""
 
 
-def contents(file: Path, most_bytes: int, compression: Literal["detect"] | None = None) -> bytes:
-    """Return the bytes of a file, decompressed if its name says how it is compressed.
+def contents(file: Path, most_bytes: int, *, decompresses: bool = False) -> bytes:
+    """Return the bytes of a file.
+
+    Args:
+        decompresses: whether to decompress a file whose name says how it is compressed.
 
     Raises:
         ValueError: it is too large, or it cannot be decompressed.
@@ -22,7 +24,8 @@ def contents(file: Path, most_bytes: int, compression: Literal["detect"] | None 
     """
     chunks, size_bytes = list[bytes](), 0
     try:
-        with pa.input_stream(str(file), compression=compression) as source:
+        stream = pa.input_stream(str(file), compression="detect") if decompresses else None
+        with stream or pa.OSFile(str(file)) as source:
             while chunk := source.read(CHUNK_BYTES):
                 chunks.append(chunk)
                 size_bytes += len(chunk)

@@ -58,7 +58,7 @@ class TextReader:
     def __call__(
         self, file: Path, schema: pa.Schema, whole: bool
     ) -> tuple[pa.Table, tuple[Letter, ...]]:
-        data = contents(file, self._most_file_bytes, "detect")
+        data = contents(file, self._most_file_bytes, decompresses=True)
         if data and data[-1:] not in b"\r\n" and not whole:
             raise ValueError("its last line has no end")
         tables, letters = [schema.empty_table()], list[Letter]()
