@@ -110,7 +110,7 @@ def assemble(
         ends = [path for path in network.paths if path.first_of is None]
         refuse_old_results(journal, ends)
         sinks |= {path.query.name: sinks.create(path) for path in ends}
-        recovered = recover(journal, sinks.values(), reached)
+        recovered, late = recover(journal, sinks, reached)
         cursors = [resumed(path, network, journal, store) for path in network.paths]
     except BaseException:
         journal.close()
@@ -119,6 +119,7 @@ def assemble(
         journal, store.logs, sinks, reached, driver_lane(own_session(session), state), budget,
         store.timelines, derived, share=settings.share,
     )  # fmt: skip
+    executor.commits.renames.adopt(late)
     budget.measure(trains=store, panes=executor.windowed, results=sinks)
     warm_up = WarmUp(
         engine_session, executor, state / "rehearsal", settings.call_timeout_s,
