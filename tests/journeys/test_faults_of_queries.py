@@ -93,7 +93,7 @@ def test_calls_that_hang_on_all_cores_are_blamed_and_those_beside_them_are_not(
     spark.udf.register("doze", doze, "int")
     spark.udf.register("same", lambda value: value, "int")
     offered = write_readings(tmp_path / "source", files=1, rows=20)
-    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)}, call_timeout_s=4.0, workers=3)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)}, call_timeout_s=6.0, workers=3)
     hang = ("temperature", "humidity")
     # All three start at once; the two that hang take both cores.
     for name in (*hang, "well"):

@@ -80,7 +80,7 @@ class Calls:
         self._sessions = threading.local()
         self._under_way: dict[int, BoxCall] = {}
         self._hung_at_s = 0.0
-        """When a call that hangs was last under way; until then, others may have had no core."""
+        """Until when a call that hangs has held cores, so that others may have had none."""
         self.attempts: dict[int, int] = {}
         """By unit that will be retried, how often it has failed."""
         self.running = 0
@@ -120,7 +120,7 @@ class Calls:
                 arrangement.renew(self._queries.path_of(unit) for unit in turn.units)
                 self._workers.replace(turn)
                 self._settle(turn, [CallTimedOut(limit_s=self._call_timeout_s)] * len(turn.units))
-            self._hung_at_s = now_s
+            self._hung_at_s = now_s + GRACE_S  # so long its tasks may still hold their cores
         for turn in turns:
             if now_s - max(turn.since_s, self._hung_at_s) > self._call_timeout_s:
                 turn.had_rivals = any(
