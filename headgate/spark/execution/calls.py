@@ -41,6 +41,10 @@ PAUSE_S = 0.5
 """A query whose call fails is retried after PAUSE_S, then after twice as long. After ATTEMPTS
 failures in a row the query has failed."""
 
+HELD_S = 4.0
+"""How long a cancelled Python function may hold its core: Spark looks every 2 s whether the task
+was cancelled, and then waits for 2 s before it kills the worker."""
+
 
 class CallGone(ClockTicked):
     """A call was interrupted and leaves no outcome."""
@@ -79,8 +83,8 @@ class Calls:
         self._workers = Workers(workers, self._run, self._tag)
         self._sessions = threading.local()
         self._under_way: dict[int, BoxCall] = {}
-        self._hung_at_s = 0.0
-        """Until when a call that hangs has held cores, so that others may have had none."""
+        self._held_until_s = 0.0
+        """Until when calls that hung may have held all cores."""
         self.attempts: dict[int, int] = {}
         """By unit that will be retried, how often it has failed."""
         self.running = 0
@@ -108,7 +112,7 @@ class Calls:
         """Cancel the jobs of a call that takes too long; abandon it if it does not end even so.
 
         A call that hangs may hold all cores. So calls are cancelled one after the other, the oldest
-        first, and the time of the others begins anew when it has ended.
+        first, and the time of the others begins anew when the cores are free again.
         """
         now_s = time.monotonic()
         turns = sorted(self._workers.running(), key=lambda turn: turn.since_s)
@@ -120,9 +124,9 @@ class Calls:
                 arrangement.renew(self._queries.path_of(unit) for unit in turn.units)
                 self._workers.replace(turn)
                 self._settle(turn, [CallTimedOut(limit_s=self._call_timeout_s)] * len(turn.units))
-            self._hung_at_s = now_s + GRACE_S  # so long its tasks may still hold their cores
+            self._held_until_s = now_s + HELD_S
         for turn in turns:
-            if now_s - max(turn.since_s, self._hung_at_s) > self._call_timeout_s:
+            if now_s - max(turn.since_s, self._held_until_s) > self._call_timeout_s:
                 turn.had_rivals = any(
                     now_s - other.since_s > self._call_timeout_s / 2
                     for other in turns
@@ -130,6 +134,7 @@ class Calls:
                 )
                 turn.cancel(self._session.sparkContext.cancelJobsWithTag)
                 if turn.cancelled:  # not if it commits
+                    self._held_until_s = now_s + HELD_S
                     break
 
     def close(self, patience_s: float) -> None:
