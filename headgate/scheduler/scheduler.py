@@ -279,16 +279,14 @@ class Scheduler:
 
     def _check(self, steps: Sequence[Step], ready: Ints) -> None:
         """Raise PlanRejected if a plan cannot run; policies suggest, the scheduler decides."""
-        named: set[int] = set()
-        may_run = set(ready.tolist())
-        if len(steps) == len({step.unit for step in steps} & may_run):
+        units, may_run = [step.unit for step in steps], set(ready.tolist())
+        if len(units) == len(may_run.intersection(units)):
             return
-        for step in steps:
-            reason = "" if step.unit in may_run else "has nothing pending, runs, or does not exist"
-            reason = "the same plan has named already" if step.unit in named else reason
+        for number, unit in enumerate(units):
+            reason = "" if unit in may_run else "has nothing pending, runs, or does not exist"
+            reason = "the same plan has named already" if unit in units[:number] else reason
             if reason:
-                raise PlanRejected(policy=self.policy.name, unit=step.unit, reason=reason)
-            named.add(step.unit)
+                raise PlanRejected(policy=self.policy.name, unit=unit, reason=reason)
 
     def _call(self, units: tuple[int, ...], tuples: int, stop: int | None, now_s: float) -> BoxCall:
         stream = int(self.table["stream"][units[0]])
