@@ -90,8 +90,8 @@ def _kill_at(folder: Path, ingest: str, points: list[tuple[str, int]]) -> None:
         for result in (folder / "state/results").glob("*/[0-9]*"):
             consumed[result] = result.rename(folder / f"consumed-{len(consumed)}")
     assert _end(_start(file, offered)) == 0
-    for result, taken in consumed.items():
-        taken.rename(result)
+    for result, moved_file in consumed.items():
+        moved_file.rename(result)
     check_results(folder, len(points))
 
 
