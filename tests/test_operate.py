@@ -146,6 +146,37 @@ def test_status_tells_of_the_dead_letters_and_the_trouble_of_a_stream(
     assert headgate("drop", "words", "--state", run.state).returncode == 0
 
 
+def test_a_run_that_was_stopped_reads_what_was_appended_and_finds_nothing_late(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "beats").mkdir()
+    file, line = tmp_path / "beats/a.json", '{{"ts": "2026-01-01T00:00:0{}Z"}}\n'
+    file.write_text(line.format(0))
+    options = {"path": f"{tmp_path}/beats"}
+    beats = {"format": "json", "schema": "ts TIMESTAMP", "event_time": "ts", "quiet_s": 2}
+    sql = "SELECT count(*) AS n FROM beats [RANGE 3 SECONDS]"
+    more = {"streams": {"beats": {**beats, "options": options}}}
+    more["queries"] = {"counts": {"class": "H", "sql": sql}}
+    (tmp_path / "more.yaml").write_text(yaml.safe_dump(more))
+    done = headgate("add", str(tmp_path / "more.yaml"), "--state", run.state)
+    assert done.returncode == 0, done.stderr
+
+    def account() -> dict[str, int]:
+        counts: dict[str, int] = run.status()["counts"]["account"] or {}
+        return counts
+
+    run.until(lambda: account().get("arrived") == 1)
+    run.process.send_signal(signal.SIGSTOP)  # as on a machine that sleeps
+    with file.open("a") as out:
+        out.write(line.format(1))
+    threading.Event().wait(5.0)
+    run.process.send_signal(signal.SIGCONT)
+    run.until(lambda: account()["delivered"] == 2)
+    assert account()["late"] == 0
+    assert headgate("drop", "counts", "--state", run.state).returncode == 0
+    assert headgate("drop", "beats", "--state", run.state).returncode == 0
+
+
 def test_explain_shows_how_a_query_runs(run: Run) -> None:
     done = headgate("explain", "hot", "--state", run.state)
     assert done.returncode == 0, done.stderr

@@ -9,6 +9,7 @@ from headgate.errors import PlanRejected
 from headgate.model.arrays import Ints, moved, places_before
 from headgate.model.events import (
     Event,
+    Measured,
     NetworkChanged,
     Overloaded,
     PolicyChanged,
@@ -129,7 +130,7 @@ class Scheduler:
     def plan(self, now_s: float) -> list[BoxCall]:
         """Return the calls to start now, at most one per free worker, with the ids of units."""
         if self._monitor is not None and now_s >= self.policy.wake_at_s:
-            self.policy.hear(self._monitor.measured(now_s))
+            self._tell(self._monitor.measured(now_s))
         self._try_again(now_s)
         if now_s < self._overloaded_until_s:
             self._shed(now_s)
@@ -278,18 +279,14 @@ class Scheduler:
 
     def _check(self, steps: Sequence[Step], ready: Ints) -> None:
         """Raise PlanRejected if a plan cannot run; policies suggest, the scheduler decides."""
-        named: set[int] = set()
-        may_run = set(ready.tolist())
-        if len(steps) == len({step.unit for step in steps} & may_run):
+        units, may_run = [step.unit for step in steps], set(ready.tolist())
+        if len(units) == len(may_run.intersection(units)):
             return
-        for step in steps:
-            if step.unit not in may_run:
-                reason = "has nothing pending, runs, or does not exist"
-                raise PlanRejected(policy=self.policy.name, unit=step.unit, reason=reason)
-            if step.unit in named:
-                reason = "the same plan has named already"
-                raise PlanRejected(policy=self.policy.name, unit=step.unit, reason=reason)
-            named.add(step.unit)
+        for number, unit in enumerate(units):
+            reason = "" if unit in may_run else "has nothing pending, runs, or does not exist"
+            reason = "the same plan has named already" if unit in units[:number] else reason
+            if reason:
+                raise PlanRejected(policy=self.policy.name, unit=unit, reason=reason)
 
     def _call(self, units: tuple[int, ...], tuples: int, stop: int | None, now_s: float) -> BoxCall:
         stream = int(self.table["stream"][units[0]])
@@ -303,8 +300,11 @@ class Scheduler:
         self._calls += 1
         self._running += 1
         self._idle[list(units)] = False
-        self.policy.hear(StepStarted(now_s, call))
+        self._tell(StepStarted(now_s, call))
         return call
+
+    def _tell(self, event: StepStarted | StepFinished | Measured) -> None:
+        self.policy.hear(event)
 
     def _finish(self, event: StepFinished) -> None:
         call = event.call
@@ -319,7 +319,7 @@ class Scheduler:
                 self._orders.improve(unit, self.statistics.conditions(unit), conditions)
             self._figures += 1
         self._refresh(np.array(call.units))
-        self.policy.hear(event)
+        self._tell(event)
         self.buffers[call.stream].drop(self.passed(call.stream))
 
     def _lane_of(self, units: Sequence[int], tuples: int) -> Lane:

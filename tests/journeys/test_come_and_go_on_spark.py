@@ -2,6 +2,7 @@
 
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ from sources import balanced, consume, gate_over, until, write_readings
 from headgate import Headgate, Query, Sink, Stream
 from headgate.errors import ConfigRefused, QueryRefused, RecoveryRefused, UnknownName
 from headgate.model.events import Event, NetworkChanged
-from headgate.policies import policies
+from headgate.model.plan import Step
+from headgate.policies import Policy, State, policies
 from headgate.workloads.testbeds.forest import SCHEMA
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -25,6 +27,15 @@ ON_SPARK = sorted(
     for name, entry in policies().items()
     if "spark" in entry.engines and "query" in entry.levels
 )
+
+
+class Slips(Policy):
+    """A policy whose every plan fails."""
+
+    name = "slips"
+
+    def plan(self, state: State, now_s: float) -> Sequence[Step]:
+        raise ValueError("a slip of the pen")
 
 
 def test_a_query_that_comes_later_sees_all_that_is_kept(
@@ -254,10 +265,12 @@ def test_the_policy_changes_while_running_and_no_answer_does(
     offered = write_readings(tmp_path / "source", files=1, rows=50)
     gate = gate_over(spark, tmp_path, {"hot": ("H", HOT), "dry": ("C", DRY), "all": ("N", ALL)})
     gate.start()
-    for number, name in enumerate(ON_SPARK):
-        gate.set_policy(name)
+    for number, policy in enumerate([Slips(), *ON_SPARK]):
+        gate.set_policy(policy)
         offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=number + 1)
         consume(gate, offered)
+        slipped = ", replaced by rr: ValueError: a slip of the pen"
+        assert (slipped in gate.status()["policy"]) == (number == 0)
     report = gate.stop()
     assert report is not None
     assert report.policy == ON_SPARK[-1]

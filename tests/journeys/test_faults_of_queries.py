@@ -82,6 +82,35 @@ def test_a_job_that_never_ends_fails_alone(spark: SparkSession, tmp_path: Path) 
     same(gate, tmp_path / "source", hot=HOT, all=ALL)
 
 
+@pytest.mark.long
+def test_calls_that_hang_on_all_cores_are_blamed_and_those_beside_them_are_not(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def doze(value: int) -> int:
+        time.sleep(3600)
+        return value
+
+    spark.udf.register("doze", doze, "int")
+    spark.udf.register("same", lambda value: value, "int")
+    offered = write_readings(tmp_path / "source", files=1, rows=20)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)}, call_timeout_s=6.0, workers=3)
+    hang = ("temperature", "humidity")
+    # All three start at once; the two that hang take both cores.
+    for name in (*hang, "well"):
+        sql = f"SELECT same({hang[0]}) AS x FROM sensors"
+        sql = sql if name == "well" else f"SELECT doze({name}) AS x FROM sensors"
+        gate.add_query(Query(name=name, sql=sql, query_class="H"))
+    gate.start()
+    until(lambda: all(gate.query(name).exception() is not None for name in hang), gate)
+    offered += write_readings(tmp_path / "source", files=1, rows=20, first_file=1)
+    consume(gate, offered, but=hang)
+    gate.stop()
+    assert gate.query("well").exception() is None
+    balanced(gate)
+    same(gate, tmp_path / "source", hot=HOT)
+    assert committed_rows(tmp_path / "state/results/well").total() == offered
+
+
 def test_an_expression_that_never_ends_fails_alone_and_commits_nothing_later(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -75,15 +75,23 @@ def _check_journal(state: Path) -> None:
 
 
 def _kill_at(folder: Path, ingest: str, points: list[tuple[str, int]]) -> None:
-    """Kill one run per point when it reaches the point for the n-th time, then run to the end."""
+    """Kill one run per point when it reaches the point for the n-th time, then run to the end.
+
+    A consumer takes every visible result away before the next run begins.
+    """
     file, files = write_pipeline(folder, ingest), 6
+    consumed: dict[Path, Path] = {}
     for number, (point, times) in enumerate(points):
         # More files than any point needs, so that the run is certain to reach it.
         offered = offer(folder, number * files, files)
         killed = _end(_start(file, offered, point, times))
         assert killed == -signal.SIGKILL, f"the run never reached '{point}' {times} times"
         _check_journal(folder / "state")
+        for result in (folder / "state/results").glob("*/[0-9]*"):
+            consumed[result] = result.rename(folder / f"consumed-{len(consumed)}")
     assert _end(_start(file, offered)) == 0
+    for result, moved_file in consumed.items():
+        moved_file.rename(result)
     check_results(folder, len(points))
 
 

@@ -1,5 +1,6 @@
 """Windows answer as the same SQL does over the rows that are not late."""
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
@@ -254,19 +255,29 @@ def test_a_tuple_at_fault_fails_its_own_windows_alone(
     assert committed_rows(tmp_path / "state" / "results" / "q") == Counter({(1, 1): 1})
 
 
-def test_a_quiet_stream_closes_its_windows(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_quiet_stream_closes_its_windows_but_not_while_its_source_is_away(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     rows: list[Row] = [("a", 1, BASE), ("b", 2, BASE + timedelta(seconds=1))]
     write(tmp_path / "left", rows, 1)
     gate = Headgate(spark, state=tmp_path / "state", rehearsal_s=0)
     gate.add_stream(
         Stream(
-            name="lefts", format="parquet", schema=SCHEMA, event_time="ts", quiet_s=0.2,
+            name="lefts", format="parquet", schema=SCHEMA, event_time="ts", quiet_s=1.0,
             options={"path": str(tmp_path / "left")},
         )
     )  # fmt: skip
     sql = "SELECT count(*) AS n FROM lefts [RANGE 2 SECONDS SLIDE 2 SECONDS]"
     gate.add_query(Query(name="q", sql=sql, query_class="default"))
     gate.start()
+    consume(gate, 2)
+    (tmp_path / "left").rename(tmp_path / "away")
+    back_at_s = time.monotonic() + 3.0
+    write(tmp_path / "more", [("a", 3, BASE + timedelta(seconds=1.5))], 1)
+    (tmp_path / "more/0000.parquet").rename(tmp_path / "away/0001.parquet")
+    until(lambda: time.monotonic() > back_at_s, gate)
+    (tmp_path / "away").rename(tmp_path / "left")
     until(lambda: gate.totals()["q"][1] == 1, gate)
     gate.stop()
-    assert committed_rows(tmp_path / "state" / "results" / "q") == Counter({(2,): 1})
+    assert gate.accounts()["q"].late == 0
+    assert committed_rows(tmp_path / "state" / "results" / "q") == Counter({(3,): 1})

@@ -60,9 +60,14 @@ class Questions:
         return drawing_of(self._membership, self.policy_in_charge())
 
     def policy_in_charge(self) -> str:
-        """Return the policy as it was written; for `amos`, also the policy whose turn it is."""
+        """Return the policy as it was written; for `amos`, also the policy whose turn it is.
+
+        If the policy has failed, the answer says why, and which one decides in its place.
+        """
         name = self._spelling or self.policy.name
-        engine = self._membership.engine
+        engine, run = self._membership.engine, self._membership.run
+        if run is not None and run.scheduler.policy_error:
+            return f"{name}, replaced by {run.scheduler.policy.name}: {run.scheduler.policy_error}"
         if isinstance(self.policy, Amos) and engine is not None:
             return f"{name}, at present {self.policy.in_charge(engine.now_s()).name}"
         return name

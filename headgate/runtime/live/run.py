@@ -17,6 +17,7 @@ from headgate.model.query import QueryStatistics
 from headgate.model.settings import Settings
 from headgate.policies import Policy
 from headgate.runtime.listeners import Guarded, Listener, Observed
+from headgate.runtime.live.guarded_scheduler import GuardedScheduler
 from headgate.runtime.live.live_query import LiveQuery
 from headgate.runtime.live.scheduler_timer import Timed
 from headgate.runtime.live.spark_room import LiveEngine
@@ -24,7 +25,6 @@ from headgate.runtime.recording.recorder import Recorder
 from headgate.runtime.recording.statistics_file import record_statistics
 from headgate.scheduler.engine import Engine
 from headgate.scheduler.loop import run
-from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.statistics import Statistics
 
 log = logging.getLogger("headgate")
@@ -55,7 +55,7 @@ class Running:
     ) -> None:
         self.engine, self._first_statistics, self._state = engine, statistics, state
         table = unit_table(units_of(network), statistics)
-        self.scheduler = Scheduler(
+        self.scheduler = GuardedScheduler(
             network, table, policy, shed=self._shed, statistics=Statistics(table),
             first_trains=engine.first_trains, cursors=engine.cursors, groups=engine.groups,
             workers=settings.workers, train_tuples=settings.train_tuples or ALL,

@@ -21,6 +21,7 @@ from headgate.spark.engine.requests import EventQueue, Requests
 from headgate.spark.engine.run_sinks import RunSinks
 from headgate.spark.event_time.producers import Producers
 from headgate.spark.event_time.store import Store
+from headgate.spark.event_time.watched_time import WatchedTime
 from headgate.spark.execution.calls import Calls
 from headgate.spark.execution.executor import Executor
 from headgate.spark.execution.warm_up import WarmUp
@@ -92,9 +93,11 @@ def assemble(
         network = replace(network, ids=tuple(ids.values()))
         members = Members(network)
         producers = Producers(journal)
+        watched = WatchedTime(producers.feeds)
         producers.connect(network.paths, network.streams)
         store = Store(
-            state, journal, schemas, budget.train_room_bytes, reached, producers.are_idle
+            state, journal, schemas, budget.train_room_bytes, reached, producers.are_idle,
+            watched.seconds,
         )  # fmt: skip
         arrivals = Arrivals(members, store, clock, events)
         derived = DerivedStreams(
@@ -110,7 +113,7 @@ def assemble(
         ends = [path for path in network.paths if path.first_of is None]
         refuse_old_results(journal, ends)
         sinks |= {path.query.name: sinks.create(path) for path in ends}
-        recovered = recover(journal, sinks.values(), reached)
+        recovered, late = recover(journal, sinks, reached)
         cursors = [resumed(path, network, journal, store) for path in network.paths]
     except BaseException:
         journal.close()
@@ -119,6 +122,7 @@ def assemble(
         journal, store.logs, sinks, reached, driver_lane(own_session(session), state), budget,
         store.timelines, derived, share=settings.share,
     )  # fmt: skip
+    executor.commits.renames.adopt(late)
     budget.measure(trains=store, panes=executor.windowed, results=sinks)
     warm_up = WarmUp(
         engine_session, executor, state / "rehearsal", settings.call_timeout_s,
@@ -128,6 +132,7 @@ def assemble(
     ingest = StreamIngest(
         session, journal, state, rows=rows, arrived=arrivals.put, pause_s=budget.pause_s,
         now_s=clock.now_s, importance=members.importance_of, settings=settings,
+        watched=watched.add,
     )  # fmt: skip
     calls = Calls(
         session, executor, members, workers=settings.workers, now_s=clock.now_s, tell=events.put,

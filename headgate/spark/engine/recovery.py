@@ -1,7 +1,7 @@
 """Recovery at a start: finish journaled steps, remove leftovers, find where queries resume."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path as File
 
@@ -13,10 +13,11 @@ from headgate.spark.event_time.store import Store
 from headgate.spark.jvm.time_zone import SESSION_ZONE, same_zone, zone_of
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.cut_cursors import CutCursors
-from headgate.spark.log.files import HIDDEN, put, remove
+from headgate.spark.log.files import HIDDEN, remove
 from headgate.spark.log.intents import Intents
 from headgate.spark.log.journal import Journal
 from headgate.spark.sinks.files import FileSink
+from headgate.spark.sinks.renames import Rename, finish
 
 log = logging.getLogger("headgate.spark")
 
@@ -41,46 +42,40 @@ def refuse_other_zone(session: SparkSession, journal: Journal, state: File) -> N
 
 def recover(
     journal: Journal,
-    sinks: Iterable[FileSink],
+    sinks: Mapping[str, FileSink],
     reached: Callable[[str], None] = lambda point: None,
-) -> int:
-    """Give every result of a journaled step its final name; return how many did not have it yet.
+) -> tuple[int, list[Rename]]:
+    """Give every result of a journaled step its final name.
+
+    Return how many did not have it yet, and the renames that are not possible now: the query of
+    such a result waits for it, and the others begin.
 
     Args:
+        sinks: by query.
         reached: called at every point where a crash must lose nothing; a test raises there.
     """
     undone, intents = 0, Intents(journal)
-    for temporary, final in intents.unconfirmed():
-        if temporary.exists():
-            _finish(temporary, final)
-            undone += 1
-        elif not final.exists():
-            raise RecoveryRefused(
-                subject=f"results {final}",
-                expected="the file of a journalled step, under its temporary or final name",
-                found="neither",
-                fix="restore the results folder from a copy, or begin with a new state directory",
-            )
+    late: list[Rename] = []
+    done: list[tuple[int, str]] = []
+    for step, query, temporary, final in intents.unconfirmed():
+        try:
+            undone += finish(query, temporary, final)
+        except OSError as error:
+            log.warning("query '%s': its result %s stays hidden: %s", query, final, error)
+            if query in sinks:
+                late.append(Rename(step, query, sinks[query], temporary, final))
+            continue
         reached("result recovered")
-    intents.confirm_all()
-    for sink in sinks:
+        done.append((step, query))
+    intents.confirm(done)
+    hidden_results = {rename.temporary for rename in late}
+    for sink in sinks.values():
         hidden = sink.folder / HIDDEN
-        for path in hidden.iterdir() if hidden.is_dir() else ():
+        leftovers = set(hidden.iterdir()) - hidden_results if hidden.is_dir() else ()
+        for path in leftovers:
             with suppress(OSError):  # read-only, for example: the leftover does no harm
                 remove(path)
-    return undone
-
-
-def _finish(temporary: File, final: File) -> None:
-    try:
-        put(temporary, final)
-    except OSError as error:
-        raise RecoveryRefused(
-            subject=f"results {final}",
-            expected="a directory in which the rename of a journalled step can be finished",
-            found=error.strerror or str(error),
-            fix=f"make {final.parent} writable, with room on its disk, and start again",
-        ) from error
+    return undone, late
 
 
 def resumed(path: Path, network: Network, journal: Journal, store: Store) -> int:

@@ -36,6 +36,7 @@ class Upkeep:
         self._jvm_watch.check()
         self._due_at_s = time.monotonic() + EVERY_S
         self._look_after_sources()
+        self._ingest.watch()
         for timeline in list(self._store.timelines.values()):
             timeline.tick(self._clock.now_s())
         self._calls.look_after()

@@ -11,7 +11,7 @@ def passed_in_quiet(
     streams: Iterable[Stream],
     stands: Mapping[str, Stand],
     heard_at_s: dict[str, float],
-    now_s: float,
+    now_s: Mapping[str, float],
 ) -> dict[str, int]:
     """Return the times that quiet streams have reached, by name, if they are new.
 
@@ -20,17 +20,19 @@ def passed_in_quiet(
 
     Args:
         heard_at_s: since when each stream is quiet; one that is missing is added, quiet from now.
+        now_s: the time, by the clock of each stream.
     """
     passed: dict[str, int] = {}
     without_tuples: list[str] = []
     for stream in streams:
-        name, since_s = stream.name, heard_at_s.setdefault(stream.name, now_s)
-        if stream.quiet_s is None or now_s - since_s < stream.quiet_s:
+        name = stream.name
+        quiet_s = now_s[name] - heard_at_s.setdefault(name, now_s[name])
+        if stream.quiet_s is None or quiet_s < stream.quiet_s:
             continue
         if stands[name].heard == NEVER:
             without_tuples.append(name)
         else:
-            passed[name] = stands[name].heard + round((now_s - since_s) * 1e6)
+            passed[name] = stands[name].heard + round(quiet_s * 1e6)
     tops = {name: stand.top for name, stand in stands.items()}
     passed |= dict.fromkeys(without_tuples, max({**tops, **passed}.values(), default=NEVER))
     return {name: top for name, top in passed.items() if top > tops[name]}

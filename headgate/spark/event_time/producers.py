@@ -1,8 +1,8 @@
 """Producers: the queries that fill derived streams."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from headgate.model.network.derived import producers
+from headgate.model.network.derived import producers, streams_of
 from headgate.model.network.network import Path
 from headgate.model.stream import Stream
 from headgate.spark.log.cursors import Cursors
@@ -21,6 +21,11 @@ class Producers:
         """Set which path fills which stream."""
         self._streams = {stream.name: stream for stream in streams}
         self.by_stream = producers(paths)
+
+    def feeds(self, stream: str) -> Sequence[str]:
+        """Return the streams that a derived stream is computed from; none for other streams."""
+        path = self.by_stream.get(stream)
+        return () if path is None else streams_of(path, self._streams)
 
     def are_idle(self, stream: str) -> bool:
         """Return True if the producer of a stream, and those before it, have read all input."""

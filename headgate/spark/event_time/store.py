@@ -27,6 +27,7 @@ class Store:
         train_room_bytes: returns what trains of the logs may take in memory.
         reached: called at every point where a crash must lose nothing.
         idle: returns True if the producer of a derived stream has read all its input.
+        watched_s: returns the time of a stream's clock (`WatchedTime`); None: that of the run.
     """
 
     def __init__(
@@ -37,8 +38,10 @@ class Store:
         train_room_bytes: Callable[[], int],
         reached: Callable[[str], None],
         idle: Callable[[str], bool] = lambda stream: True,
+        watched_s: Callable[[str], float] | None = None,
     ) -> None:
         self._state, self._journal, self._reached, self._idle = state, journal, reached, idle
+        self._watched_s = watched_s
         self._cache: ByteCache[tuple[str, int]] = ByteCache(train_room_bytes)
         self.schemas = dict(schemas)
         self.logs: dict[str, StreamLog] = {}
@@ -66,8 +69,9 @@ class Store:
         if stream.of:
             sources = {name: (self.streams[name], self.logs[name]) for name in stream.of}
             timeline = Timeline(
-                stream.name, self._journal, sources, put, self._set_aside, self._idle
-            )
+                stream.name, self._journal, sources, put, self._set_aside, self._idle,
+                self._watched_s,
+            )  # fmt: skip
             self.timelines[stream.name] = timeline
             timeline.catch_up()
         else:

@@ -38,6 +38,8 @@ class Timeline(TimelineReader):
             which tuples to store, and the times of all. It returns False if it cannot store them.
         idle: returns True if the producer of a derived stream has read all its input. Only then
             does the clock decide whether the stream is quiet.
+        watched_s: returns the time of a stream's own clock, which measures how long the stream is
+            quiet; None: it is the time of the tick.
     """
 
     def __init__(
@@ -48,10 +50,11 @@ class Timeline(TimelineReader):
         put: Callable[..., None],
         set_aside: SetAside = lambda *late: True,
         idle: Callable[[str], bool] = lambda stream: True,
+        watched_s: Callable[[str], float] | None = None,
     ) -> None:
         super().__init__(name, journal, sources)
         self._journal, self._put, self._set_aside, self._idle = journal, put, set_aside, idle
-        self._derived = DerivedTrains(journal)
+        self._derived, self._watched_s = DerivedTrains(journal), watched_s
         self._retention = Retention(self._order, self._times, self.open_sessions)
         self._heard_at_s: dict[str, float] = {}
         self._publishes = False
@@ -186,7 +189,11 @@ class Timeline(TimelineReader):
             for stream, _ in self._sources.values()
             if not stream.is_derived or self._idle(stream.name)
         ]
-        passed = passed_in_quiet(streams, self._order.now, self._heard_at_s, now_s)
+        times_s = {
+            stream.name: now_s if self._watched_s is None else self._watched_s(stream.name)
+            for stream in streams
+        }
+        passed = passed_in_quiet(streams, self._order.now, self._heard_at_s, times_s)
         tops = {name: stand.top for name, stand in self._order.now.items()}
         # All at once: two quiet streams would wait for each other.
         if passed and self._closes(tops, {**tops, **passed}):

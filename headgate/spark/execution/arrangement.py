@@ -36,20 +36,31 @@ class Arrangement:
     def __init__(self, driver: DriverLane, sinks: Mapping[str, FileSink], share: Share) -> None:
         self._driver, self._sinks, self._share = driver, sinks, share
         self._shared: dict[str, Prepared] = {}
-        self._alone: dict[str, tuple[Order, Prepared]] = {}
+        self._alone: dict[str, tuple[object, Order, Prepared]] = {}
         self._arranging = threading.Lock()
         self._parts_by_query: dict[str, tuple[Path, Parts]] = {}
         self._orders: dict[str, Order] = {}
+        self._arranged: list[Path] = []
+        self._left_out: dict[str, object] = {}
+        """By query that shares no code, its plan: the query of this name may be another later."""
+        self._is_stale = False
 
     def arrange(self, paths: Iterable[Path], costly: Callable[[Path], bool]) -> None:
         """Decide again which queries share their code."""
         with self._arranging:
             self._arranged, self._costly = list(paths), costly
+            for name in self._left_out.keys() - {path.query.name for path in self._arranged}:
+                del self._left_out[name]
             self._rearrange()
 
     def _rearrange(self) -> None:
-        paths = self._arranged
-        members = [Member(path, self._ordered(path)) for path in paths if not path.runs_whole]
+        """Replace the plans of groups; the caller holds the lock."""
+        self._is_stale = False
+        members = [
+            Member(path, self._ordered(path))
+            for path in self._arranged
+            if not path.runs_whole and not self._is_left_out(path)
+        ]
         shared: dict[str, Prepared] = {}
         for part in parts_of(members, self._costly, self._share):
             prepared = self._shared.get(part.names[0])
@@ -109,12 +120,28 @@ class Arrangement:
         """Return the plan that a query runs as when it is alone in its call."""
         name, order = path.query.name, self._orders.get(path.query.name)
         entry = self._alone.get(name)
-        if entry is None or entry[0] != order:
-            entry = self._alone[name] = order, self._prepare_alone(path)
-        return entry[1]
+        if entry is None or entry[0] is not path.plan or entry[1] != order:
+            entry = self._alone[name] = path.plan, order, self._prepare_alone(path)
+        return entry[2]
+
+    def leave_out(self, path: Path) -> None:
+        """Have a query that fails by itself share no code, so that it does not fail others.
+
+        The next call plans their code again.
+        """
+        self._left_out[path.query.name] = path.plan
+        if path.query.name in self._shared:
+            self._is_stale = True
+
+    def _is_left_out(self, path: Path) -> bool:
+        name = path.query.name
+        return name in self._left_out and self._left_out[name] is path.plan
 
     def forget(self, query: str) -> None:
         """Forget the plans of a query that was dropped."""
+        for path in self._arranged:
+            if path.query.name == query:  # its code goes when the others are arranged again
+                self._left_out[query] = path.plan
         self._alone.pop(query, None)
         self._parts_by_query.pop(query, None)
         self._orders.pop(query, None)
@@ -123,18 +150,18 @@ class Arrangement:
         """Have the code of queries generated again."""
         names = [path.query.name for path in paths]
         plans = [self._shared[name] for name in names if name in self._shared]
-        plans += [entry[1] for name in names if (entry := self._alone.get(name)) is not None]
+        plans += [entry[2] for name in names if (entry := self._alone.get(name)) is not None]
         for prepared in plans:
             prepared.renew()
 
     def reorder(self, orders: Mapping[str, tuple[int, ...]]) -> None:
-        """Make conditions run in another order.
+        """Make conditions run in another order, and leave out queries that fail by themselves.
 
         Args:
             orders: by query, the numbers of its conditions.
         """
         changed = {name: order for name, order in orders.items() if self._orders.get(name) != order}
-        if changed:
+        if changed or self._is_stale:
             with self._arranging:
                 self._orders.update(changed)
                 self._rearrange()

@@ -26,7 +26,7 @@ from headgate.model.network.network import Path
 from headgate.model.plan import BoxCall
 from headgate.spark.execution.executor import Executor
 from headgate.spark.execution.workers import Task, Turn, Workers
-from headgate.spark.jvm.errors import cause_of
+from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
 from headgate.spark.jvm.session import own_session
 from headgate.spark.output import Output
 from headgate.spark.time_limit import GRACE_S
@@ -40,6 +40,10 @@ ATTEMPTS = 3
 PAUSE_S = 0.5
 """A query whose call fails is retried after PAUSE_S, then after twice as long. After ATTEMPTS
 failures in a row the query has failed."""
+
+HELD_S = 4.0
+"""How long a cancelled Python function may hold its core: Spark looks every 2 s whether the task
+was cancelled, and then waits for 2 s before it kills the worker."""
 
 
 class CallGone(ClockTicked):
@@ -79,6 +83,8 @@ class Calls:
         self._workers = Workers(workers, self._run, self._tag)
         self._sessions = threading.local()
         self._under_way: dict[int, BoxCall] = {}
+        self._held_until_s = 0.0
+        """Until when calls that hung may have held all cores."""
         self.attempts: dict[int, int] = {}
         """By unit that will be retried, how often it has failed."""
         self.running = 0
@@ -103,16 +109,33 @@ class Calls:
         return any(units & set(call.units) for call in self._under_way.values())
 
     def look_after(self) -> None:
-        """Cancel the jobs of a call that takes too long; abandon it if it does not end even so."""
-        for turn in self._workers.running():
-            took_s = time.monotonic() - turn.since_s
-            if took_s > self._call_timeout_s and not turn.cancelled:
-                turn.cancel(self._session.sparkContext.cancelJobsWithTag)
-            elif turn.cancelled and took_s > self._call_timeout_s + GRACE_S and turn.abandon():
+        """Cancel the jobs of a call that takes too long; abandon it if it does not end even so.
+
+        A call that hangs may hold all cores. So calls are cancelled one after the other, the oldest
+        first, and the time of the others begins anew when the cores are free again.
+        """
+        now_s = time.monotonic()
+        turns = sorted(self._workers.running(), key=lambda turn: turn.since_s)
+        for turn in turns:
+            if turn.cancelled_at_s is None:
+                continue
+            if now_s - turn.cancelled_at_s > GRACE_S and turn.abandon():
                 arrangement = self._executor.arrangement
                 arrangement.renew(self._queries.path_of(unit) for unit in turn.units)
                 self._workers.replace(turn)
                 self._settle(turn, [CallTimedOut(limit_s=self._call_timeout_s)] * len(turn.units))
+            self._held_until_s = now_s + HELD_S
+        for turn in turns:
+            if now_s - max(turn.since_s, self._held_until_s) > self._call_timeout_s:
+                turn.had_rivals = any(
+                    now_s - other.since_s > self._call_timeout_s / 2
+                    for other in turns
+                    if other is not turn
+                )
+                turn.cancel(self._session.sparkContext.cancelJobsWithTag)
+                if turn.cancelled:  # not if it commits
+                    self._held_until_s = now_s + HELD_S
+                    break
 
     def close(self, patience_s: float) -> None:
         """Wait for the calls under way; interrupt those that take longer than `patience_s`."""
@@ -151,9 +174,16 @@ class Calls:
         self._settle(turn, outputs)
 
     def _settle(self, turn: Turn, outputs: Sequence[Output | Exception]) -> None:
-        """Record the outcomes of a turn. Units that together took too long then run each alone."""
-        task = turn.task
-        if len(outputs) > 1 and all(isinstance(output, CallTimedOut) for output in outputs):
+        """Record the outcomes of a turn.
+
+        Units that together took too long then run each alone. A unit that took too long alone runs
+        once more if another call may have held it up; a turn that was abandoned held itself up.
+        """
+        task, units = turn.task, set(turn.units)
+        held_up = turn.had_rivals and not turn.is_abandoned and not units <= task.excused
+        timed_out = all(isinstance(output, CallTimedOut) for output in outputs)
+        if timed_out and (len(units) > 1 or held_up):
+            task.excused |= units if len(units) == 1 else set()
             task.left += [(unit,) for unit in turn.units]
         else:
             task.outcomes.update(zip(turn.units, outputs, strict=True))
@@ -198,6 +228,8 @@ class Calls:
     def _fail(self, call: BoxCall, unit: int, error: Exception) -> None:
         """Retry a unit later or, after the last attempt, report that its query has failed."""
         path = self._queries.path_of(unit)
+        if isinstance(error, (CallTimedOut, *SPARK_ERRORS)):
+            self._executor.arrangement.leave_out(path)
         attempts = self.attempts[unit] = self.attempts.get(unit, 0) + 1
         failure = StepFailed(
             query=path.query.name,

@@ -136,7 +136,10 @@ class Executor:
         outcomes: dict[str, Output | Exception],
         check: Callable[[], None],
     ) -> Lane:
-        """Evaluate members at once or, if that fails, each alone; return the lane."""
+        """Evaluate members at once or, if that fails, each alone; return the lane.
+
+        Shared code may fail for a query that is not among the members, even one that was dropped.
+        """
         check()
         names = [path.query.name for path in members]
         try:
@@ -144,7 +147,7 @@ class Executor:
             outcomes.update(zip(names, outputs, strict=True))
             return used_lane
         except Exception as error:
-            if len(members) == 1:
+            if not prepared.is_shared:
                 outcomes[names[0]] = error
                 return "job"
             log.debug("%s queries failed together: %s", len(members), error)

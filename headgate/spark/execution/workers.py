@@ -18,6 +18,8 @@ class Task:
 
     call: BoxCall
     left: list[tuple[int, ...]]
+    excused: set[int] = field(default_factory=set)
+    """Units that have timed out once beside another long call, which may have held them up."""
     outcomes: dict[int, Any] = field(default_factory=dict)
     lane: str = ""
     seconds: float = 0.0
@@ -38,7 +40,9 @@ class Turn:
     limit_s: float
     tag: str = ""
     since_s: float = 0.0
-    cancelled: bool = False
+    cancelled_at_s: float | None = None
+    had_rivals: bool = False
+    """Whether another call had run for long, too, when this turn was cancelled."""
     _phase: Literal["waits", "runs", "commits", "over", "abandoned"] = "waits"
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -69,8 +73,12 @@ class Turn:
         """Cancel the jobs of a turn that runs. The lock keeps jobs of the next turn safe."""
         with self._lock:
             if self._phase == "runs":
-                self.cancelled = True
+                self.cancelled_at_s = time.monotonic()
                 cancel_jobs(self.tag)
+
+    @property
+    def cancelled(self) -> bool:
+        return self.cancelled_at_s is not None
 
     @property
     def is_abandoned(self) -> bool:

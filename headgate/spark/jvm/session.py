@@ -51,6 +51,9 @@ SETTINGS = {
     "spark.sql.sources.ignoreDataLocality": "true",
 }
 
+_GONE: list[Any] = []
+"""JVMs that are gone, kept because caches know a JVM by the identity of its object."""
+
 LOG4J = """\
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -98,6 +101,7 @@ def stop_session(session: SparkSession) -> None:
         with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
             session.stop()
     except (Py4JError, OSError):
+        _GONE.append(SparkContext._jvm)
         SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
         SparkSession._instantiatedSession = SparkSession._activeSession = None
 

@@ -34,7 +34,8 @@ class Intents:
 
     def __init__(self, journal: Journal) -> None:
         self._journal, self._derived = journal, DerivedTrains(journal)
-        self._steps = 0
+        ((last,),) = journal.read("SELECT max(step) FROM intents", ())
+        self._steps = last or 0  # above those that the last run could not confirm
 
     def intend(self, results: Sequence[Result], derived: Sequence[Derived] = ()) -> int:
         """Commit a step's results, and return the number of the step.
@@ -69,19 +70,12 @@ class Intents:
                 self._derived.add(db, addition)
             return step
 
-    def confirm(self, step: int, queries: Sequence[str]) -> None:
-        """Record that the files of some queries of a step have their final names."""
+    def confirm(self, results: Sequence[tuple[int, str]]) -> None:
+        """Record that results, named by step and query, have their final names."""
         with self._journal.transaction() as db:
-            db.executemany(
-                "DELETE FROM intents WHERE step = ? AND query = ?",
-                [(step, query) for query in queries],
-            )
+            db.executemany("DELETE FROM intents WHERE step = ? AND query = ?", results)
 
-    def unconfirmed(self) -> list[tuple[Path, Path]]:
-        """Return the renames, from and to, that a crash may have left undone."""
-        rows = self._journal.read("SELECT temporary, final FROM intents ORDER BY step", ())
-        return [(Path(temporary), Path(final)) for temporary, final in rows]
-
-    def confirm_all(self) -> None:
-        with self._journal.transaction() as db:
-            db.execute("DELETE FROM intents")
+    def unconfirmed(self) -> list[tuple[int, str, Path, Path]]:
+        """Return the renames that a crash may have left undone: step, query, from and to."""
+        rows = self._journal.read("SELECT * FROM intents ORDER BY step", ())
+        return [(step, query, Path(hidden), Path(final)) for step, query, hidden, final in rows]

@@ -39,6 +39,11 @@ class Prepared:
         self._runner: PlanRunner | None = None
         self._turn = threading.Lock()
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether it runs the code of several queries, so that an error may be any one's."""
+        return self.part is not None and len(self.part.members) > 1
+
     def prepare(self) -> PlanRunner | None:
         """Return the runner of the plan in the driver.
 

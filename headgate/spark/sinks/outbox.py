@@ -77,7 +77,8 @@ class Outbox(FileSink):
         self._take(sorted(self.folder.glob("*.parquet")))
 
     def hand_over(self, file: Path) -> None:
-        self._take([file])
+        if file.exists():  # else somebody has removed it, which the rename has reported
+            self._take([file])
 
     def settle(self) -> None:
         with self._changed:

@@ -1,6 +1,8 @@
 """Renames: results that are committed, but do not have their final names yet."""
 
+import errno
 import logging
+import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,6 +27,29 @@ class Rename:
     final: Path
 
 
+def finish(query: str, temporary: Path, final: Path) -> bool:
+    """Give a committed result its final name; return True if it did not have it yet.
+
+    A result that has neither name was moved or removed by somebody else. That concerns its query
+    alone: it is reported, and nobody waits for it.
+
+    Raises:
+        OSError: the folder is away, or cannot be written.
+    """
+    if temporary.exists():
+        put(temporary, final)
+        return True
+    if not final.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(final.parent))
+    if not final.exists():
+        log.warning(
+            "query '%s': its result %s is gone, somebody has moved or removed it; the query goes on"
+            " after it",
+            query, final,
+        )  # fmt: skip
+    return False
+
+
 class Renames:
     """The renames of committed results, retried while a directory is away or a disk is full.
 
@@ -39,6 +64,10 @@ class Renames:
     def __init__(self, intents: Intents, reached: Callable[[str], None]) -> None:
         self._intents, self._reached = intents, reached
         self._late: dict[str, Rename] = {}
+
+    def adopt(self, late: Sequence[Rename]) -> None:
+        """Retry renames that recovery could not finish."""
+        self._late |= {rename.query: rename for rename in late}
 
     def perform(self, renames: Sequence[Rename]) -> None:
         """Make the results of a step visible; none of its queries is in another step meanwhile."""
@@ -66,7 +95,7 @@ class Renames:
             done, _ = self._perform([late])
             if done:
                 del self._late[query]
-                log.warning("query '%s': its results are visible again", query)
+                log.warning("query '%s' writes results again", query)
 
     def forget(self, query: str) -> None:
         """Retry the renames that failed, then give up that of a query that was dropped."""
@@ -83,8 +112,7 @@ class Renames:
         failure: Exception | None = None
         for rename in renames:
             try:
-                if rename.temporary.exists() or not rename.final.exists():
-                    put(rename.temporary, rename.final)
+                finish(rename.query, rename.temporary, rename.final)
                 self._reached("result visible")
                 done.append(rename)
             except OSError as error:
@@ -92,8 +120,8 @@ class Renames:
         if not done:
             return [], failure
         try:
-            flush_all({rename.sink.folder for rename in done})
-            self._intents.confirm(done[0].step, [rename.query for rename in done])
+            flush_all({rename.sink.folder for rename in done if rename.sink.folder.is_dir()})
+            self._intents.confirm([(rename.step, rename.query) for rename in done])
         except (OSError, sqlite3.Error) as error:
             return [], error
         # Only after the step is confirmed: recovery looks for the files of one that is not.

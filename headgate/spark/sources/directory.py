@@ -5,6 +5,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from headgate.extensions import (
 )
 from headgate.spark.jvm.types import part_of
 from headgate.spark.sources.file_bytes import FileUnreadable
+from headgate.spark.sources.file_versions import FileVersion, end_of_lines
 from headgate.spark.sources.parquet_files import read_parquet
 from headgate.spark.sources.text_files import CORRUPT, TextReader
 
@@ -70,9 +72,19 @@ def directory_source(context: SourceContext) -> "DirectorySource":
     return DirectorySource(context, Path(path), read)
 
 
-Reader = Callable[[Path, pa.Schema, bool], tuple[pa.Table, tuple[Letter, ...]]]
-"""A function that reads a file. The flag says that the file is complete for certain: only then is a
-last line without a line end read."""
+Reader = Callable[..., tuple[pa.Table, tuple[Letter, ...]]]
+"""A function that reads a file with a schema. A flag says that the file is complete for certain:
+only then is a last line without a line end read. A file of lines that is not compressed can be read
+from a first to an end byte."""
+
+COMPRESSED = (".gz", ".bz2", ".lz4", ".zst")
+"""How names of files end that Arrow decompresses."""
+
+CHANGED = (
+    "it was changed after it had been read, and what is new in it is not read: write new data to a"
+    " new file"
+)
+"""Why a file is a dead letter although it was read."""
 
 
 @dataclass
@@ -112,19 +124,22 @@ class _File:
 class DirectorySource(Source):
     """Files that appear in a directory, each read once, the oldest first.
 
-    The journal records which files have been read; memory holds the names of those that are still
-    in the directory. A file should appear complete, by a rename, as Structured Streaming requires
-    too. A file with unreadable contents, or that ends within a line, is read once it has not
-    changed for some seconds; if its contents cannot be read then, it becomes a dead letter. A file
-    that the system cannot read is tried again and again, and the others are read meanwhile. Names
-    that begin with a dot or an underscore are ignored.
+    The journal records which files have been read, in which version; memory holds those that are
+    still in the directory. What is appended to a file of lines later is read, too. If a file that
+    was read changes in any other way, it becomes a dead letter. A file should appear complete, by a
+    rename, as Structured Streaming requires too. A file with unreadable contents, or that ends
+    within a line, is read once it has not changed for some seconds; if its contents cannot be read
+    then, it becomes a dead letter. A file that the system cannot read is tried again and again, and
+    the others are read meanwhile. Names that begin with a dot or an underscore are ignored.
     """
 
     context: SourceContext
     folder: Path
     read: Reader
     _journalled: Mapping[str, str] = field(default_factory=dict)
-    _seen: set[str] = field(default_factory=set)
+    _seen: dict[str, FileVersion] = field(default_factory=dict)
+    _changed: set[str] = field(default_factory=set)
+    _check_at_ns: int = 0
     _files: dict[str, _File] = field(default_factory=dict)
     _last: Polled | None = None
     _nothing_since_ns: int | None = None
@@ -143,13 +158,16 @@ class DirectorySource(Source):
         letters: list[Letter] = []
         position: dict[str, str] = {}
         tuples = 0
-        for age, name in files:
+        for _, name in files:
             file = self._file(name)
             if file is None or file.rests:
                 continue
             settled = file.is_settled
             try:
-                table, unread = self.read(self.folder / name, self.context.schema, settled)
+                new = self._new_in(name, settled)
+                if new is None:
+                    continue
+                table, unread, version = new
             except FileNotFoundError:
                 continue  # removed before it was read
             except FileUnreadable as error:
@@ -162,9 +180,9 @@ class DirectorySource(Source):
                 if not settled:
                     continue  # perhaps it is still being written
                 reason = str(error).splitlines()[0]
-                table, unread = None, (Letter(str(self.folder / name), "", reason),)
+                table, unread, version = self._letter(name, reason)
             letters += unread
-            position[name] = str(age)
+            position[name] = str(version)
             if table is not None and table.num_rows:
                 tables.append(table)
                 tuples += table.num_rows
@@ -177,10 +195,51 @@ class DirectorySource(Source):
         return self._last
 
     def taken(self, polled: Polled) -> None:
-        self._seen.update(polled.position)
+        for name, version in polled.position.items():
+            self._seen[name] = FileVersion.parse(version)
         for name in polled.position:
             self._files.pop(name, None)
         self._last = None
+
+    def _new_in(
+        self, name: str, settled: bool
+    ) -> tuple[pa.Table | None, tuple[Letter, ...], FileVersion] | None:
+        """Return what is to be read of a file, and its version then; None if there is nothing yet.
+
+        A file may grow meanwhile, so lines are read up to the size that it had before.
+        """
+        path, schema, before = self.folder / name, self.context.schema, self._seen.get(name)
+        status = path.stat()
+        if before is None and not self._has_lines(name):
+            table, letters = self.read(path, schema, settled)
+            is_same = FileVersion(status.st_mtime_ns, status.st_size, status.st_ino).is_current
+            if not is_same(path.stat()):
+                return None
+            return table, letters, FileVersion.of(path, status, status.st_size)
+        first_byte, end_byte = 0, status.st_size
+        if before is not None:
+            grown = before.is_begin_of(path, status)
+            if grown and before.size == status.st_size:
+                self._seen[name] = FileVersion.of(path, status, status.st_size)
+                return None
+            if not (grown and self._has_lines(name)):
+                return self._letter(name, CHANGED) if settled else None
+            first_byte = before.size
+            end_byte = end_byte if settled else end_of_lines(path, first_byte, end_byte)
+            if end_byte == first_byte:
+                return None
+        table, letters = self.read(path, schema, settled, first_byte, end_byte)
+        return table, letters, FileVersion.of(path, status, end_byte)
+
+    def _letter(self, name: str, reason: str) -> tuple[None, tuple[Letter, ...], FileVersion]:
+        path = self.folder / name
+        status = path.stat()
+        version = FileVersion.of(path, status, status.st_size)
+        return None, (Letter(str(path), "", reason),), version
+
+    def _has_lines(self, name: str) -> bool:
+        """Return True if a file can be read from any line on."""
+        return self.context.format != "parquet" and not name.endswith(COMPRESSED)
 
     @property
     def trouble(self) -> str:
@@ -215,12 +274,14 @@ class DirectorySource(Source):
         if modified_ns == self._nothing_since_ns and now_ns < self._list_at_ns:
             return []  # listing thousands of names takes milliseconds
         pattern = _lower(self.context.options).get("pathglobfilter", "*")
-        files, seen = [], set()
+        files: list[tuple[int, str]] = []
+        seen: dict[str, FileVersion] = {}
+        checks, began_ns = now_ns >= self._check_at_ns, time.monotonic_ns()
         with os.scandir(self.folder) as entries:
             for entry in entries:
                 name = entry.name
-                if name in self._seen:
-                    seen.add(name)
+                if name in self._seen and not checks and name not in self._changed:
+                    seen[name] = self._seen[name]
                     continue
                 if name.startswith((".", "_")) or not fnmatch.fnmatchcase(name, pattern):
                     continue
@@ -230,14 +291,24 @@ class DirectorySource(Source):
                 try:
                     if not entry.is_file():
                         continue
-                    if name in self._journalled:
-                        seen.add(name)
-                    else:
-                        files.append((entry.stat().st_mtime_ns, name))
+                    status, version = entry.stat(), self._seen.get(name)
+                    if version is None and name in self._journalled:
+                        version = FileVersion.parse(self._journalled[name])
+                        if version.size < 0 and version.is_current(status):
+                            with suppress(OSError, FileUnreadable):
+                                version = FileVersion.of(Path(entry.path), status, status.st_size)
+                    if version is not None:
+                        seen[name] = version
+                    if version is None or not version.is_current(status):
+                        files.append((status.st_mtime_ns, name))
                 except FileNotFoundError:
                     continue
+        if checks:  # a twentieth of the time at most
+            took_ns = time.monotonic_ns() - began_ns
+            self._check_at_ns = now_ns + max(LIST_NS, 20 * took_ns)
         self._seen = seen
         names = {name for _, name in files}
+        self._changed = names & seen.keys()
         self._files = {name: file for name, file in self._files.items() if name in names}
         # Within the grain of its clock a directory may change again and show the same time.
         rests = not files and now_ns - modified_ns > GRAIN_NS

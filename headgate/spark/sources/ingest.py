@@ -25,6 +25,9 @@ from headgate.spark.sources.opening import polled_source
 from headgate.spark.sources.poller import Line, Poller
 from headgate.spark.sources.structured_streaming import end_ingest, start_ingest
 
+PAUSE_S = 0.5
+"""If a source is not polled for longer, that does not count as time without tuples."""
+
 
 class StreamIngest:
     """Polls sources that the driver can poll, and starts a Structured Streaming query for others.
@@ -33,6 +36,8 @@ class StreamIngest:
         rows: for streams of format `python`, the function that returns their tuples.
         arrived: called with a stream's number and each new train, from any thread.
         pause_s: returns how long sources have to wait at present.
+        watched: called with a stream, the steady time, and the longest time that may count, when
+            its source had nothing.
     """
 
     def __init__(
@@ -47,13 +52,14 @@ class StreamIngest:
         now_s: Callable[[], float],
         importance: Callable[[str], float],
         settings: Settings,
+        watched: Callable[[str, float, float], None] = lambda stream, now_s, most_s: None,
     ) -> None:
         self._session, self._own_session = session, own_session(session)
         self._zone = zone_of(session)
         self._journal, self._state, self._rows = journal, state, rows
         self._settings = settings
         self._arrived, self._pause_s, self._now_s = arrived, pause_s, now_s
-        self._importance = importance
+        self._importance, self._watched = importance, watched
         self._ingests: dict[str, tuple[StreamingQuery, threading.Event]] = {}
         self.pollers = [self._poller([])]
         self._moving = threading.Lock()
@@ -84,7 +90,9 @@ class StreamIngest:
                     most_record_bytes=self._settings.most_record_bytes,
                     most_file_bytes=self._settings.most_file_bytes,
                 )  # fmt: skip
-                return partial(self._poll, Line(number, stream, log, source, self._zone))
+                watched = partial(self._in_vain, stream)
+                line = Line(number, stream, log, source, self._zone, in_vain=watched)
+                return partial(self._poll, line)
             except LeftToSpark as left:
                 reason = str(left)
         if stream.ingest == "driver":
@@ -100,6 +108,15 @@ class StreamIngest:
                 fix="restore the stream's format, options and ingest, or rename the stream",
             )
         return partial(self._ingest, number, stream, log)
+
+    def _in_vain(self, stream: Stream) -> None:
+        most_s = max(PAUSE_S, 2 * stream.asked_every_s)
+        self._watched(stream.name, time.monotonic(), most_s)
+
+    def watch(self) -> None:
+        """Count the time of streams that Structured Streaming reads; called twice a second."""
+        for name in list(self._ingests):
+            self._watched(name, time.monotonic(), 2 * PAUSE_S)
 
     def _poll(self, line: Line) -> None:
         self._stopped.pop(line.stream.name, None)

@@ -47,6 +47,7 @@ class Line:
 
     Args:
         zone: the session's time zone, for arrival times without a zone.
+        in_vain: called when the source had nothing.
     """
 
     number: int
@@ -59,6 +60,7 @@ class Line:
     """How often the source has failed in a row."""
     trouble: str = ""
     """Why the source, or a part of it, cannot be read at present."""
+    in_vain: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -236,6 +238,7 @@ class Poller:
             try:
                 polled = line.source.poll()
                 if polled is None:  # with trigger_s: 0, the thread would never rest
+                    line.in_vain()
                     line.due_at_s = max(line.due_at_s, time.monotonic() + REST_S)
                 with self._lock:  # `stop` may have given up on this thread, and another be at work
                     if polled is not None and line in self.lines:

@@ -56,22 +56,33 @@ class TextReader:
         self._session, self._parse = session, SmallQuery(plan, driver)
 
     def __call__(
-        self, file: Path, schema: pa.Schema, whole: bool
+        self,
+        file: Path,
+        schema: pa.Schema,
+        whole: bool,
+        first_byte: int = 0,
+        end_byte: int | None = None,
     ) -> tuple[pa.Table, tuple[Letter, ...]]:
-        data = contents(file, self._most_file_bytes, "detect")
+        data = contents(
+            file, self._most_file_bytes, decompresses=True, first_byte=first_byte, end_byte=end_byte
+        )
+        place = f"{file}@{first_byte}" if first_byte else str(file)
         if data and data[-1:] not in b"\r\n" and not whole:
             raise ValueError("its last line has no end")
         tables, letters = [schema.empty_table()], list[Letter]()
-        for block in self._blocks(data, str(file), letters):
-            table, unread = self._parsed(block, str(file), schema)
+        has_header = self._header and self._kind == "csv" and not first_byte
+        for block in self._blocks(data, place, letters, has_header):
+            table, unread = self._parsed(block, place, schema)
             tables.append(table)
             letters += unread
         letters.sort(key=lambda letter: int(letter.place.rpartition(":")[2]))
         return pa.concat_tables(tables), tuple(letters)
 
-    def _blocks(self, data: bytes, file: str, letters: list[Letter]) -> Iterator[list[Line]]:
+    def _blocks(
+        self, data: bytes, file: str, letters: list[Letter], skips_header: bool
+    ) -> Iterator[list[Line]]:
         """Yield the lines of a file in blocks; those that are too long become letters."""
-        block, size_bytes, skips_header = list[Line](), 0, self._header and self._kind == "csv"
+        block, size_bytes = list[Line](), 0
         for number, line in enumerate(data.removeprefix(_BOM).splitlines(), 1):
             if not line.strip(_BLANK):
                 continue

@@ -69,6 +69,35 @@ def test_names_of_any_letters_and_outputs_that_several_share(rig: Rig) -> None:
     )
 
 
+def test_a_query_is_not_blamed_for_the_code_of_another_one(rig: Rig) -> None:
+    texts = {
+        "bad": "SELECT CAST(`a.b` AS INT) AS n FROM readings",
+        "good": "SELECT Temp FROM readings WHERE Temp > 3",
+        "more": "SELECT Temp + 1 AS t FROM readings WHERE Temp > 5",
+        "other": "SELECT Temp FROM readings",
+    }
+    paths = rig.paths(texts)
+    arrangement = rig.executor.arrangement
+    arrangement.arrange(paths, lambda path: path.query.name == "other")
+    # Of the group, the call runs only a query that is not the cause.
+    outputs, _ = rig.executor.evaluate(rig.session, [paths[1], paths[3]], rig.trains, rig.lane)
+    for path, output in zip((paths[1], paths[3]), outputs, strict=True):
+        assert isinstance(output, Output), output
+        assert _rows(output.table) == _rows(rig.alone(path.query.sql))
+    arrangement.leave_out(paths[0])
+    arrangement.reorder({})
+    bad, *outputs = rig.executor.evaluate(rig.session, paths[:3], rig.trains, rig.lane)[0]
+    assert isinstance(bad, Exception)
+    part = arrangement.prepared(paths[1]).part
+    assert part is not None
+    assert part.names == ("good", "more")
+    assert rig.evaluate(paths[1:])
+    # The same name with another text has another plan, alone and together.
+    (again,) = rig.paths({"bad": texts["bad"].replace("CAST", "TRY_CAST")})
+    assert isinstance(rig.evaluate([again])[0], Output)
+    assert not any(isinstance(output, Exception) for output in rig.evaluate([again, *paths[1:]]))
+
+
 def test_more_members_than_a_number_has_bits(rig: Rig) -> None:
     texts = {
         f"q{n}": f"SELECT Temp, Temp + {n % 7} AS more FROM readings WHERE Temp >= {n - 30}"

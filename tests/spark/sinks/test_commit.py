@@ -1,10 +1,12 @@
 """A step that is in the journal is finished, now or by recovery, and never written again."""
 
+import shutil
 from pathlib import Path as File
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from crash import Crash, CrashAt
 from pyspark.sql import SparkSession
 
 from headgate.errors import ResultsHidden
@@ -21,6 +23,7 @@ from headgate.spark.log.intents import Intents
 from headgate.spark.log.journal import Journal
 from headgate.spark.output import Output
 from headgate.spark.sinks.callback import Callback
+from headgate.spark.sinks.commit import Commits
 from headgate.spark.sinks.files import FileSink
 from headgate.spark.sinks.outbox import Outbox
 from headgate.spark.work import Work
@@ -69,7 +72,7 @@ def test_no_result_is_delivered_before_an_earlier_one_that_a_failed_rename_hides
     first.join()
     assert keys == []
     second = outbox()
-    recover(journal, [second])
+    recover(journal, {"told": second})
     second.resume()
     second.close()
     second.join()
@@ -119,14 +122,54 @@ def test_a_rename_that_fails_after_the_promise_is_left_to_recovery(
     assert "results stay hidden, and are tried again" in caplog.text
     # Only the result whose directory is away is hidden; both are committed.
     assert len(list((tmp_path / "second").glob("*.parquet"))) == 1
-    assert [final.parent.name for _, final in Intents(journal).unconfirmed()] == ["first"]
+    assert [query for _, query, _, _ in Intents(journal).unconfirmed()] == ["first"]
     assert Cursors(journal).counts() == {"first": (3, 3), "second": (3, 3)}
     away.restore()
-    assert recover(journal, sinks.values()) == 1
+    assert recover(journal, sinks) == (1, [])
     assert Intents(journal).unconfirmed() == []
     for name in ("first", "second"):
         (file,) = (tmp_path / name).glob("*.parquet")
         assert pq.read_table(file) == table
+    journal.close()
+
+
+def test_a_result_that_is_gone_or_cannot_be_renamed_concerns_its_query_alone(
+    spark: SparkSession, tmp_path: File, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal = Journal(tmp_path / "state")
+    paths = _paths(tmp_path, "moved", "removed", "kept", "away")
+    sinks = {path.query.name: FileSink(path.query.sink) for path in paths}
+    for path in paths:
+        Cursors(journal).remember(path.query.name, path.query.sql, path.stream)
+    table = pa.table({"a": [1, 2, 3]})
+    output = Output(table, table["a"].to_numpy().astype(float))
+    commits = Commits(journal, sinks, CrashAt("result visible", 0))
+    with pytest.raises(Crash):
+        commits(Work(paths, 0, 1, 3), [(path, output) for path in paths])
+    (result,) = (tmp_path / "moved").glob("*.parquet")
+    result.rename(tmp_path / "consumed")
+    shutil.rmtree(tmp_path / "removed")
+    again = {path.query.name: FileSink(path.query.sink) for path in paths}
+    (tmp_path / "away").rename(tmp_path / "aside")
+    recovered, late = recover(journal, again)
+    assert recovered == 1
+    assert pq.read_table(tmp_path / "kept" / result.name) == table
+    for name in ("moved", "removed"):
+        assert f"query '{name}': its result {tmp_path / name / result.name} is gone" in caplog.text
+    assert [query for _, query, _, _ in Intents(journal).unconfirmed()] == ["away"]
+    commits = Commits(journal, again, lambda point: None)
+    commits.renames.adopt(late)
+    refused = commits(Work(paths, 1, 2, 3), [(path, output) for path in paths])
+    assert [*refused] == ["away"]
+    assert [query for _, query, _, _ in Intents(journal).unconfirmed()] == ["away"]
+    (tmp_path / "aside").rename(tmp_path / "away")
+    commits.renames.try_again()
+    assert pq.read_table(tmp_path / "away" / result.name) == table
+    assert commits(Work(paths[-1:], 1, 2, 3), [(paths[-1], output)]) == {}
+    shutil.rmtree(tmp_path / "moved")  # during the run: it is made again
+    assert commits(Work(paths, 2, 3, 3), [(path, output) for path in paths]) == {}
+    assert Intents(journal).unconfirmed() == []
+    assert len(list((tmp_path / "moved").glob("*.parquet"))) == 1
     journal.close()
 
 

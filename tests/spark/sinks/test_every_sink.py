@@ -215,7 +215,7 @@ class Run:
         Cursors(self._journal).remember("q", "x", "s")
         refuse_sink(session, self._path, case.deliver)
         self.sink = sink_of(self._path, session, state, case.deliver, reached)
-        recover(self._journal, [self.sink], reached)
+        recover(self._journal, {"q": self.sink}, reached)
         self._commits = Commits(self._journal, {"q": self.sink}, reached)
 
     def __call__(self) -> None:

@@ -109,6 +109,96 @@ def test_a_last_line_without_end_is_read_when_the_file_has_settled(
     assert read_as_spark(session, "json", tmp_path, "i INT").table.num_rows == 2
 
 
+@pytest.mark.parametrize("kind", ["json", "csv"])
+def test_lines_that_are_appended_are_read_and_a_copy_is_not(
+    session: SparkSession, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directory_source, "LIST_NS", 0)
+    options = {"header": "true"} if kind == "csv" else {}
+    source = source_over(session, kind, tmp_path, "i INT", options)
+    journalled: dict[str, str] = {}
+    file, row = tmp_path / f"a.{kind}", '{{"i": {}}}\n' if kind == "json" else "{}\n"
+
+    def append(text: str) -> None:
+        with file.open("a") as out:
+            out.write(text)
+
+    def taken() -> list[int]:
+        polled = polled_of(source)
+        assert source is not None
+        assert not polled.letters
+        source.taken(polled)
+        journalled.update(polled.position)
+        return [row["i"] for row in polled.table.to_pylist()]
+
+    append(("i\n" if kind == "csv" else "") + row.format(1))
+    assert taken() == [1]
+    append(row.format(2) + row.format(3)[:-2])  # the last line is still being written
+    assert taken() == [2]
+    assert source is not None
+    assert source.poll() is None
+    append(row.format(3)[-2:] + row.format(4))
+    assert taken() == [3, 4]
+    (tmp_path / "copy").write_bytes(file.read_bytes())
+    (tmp_path / "copy").rename(file)
+    assert source.poll() is None
+    source = source_over(session, kind, tmp_path, "i INT", options)
+    assert source is not None
+    source.resume(journalled)
+    assert source.poll() is None
+    append(row.format(5))
+    assert taken() == [5]
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.json.gz", "a.parquet"])
+def test_a_file_that_is_replaced_after_it_was_read_is_a_letter_once(
+    session: SparkSession, tmp_path: Path, name: str, hasty: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directory_source, "LIST_NS", 0)
+
+    def put(*numbers: int) -> None:
+        lines = "".join(f'{{"i": {number}}}\n' for number in numbers).encode()
+        if name.endswith("parquet"):
+            pq.write_table(pa.table({"i": pa.array(numbers, "int32")}), tmp_path / "_new")
+        else:
+            (tmp_path / "_new").write_bytes(gzip.compress(lines) if "gz" in name else lines)
+        (tmp_path / "_new").rename(tmp_path / name)
+
+    kind = "parquet" if name.endswith("parquet") else "json"
+    source = source_over(session, kind, tmp_path, "i INT", {})
+    assert source is not None
+    put(1)
+    source.taken(polled_of(source))
+    for numbers in ((2,), (3, 4)):
+        put(*numbers)
+        polled = polled_of(source)
+        source.taken(polled)
+        assert polled.table.num_rows == 0
+        (letter,) = polled.letters
+        assert letter.place == str(tmp_path / name)
+        assert letter.reason == directory_source.CHANGED
+        assert source.poll() is None
+
+
+def test_a_journal_of_an_earlier_release_has_only_times(
+    session: SparkSession, tmp_path: Path, hasty: None
+) -> None:
+    journalled = {}
+    for number in range(2):
+        file = tmp_path / f"{number}.json"
+        file.write_text(f'{{"i": {number}}}\n')
+        journalled[file.name] = str(file.stat().st_mtime_ns - number)  # the second has changed
+    source = source_over(session, "json", tmp_path, "i INT", {})
+    assert source is not None
+    source.resume(journalled)
+    polled = polled_of(source)
+    assert [letter.place for letter in polled.letters] == [str(tmp_path / "1.json")]
+    source.taken(polled)
+    with (tmp_path / "0.json").open("a") as out:
+        out.write('{"i": 5}\n')
+    assert polled_of(source).table.to_pylist() == [{"i": 5}]
+
+
 @pytest.mark.slow
 def test_a_corrupt_file_is_a_letter_once_it_has_settled(
     session: SparkSession, tmp_path: Path
