@@ -1,6 +1,5 @@
 """The journal: one SQLite file per application that records what is ingested and committed."""
 
-import fcntl
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,22 +17,11 @@ class Journal:
     """The journal of a state directory, safe to use from any thread.
 
     Every method is one transaction, durable unless its docstring says otherwise. Methods that take
-    `db` run within the caller's transaction instead.
+    `db` run within the caller's transaction instead. The caller has locked the directory.
     """
 
     def __init__(self, state: Path) -> None:
         state.mkdir(parents=True, exist_ok=True)
-        self._guard = (state / "lock").open("w")
-        try:
-            fcntl.flock(self._guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._guard.close()
-            raise RecoveryRefused(
-                subject=f"state directory {state}",
-                expected="no other Headgate that uses it",
-                found="another Headgate that is running",
-                fix="stop the other one, or give this one a different state directory",
-            ) from error
         self._lock = threading.Lock()
         self._db = sqlite3.connect(state / "journal.db", check_same_thread=False)
         self._db.isolation_level = None
@@ -54,7 +42,6 @@ class Journal:
     def close(self) -> None:
         with self._lock:
             self._db.close()
-            self._guard.close()
 
     def remember_zone(self, zone: str) -> str:
         """Record the time zone of the first start; return the one on record."""
