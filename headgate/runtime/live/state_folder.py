@@ -137,23 +137,23 @@ class StateFolder:
 
     def _refusal(self, file: TextIO) -> RecoveryRefused:
         """Return the refusal of a directory that another Headgate holds, by its lock file."""
-        found, stop = "another one", f"`headgate stop --state {self.path}`"
+        other, stop = "another one", f"`headgate stop --state {self.path}`"
         try:
             file.seek(0)
             holder = json.load(file)
-            since = datetime.fromtimestamp(holder["since_s"]).astimezone()
-            since_text = since.isoformat(" ", "seconds")
-            if holder["pid"] == os.getpid():
-                found, stop = f"another one in this process, since {since_text}", "its method stop"
+            pid, since = holder["pid"], datetime.fromtimestamp(holder["since_s"]).astimezone()
+            if pid == os.getpid():
+                other, stop = "another one in this process, which has used it", "its method stop"
             else:
-                found = f"that of process {holder['pid']}, which has used it since {since_text}"
-                stop += f" (or `kill {holder['pid']}`, if it has no control API)"
+                other = f"that of process {pid}, which has used it"
+                stop += f" (or `kill {pid}`, if it has no control API)"
+            other += f" since {since.isoformat(' ', 'seconds')}"
         except (ValueError, KeyError, TypeError):
             pass  # it has only just locked the directory
         return RecoveryRefused(
             subject=f"state directory {self.path}",
             expected="no other Headgate that uses it",
-            found=found,
+            found=other,
             fix=f"stop the other one with {stop}, or give this one another state directory",
         )
 

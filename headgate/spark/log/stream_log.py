@@ -238,11 +238,11 @@ class StreamLog:
             if (checksum := self._journal.checksum(self.stream, number)) is None:
                 continue
             try:
-                found = checksum_of(self.path(number))
+                actual = checksum_of(self.path(number))
             except OSError as error:
                 raise self._unreadable(number, error.strerror or str(error)) from error
-            if found != checksum:
-                cause = f"its checksum is {found:08x}, the journal has {checksum:08x}"
+            if actual != checksum:
+                cause = f"its checksum is {actual:08x}, the journal has {checksum:08x}"
                 raise self._unreadable(number, cause)
 
     def _unreadable(self, number: int, cause: str) -> TrainUnreadable:
