@@ -57,7 +57,7 @@ def run(
     state: Annotated[
         str | None, typer.Option(help="State directory. Default: that of the file.")
     ] = None,
-    fresh: Annotated[bool, typer.Option(help="Empty the state directory first.")] = False,
+    fresh: Annotated[bool, typer.Option(help="Begin with an empty state directory.")] = False,
     control: Annotated[
         bool,
         typer.Option("--control/--no-control", help="Let other commands query and change the run."),

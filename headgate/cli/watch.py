@@ -2,7 +2,7 @@
 
 import json
 import logging
-import shutil
+import os
 import signal
 import subprocess
 import sys
@@ -18,12 +18,16 @@ from rich.live import Live
 
 from headgate.cli import tables
 from headgate.config import Pipeline
-from headgate.errors import RecoveryRefused
 from headgate.metrics.report import Report
 from headgate.runtime import Headgate, Spelled, load
 from headgate.server import control
 
 DRAIN_S = 120.0
+
+SECOND_S = 1.0
+"""A signal is a second one if it comes so long after the first. `timeout`, for example, signals the
+process and then its whole group, and means one request."""
+
 talk = Console(stderr=True)
 
 
@@ -68,7 +72,7 @@ def run_each(
         if child.returncode == 130:
             raise KeyboardInterrupt
         if child.returncode not in (0, 1) or not printed or ended.is_set():
-            sys.exit(child.returncode)
+            sys.exit(child.returncode if child.returncode >= 0 else 128 - child.returncode)
         reports += [Report.from_dict(report) for report in json.loads(printed)]
     return reports
 
@@ -90,36 +94,26 @@ def run_one(
         KeyboardInterrupt: after a clean stop, if Ctrl-C came before the time was up.
     """
     state, name = Path(pipeline.state), policy.text
-    if fresh:
-        _empty(state)
-    state.mkdir(parents=True, exist_ok=True)
     _log_to(state / "headgate.log")
-    with talk.status(f"{name}: starting Spark and analyzing {len(pipeline.queries)} queries"):
-        headgate = load(pipeline, policy=name)
     stopped, requested = threading.Event(), threading.Event()
 
     def stop() -> None:
         requested.set()
         stopped.set()
 
-    with _interrupts(stopped.set, stop):
-        try:
-            # Before the rehearsal, which may take a while: `headgate status` shows its progress.
-            with _controlled(headgate, stop) if controlled else nullcontext():
-                _start(headgate, name, stopped)
-                with _live(headgate, name) as refresh:
-                    _watch(headgate, seconds or float("inf"), stopped, refresh)
-        except _StoppedEarly:
-            talk.print(f"{name}: stopped before the first tuple; a new start resumes")
-            if not requested.is_set():
-                raise KeyboardInterrupt from None
-            sys.exit(0)
-        finally:
-            try:
-                report = headgate.stop()
-            finally:
-                control.remove(headgate.state)
-    assert report is not None
+    try:
+        with _interrupts(_raise(KeyboardInterrupt), _raise(_StoppedEarly), at_once=True):
+            queries = len(pipeline.queries)
+            with talk.status(f"{name}: starting Spark and analyzing {queries} queries"):
+                headgate = load(pipeline, policy=name, fresh=fresh)
+            # Again, since Spark has set a handler of its own for Ctrl-C.
+            with _interrupts(stopped.set, stop, at_once=True):
+                report = _run(headgate, name, seconds, stopped, stop if controlled else None)
+    except _StoppedEarly:
+        talk.print(f"{name}: stopped before the first tuple; a new start resumes")
+        if stopped.is_set() and not requested.is_set():
+            raise KeyboardInterrupt from None
+        sys.exit(0)
     for error in report.errors:
         talk.print(error, style="red", markup=False, soft_wrap=True)
     talk.print(f"{name}: results are in {state / 'results'}", soft_wrap=True)
@@ -128,6 +122,33 @@ def run_one(
         if not requested.is_set():
             raise KeyboardInterrupt
     return replace(report, policy=name)
+
+
+def _run(
+    headgate: Headgate,
+    name: str,
+    seconds: float | None,
+    stopped: threading.Event,
+    stop: Callable[[], None] | None,
+) -> Report:
+    """Run to the end, and return the report.
+
+    Args:
+        stop: called when another command asks to end the run; None if no command may.
+    """
+    try:
+        # Before the rehearsal, which may take a while: `headgate status` shows its progress.
+        with nullcontext() if stop is None else _controlled(headgate, stop):
+            _start(headgate, name, stopped)
+            with _live(headgate, name) as refresh:
+                _watch(headgate, seconds or float("inf"), stopped, refresh)
+    finally:
+        try:
+            report = headgate.stop()
+        finally:
+            control.remove(headgate.state)
+    assert report is not None
+    return report
 
 
 @contextmanager
@@ -141,8 +162,17 @@ def _controlled(headgate: Headgate, stop: Callable[[], None]) -> Iterator[None]:
         yield
 
 
-class _StoppedEarly(Exception):
-    """The run was stopped while its queries were rehearsed."""
+class _StoppedEarly(BaseException):
+    """The run was stopped before its start was complete."""
+
+
+def _raise(error: type[BaseException]) -> Callable[[], None]:
+    """Return an action that raises an error in the main thread, whatever it is doing there."""
+
+    def action() -> None:
+        raise error
+
+    return action
 
 
 def _start(headgate: Headgate, name: str, stopped: threading.Event) -> None:
@@ -188,17 +218,33 @@ def _live(headgate: Headgate, name: str) -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def _interrupts(interrupt: Callable[[], None], terminate: Callable[[], None]) -> Iterator[None]:
+def _interrupts(
+    interrupt: Callable[[], None], terminate: Callable[[], None], *, at_once: bool = False
+) -> Iterator[None]:
     """Call these on Ctrl-C and SIGTERM for a clean stop; pyspark's handler would cancel all jobs.
 
     SIGTERM comes from other programs, such as a service manager. Like `headgate stop`, it is not an
     error.
+
+    Args:
+        at_once: whether a second signal ends the process, as if there were no handler.
     """
     actions = {signal.SIGINT: interrupt, signal.SIGTERM: terminate}
-    before = {
-        number: signal.signal(number, lambda number, frame: actions[signal.Signals(number)]())
-        for number in actions
-    }
+    first_at_s: float | None = None
+
+    def handle(number: int, frame: object) -> None:
+        nonlocal first_at_s
+        if first_at_s is None:
+            first_at_s = time.monotonic()
+        elif time.monotonic() - first_at_s < SECOND_S:
+            return
+        elif at_once:
+            talk.show_cursor()
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        actions[signal.Signals(number)]()
+
+    before = {number: signal.signal(number, handle) for number in actions}
     try:
         yield
     finally:
@@ -206,22 +252,10 @@ def _interrupts(interrupt: Callable[[], None], terminate: Callable[[], None]) ->
             signal.signal(number, handler)
 
 
-def _empty(state: Path) -> None:
-    if not state.exists() or not any(state.iterdir()):
-        return
-    if not (state / "journal.db").exists():
-        raise RecoveryRefused(
-            subject=f"state directory {state}",
-            expected="a Headgate journal in a folder that is to be emptied",
-            found="files that are not Headgate's",
-            fix="choose another `state`, or empty the folder yourself",
-        )
-    shutil.rmtree(state)
-
-
 def _log_to(file: Path) -> None:
+    """Log to a file, which is created with its first line: only when the directory is locked."""
     logging.basicConfig(
-        filename=file,
+        handlers=[logging.FileHandler(file, delay=True)],
         level=logging.INFO,
         format="%(asctime)s %(levelname)s %(message)s",
         force=True,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.config import fragment_of, settings_of, show_settings
 from headgate.errors import ConfigRefused
 from headgate.metrics.report import Report
+from headgate.model.network.network import Network
 from headgate.model.performance import Rows as SpecificationRows
 from headgate.model.performance import specification_of
 from headgate.model.query import Deliver, Query, QueryClass, View
@@ -24,6 +25,7 @@ from headgate.runtime.live.questions import Questions
 from headgate.runtime.live.rehearsal import Rehearsal
 from headgate.runtime.live.run import Running
 from headgate.runtime.live.spark_room import LiveEngine, spark_room
+from headgate.runtime.live.state_folder import StateFolder
 from headgate.runtime.pipeline import refuse_off_spark
 from headgate.runtime.policy_text import Spelled
 from headgate.runtime.recording.statistics_file import recorded_statistics
@@ -43,6 +45,8 @@ class Headgate(Questions):
         classes: priority by class; a higher number is more important.
         master: Spark master of the local session, if none is passed in; `spark_config` has its
             settings.
+        fresh: begin without what an earlier run has left in the state directory. It is deleted once
+            `start` has succeeded.
         settings: any field of `Settings`, such as `workers=4`; docs/reference.md lists them.
     """
 
@@ -56,9 +60,9 @@ class Headgate(Questions):
         classes: Mapping[str, float] | None = None,
         master: str = "local[*]",
         spark_config: Mapping[str, str] | None = None,
+        fresh: bool = False,
         **settings: Any,
     ) -> None:
-        room = self._room = spark_room()
         self.state = File(state).absolute()
         chosen = policy_named(policy) if isinstance(policy, str) else policy
         refuse_off_spark(chosen)
@@ -68,14 +72,22 @@ class Headgate(Questions):
         )
         self._settings = settings_of(settings, signature(Headgate).parameters)
         self._owns_session = spark is None
-        # A copy, so that its time zone stays as it is now, whatever the user sets in theirs.
-        self._session = room.own_session(
-            spark or room.local_session(self.state, master, spark_config or {})
-        )
-        room.quiet_python()
-        membership = Membership(
-            room, self._session, self.state, self.classes, self._settings, self._cuts
-        )  # fmt: skip
+        self._folder = StateFolder(self.state, fresh=fresh)
+        if self._owns_session:  # its Spark writes to the state directory
+            self._folder.take()
+        try:
+            room = self._room = spark_room()
+            # A copy, so that its time zone stays as it is now, whatever the user sets in theirs.
+            self._session = room.own_session(
+                spark or room.local_session(self.state, master, spark_config or {})
+            )
+            room.quiet_python()
+            membership = Membership(
+                room, self._session, self.state, self.classes, self._settings, self._cuts
+            )  # fmt: skip
+        except BaseException:
+            self._folder.release()
+            raise
         super().__init__(chosen, membership, Rehearsal(self.state, self._settings.rehearsal_s))
         self._engine: LiveEngine | None = None
         self._run: Running | None = None
@@ -220,6 +232,10 @@ class Headgate(Questions):
                 block: add and drop queries from another thread. A listener that raises is no longer
                 called.
             progress: called with the number of queries rehearsed and to rehearse.
+
+        Raises:
+            RecoveryRefused: another Headgate uses the state directory, or it does not fit. Nothing
+                in it is deleted then.
         """
         if self._engine is not None:
             raise ConfigRefused(
@@ -230,6 +246,24 @@ class Headgate(Questions):
         if not network.paths:
             raise ConfigRefused(path="queries", key="", value=None, expected="at least one query")
         self._rehearsal.rehearsed_of = 0, len(network.paths)
+        self._folder.take()
+        try:
+            self._folder.set_aside()
+            membership.run = self._run = self._started(network, listeners, progress)
+        except BaseException:
+            self._folder.restore()
+            self._folder.release()
+            raise
+        self._folder.discard()
+
+    def _started(
+        self,
+        network: Network,
+        listeners: Sequence[Listener],
+        progress: Callable[[int, int], None],
+    ) -> Running:
+        """Start the engine, rehearse, and return the run."""
+        membership = self._membership
         membership.engine = self._engine = engine = self._room.SparkEngine(
             self._session, network, membership.catalog.schemas, self.state, self._settings,
             rows=membership.rows, deliver=membership.deliver, reached=self._reached,
@@ -250,7 +284,7 @@ class Headgate(Questions):
             if cause is not error:
                 raise cause from error
             raise
-        membership.run = self._run = new
+        return new
 
     def drain(self, timeout_s: float | None = None) -> bool:
         """Stop ingest and wait until all arrived tuples are processed; False if time ran out."""
@@ -275,8 +309,11 @@ class Headgate(Questions):
             if self._run is not None:
                 self._run.stop()
         finally:
-            if self._owns_session:
-                self._room.stop_session(self._session)
+            try:
+                if self._owns_session:
+                    self._room.stop_session(self._session)
+            finally:
+                self._folder.release()
         return None if self._run is None else self.report()
 
     def _reached(self, point: str) -> None:
@@ -288,4 +325,5 @@ class Headgate(Questions):
 
     def _cuts(self, query: Query) -> bool:
         """Return True if the policy cuts queries and a cut of this one pays."""
-        return self.policy.cuts and cut_pays(query.name, recorded_statistics(self.state))
+        recorded = {} if self._folder.fresh else recorded_statistics(self.state)
+        return self.policy.cuts and cut_pays(query.name, recorded)

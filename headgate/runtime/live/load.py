@@ -19,6 +19,7 @@ def load(
     spark: "SparkSession | None" = None,
     policy: str | None = None,
     state: File | None = None,
+    fresh: bool = False,
 ) -> Headgate:
     """Return a Headgate with all that a pipeline file contains, ready to start."""
     headgate = Headgate(
@@ -28,6 +29,7 @@ def load(
         classes=pipeline.classes,
         master=pipeline.spark.master,
         spark_config=pipeline.spark.config,
+        fresh=fresh,
         **pipeline.model_dump(include=set(Settings.model_fields)),
     )
     try:

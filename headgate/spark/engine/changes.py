@@ -47,6 +47,7 @@ class Changes:
         new = not self.has_stream(number)
         stream_log = store.logs.get(stream.name) or store.log_of(stream)
         begin = self._parts.ingest.prepare(number, stream, stream_log)
+        store.sweep()
         store.logs[stream.name] = stream_log
         trains = self._journal.trains(stream.name) if new else []
         first = trains[0].number if trains else stream_log.next_number
@@ -135,6 +136,7 @@ class Changes:
                 unit: resumed(path, network, self._journal, self._store)
                 for unit, path in zip(units, paths, strict=True)
             }
+            self._store.sweep()
             self._sinks[paths[-1].query.name].resume()
             self._store.keep_for(paths[-1])
             first_trains = {
@@ -212,6 +214,7 @@ class Changes:
             if segment.into is not None:
                 self._store.remove(segment.into)
                 self._parts.derived.forget(segment.into)
+        self._store.sweep()
         for number in segments:
             self._parts.calls.attempts.pop(number, None)
         self.unplanned -= segments

@@ -131,7 +131,7 @@ class SparkEngine:
             elif trains := self.parts.journal.trains(stream.name):
                 self.parts.arrivals.put(number, *trains)
         self.parts.derived.catch_up()
-        self.parts.ingest.begin(self.members.streams, self.parts.store.logs)
+        self.parts.ingest.begin()
         self._requests.open()
 
     def way_of(self, unit: int) -> tuple[list[str], str, str]:

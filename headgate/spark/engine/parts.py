@@ -83,7 +83,8 @@ def assemble(
     The arguments are those of `SparkEngine`.
 
     Raises:
-        RecoveryRefused: the state directory does not fit the network.
+        ConfigRefused: a source cannot be polled in the way that is asked for.
+        RecoveryRefused: the state directory does not fit the network; nothing in it is removed.
     """
     clock, budget = Clock(), Budget(settings)
     events: EventQueue = SimpleQueue()
@@ -113,8 +114,16 @@ def assemble(
         ends = [path for path in network.paths if path.first_of is None]
         refuse_old_results(journal, ends)
         sinks |= {path.query.name: sinks.create(path) for path in ends}
-        recovered, late = recover(journal, sinks, reached)
         cursors = [resumed(path, network, journal, store) for path in network.paths]
+        ingest = StreamIngest(
+            session, journal, state, rows=rows, arrived=arrivals.put, pause_s=budget.pause_s,
+            now_s=clock.now_s, importance=members.importance_of, settings=settings,
+            watched=watched.add,
+        )  # fmt: skip
+        ingest.prepare_all(network.streams, store.logs)
+        # Every refusal is decided. Only now may anything be removed.
+        recovered, late = recover(journal, sinks, reached)
+        store.sweep()
     except BaseException:
         journal.close()
         raise
@@ -129,11 +138,6 @@ def assemble(
         settings.lane or "driver",
     )  # fmt: skip
     executor.arrangement.arrange(network.paths, warm_up.is_costly)
-    ingest = StreamIngest(
-        session, journal, state, rows=rows, arrived=arrivals.put, pause_s=budget.pause_s,
-        now_s=clock.now_s, importance=members.importance_of, settings=settings,
-        watched=watched.add,
-    )  # fmt: skip
     calls = Calls(
         session, executor, members, workers=settings.workers, now_s=clock.now_s, tell=events.put,
         call_timeout_s=settings.call_timeout_s,

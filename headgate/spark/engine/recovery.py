@@ -1,6 +1,7 @@
 """Recovery at a start: finish journaled steps, remove leftovers, find where queries resume."""
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path as File
@@ -8,7 +9,7 @@ from pathlib import Path as File
 from pyspark.sql import SparkSession
 
 from headgate.errors import RecoveryRefused
-from headgate.model.network.network import REST, Network, Path
+from headgate.model.network.network import FIRST, REST, Network, Path
 from headgate.spark.event_time.store import Store
 from headgate.spark.jvm.time_zone import SESSION_ZONE, same_zone, zone_of
 from headgate.spark.log.cursors import Cursors
@@ -20,6 +21,9 @@ from headgate.spark.sinks.files import FileSink
 from headgate.spark.sinks.renames import Rename, finish
 
 log = logging.getLogger("headgate.spark")
+
+RESULT = re.compile(r"\d{12}-(\d{12})\.\w+")
+"""The name of a result: its first and its last train."""
 
 
 def refuse_other_zone(session: SparkSession, journal: Journal, state: File) -> None:
@@ -110,20 +114,26 @@ def _fit_cut(path: Path, network: Network, journal: Journal, store: Store) -> No
 
 
 def refuse_old_results(journal: Journal, paths: Iterable[Path]) -> None:
-    """Refuse a query that is new, or was dropped, and whose results folder has files.
+    """Refuse queries whose results folder has files that the journal does not know.
 
-    Such a query begins with the oldest train in the log. Its results would stand beside older
-    results for the same tuples, and nobody could tell them apart.
+    A query that is new, or was dropped, begins with the oldest train in the log. Its results would
+    stand beside older results for the same tuples, and nobody could tell them apart. The same holds
+    for results of trains that a query has not read yet, according to a journal that was set back.
     """
     cursors = Cursors(journal)
     for path in paths:
         name, sink = path.query.name, path.query.sink
-        if not sink.has_files or cursors.knows(name) or not File(sink.path).is_dir():
+        if not sink.has_files or not File(sink.path).is_dir():
             continue
         old = sorted(
             file.name for file in File(sink.path).iterdir() if not file.name.startswith((".", "_"))
         )
-        if old:
+        # Results of a cut query are named by the trains of its source.
+        end = cursors.train_of(name + FIRST)
+        end = cursors.train_of(name) if end is None else end
+        if end is not None:
+            _refuse_newer_results(path, old, end)
+        elif old:
             raise RecoveryRefused(
                 subject=f"query '{name}'",
                 expected=f"an empty results folder {sink.path} for a query that is new or was"
@@ -132,3 +142,21 @@ def refuse_old_results(journal: Journal, paths: Iterable[Path]) -> None:
                 fix="move or remove the folder, or give the query another name or `sink.path`:"
                 " its results would mix with the old ones",
             )
+
+
+def _refuse_newer_results(path: Path, files: Iterable[str], end: int) -> None:
+    """Refuse a query that has results of train `end` or later, which it is about to read."""
+    name, folder = path.query.name, path.query.sink.path
+    matches = filter(None, map(RESULT.fullmatch, files))
+    newer = [match[0] for match in matches if int(match[1]) >= end]
+    if newer:
+        raise RecoveryRefused(
+            subject=f"query '{name}'",
+            expected=f"no results in {folder} of train {end} or later, which it has not read,"
+            " as the journal says",
+            found=f"{len(newer)} files of such trains, {newer[0]} the first: the journal was set"
+            " back",
+            fix="restore the state directory and the results from the same copy, or begin with a"
+            " new state directory. To continue with this journal, move these files away: their rows"
+            " are delivered again",
+        )

@@ -48,6 +48,7 @@ class Store:
         self.timelines: dict[str, Timeline] = {}
         self.streams: dict[str, Stream] = {}
         self._late: dict[str, LateTuples] = {}
+        self._unswept: dict[str, StreamLog | None] = {}
 
     @property
     def memory_bytes(self) -> int:
@@ -86,6 +87,20 @@ class Store:
         self.streams.pop(stream, None)
         self.timelines.pop(stream, None)
         self.logs.pop(stream, None)
+        self._unswept.pop(stream, None)
+
+    def sweep(self) -> None:
+        """Remove the files that opened and removed logs have no use for.
+
+        Nothing is removed before this call, since an opened log may belong to a start, or to a
+        query, that is refused.
+        """
+        for stream, stream_log in self._unswept.items():
+            if stream_log is None:
+                remove(self._state / "log" / stream)
+            else:
+                stream_log.sweep()
+        self._unswept.clear()
 
     def reopen(self, stream: str) -> None:
         """Reopen the log of a stream whose trains the journal has dropped."""
@@ -93,13 +108,13 @@ class Store:
         self.logs[stream] = self.log_of(self.streams[stream])
 
     def remove(self, stream: str) -> None:
-        """Remove a derived stream that was dropped: its log, and timelines that nobody reads."""
+        """Remove a derived stream that was dropped, with its timelines; `sweep` removes its log."""
         timelines = [timeline.name for timeline in self.timelines_of(stream)]
         DerivedTrains(self._journal).forget([stream, *timelines])
         for name in (stream, *timelines):
             self.close(name)
         self._cache.drop(lambda key: key[0] == stream)
-        remove(self._state / "log" / stream)
+        self._unswept[stream] = None
 
     def keep_for(self, path: Path) -> None:
         """Keep tuples as long as a query's windows need them."""
@@ -128,6 +143,7 @@ class Store:
         self._refuse_other(stream)
         self._journal.remember_stream(stream.name, schema.simpleString())
         log = StreamLog(self._state, stream.name, self._journal, schema, self._cache, self._reached)
+        self._unswept[stream.name] = log
         if stream.late_path is not None:
             self._late[stream.name] = LateTuples(stream.late_path, log)
         return log

@@ -89,8 +89,11 @@ def local_session(state: Path, master: str, settings: Mapping[str, str]) -> Spar
     }
     for key, value in options.items():
         builder = builder.config(key, value)
+    is_ours = SparkContext._gateway is None
     with _stderr_to(log):
         session = builder.getOrCreate()
+    if is_ours:
+        _ignore_sigterm(session)
     quiet_python()
     return session
 
@@ -104,6 +107,19 @@ def stop_session(session: SparkSession) -> None:
         _GONE.append(SparkContext._jvm)
         SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
         SparkSession._instantiatedSession = SparkSession._activeSession = None
+
+
+def _ignore_sigterm(session: SparkSession) -> None:
+    """Have the JVM ignore SIGTERM, as it ignores Ctrl-C: it ends with this process.
+
+    `timeout` sends the signal to the whole process group, systemd to all processes of a service.
+    Calls under way need the JVM until the clean stop is over. A process group of its own would not
+    help with systemd, and a SIGKILL for the group would miss the JVM. When this process dies, the
+    JVM reads the end of its standard input and exits.
+    """
+    jvm: Any = session._jvm
+    misc = jvm.sun.misc
+    misc.Signal.handle(misc.Signal("TERM"), misc.SignalHandler.SIG_IGN)
 
 
 def _find_java() -> None:

@@ -33,6 +33,9 @@ class LetterFile:
     ) -> None:
         self.path = state / "dead-letters" / f"{stream}.jsonl"
         self._stream, self._journal, self._reached = stream, journal, reached
+
+    def sweep(self) -> None:
+        """Cut off what a crash has left."""
         with suppress(OSError):  # missing or read-only: the next write reports it
             if self.path.stat().st_size:
                 self._cut()

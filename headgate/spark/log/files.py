@@ -4,6 +4,7 @@ import ctypes
 import errno
 import os
 import shutil
+import zlib
 from collections.abc import Collection
 from pathlib import Path
 
@@ -59,6 +60,16 @@ def size_of(path: Path) -> int:
     """Return the bytes of a file, or of the files in a folder."""
     files = path.iterdir() if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files)
+
+
+def checksum_of(path: Path) -> int:
+    """Return the CRC-32 of a file, or of the files in a folder in the order of their names."""
+    checksum = 0
+    for part in sorted(path.iterdir()) if path.is_dir() else [path]:
+        with part.open("rb") as file:
+            while piece := file.read(1 << 20):
+                checksum = zlib.crc32(piece, checksum)
+    return checksum
 
 
 def remove(path: Path) -> None:

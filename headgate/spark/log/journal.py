@@ -1,6 +1,5 @@
 """The journal: one SQLite file per application that records what is ingested and committed."""
 
-import fcntl
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,37 +9,40 @@ from pathlib import Path
 from typing import Any
 
 from headgate.errors import RecoveryRefused
+from headgate.spark.log.generation import GenerationFile, refuse_missing_journal
 from headgate.spark.log.journal_rows import NewLetters, NewTrain, Train
-from headgate.spark.log.journal_schema import VERSION, create_tables, upgrade
+from headgate.spark.log.journal_schema import (
+    VERSION,
+    create_tables,
+    generation_of,
+    next_generation,
+    upgrade,
+)
 
 
 class Journal:
     """The journal of a state directory, safe to use from any thread.
 
     Every method is one transaction, durable unless its docstring says otherwise. Methods that take
-    `db` run within the caller's transaction instead.
+    `db` run within the caller's transaction instead. The caller has locked the directory.
     """
 
     def __init__(self, state: Path) -> None:
         state.mkdir(parents=True, exist_ok=True)
-        self._guard = (state / "lock").open("w")
-        try:
-            fcntl.flock(self._guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._guard.close()
-            raise RecoveryRefused(
-                subject=f"state directory {state}",
-                expected="no other Headgate that uses it",
-                found="another Headgate that is running",
-                fix="stop the other one, or give this one a different state directory",
-            ) from error
+        refuse_missing_journal(state)
         self._lock = threading.Lock()
         self._db = sqlite3.connect(state / "journal.db", check_same_thread=False)
         self._db.isolation_level = None
+        self._generation = GenerationFile(state)
         try:
             self._db.execute("PRAGMA journal_mode = WAL")
             create_tables(self._db)
+            # Before the first transaction: each counts, also one of a start that is refused.
+            self._generation.refuse_set_back(generation_of(self._db))
             self._check_version(state)
+        except RecoveryRefused:
+            self.close()
+            raise
         except sqlite3.DatabaseError as error:
             self.close()
             raise RecoveryRefused(
@@ -54,7 +56,7 @@ class Journal:
     def close(self) -> None:
         with self._lock:
             self._db.close()
-            self._guard.close()
+            self._generation.close()
 
     def remember_zone(self, zone: str) -> str:
         """Record the time zone of the first start; return the one on record."""
@@ -109,8 +111,8 @@ class Journal:
         """Return the trains in the log, in order; with `before`, only those below that number."""
         end = self.next_train(stream) if before is None else before
         rows = self.read(
-            "SELECT number, tuples, bytes, head_arrived_at_s, mean_arrived_at_s, top FROM trains"
-            " WHERE stream = ? AND number < ? AND kept ORDER BY number", (stream, end)
+            "SELECT number, tuples, bytes, head_arrived_at_s, mean_arrived_at_s, top, checksum"
+            " FROM trains WHERE stream = ? AND number < ? AND kept ORDER BY number", (stream, end)
         )  # fmt: skip
         return [Train(*row) for row in rows]
 
@@ -163,11 +165,11 @@ class Journal:
         train = new.train
         db.execute(
             "INSERT INTO trains (stream, number, source_batch, tuples, bytes, head_arrived_at_s,"
-            " mean_arrived_at_s, first_tuple, first_letter, top, origin)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " mean_arrived_at_s, first_tuple, first_letter, top, origin, checksum)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (new.stream, train.number, new.source_batch, train.tuples, train.bytes,
              train.head_arrived_at_s, train.mean_arrived_at_s, self.end(db, new.stream)[1],
-             self.letters_of(db, new.stream), train.top, new.origin),
+             self.letters_of(db, new.stream), train.top, new.origin, train.checksum),
         )  # fmt: skip
 
     def first_tuple(self, stream: str, train: int) -> int:
@@ -176,6 +178,13 @@ class Journal:
             "SELECT first_tuple FROM trains WHERE stream = ? AND number = ?", (stream, train)
         )
         return int(rows[0][0])
+
+    def checksum(self, stream: str, train: int) -> int | None:
+        """Return the checksum of a train's files; None if an older release has written it."""
+        rows = self.read(
+            "SELECT checksum FROM trains WHERE stream = ? AND number = ?", (stream, train)
+        )
+        return int(rows[0][0]) if rows and rows[0][0] is not None else None
 
     def arrived_at_s(self, stream: str, train: int) -> float:
         """Return when the tuples of a train arrived on average."""
@@ -229,17 +238,19 @@ class Journal:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
+                generation = next_generation(self._db) if durable else None
                 self._db.execute("COMMIT")  # a full disk may be noticed only here
             except BaseException:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
+            if generation is not None:
+                self._generation.write(generation)
 
     def _check_version(self, state: Path) -> None:
         with self.transaction() as db:
             version = upgrade(db)
         if version != str(VERSION):
-            self.close()
             raise RecoveryRefused(
                 subject=f"state directory {state}",
                 expected=f"a journal of version {VERSION}",

@@ -9,6 +9,7 @@ class Train:
 
     Args:
         top: for a derived stream, the time that its producer had reached with the train.
+        checksum: of its files; None if an older release has written them.
     """
 
     number: int
@@ -17,6 +18,7 @@ class Train:
     head_arrived_at_s: float
     mean_arrived_at_s: float
     top: int | None = None
+    checksum: int | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ CREATE TABLE IF NOT EXISTS streams (name TEXT PRIMARY KEY, schema TEXT NOT NULL)
 CREATE TABLE IF NOT EXISTS trains (
   stream TEXT, number INTEGER, source_batch INTEGER, tuples INTEGER, bytes INTEGER,
   head_arrived_at_s REAL, mean_arrived_at_s REAL, first_tuple INTEGER, kept INTEGER DEFAULT 1,
-  first_letter INTEGER DEFAULT 0, top INTEGER, origin INTEGER,
+  first_letter INTEGER DEFAULT 0, top INTEGER, origin INTEGER, checksum INTEGER,
   PRIMARY KEY (stream, number), UNIQUE (stream, source_batch));
 CREATE TABLE IF NOT EXISTS cursors (
   query TEXT PRIMARY KEY, sql TEXT, stream TEXT, first_train INTEGER, next_train INTEGER,
@@ -35,6 +35,7 @@ LATER_COLUMNS = (
     ("trains", "first_letter", "INTEGER DEFAULT 0"),
     ("trains", "top", "INTEGER"),
     ("trains", "origin", "INTEGER"),
+    ("trains", "checksum", "INTEGER"),
     ("entries", "reach", "INTEGER"),
 )
 """Columns that a journal of an older release does not have: table, name and type."""
@@ -47,6 +48,18 @@ def create_tables(db: sqlite3.Connection) -> None:
         columns = {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
         if column not in columns:
             db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
+    db.execute("INSERT OR IGNORE INTO about VALUES ('generation', 0)")
+
+
+def generation_of(db: sqlite3.Connection) -> int:
+    """Return how many durable transactions the journal has had."""
+    return int(db.execute("SELECT value FROM about WHERE key = 'generation'").fetchone()[0])
+
+
+def next_generation(db: sqlite3.Connection) -> int:
+    """Count the transaction under way, and return its number."""
+    sql = "UPDATE about SET value = value + 1 WHERE key = 'generation' RETURNING value"
+    return int(db.execute(sql).fetchall()[0][0])
 
 
 def upgrade(db: sqlite3.Connection) -> str:

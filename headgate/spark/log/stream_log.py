@@ -19,7 +19,7 @@ from headgate.spark.log.batches import collected_batch, with_arrival, write_batc
 from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.log.corrupt_records import letters_of, readable
 from headgate.spark.log.dead_letters import LetterFile
-from headgate.spark.log.files import flush, flush_all, put, remove, size_of
+from headgate.spark.log.files import checksum_of, flush, flush_all, put, remove, size_of
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.journal_rows import NewLetters, NewTrain, Train
 from headgate.spark.log.parquet_bytes import parquet_of
@@ -41,7 +41,11 @@ def train_file(folder: Path, number: int) -> Path:
 
 
 class StreamLog:
-    """One stream's trains under `state/log/NAME`: files, or folders where Spark wrote them."""
+    """One stream's trains under `state/log/NAME`: files, or folders where Spark wrote them.
+
+    Raises:
+        RecoveryRefused: the files do not fit the journal.
+    """
 
     def __init__(
         self,
@@ -68,16 +72,20 @@ class StreamLog:
         """About what a tuple takes in memory; 0 before the first tuple."""
         # The size of the first batch is unknown, so it must not pass through the driver.
         self._expected_tuples = DRIVER_TUPLES + 1
-        numbers = {train.number for train in trains}
+        self._check(trains)
+        if trains:
+            self.tuple_bytes = _tuple_bytes(self.path(trains[-1].number))
+
+    def sweep(self) -> None:
+        """Remove what a crash has left, once it is decided that nothing refuses to start."""
+        numbers = {train.number for train in self._journal.trains(self.stream)}
         for path in self._folder.iterdir():
             # A crash kept the file's batch out of the journal: its source will deliver it again. Or
             # the train was dropped, but its file was not removed yet.
             number = path.name.split(".")[0]
             if not number or (number.isdigit() and int(number) not in numbers):
                 remove(path)
-        self._check(trains)
-        if trains:
-            self.tuple_bytes = _tuple_bytes(self.path(trains[-1].number))
+        self.letters.sweep()
 
     def path(self, number: int) -> Path:
         return train_file(self._folder, number)
@@ -86,8 +94,9 @@ class StreamLog:
         """Return the trains first, ..., end − 1, which have `tuples` tuples."""
         files = [str(self.path(number)) for number in range(first, end)]
         return Trains(
-            self.schema, files, tuples, lambda: self.table(first, end), self._first_tuple(first)
-        )
+            self.schema, files, tuples, lambda: self.table(first, end), self._first_tuple(first),
+            partial(self._verify, first, end),
+        )  # fmt: skip
 
     def numbered(self, first: int, end: int, tuples: int) -> NumberedTrains:
         """Return the same trains with the number of each tuple in place of its arrival."""
@@ -98,7 +107,10 @@ class StreamLog:
             numbers = pa.array(np.arange(rows.num_rows, dtype=np.float64))
             return rows.set_column(rows.column_names.index(ARRIVED_AT), ARRIVED_AT, numbers)
 
-        return NumberedTrains(self.schema, files, tuples, table, self._first_tuple(first))
+        return NumberedTrains(
+            self.schema, files, tuples, table, self._first_tuple(first),
+            partial(self._verify, first, end),
+        )  # fmt: skip
 
     def _first_tuple(self, train: int) -> Callable[[], int]:
         return partial(self._journal.first_tuple, self.stream, train)
@@ -109,6 +121,7 @@ class StreamLog:
         for number in range(first, end):
             table = self._cache.find((self.stream, number))
             if table is None:
+                self._verify(number, number + 1)
                 path = self.path(number)
                 table = pq.read_table(path, columns=list(names), partitioning=None)
             tables.append(table.select(schema.names).cast(schema))
@@ -116,6 +129,7 @@ class StreamLog:
 
     def marks(self, number: int) -> Times:
         """Return the watermark before each tuple of a train of a derived stream."""
+        self._verify(number, number + 1)
         with pq.ParquetFile(self.path(number)) as file:
             if MARK not in file.schema_arrow.names:
                 return np.full(file.metadata.num_rows, NEVER)
@@ -218,21 +232,38 @@ class StreamLog:
     def _temporary(self) -> Path:
         return self._folder / f".{self.next_number:012d}.parquet"
 
+    def _verify(self, first: int, end: int) -> None:
+        """Raise TrainUnreadable unless the files of trains are those that were written."""
+        for number in range(first, end):
+            if (checksum := self._journal.checksum(self.stream, number)) is None:
+                continue
+            try:
+                actual = checksum_of(self.path(number))
+            except OSError as error:
+                raise self._unreadable(number, error.strerror or str(error)) from error
+            if actual != checksum:
+                cause = f"its checksum is {actual:08x}, the journal has {checksum:08x}"
+                raise self._unreadable(number, cause)
+
+    def _unreadable(self, number: int, cause: str) -> TrainUnreadable:
+        file = str(self.path(number))
+        return TrainUnreadable(stream=self.stream, train=number, file=file, cause=cause)
+
     def _read(self, number: int) -> pa.Table:
+        self._verify(number, number + 1)
         try:
             # Earlier versions let Spark write INT96, which in nanoseconds ends in 2262.
             table = pq.read_table(
                 self.path(number), partitioning=None, coerce_int96_timestamp_unit="us"
             )
         except (pa.ArrowException, OSError) as error:
-            cause = str(error).splitlines()[0]
-            raise TrainUnreadable(
-                stream=self.stream, train=number, file=str(self.path(number)), cause=cause
-            ) from error
+            raise self._unreadable(number, str(error).splitlines()[0]) from error
         return table.select(self.arrow_schema.names).cast(self.arrow_schema).combine_chunks()
 
     def _check(self, trains: Sequence[Train]) -> None:
-        """Raise RecoveryRefused if a train's file does not have the size that the journal says."""
+        """Raise RecoveryRefused if files and journal do not fit: a train's file has another size,
+        or there are newer trains. A crash leaves at most one, which has the next number.
+        """
         for train in trains:
             path = self.path(train.number)
             size_bytes = size_of(path) if path.exists() else None
@@ -244,6 +275,19 @@ class StreamLog:
                     fix="restore the log and journal.db from the same copy, or begin with a new"
                     " state directory",
                 )
+
+        names = [path.name.split(".")[0] for path in self._folder.iterdir()]
+        newest = max((int(name) for name in names if name.isdigit()), default=0)
+        if newest > self.next_number:
+            raise RecoveryRefused(
+                subject=f"stream '{self.stream}'",
+                expected=f"no train in {self._folder} after train {self.next_number}, as the"
+                " journal says",
+                found=f"train {newest}: the journal was set back",
+                fix="restore the log and journal.db from the same copy, or begin with a new state"
+                " directory. To continue with this journal and deliver rows again, move these"
+                " trains away",
+            )
 
     def _collect(self, batch: DataFrame) -> pa.Table | None:
         """Return a batch as a table in the driver; None if it is, or proves, too large for that."""
@@ -263,6 +307,7 @@ class StreamLog:
             bytes=size_of(final),
             head_arrived_at_s=float(np.min(arrived_s)),
             mean_arrived_at_s=float(np.mean(arrived_s)),
+            checksum=checksum_of(final),
         )
         return NewTrain(self.stream, train, source_batch)
 

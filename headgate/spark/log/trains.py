@@ -17,19 +17,25 @@ from headgate.model.stream import ARRIVED_AT
 
 @dataclass(frozen=True)
 class Trains:
-    """Trains of one stream, as a table in memory or as a DataFrame for a job."""
+    """Trains of one stream, as a table in memory or as a DataFrame for a job.
+
+    Args:
+        verify: raises an error if the files for a job are not those that were written.
+    """
 
     schema: StructType
     files: Sequence[str]
     tuples: int
     table: Callable[[], pa.Table]
     first_tuple: Callable[[], int] | None = None
+    verify: Callable[[], None] = lambda: None
 
     def number_of(self, row: int) -> int | None:
         """Return the number of a tuple in its stream; None for trains that are not in a log."""
         return None if self.first_tuple is None else self.first_tuple() + row
 
     def frame(self, session: SparkSession) -> DataFrame:
+        self.verify()
         return session.read.schema(self.schema).parquet(*self.files)
 
     def mean_arrived_at_s(self) -> float:
@@ -48,6 +54,7 @@ class NumberedTrains(Trains):
     """
 
     def frame(self, session: SparkSession) -> DataFrame:
+        self.verify()
         firsts, first = list[Any](), 0
         for file in _files_of(self.files):
             firsts += [F.lit(file.name), F.lit(first)]

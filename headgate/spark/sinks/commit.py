@@ -5,7 +5,13 @@ from pathlib import Path as File
 
 import pyarrow as pa
 
-from headgate.errors import LogUnwritable, ResultsHidden, SinkBehind, SinkUnwritable
+from headgate.errors import (
+    LogUnwritable,
+    ResultsHidden,
+    SinkBehind,
+    SinkUnwritable,
+    TrainUnreadable,
+)
 from headgate.model.network.network import Path
 from headgate.spark.log.derived_trains import Derived, DerivedTrains
 from headgate.spark.log.files import flush_all
@@ -68,7 +74,7 @@ class Commits:
                     cause = error.strerror or str(error)
                     unwritten[path.query.name] = LogUnwritable(stream=path.into, cause=cause)
                     continue
-                except (pa.ArrowException, LogUnwritable) as error:
+                except (pa.ArrowException, LogUnwritable, TrainUnreadable) as error:
                     unwritten[path.query.name] = error
                     continue
             elif count:

@@ -64,22 +64,34 @@ class StreamIngest:
         self.pollers = [self._poller([])]
         self._moving = threading.Lock()
         self._stopped: dict[str, StreamFailed] = {}
+        self._prepared: list[Callable[[], None]] = []
         self._polls = self._ended = False
 
-    def begin(self, streams: Sequence[Stream], logs: Mapping[str, StreamLog]) -> None:
+    def prepare_all(self, streams: Sequence[Stream], logs: Mapping[str, StreamLog]) -> None:
+        """Prepare ingest of the streams of a run; raise as `prepare` does."""
+        self._prepared = [
+            self.prepare(number, stream, logs[stream.name])
+            for number, stream in enumerate(streams)
+            if not stream.is_derived
+        ]
+
+    def begin(self) -> None:
         """Start ingest of the streams of a run.
 
         Raises:
             ConfigRefused: Spark cannot open a source.
-            RecoveryRefused: a source was read in another way before, and would begin anew.
         """
-        for number, stream in enumerate(streams):
-            if not stream.is_derived:
-                self.prepare(number, stream, logs[stream.name])()
+        for begin in self._prepared:
+            begin()
         self.pollers[0].start()
 
     def prepare(self, number: int, stream: Stream, log: StreamLog) -> Callable[[], None]:
-        """Return a function that starts ingest of a stream; raise as `begin` does."""
+        """Return a function that starts ingest of a stream.
+
+        Raises:
+            ConfigRefused: the source cannot be created, or be polled by the driver.
+            RecoveryRefused: the source was read in another way before, and would begin anew.
+        """
         checkpoint = self._state / "checkpoints" / stream.name
         reason = "Structured Streaming has read this source before"
         if stream.ingest != "spark" and not checkpoint.exists():
@@ -106,6 +118,13 @@ class StreamIngest:
                 expected="a source that the driver polls, as in the last run",
                 found="one for Structured Streaming, which would begin anew",
                 fix="restore the stream's format, options and ingest, or rename the stream",
+            )
+        if log.next_number and not (checkpoint / "metadata").exists():
+            raise RecoveryRefused(
+                subject=f"stream '{stream.name}'",
+                expected=f"the source's position in {checkpoint}",
+                found="a log, but no position to go on from",
+                fix="restore the folder, or begin with a new state directory",
             )
         return partial(self._ingest, number, stream, log)
 

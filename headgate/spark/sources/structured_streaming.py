@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headgate.errors import ConfigRefused, RecoveryRefused
+from headgate.errors import ConfigRefused
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
 from headgate.spark.jvm.session import activate
@@ -77,13 +77,6 @@ def start_ingest(
     if reports_malformed(session, stream, log.stream_schema):
         source = with_malformed(session, stream, log.stream_schema)
     checkpoint = state / "checkpoints" / stream.name
-    if log.next_number and not (checkpoint / "metadata").exists():
-        raise RecoveryRefused(
-            subject=f"stream '{stream.name}'",
-            expected=f"the source's position in {checkpoint}",
-            found="a log, but no position to go on from",
-            fix="restore the folder, or begin with a new state directory",
-        )
     if stream.arrival_time is not None:
         arrived_s = F.col(stream.arrival_time).cast("timestamp").cast("double")
         source = source.withColumn(ARRIVED_AT, arrived_s)

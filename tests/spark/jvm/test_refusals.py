@@ -238,7 +238,7 @@ def test_a_second_instance_on_one_state_directory_is_refused(
     schema = "location STRING, temperature INT"
     first = _start(spark, tmp_path, schema, "SELECT location FROM sensors")
     try:
-        with pytest.raises(RecoveryRefused, match="another Headgate that is running"):
+        with pytest.raises(RecoveryRefused, match="found another one in this process"):
             _start(spark, tmp_path, schema, "SELECT location FROM sensors")
     finally:
         first.stop()

@@ -48,6 +48,7 @@ def test_letters_that_the_journal_does_not_have_are_written_anew(
     journal.add_trains([], letters=[first])
     file.write(letters_of("c", "d", "e"))  # then the process dies
     file = LetterFile(tmp_path / "state", "s", journal)
+    file.sweep()
     assert records_in(file) == ["a", "b"]
     file.write(letters_of("x"))  # the journal's disk is full
     again = file.write(letters_of("c"))

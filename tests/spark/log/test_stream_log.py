@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
+from headgate.errors import RecoveryRefused, TrainUnreadable
 from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.log.journal import Journal
 from headgate.spark.log.stream_log import ARRIVED, StreamLog
@@ -48,13 +49,20 @@ def test_files_of_trains_that_were_dropped_before_a_crash_are_cleared_away(tmp_p
         add(log, journal, 3)
     journal.drop_trains("s", 2)  # then the process died, and the files stayed
     again = log_of(journal, tmp_path)
+    assert len(list((tmp_path / "log/s").iterdir())) == 4, "nothing yet: the start may be refused"
+    again.sweep()
     assert sorted(file.name[:12] for file in (tmp_path / "log/s").iterdir()) == [
         "000000000002", "000000000003",
     ]  # fmt: skip
     assert again.table(2, 4)["i"].to_pylist() == [0, 1, 2] * 2
     journal.drop_trains("s", 4)
-    log_of(journal, tmp_path)
+    log_of(journal, tmp_path).sweep()
     assert not list((tmp_path / "log/s").iterdir())
+    (tmp_path / "log/s/000000000004.parquet").touch()  # died before the journal had it
+    log_of(journal, tmp_path)
+    (tmp_path / "log/s/000000000005.parquet").touch()
+    with pytest.raises(RecoveryRefused, match="after train 4, as the journal says, found train 5"):
+        log_of(journal, tmp_path)
     journal.close()
 
 
@@ -73,4 +81,21 @@ def test_numbered_tuples_have_their_place_in_the_log_whatever_order_a_job_reads_
     assert rows[ARRIVED.name].to_pylist() != list(range(808)), "Spark reads large files first"
     assert rows.sort_by(ARRIVED.name).equals(table.select(columns).cast(rows.schema))
     assert trains.mean_arrived_at_s() == 1.0
+    # A bit flips: every reader notices, and names the file.
+    paths = [log.path(0), log.path(1)]
+    for file in (*paths[0].glob("part-*"), paths[1]):
+        data = bytearray(file.read_bytes())
+        data[len(data) // 8] ^= 1
+        file.write_bytes(data)
+    again = log_of(journal, tmp_path)
+    for number, read in (
+        (0, lambda: again.trains(0, 1, 100).frame(spark)),
+        (0, lambda: again.numbered(0, 1, 100).frame(spark)),
+        (1, lambda: again.table(1, 2)),
+        (1, lambda: again.columns(1, 4, ["i"])),
+        (1, lambda: again.marks(1)),
+    ):
+        with pytest.raises(TrainUnreadable, match=r"its checksum is \w{8}, the journal has") as bad:
+            read()
+        assert bad.value.file == str(paths[number])
     journal.close()

@@ -231,6 +231,7 @@ def test_a_step_that_the_journal_does_not_have_has_left_nothing(
         world.run(V, 1)
     world.journal.close()
     again = World(tmp_path / "one")
+    again.store.sweep()
     assert not list((tmp_path / "one" / "log" / "v").iterdir())
     again.run(V, 1)
     assert [train.tuples for train in again.journal.trains("v")] == [1]
