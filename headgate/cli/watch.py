@@ -16,6 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.live import Live
 
+from headgate.access import PRIVATE, access_of
 from headgate.cli import tables
 from headgate.config import Pipeline
 from headgate.errors import RecoveryRefused
@@ -92,7 +93,7 @@ def run_one(
     state, name = Path(pipeline.state), policy.text
     if fresh:
         _empty(state)
-    state.mkdir(parents=True, exist_ok=True)
+    access_of(pipeline.file_mode, pipeline.group).folder(state)
     _log_to(state / "headgate.log")
     with talk.status(f"{name}: starting Spark and analyzing {len(pipeline.queries)} queries"):
         headgate = load(pipeline, policy=name)
@@ -220,6 +221,8 @@ def _empty(state: Path) -> None:
 
 
 def _log_to(file: Path) -> None:
+    PRIVATE.touch(file)
+    logging.raiseExceptions = False  # on a full disk, every line of the log would print a trace
     logging.basicConfig(
         filename=file,
         level=logging.INFO,

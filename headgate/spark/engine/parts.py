@@ -9,6 +9,7 @@ from queue import SimpleQueue
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from headgate.access import PRIVATE, access_of
 from headgate.model.network.network import Network
 from headgate.model.query import Deliver
 from headgate.model.settings import Settings
@@ -86,15 +87,21 @@ def assemble(
     """
     clock, budget = Clock(), Budget(settings)
     events: EventQueue = SimpleQueue()
+    access = access_of(settings.file_mode, settings.group)
+    access.folder(state)
     journal = Journal(state)
     try:
+        for name in ("log", "results"):
+            access.take_over(state / name)
+        for name in ("checkpoints", "dead-letters", "outbox", "recording"):
+            PRIVATE.take_over(state / name)
         ids = Cursors(journal).ids([path.query.name for path in network.paths])
         network = replace(network, ids=tuple(ids.values()))
         members = Members(network)
         producers = Producers(journal)
         producers.connect(network.paths, network.streams)
         store = Store(
-            state, journal, schemas, budget.train_room_bytes, reached, producers.are_idle
+            state, journal, schemas, budget.train_room_bytes, reached, producers.are_idle, access
         )  # fmt: skip
         arrivals = Arrivals(members, store, clock, events)
         derived = DerivedStreams(
@@ -106,7 +113,7 @@ def assemble(
         for path in network.paths:
             store.keep_for(path)
         engine_session = own_session(session)
-        sinks = RunSinks(engine_session, state, deliver, budget, reached)
+        sinks = RunSinks(engine_session, state, deliver, budget, reached, access)
         ends = [path for path in network.paths if path.first_of is None]
         refuse_old_results(journal, ends)
         sinks |= {path.query.name: sinks.create(path) for path in ends}

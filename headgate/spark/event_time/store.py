@@ -6,6 +6,7 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
+from headgate.access import PRIVATE, Access
 from headgate.errors import RecoveryRefused
 from headgate.model.network.network import Path
 from headgate.model.stream import Stream
@@ -27,6 +28,7 @@ class Store:
         train_room_bytes: returns what trains of the logs may take in memory.
         reached: called at every point where a crash must lose nothing.
         idle: returns True if the producer of a derived stream has read all its input.
+        access: who may read the trains and the late tuples.
     """
 
     def __init__(
@@ -37,8 +39,10 @@ class Store:
         train_room_bytes: Callable[[], int],
         reached: Callable[[str], None],
         idle: Callable[[str], bool] = lambda stream: True,
+        access: Access = PRIVATE,
     ) -> None:
         self._state, self._journal, self._reached, self._idle = state, journal, reached, idle
+        self._access = access
         self._cache: ByteCache[tuple[str, int]] = ByteCache(train_room_bytes)
         self.schemas = dict(schemas)
         self.logs: dict[str, StreamLog] = {}
@@ -123,9 +127,12 @@ class Store:
         schema = self.schemas[stream.name]
         self._refuse_other(stream)
         self._journal.remember_stream(stream.name, schema.simpleString())
-        log = StreamLog(self._state, stream.name, self._journal, schema, self._cache, self._reached)
+        log = StreamLog(
+            self._state, stream.name, self._journal, schema, self._cache, self._reached,
+            self._access,
+        )  # fmt: skip
         if stream.late_path is not None:
-            self._late[stream.name] = LateTuples(stream.late_path, log)
+            self._late[stream.name] = LateTuples(stream.late_path, log, self._access)
         return log
 
     def _refuse_other(self, stream: Stream) -> None:

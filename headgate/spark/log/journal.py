@@ -4,11 +4,12 @@ import fcntl
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
+from headgate.access import PRIVATE
 from headgate.errors import RecoveryRefused
 from headgate.spark.log.journal_rows import NewLetters, NewTrain, Train
 from headgate.spark.log.journal_schema import VERSION, create_tables, upgrade
@@ -22,7 +23,7 @@ class Journal:
     """
 
     def __init__(self, state: Path) -> None:
-        state.mkdir(parents=True, exist_ok=True)
+        PRIVATE.folder(state)
         self._guard = (state / "lock").open("w")
         try:
             fcntl.flock(self._guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -35,6 +36,8 @@ class Journal:
                 fix="stop the other one, or give this one a different state directory",
             ) from error
         self._lock = threading.Lock()
+        with suppress(OSError):  # SQLite says why it cannot be written
+            PRIVATE.touch(state / "journal.db")  # its other files get the same permissions
         self._db = sqlite3.connect(state / "journal.db", check_same_thread=False)
         self._db.isolation_level = None
         try:
