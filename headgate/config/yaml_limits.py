@@ -1,5 +1,7 @@
 """A YAML loader that a file cannot keep busy without end: by its nesting, or by its aliases."""
 
+from typing import Any
+
 import yaml
 
 TEXT_BYTES = 16 << 20
@@ -23,7 +25,8 @@ class LimitedLoader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """Compose a node, and count it and those in it."""
-        mark, is_alias = self.peek_event().start_mark, self.check_event(yaml.AliasEvent)
+        parser: Any = self  # the stubs have no types for its methods
+        mark, is_alias = parser.peek_event().start_mark, parser.check_event(yaml.AliasEvent)
         before, self._level = self._nodes, self._level + 1
         if self._level > NESTING:
             raise _refused(f"it has more than {NESTING} levels", mark)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -32,7 +33,8 @@ def launch(settings: Mapping[str, str], access: Access) -> None:
     if SparkContext._gateway is not None:
         return
     with _arguments(settings):
-        gateway = launch_gateway(popen_kwargs={"umask": access.umask})
+        start: Any = launch_gateway  # it has no types
+        gateway = start(popen_kwargs={"umask": access.umask})
     SparkContext._ensure_initialized(gateway=gateway)
 
 

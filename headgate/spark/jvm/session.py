@@ -97,7 +97,10 @@ def local_session(
     }
     with _stderr_to(log):
         launch(options, access)
-        session = SparkSession.builder.config(map=options).getOrCreate()
+        builder = SparkSession.builder
+        for key, value in options.items():
+            builder = builder.config(key, value)
+        session = builder.getOrCreate()
     quiet_python()
     return session
 
