@@ -3,6 +3,7 @@
 import errno
 import grp
 import os
+import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,11 @@ class Access:
     @property
     def folder_mode(self) -> int:
         return self.mode | (self.mode & 0o444) >> 2
+
+    @property
+    def _folder_bits(self) -> int:
+        """The permissions of folders; what Spark creates in them gets their group."""
+        return self.folder_mode | (0 if self.group is None else stat.S_ISGID)
 
     @property
     def umask(self) -> int:
@@ -64,7 +70,7 @@ class Access:
         for inner in path.iterdir() if is_folder else ():
             self.apply(inner)
         with suppress(PermissionError):  # an executor that runs as another user has written it
-            self._apply(path, self.folder_mode if is_folder else self.mode)
+            self._apply(path, self._folder_bits if is_folder else self.mode)
 
     def take_over(self, folder: Path) -> None:
         """Apply to a folder that a run with other settings, or an earlier version, has left."""

@@ -16,6 +16,7 @@ from headgate.model.settings import Settings
 from headgate.model.stream import Rows
 from headgate.spark.clock import Clock
 from headgate.spark.engine.arrivals import Arrivals
+from headgate.spark.engine.executors import refuse_strangers
 from headgate.spark.engine.members import Members
 from headgate.spark.engine.recovery import recover, refuse_old_results, refuse_other_zone, resumed
 from headgate.spark.engine.requests import EventQueue, Requests
@@ -95,6 +96,7 @@ def assemble(
             access.take_over(state / name)
         for name in ("checkpoints", "dead-letters", "outbox", "recording"):
             PRIVATE.take_over(state / name)
+        refuse_strangers(session, state, access)
         ids = Cursors(journal).ids([path.query.name for path in network.paths])
         network = replace(network, ids=tuple(ids.values()))
         members = Members(network)

@@ -37,9 +37,7 @@ def row_files(folder: Path, count: int) -> Iterator[list[str]]:
 def folders(fallback: Path | None) -> list[Path]:
     """Return the folders that row files may use, the best first, without what a kill has left."""
     last = Path(tempfile.gettempdir()) if fallback is None else fallback
-    sweep(
-        last
-    )  # shared memory is swept when this process first uses it, the other one may never be
+    sweep(last)  # shared memory is swept when this process first uses it
     return [SHARED_MEMORY, last] if os.access(SHARED_MEMORY, os.W_OK) else [last]
 
 
