@@ -36,11 +36,11 @@ def refuse_strangers(session: SparkSession, state: Path, access: Access) -> None
         remove(folder)
 
 
-def _refused(state: Path, found: str, access: Access) -> RecoveryRefused:
+def _refused(state: Path, answer: str, access: Access) -> RecoveryRefused:
     return RecoveryRefused(
         subject=f"state directory {state}",
         expected="a directory that executors can read and write",
-        found=found,
+        found=answer,
         fix="put it on a file system that all machines have under this path. If executors run as"
         " another user, set `file_mode: '0660'` and `group` to a group of both users (now"
         f" {access.mode:04o}, group {'of the process' if access.group is None else access.group}),"
