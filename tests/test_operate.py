@@ -95,8 +95,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     run = start_run(tmp_path_factory.mktemp("run"), "--json", "--record")
     control = run.folder / "state/control.json"
     try:
-        told = run.until(lambda: telling_commands() or control.exists())
-        assert told is True, told
+        outcome = run.until(lambda: telling_commands() or control.exists())
+        assert outcome is True, outcome
         run.until(lambda: "starting" not in Client(Path(run.state)).status())
         yield run
     finally:

@@ -1,4 +1,4 @@
-"""The folder of a process for rows: private, kept while the process lives, swept after a kill."""
+"""The folder of a process for rows: private, live_folder while the process lives, swept after a kill."""
 
 import os
 import subprocess
@@ -34,12 +34,12 @@ def test_a_sweep_removes_only_folders_of_processes_that_are_gone(tmp_path: Path)
     killed.kill()
     killed.communicate()
     assert list(left.iterdir())
-    alive, kept = process(tmp_path)
+    alive, live_folder = process(tmp_path)
     try:
         assert not left.exists()
-        assert kept.stat().st_mode & 0o777 == 0o700
+        assert live_folder.stat().st_mode & 0o777 == 0o700
         sweep(tmp_path)
-        assert list(kept.iterdir())
+        assert list(live_folder.iterdir())
     finally:
         alive.communicate("")
     assert alive.returncode == 0
