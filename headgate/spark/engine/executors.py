@@ -19,7 +19,7 @@ def refuse_strangers(session: SparkSession, state: Path, access: Access) -> None
         RecoveryRefused: an executor cannot read or write there.
     """
     context = session.sparkContext
-    if context.master.split("[")[0] == "local":
+    if str(context.master).split("[")[0] == "local":
         return
     folder = state / NAME
     remove(folder)

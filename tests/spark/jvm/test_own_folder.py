@@ -1,4 +1,4 @@
-"""The folder of a process for rows: private, live_folder while the process lives, swept after a kill."""
+"""The folder of a process for rows: private, there while the process lives, swept after a kill."""
 
 import os
 import subprocess
