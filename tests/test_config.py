@@ -23,6 +23,12 @@ GOOD: dict[str, Any] = {
 }
 
 
+BOMB = "".join(f"{key}: &{key} [{'x' if key == 'a' else '*' + chr(ord(key) - 1)}" + (
+    f", {'x' if key == 'a' else '*' + chr(ord(key) - 1)}" * 8 + "]\n"
+) for key in "abcdefghi") + "classes: *i\n"  # fmt: skip
+"""Nine lines, each a list of nine aliases of the line above."""
+
+
 def changed(key: str, value: object) -> dict[str, Any]:
     """Return the good file with one value changed, or removed if the value is Ellipsis."""
     data = yaml.safe_load(yaml.safe_dump(GOOD))
@@ -172,6 +178,8 @@ def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Pa
         ("classes", {}, "classes is {}, but must"),
         ("queries.hot.weight", -1, "queries.hot.weight is -1, but must be greater than or equal"),
         ("queries.hot.weight", float("nan"), "queries.hot.weight is nan, but must be"),
+        ("queries.hot.weight", "1e999", "queries.hot.weight is '1e999', but must be a finite num"),
+        ("state", "a\0b", "state is 'a\\x00b', but must be a path without NUL"),
         ("queries.hot.deadline_s", 0, "queries.hot.deadline_s is 0, but must be above 0 seconds."),
         (
             "queries.hot.sink",
@@ -216,6 +224,7 @@ def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Pa
         ("queries", {"two words": {"sql": "SELECT 1", "class": "H"}}, "queries.two words"),
         ("queries.hot.sql", "  ", "queries.hot.sql"),
         ("streams", {"1st": {"format": "rate"}}, "streams.1st"),
+        ("streams", {"s" * 300: {"format": "rate"}}, f"streams.{'s' * 300} is"),
         ("policy", "cqc", "policy is 'cqc', but must be"),
     ],
 )
@@ -251,6 +260,11 @@ def test_two_streams_of_one_name_are_refused_as_well(tmp_path: Path) -> None:
         ("[a, b]: c", "the file must be valid YAML"),
         (b"state: \xff\xfe", "the file must be "),
         ({**GOOD, 1: "a"}, "1 is 1, but must be"),
+        ("classes: " + "[" * 5000, "the file must be valid YAML (line 1): it has more than 50 le"),
+        ("classes: &a [*a]", "the file must be valid YAML (line 1): an alias stands inside"),
+        (BOMB, "the file must be valid YAML (line 6): it has more than 500000 values"),
+        ("classes: " + "9" * 5000, "the file must be valid YAML: Exceeds the limit"),
+        ("classes: 2024-02-31", "the file must be valid YAML: day is out of range for month."),
     ],
 )
 def test_what_is_no_pipeline_file_is_refused(tmp_path: Path, text: Any, message: str) -> None:
@@ -323,6 +337,33 @@ def test_a_policy_that_cannot_be_is_answered_with_the_nearest_name(
     with pytest.raises(HeadgateError) as refused:
         policy_of(read(tmp_path, changed("policy", policy)))
     assert message in str(refused.value)
+
+
+def test_settings_of_spark_and_options_may_be_secret_and_are_not_shown(tmp_path: Path) -> None:
+    pipeline = read(tmp_path, changed("spark.config", {"spark.password": "secret"}))
+    assert "master" in str(pipeline.spark)
+    assert "secret" not in f"{pipeline.spark} {pipeline!r}"
+    options, stream = {"password": "secret"}, {"format": "rate", "late_path": "late"}
+    for key, value in (
+        ("spark.config", ["secret"]),
+        ("spark.config.password", ["secret"]),
+        ("streams.sensors.options.password", ["secret"]),
+        ("streams.sensors", {**stream, "options": options}),
+    ):
+        message = refusal(tmp_path, changed(key, value))
+        assert key in message
+        assert "secret" not in message
+
+
+@pytest.mark.parametrize("value", ["0644", 0o640, "660"])
+def test_permissions_are_octal_digits_or_the_number_that_yaml_reads(
+    tmp_path: Path, value: object
+) -> None:
+    assert int(read(tmp_path, changed("file_mode", value)).file_mode, 8) in (0o644, 0o640, 0o660)
+    assert refusal(tmp_path, changed("file_mode", 640)) == (
+        "file_mode is 640, but must be permissions that let the owner read and write, as in '0600'"
+        " or '0640'."
+    )
 
 
 def test_the_example_is_a_good_file() -> None:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -24,6 +25,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 HOT = {"class": "H", "sql": "SELECT location, ts FROM sensors WHERE temperature > 35"}
 ALL = {"class": "N", "sql": "SELECT temperature FROM sensors"}
+SECRETS = {"spark.hadoop.fs.s3a.secret.key": "canary-in-config", "spark.canary": "canary-2 \\ é=:"}
 NOISE = ("WARN", "Traceback", "log4j", "incubator", "org.apache")
 
 
@@ -65,7 +67,7 @@ def start_run(folder: Path, *words: str, rehearsal_s: float = 1) -> Run:
     pipeline = {
         "state": str(folder / "state"),
         "rehearsal_s": rehearsal_s,
-        "spark": {"master": "local[2]"},
+        "spark": {"master": "local[2]", "config": SECRETS},
         "classes": {"H": 6, "N": 1},
         "streams": {"sensors": stream},
         "queries": {"hot": HOT, "all": ALL},
@@ -74,22 +76,51 @@ def start_run(folder: Path, *words: str, rehearsal_s: float = 1) -> Run:
     command = [sys.executable, "-m", "headgate.cli", "run", str(folder / "pipeline.yaml"), *words]
     with (folder / "stdout").open("w") as out, (folder / "stderr").open("w") as errors:
         process = subprocess.Popen(
-            command, stdout=out, stderr=errors, text=True, start_new_session=True
+            command, stdout=out, stderr=errors, text=True, start_new_session=True, umask=0
         )
     return Run(process, folder)
 
 
+def telling_commands() -> list[str]:
+    """Return the command lines of processes that contain a secret, as `ps` shows them."""
+    commands = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # the process has ended
+            commands.append(file.read_text(errors="replace"))
+    return [command for command in commands if "canary" in command and "pytest" not in command]
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    run = start_run(tmp_path_factory.mktemp("run"), "--json")
+    run = start_run(tmp_path_factory.mktemp("run"), "--json", "--record")
+    control = run.folder / "state/control.json"
     try:
-        run.until((run.folder / "state/control.json").exists)
+        outcome = run.until(lambda: telling_commands() or control.exists())
+        assert outcome is True, outcome
         run.until(lambda: "starting" not in Client(Path(run.state)).status())
         yield run
     finally:
         if run.process.poll() is None:
             run.process.send_signal(signal.SIGINT)
             run.process.wait(60)
+
+
+def test_secrets_and_rows_are_for_the_owner_alone(run: Run) -> None:
+    run.until(lambda: run.status()["all"]["account"]["delivered"])
+    assert telling_commands() == []
+    state, client = Path(run.state), Client(Path(run.state))
+    answers = [client.status(), client.explanation("hot"), client.drawing(), client.report()]
+    assert "canary" not in json.dumps(answers)
+    files = [path for folder in (state, run.folder) for path in folder.rglob("*") if path.is_file()]
+    texts = {file: file.read_bytes() for file in files if file.name != "pipeline.yaml"}
+    assert {"headgate.log", "spark.log", "0000.jsonl", "stderr"} <= {file.name for file in texts}
+    assert [file for file, text in texts.items() if b"canary" in text] == []
+    modes = {path: path.stat().st_mode & 0o077 for path in (state, *state.rglob("*"))}
+    assert [
+        path
+        for path, mode in modes.items()
+        if mode and path.name not in ("lock", "journal.generation")
+    ] == []
 
 
 def refused(done: Done, message: str) -> None:

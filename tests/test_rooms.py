@@ -55,7 +55,7 @@ POLICY_NEVER = CORE_NEVER | {"logging"}
 
 def spark_room(ours: str, others: str = "") -> Room:
     """Return the rules of a folder of `spark`. Besides `ours`, it may import the leaf modules."""
-    leaves = names("spark.clock spark.json_lines spark.output spark.time_limit spark.work")
+    leaves = names("access spark.clock spark.json_lines spark.output spark.time_limit spark.work")
     beside = names("extensions model scheduler metrics workloads")
     return Room(
         ours=frozenset(f"spark.{name}" for name in ours.split()) | leaves | beside,
@@ -78,7 +78,7 @@ def runtime_room(
 ) -> Room:
     """Return the rules of a folder of `runtime`. One file of `live` imports Spark's side."""
     beside = names(
-        "config extensions model language policies scheduler metrics workloads simulation"
+        "access config extensions model language policies scheduler metrics workloads simulation"
     )
     return Room(
         ours=frozenset(f"runtime.{name}" for name in ours.split()) | beside,
@@ -94,6 +94,7 @@ ROOMS = {
     "headgate": Room(ours=names("extensions model policies metrics.report runtime testing")),
     "testing": Room(ours=names("model runtime"), for_types=names("pyspark")),
     "errors": Room(never=CORE_NEVER),
+    "access": Room(never=CLOCKS | THREADS | RANDOM),
     "compiled": Room(others=names("numba")),
     "extensions": Room(for_types=names("pyarrow"), never=CORE_NEVER),
     "model": Room(ours=names("extensions"), others=names("numpy pydantic"), never=CORE_NEVER),
@@ -162,10 +163,11 @@ ROOMS = {
         ours=names("runtime simulation spark workloads metrics"), others=names("plotly")
     ),
     "server": Room(
-        ours=names("runtime metrics"), others=names("fastapi uvicorn prometheus_client")
+        ours=names("access runtime metrics"),
+        others=names("fastapi starlette uvicorn h11 prometheus_client"),
     ),
     "cli": Room(
-        ours=names("runtime config server experiments policies metrics"),
+        ours=names("access runtime config server experiments policies metrics"),
         others=names("typer rich"),
     ),
 }

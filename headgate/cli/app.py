@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from headgate.access import sentence_of
 from headgate.cli import catalog, operate, options, replayed, tables, virtual
 from headgate.cli.watch import run_each, run_one
 from headgate.config import read_pipeline
@@ -157,3 +158,8 @@ def main() -> None:
         sys.exit(1 if isinstance(error, SparkGone) else 2)
     except KeyboardInterrupt:
         sys.exit(130)
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # a full disk, for example
+        print(sentence_of(error), file=sys.stderr)
+        sys.exit(1)

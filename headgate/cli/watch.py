@@ -11,11 +11,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from io import TextIOWrapper
 from pathlib import Path
 
 from rich.console import Console
 from rich.live import Live
 
+from headgate.access import PRIVATE
 from headgate.cli import tables
 from headgate.config import Pipeline
 from headgate.metrics.report import Report
@@ -252,10 +254,19 @@ def _interrupts(
             signal.signal(number, handler)
 
 
+class _PrivateFile(logging.FileHandler):
+    """A log that only its owner can read."""
+
+    def _open(self) -> TextIOWrapper:
+        PRIVATE.touch(Path(self.baseFilename))
+        return super()._open()
+
+
 def _log_to(file: Path) -> None:
     """Log to a file, which is created with its first line: only when the directory is locked."""
+    logging.raiseExceptions = False  # on a full disk, every line of the log would print a trace
     logging.basicConfig(
-        handlers=[logging.FileHandler(file, delay=True)],
+        handlers=[_PrivateFile(file, delay=True)],
         level=logging.INFO,
         format="%(asctime)s %(levelname)s %(message)s",
         force=True,

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, PrivateAttr
+from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr
 
 from headgate.config.query import QueryConfig, ViewConfig
 from headgate.config.section import Name, Section, option_texts
@@ -15,6 +15,14 @@ from headgate.model.settings import Settings
 from headgate.model.stream import Stream
 from headgate.workloads.arrivals import Bursts
 
+
+def _without_nul(path: str) -> str:
+    if "\0" in path:
+        raise ValueError("a path without NUL")
+    return path
+
+
+Folder = Annotated[str, AfterValidator(_without_nul)]
 Priority = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -34,14 +42,16 @@ class SparkConfig(Section):
 
     master: str = Field("local[*]", description="any Spark master")
     config: dict[str, str] = Field(
-        default_factory=dict, description="Spark settings, passed on unchanged"
+        default_factory=dict,
+        description="Spark settings, passed on unchanged; nothing prints them: they may be secret",
+        repr=False,
     )
 
 
 class Pipeline(Settings):
     """A whole pipeline file: the keys below, and the settings."""
 
-    state: str = Field(description="directory for the log, the journal, results and statistics")
+    state: Folder = Field(description="directory for the log, the journal, results and statistics")
     policy: PolicyConfig = Field(
         default_factory=PolicyConfig, description="the rule that decides which query runs next"
     )

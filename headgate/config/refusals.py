@@ -7,6 +7,10 @@ from pydantic import BaseModel, ValidationError
 
 from headgate.config.query import QueryConfig
 from headgate.errors import ConfigRefused, UnknownKey
+from headgate.model.stream import NAME_RULE
+
+SECRET = {"spark", "options"}
+"""Keys whose values may hold passwords: no refusal shows them."""
 
 
 def refusal_of(
@@ -24,7 +28,8 @@ def refusal_of(
     """
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"] if part != "[key]")
-    value, expected = first.get("input"), first["msg"]
+    is_secret = not SECRET.isdisjoint(first["loc"])
+    value, expected = None if is_secret else _public(first.get("input")), first["msg"]
     if first["type"] == "extra_forbidden":
         return UnknownKey(path=path, key=key, keys=_keys(model, first["loc"][:-1]))
     path, key = places.get(key, (path, key))
@@ -35,8 +40,15 @@ def refusal_of(
     else:
         expected = expected.removeprefix("Input should be ").removeprefix("Value error, ")
         if expected.startswith("String should match"):
-            expected = "a SELECT" if key.endswith(".sql") else "letters, digits and _"
+            expected = "a SELECT" if key.endswith(".sql") else NAME_RULE
     return ConfigRefused(path=path, key=key, value=value, expected=expected)
+
+
+def _public(value: object) -> object:
+    """Return a value without what may be secret in it."""
+    if isinstance(value, dict):
+        return {key: "…" if key in SECRET else _public(inner) for key, inner in value.items()}
+    return [_public(inner) for inner in value] if isinstance(value, list) else value
 
 
 def refuse_taken_names(

@@ -5,14 +5,16 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+from headgate.model.stream import NAME
+
+Name = Annotated[str, Field(pattern=rf"^{NAME.pattern}$")]
 Options = dict[str, str | int | float | bool]
 
 
 class Section(BaseModel):
     """A mapping in a pipeline file, which refuses keys that it does not have."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 def option_texts(options: Mapping[str, str | int | float | bool]) -> dict[str, str]:

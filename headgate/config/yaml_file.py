@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from headgate.config.yaml_limits import TEXT_BYTES, LimitedLoader
 from headgate.errors import ConfigRefused
 
 
@@ -16,14 +17,22 @@ def read_mapping(path: str | File) -> dict[Any, Any]:
         ConfigRefused: the file cannot be read, is not YAML, or holds no mapping.
     """
     try:
-        text = File(path).read_text()
+        with open(path, encoding="utf-8") as file:
+            text = file.read(TEXT_BYTES + 1)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise ConfigRefused(
             path=str(path), key="", value=None, expected=f"a readable file: {reason.lower()}"
         ) from error
+    if len(text) > TEXT_BYTES:
+        expected = f"at most {TEXT_BYTES} letters long"
+        raise ConfigRefused(path=str(path), key="", value=None, expected=expected)
     try:
         data = yaml.load(text, Loader=_NoTwins)
+    except ValueError as error:  # a number of 5 000 digits, or the 31st of February
+        raise ConfigRefused(
+            path=str(path), key="", value=None, expected=f"valid YAML: {error}"
+        ) from error
     except yaml.YAMLError as error:
         place = getattr(error, "problem_mark", None)
         line = f" (line {place.line + 1})" if place else ""
@@ -36,7 +45,7 @@ def read_mapping(path: str | File) -> dict[Any, Any]:
     return data
 
 
-class _NoTwins(yaml.SafeLoader):
+class _NoTwins(LimitedLoader):
     """A YAML loader that refuses a key that appears twice, where YAML would take the last one."""
 
 

@@ -25,8 +25,9 @@ def _refuse_rows(options: Options) -> None:
 
 def _refuse_stream(options: Options) -> None:
     name, lateness = options.get("stream"), options.get("lateness_s", "0")
-    if name is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-        raise OptionRefused(option="stream", value=name, expected="letters, digits and _")
+    if name is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,99}", name):
+        expected = "letters, digits and _, at most 100 of them"
+        raise OptionRefused(option="stream", value=name, expected=expected)
     if not re.fullmatch(r"\d+(\.\d*)?|\.\d+", lateness):
         raise OptionRefused(option="lateness_s", value=lateness, expected="0 or more seconds")
 

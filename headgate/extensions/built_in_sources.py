@@ -1,5 +1,6 @@
 """The sources that Headgate has itself, as declared to the registry."""
 
+from headgate.errors import OptionRefused
 from headgate.extensions.declared_options import SourceEntry
 from headgate.extensions.deferred import deferred
 from headgate.extensions.option_values import Options
@@ -8,19 +9,22 @@ _FILES = {
     "path": "the directory",
     "maxFilesPerTrigger": "maximum files per poll",
     "pathGlobFilter": "pattern of file names",
+    "followSymlinks": "whether symbolic links that lead out of the directory are read; default: no",
 }
 
 
-def _refuse_file_count(options: Options) -> None:
-    for name in options:
+def _refuse_values(options: Options) -> None:
+    for name, value in options.items():
         if name.lower() == "maxfilespertrigger":  # Spark ignores the case
             options.whole(name, 1, least=1)
+        if name.lower() == "followsymlinks" and value.lower() not in ("true", "false"):
+            raise OptionRefused(option=name, value=value, expected="true or false")
 
 
 def _directory(name: str) -> SourceEntry:
     return SourceEntry(
         name=name, make=deferred("headgate.spark.sources.directory:directory_source"),
-        options=_FILES, other_options=True, check=_refuse_file_count, spark_reads=True,
+        options=_FILES, other_options=True, check=_refuse_values, spark_reads=True,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from headgate.extensions.declared_options import hint
 from headgate.model.plan import Lane
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.readable import Readable
-from headgate.model.stream import NAME
+from headgate.model.stream import NAME, NAME_RULE
 
 Deliver = Callable[[Any, str], object]
 """A function of a result, a pyarrow table, and of the key that identifies it if it comes again."""
@@ -127,11 +127,16 @@ class Query(Readable):
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
-            self._refuse("name", "must be letters, digits and _", "rename the query")
-        if self.weight < 0:
-            self._refuse("weight", f"is {self.weight}, below 0", "give a weight of 0 or more")
-        if self.deadline_s is not None and self.deadline_s <= 0:
+            self._refuse("name", f"must be {NAME_RULE}", "rename the query")
+        if not 0 <= self.weight < inf:
+            fix = "give a finite weight of 0 or more"
+            self._refuse("weight", f"is {self.weight}", fix)
+        if self.deadline_s is not None and not 0 < self.deadline_s < inf:
             self._refuse("deadline_s", f"is {self.deadline_s}", "give a deadline above 0 seconds")
+        try:
+            self.sql.encode()
+        except UnicodeEncodeError:
+            self._refuse("sql", "is not valid Unicode", "correct its text")
         if not self.sql.strip():
             self._refuse("sql", "is empty", "write a SELECT over one of the streams")
         if mistake := self.sink.mistake():

@@ -1,16 +1,30 @@
 """The settings of a Headgate: each with its type, unit, default, limits and a sentence."""
 
-from pydantic import BaseModel, ConfigDict, Field
+import re
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from headgate.extensions.polling import MOST_FILE_BYTES, MOST_RECORD_BYTES
 from headgate.model.network.units import SharedPriority
 from headgate.model.plan import Lane, Share
 
 
+def _octal(value: object) -> str:
+    """Return permissions as the digits of `chmod`; 0640 in YAML is the number 416."""
+    text = f"{value:04o}" if isinstance(value, int) else str(value)
+    if not re.fullmatch("0?6[0246]{2}", text):
+        raise ValueError("permissions that let the owner read and write, as in '0600' or '0640'")
+    return text
+
+
+FileMode = Annotated[str, BeforeValidator(_octal)]
+
+
 class Settings(BaseModel):
     """Settings of a run: keys of a pipeline file and keyword arguments of `Headgate`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     workers: int = Field(
         2,
@@ -59,6 +73,16 @@ class Settings(BaseModel):
     )
     record: bool = Field(
         False, description="whether to record all events in STATE/recording, for a replay"
+    )
+    file_mode: FileMode = Field(
+        "0600",
+        description="permissions of the files of results, log and late tuples; whoever may read"
+        " them may also search their folders. Other files with rows are always 0600",
+    )
+    group: str | None = Field(
+        None,
+        min_length=1,
+        description="name or number of the group of these files; if not set, that of the process",
     )
     call_timeout_s: float = Field(
         300.0, gt=0, description="maximum seconds per call; a query whose call takes longer fails"

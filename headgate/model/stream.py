@@ -3,13 +3,17 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Literal
 
 from headgate.errors import ConfigRefused
 from headgate.extensions import source_entry
 from headgate.model.readable import Readable
 
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
+"""Names become those of files and folders, which may have 255 bytes."""
+
+NAME_RULE = "letters, digits and _, at most 100 of them"
 ARRIVED_AT = "_arrived_at_s"
 """The column of the stream log that holds a tuple's arrival, in seconds since 1970."""
 
@@ -68,12 +72,10 @@ class Stream(Readable):
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
-            raise ConfigRefused(
-                path="streams", key="name", value=self.name, expected="letters, digits and _"
-            )
+            raise ConfigRefused(path="streams", key="name", value=self.name, expected=NAME_RULE)
         for key in ("trigger_s", "lateness_s", "quiet_s"):
             value = getattr(self, key)
-            if value is not None and value < 0:
+            if value is not None and not 0 <= value < inf:
                 raise ConfigRefused(
                     path=f"stream '{self.name}'", key=key, value=value,
                     expected="0 or more seconds",

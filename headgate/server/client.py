@@ -10,7 +10,7 @@ from urllib.parse import quote
 from urllib.request import ProxyHandler, Request, build_opener
 
 from headgate.errors import RecoveryRefused, RequestRefused, UnknownName
-from headgate.server.control import Control, nothing_runs
+from headgate.server.control import BODY_BYTES, Control, nothing_runs
 
 PATIENCE_S = 600.0
 """Timeout of a request. Long, since adding a query includes its rehearsal."""
@@ -80,10 +80,16 @@ class Client:
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
         """Send a request and return the answer."""
+        data = None if body is None else json.dumps(body, default=str).encode()
+        if data is not None and len(data) > BODY_BYTES:
+            raise RequestRefused(
+                message=f"the request has {len(data)} bytes, but must have at most {BODY_BYTES}."
+                "\nFix: send it in parts"
+            )
         request = Request(
             self._control.address + path,
             method=method,
-            data=None if body is None else json.dumps(body, default=str).encode(),
+            data=data,
             headers={
                 "Authorization": f"Bearer {self._control.token}",
                 "Content-Type": "application/json",

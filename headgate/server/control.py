@@ -9,6 +9,9 @@ from headgate.errors import RecoveryRefused
 
 FILE = "control.json"
 
+BODY_BYTES = 8 << 20
+"""Most bytes of a request's body: eight queries of the greatest length, thousands of usual ones."""
+
 
 @dataclass(frozen=True)
 class Control:

@@ -9,14 +9,17 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import uvicorn
-from fastapi import Body, FastAPI, HTTPException, Request, Response
+from fastapi import Body, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
 
+from headgate.access import sentence_of
 from headgate.errors import HeadgateError, RequestRefused, UnknownName
 from headgate.runtime import Headgate
 from headgate.server import control
 from headgate.server.control import Control
+from headgate.server.limits import BACKLOG, HEADER_BYTES, Connection, LimitedBody
 
 Text = Annotated[str, Body(embed=True)]
 AT_ANY_TIME = {("GET", "/queries"), ("POST", "/stop")}
@@ -32,6 +35,7 @@ def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI
     """
     app = FastAPI(openapi_url=None)
     turn = threading.Lock()
+    app.add_middleware(LimitedBody)
 
     @app.middleware("http")
     async def check_token(
@@ -42,6 +46,7 @@ def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI
             return _refusal(
                 401, "the token is missing or wrong.\nFix: send the header `Authorization: Bearer"
                 f" TOKEN` with the token of {control.FILE} in the state directory",
+                close=True,
             )  # fmt: skip
         if not gate.running and (request.method, request.url.path) not in AT_ANY_TIME:
             return _refusal(
@@ -68,6 +73,18 @@ def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
         return _refusal(400, f"{request.url.path}: {key} is refused: {first['msg']}.")
+
+    @app.exception_handler(UnicodeError)
+    async def garbled(request: Request, error: UnicodeError) -> Response:
+        return _refusal(400, f"{request.url.path}: the body holds text that is not valid Unicode.")
+
+    @app.exception_handler(RecursionError)
+    async def nested(request: Request, error: RecursionError) -> Response:
+        return _refusal(400, f"{request.url.path}: the body is nested too deep.")
+
+    @app.exception_handler(OSError)
+    async def failed(request: Request, error: OSError) -> Response:
+        return _refusal(400, f"{request.url.path}: {sentence_of(error)}")
 
     @app.exception_handler(Exception)
     async def broken(request: Request, error: Exception) -> Response:
@@ -145,7 +162,10 @@ def served(gate: Headgate, stop: Callable[[], None]) -> Iterator[Control]:
             log_config=None,
             access_log=False,
             lifespan="off",
-            http="h11",
+            http=Connection,
+            h11_max_incomplete_event_size=HEADER_BYTES,
+            timeout_keep_alive=1,
+            backlog=BACKLOG,
             ws="none",
             loop="asyncio",
             timeout_graceful_shutdown=2,
@@ -165,5 +185,12 @@ def served(gate: Headgate, stop: Callable[[], None]) -> Iterator[Control]:
         listener.close()
 
 
-def _refusal(code: int, message: str, **more: object) -> JSONResponse:
-    return JSONResponse({"error": message, **more}, status_code=code)
+def _refusal(code: int, message: str, *, close: bool = False, **more: object) -> JSONResponse:
+    """Return an answer that is an error.
+
+    Args:
+        close: whether to close the connection, without the rest of the request.
+    """
+    text = message.encode(errors="replace").decode()  # JSON can spell what UTF-8 cannot
+    headers = {"Connection": "close"} if close else None
+    return JSONResponse({"error": text, **more}, status_code=code, headers=headers)

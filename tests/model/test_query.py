@@ -1,5 +1,6 @@
 """What a query, a stream and an operator refuse."""
 
+from math import inf
 from typing import Any
 
 import pytest
@@ -15,8 +16,12 @@ from headgate.model.stream import Stream
     [
         ({"name": "two words"}, "query 'two words': name must be letters, digits and _"),
         ({"name": "../up"}, "query '../up': name must be letters, digits and _"),
-        ({"name": ""}, "query '': name must be letters, digits and _"),
-        ({"weight": -0.5}, "query 'fire': weight is -0.5, below 0"),
+        ({"name": ""}, "query '': name must be letters, digits and _, at most 100"),
+        ({"weight": -0.5}, "query 'fire': weight is -0.5.\nFix: give a finite"),
+        ({"weight": inf}, "query 'fire': weight is inf.\nFix: give a finite weight of 0 or more"),
+        ({"deadline_s": inf}, "query 'fire': deadline_s is inf"),
+        ({"name": "n" * 101}, f"query '{'n' * 101}': name must be letters, digits and _, at most"),
+        ({"sql": "SELECT '\ud800'"}, "query 'fire': sql is not valid Unicode"),
         ({"deadline_s": 0.0}, "query 'fire': deadline_s is 0.0"),
         ({"sql": " \n"}, "query 'fire': sql is empty"),
         (
@@ -79,7 +84,11 @@ def test_a_query_cannot_be_changed() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"name": "1st"}, "streams: name is '1st', but must be letters, digits and _."),
+        (
+            {"name": "1st"},
+            "streams: name is '1st', but must be letters, digits and _, at most 100 of them.",
+        ),
+        ({"trigger_s": inf}, "stream 's': trigger_s is inf, but must be 0 or more seconds."),
         ({"trigger_s": -1.0}, "stream 's': trigger_s is -1.0, but must be 0 or more seconds."),
     ],
 )

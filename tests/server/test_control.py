@@ -2,11 +2,13 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -17,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from headgate import Headgate, Query, Stream
 from headgate.errors import QueryRefused, RecoveryRefused, RequestRefused, UnknownName
-from headgate.server import Client, Control
+from headgate.server import Client, Control, limits
 from headgate.server import control as control_file
 from headgate.server.service import served
 
@@ -66,13 +68,28 @@ def row(client: Client, query: str) -> dict[str, Any]:
 
 
 def answer(control: Control, path: str, token: str | None, **more: Any) -> tuple[int, Any]:
-    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    headers = {"Content-Type": "application/json"}
+    headers |= {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
         with urlopen(Request(control.address + path, headers=headers, **more)) as response:
             return response.status, json.load(response)
     except HTTPError as error:
         with error:
             return error.code, json.load(error)
+
+
+def query_of(name: str = "q", sql: str = f'"{ALL}"', weight: str = "1", sink: str = "{}") -> bytes:
+    """Return the body of a request that adds a query, from texts in JSON."""
+    query = f'{{"class": "H", "sql": {sql}, "weight": {weight}, "sink": {sink}}}'
+    return f'{{"queries": {{"{name}": {query}}}}}'.encode()
+
+
+def sink_to(path: str) -> str:
+    return f'{{"path": "{path}"}}'
+
+
+def deep_specification() -> bytes:
+    return b'{"specification": [{"metric": ' + b"[" * 900 + b"]" * 900 + b"}]}"
 
 
 @pytest.mark.parametrize("token", [None, "", "wrong", "ü"])
@@ -229,6 +246,31 @@ def test_the_report_is_that_of_the_run(client: Client) -> None:
         ("POST", "/add", b"not JSON", 400, "/add: body"),
         ("POST", "/add", b"[1]", 400, "/add: body"),
         ("GET", "/queries/none", None, 404, "there is no query 'none'"),
+        (
+            "POST",
+            "/add",
+            query_of(weight="1e999"),
+            400,
+            "queries.q.weight is inf, but must be a fin",
+        ),
+        ("POST", "/add", query_of(weight="NaN"), 400, "queries.q.weight is nan, but must be a fin"),
+        ("POST", "/add", query_of(weight="9" * 5000), 400, "/add: there was an error parsing"),
+        ("POST", "/add", query_of("q" * 300), 400, "letters, digits and _, at most 100 of them"),
+        ("POST", "/add", query_of(sink=sink_to("/proc/x")), 400, "cannot be written: No such file"),
+        (
+            "POST",
+            "/add",
+            query_of(sink=sink_to(r"/a\u0000b")),
+            400,
+            "sink path cannot be used: emb",
+        ),
+        ("POST", "/add", query_of(sink=sink_to("/" + "x" * 300)), 400, "cannot be used: File name"),
+        ("POST", "/add", query_of(sink=sink_to("/x" * 5000)), 400, "cannot be used: File name"),
+        ("POST", "/add", query_of(sql=r'"SELECT \ud800 FROM s"'), 400, "queries.q.sql is"),
+        ("POST", "/add", query_of(weight="[" * 900 + "]" * 900), 400, "/add: "),
+        ("POST", "/add", b"[" * 100_000, 400, "/add: there was an error parsing the body."),
+        ("PUT", "/specification", deep_specification(), 400, "specification: row 1 is"),
+        ("POST", "/add", b" " * (9 << 20), 413, "/add: the body has more than 8388608 bytes."),
     ],
 )
 def test_a_wrong_request_is_a_sentence(
@@ -236,8 +278,61 @@ def test_a_wrong_request_is_a_sentence(
 ) -> None:
     control = Control.read(gate.state)
     status, reply = answer(control, path, control.token, method=method, data=body)
-    assert status == code
-    assert message in reply["error"]
+    assert (status, message in reply["error"]) == (code, True), reply
+
+
+def received(connection: socket.socket, text: str, timeout_s: float = 20.0) -> bytes:
+    """Send a text; return all that the server answers until it closes the connection."""
+    connection.settimeout(timeout_s)
+    connection.sendall(text.encode())
+    answer = b""
+    while data := connection.recv(1 << 16):
+        answer += data
+    return answer
+
+
+def test_connections_that_ask_nothing_keep_nobody_out_and_are_closed(
+    gate: Headgate, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_open(connection: socket.socket) -> bool:
+        try:
+            return bool(connection.recv(1))
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    port = Control.read(gate.state).port
+    with ExitStack() as stack:
+        idle = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(200)
+        ]
+        for connection in idle:
+            connection.setblocking(False)
+        before = row(client, "all")["account"]["delivered"]
+        until(lambda: sum(map(is_open, idle)) <= limits.CONNECTIONS)
+        until(lambda: row(client, "all")["account"]["delivered"] > before)
+        assert is_open(idle[-1])  # the last to come are the last to go
+    monkeypatch.setattr(limits, "HEADER_S", 0.2)
+    with socket.create_connection(("127.0.0.1", port)) as slow:
+        assert received(slow, "GET /queries HTTP/1.1\r\nHost: here\r\n") == b""
+
+
+def test_a_body_is_read_for_those_with_the_token_alone_and_not_for_long(
+    gate: Headgate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "BODY_S", 0.2)
+    control = Control.read(gate.state)
+    head = "POST /add HTTP/1.1\r\nHost: here\r\nContent-Length: 150000000\r\n"
+    for more, code in (("", 401), (f"Authorization: Bearer {control.token}\r\n", 408)):
+        with socket.create_connection(("127.0.0.1", control.port)) as connection:
+            head_of_answer = received(connection, f"{head}{more}\r\n").split(b"\r\n")[0]
+        assert head_of_answer.startswith(f"HTTP/1.1 {code} ".encode())
+
+
+def test_a_request_that_is_too_large_is_not_sent(client: Client) -> None:
+    with pytest.raises(RequestRefused, match="must have at most 8388608"):
+        client.add({"queries": "x" * (9 << 20)}, "more.yaml")
 
 
 def test_the_past_is_a_table_while_the_run_goes_on(gate: Headgate, client: Client) -> None:

@@ -7,6 +7,7 @@ from inspect import signature
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
+from headgate.access import access_of
 from headgate.config import fragment_of, settings_of, show_settings
 from headgate.errors import ConfigRefused
 from headgate.metrics.report import Report
@@ -72,14 +73,15 @@ class Headgate(Questions):
         )
         self._settings = settings_of(settings, signature(Headgate).parameters)
         self._owns_session = spark is None
-        self._folder = StateFolder(self.state, fresh=fresh)
+        access = access_of(self._settings.file_mode, self._settings.group)
+        self._folder = StateFolder(self.state, fresh=fresh, access=access)
         if self._owns_session:  # its Spark writes to the state directory
             self._folder.take()
         try:
             room = self._room = spark_room()
             # A copy, so that its time zone stays as it is now, whatever the user sets in theirs.
             self._session = room.own_session(
-                spark or room.local_session(self.state, master, spark_config or {})
+                spark or room.local_session(self.state, master, spark_config or {}, access)
             )
             room.quiet_python()
             membership = Membership(

@@ -1,5 +1,6 @@
 """Checks of a query's sink, and the choice of its directory."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path as File
@@ -17,7 +18,8 @@ def placed(query: Query, state: File, paths: Iterable[Path], deliver: Deliver | 
         paths: those of the other queries.
 
     Raises:
-        QueryRefused: another query has the directory, or a callback is missing or not wanted.
+        QueryRefused: another query has the directory, no directory can have its name, or a
+            callback is missing or not wanted.
     """
     entry = sink_entry(query.sink.format)
     if (deliver is None) == (entry is not None and entry.takes_function):
@@ -30,6 +32,15 @@ def placed(query: Query, state: File, paths: Iterable[Path], deliver: Deliver | 
     if not query.sink.has_files:
         return query
     folder = str(File(query.sink.path or state / "results" / query.name).absolute())
+    try:
+        os.stat(folder)
+    except FileNotFoundError:
+        pass  # it is created when the query starts
+    except (OSError, ValueError) as error:
+        raise QueryRefused(
+            query=query.name, clause="sink path", fix="choose another directory",
+            reason=f"cannot be used: {getattr(error, 'strerror', None) or error}",
+        ) from error  # fmt: skip
     for other in paths:
         if other.query.sink.path == folder and other.query.name != query.name:
             raise QueryRefused(

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Protocol
 
+from headgate.access import PRIVATE, Access
 from headgate.errors import HeadgateError
 from headgate.extensions import Receiver
 from headgate.language.analysis import Analyst
@@ -185,7 +186,7 @@ class SparkRoom(Protocol):
     ) -> StreamAnalyst: ...
 
     def local_session(
-        self, state: File, master: str, settings: Mapping[str, str]
+        self, state: File, master: str, settings: Mapping[str, str], access: Access = PRIVATE
     ) -> "SparkSession": ...
 
     def own_session(self, session: "SparkSession") -> "SparkSession": ...

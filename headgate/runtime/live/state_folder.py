@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TextIO
 
+from headgate.access import PRIVATE, Access
 from headgate.errors import RecoveryRefused
 
 LOCK, JOURNAL, GENERATION = "lock", "journal.db", "journal.generation"
@@ -29,10 +30,11 @@ class StateFolder:
 
     Args:
         fresh: whether the run begins without what an earlier one has left.
+        access: who may read the directory.
     """
 
-    def __init__(self, path: Path, *, fresh: bool = False) -> None:
-        self.path, self.fresh = path, fresh
+    def __init__(self, path: Path, *, fresh: bool = False, access: Access = PRIVATE) -> None:
+        self.path, self.fresh, self._access = path, fresh, access
         self._lock: TextIO | None = None
         self._aside: Path | None = None
 
@@ -48,8 +50,8 @@ class StateFolder:
         if self.fresh:
             self._refuse_foreign()
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            file = (self.path / LOCK).open("a+")
+            self._access.folder(self.path)
+            file = open(self.path / LOCK, "a+", opener=self._access.opener)  # noqa: SIM115  # held until `release`
         except OSError as error:
             raise RecoveryRefused(
                 subject=f"state directory {self.path}",

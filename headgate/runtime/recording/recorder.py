@@ -8,6 +8,7 @@ from functools import partial
 from math import inf
 from pathlib import Path as File
 
+from headgate.access import PRIVATE
 from headgate.model.events import Event
 from headgate.model.plan import BoxCall
 from headgate.model.query import QueryStatistics
@@ -46,7 +47,7 @@ class Recorder:
     ) -> None:
         self._engine, self._scheduler = engine, scheduler
         folder = state / FOLDER
-        folder.mkdir(parents=True, exist_ok=True)
+        PRIVATE.folder(folder)
         numbers = [int(file.stem) for file in folder.glob("*.jsonl") if file.stem.isdecimal()]
         self.file = folder / f"{max(numbers, default=-1) + 1:04d}.jsonl"
         policy = scheduler.policy
@@ -64,7 +65,7 @@ class Recorder:
             lane=scheduler.lane,
             ids=scheduler.network.ids,
         )
-        self.file.write_text(header_of(scheduler.network, settings), encoding="utf-8")
+        PRIVATE.write(self.file, header_of(scheduler.network, settings).encode())
         self._turn: Turn | None = None
         self._turns: queue.Queue[Turn] = queue.Queue(MOST_WAITING)
         self._closed, self._broken = threading.Event(), False

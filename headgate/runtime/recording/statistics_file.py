@@ -5,6 +5,7 @@ from pathlib import Path as File
 
 from pydantic import TypeAdapter, ValidationError
 
+from headgate.access import PRIVATE
 from headgate.model.query import QueryStatistics
 
 FILE = "statistics.json"
@@ -31,5 +32,5 @@ def record_statistics(
     merged = {**recorded_statistics(state), **statistics}
     queries = {name: figures for name, figures in merged.items() if name not in dropped}
     temporary = state / f".{FILE}"
-    temporary.write_bytes(_CONTENT.dump_json({"queries": queries}, indent=1))
+    PRIVATE.write(temporary, _CONTENT.dump_json({"queries": queries}, indent=1))
     temporary.replace(state / FILE)

@@ -9,12 +9,14 @@ from queue import SimpleQueue
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from headgate.access import PRIVATE, access_of
 from headgate.model.network.network import Network
 from headgate.model.query import Deliver
 from headgate.model.settings import Settings
 from headgate.model.stream import Rows
 from headgate.spark.clock import Clock
 from headgate.spark.engine.arrivals import Arrivals
+from headgate.spark.engine.executors import refuse_strangers
 from headgate.spark.engine.members import Members
 from headgate.spark.engine.recovery import recover, refuse_old_results, refuse_other_zone, resumed
 from headgate.spark.engine.requests import EventQueue, Requests
@@ -88,8 +90,15 @@ def assemble(
     """
     clock, budget = Clock(), Budget(settings)
     events: EventQueue = SimpleQueue()
+    access = access_of(settings.file_mode, settings.group)
+    access.folder(state)
     journal = Journal(state)
     try:
+        for name in ("log", "results"):
+            access.take_over(state / name)
+        for name in ("checkpoints", "dead-letters", "outbox", "recording"):
+            PRIVATE.take_over(state / name)
+        refuse_strangers(session, state, access)
         ids = Cursors(journal).ids([path.query.name for path in network.paths])
         network = replace(network, ids=tuple(ids.values()))
         members = Members(network)
@@ -98,7 +107,7 @@ def assemble(
         producers.connect(network.paths, network.streams)
         store = Store(
             state, journal, schemas, budget.train_room_bytes, reached, producers.are_idle,
-            watched.seconds,
+            watched.seconds, access,
         )  # fmt: skip
         arrivals = Arrivals(members, store, clock, events)
         derived = DerivedStreams(
@@ -110,7 +119,7 @@ def assemble(
         for path in network.paths:
             store.keep_for(path)
         engine_session = own_session(session)
-        sinks = RunSinks(engine_session, state, deliver, budget, reached)
+        sinks = RunSinks(engine_session, state, deliver, budget, reached, access)
         ends = [path for path in network.paths if path.first_of is None]
         refuse_old_results(journal, ends)
         sinks |= {path.query.name: sinks.create(path) for path in ends}

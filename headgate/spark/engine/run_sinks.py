@@ -5,6 +5,7 @@ from pathlib import Path as File
 
 from pyspark.sql import SparkSession
 
+from headgate.access import PRIVATE, Access
 from headgate.model.network.network import Path
 from headgate.model.query import Deliver
 from headgate.spark.log.budget import Budget
@@ -24,6 +25,7 @@ class RunSinks(dict[str, FileSink]):
         deliver: for queries whose sinks take a function, that function; it may grow during the run.
         budget: limits the disk space for all results together that wait for delivery.
         reached: called at every point where a crash must lose nothing; a test raises there.
+        access: who may read files of results.
     """
 
     def __init__(
@@ -33,8 +35,10 @@ class RunSinks(dict[str, FileSink]):
         deliver: Mapping[str, Deliver],
         budget: Budget,
         reached: Callable[[str], None],
+        access: Access = PRIVATE,
     ) -> None:
         super().__init__()
+        self._access = access
         self._session, self._state, self._deliver = session, state, deliver
         self._budget, self._reached = budget, reached
 
@@ -43,7 +47,7 @@ class RunSinks(dict[str, FileSink]):
         taker = self._deliver.get(path.query.name)
         return sink_of(
             path, self._session, self._state, taker, self._reached,
-            lambda: self.disk_bytes <= self._budget.outbox_bytes,
+            lambda: self.disk_bytes <= self._budget.outbox_bytes, self._access,
         )  # fmt: skip
 
     @property

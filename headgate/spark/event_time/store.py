@@ -6,6 +6,7 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
+from headgate.access import PRIVATE, Access
 from headgate.errors import RecoveryRefused
 from headgate.model.network.network import Path
 from headgate.model.stream import Stream
@@ -28,6 +29,7 @@ class Store:
         reached: called at every point where a crash must lose nothing.
         idle: returns True if the producer of a derived stream has read all its input.
         watched_s: returns the time of a stream's clock (`WatchedTime`); None: that of the run.
+        access: who may read the trains and the late tuples.
     """
 
     def __init__(
@@ -39,9 +41,10 @@ class Store:
         reached: Callable[[str], None],
         idle: Callable[[str], bool] = lambda stream: True,
         watched_s: Callable[[str], float] | None = None,
+        access: Access = PRIVATE,
     ) -> None:
         self._state, self._journal, self._reached, self._idle = state, journal, reached, idle
-        self._watched_s = watched_s
+        self._watched_s, self._access = watched_s, access
         self._cache: ByteCache[tuple[str, int]] = ByteCache(train_room_bytes)
         self.schemas = dict(schemas)
         self.logs: dict[str, StreamLog] = {}
@@ -142,10 +145,13 @@ class Store:
         schema = self.schemas[stream.name]
         self._refuse_other(stream)
         self._journal.remember_stream(stream.name, schema.simpleString())
-        log = StreamLog(self._state, stream.name, self._journal, schema, self._cache, self._reached)
+        log = StreamLog(
+            self._state, stream.name, self._journal, schema, self._cache, self._reached,
+            self._access,
+        )  # fmt: skip
         self._unswept[stream.name] = log
         if stream.late_path is not None:
-            self._late[stream.name] = LateTuples(stream.late_path, log)
+            self._late[stream.name] = LateTuples(stream.late_path, log, self._access)
         return log
 
     def _refuse_other(self, stream: Stream) -> None:

@@ -6,13 +6,15 @@ too, and Arrow refuses that cast. The schemas used here allow NULL in every fiel
 """
 
 import os
-from tempfile import mkstemp
+from pathlib import Path
+from tempfile import gettempdir, mkstemp
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from headgate.spark.jvm.own_folder import own_folder
 from headgate.spark.jvm.types import arrow_schema
 
 
@@ -29,7 +31,7 @@ def frame_of(session: SparkSession, table: pa.Table, schema: StructType) -> Data
     The JVM has its own copy of the rows when this returns.
     """
     java = _python_sql_utils(session)
-    handle, name = mkstemp(prefix="headgate-")  # only its owner can read it
+    handle, name = mkstemp(dir=own_folder(Path(gettempdir())))  # only its owner can read it
     os.close(handle)
     try:
         rows = table.cast(arrow_schema(schema))

@@ -13,7 +13,9 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from headgate.access import PRIVATE, Access
 from headgate.errors import ConfigRefused
+from headgate.spark.jvm.launch import launch
 from headgate.spark.jvm.time_zone import SESSION_ZONE
 
 START_SETTINGS = {
@@ -65,16 +67,25 @@ appender.file.layout.pattern = %d %p %c{{1}}: %m%n%ex
 """
 
 
-def local_session(state: Path, master: str, settings: Mapping[str, str]) -> SparkSession:
-    """Start Spark with its log in the state directory, so that it does not write to the screen."""
+def local_session(
+    state: Path, master: str, settings: Mapping[str, str], access: Access = PRIVATE
+) -> SparkSession:
+    """Start Spark with its log in the state directory, so that it does not write to the screen.
+
+    Args:
+        access: who may read the files that Spark writes.
+    """
     _find_java()
-    state.mkdir(parents=True, exist_ok=True)
+    access.folder(state)
     log, log4j = state / "spark.log", state / "log4j2.properties"
-    log4j.write_text(LOG4J.format(log=log))
+    PRIVATE.touch(log)
+    PRIVATE.write(log4j, LOG4J.format(log=log).encode())
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.master(master).appName("headgate")
     options = {
+        "spark.master": master,
+        "spark.app.name": "headgate",
+        "spark.hadoop.fs.permissions.umask-mode": f"{access.umask:03o}",
         # By default, results do not depend on the time zone of the driver's machine.
         SESSION_ZONE: "UTC",
         "spark.ui.enabled": "false",
@@ -87,10 +98,12 @@ def local_session(state: Path, master: str, settings: Mapping[str, str]) -> Spar
         **SETTINGS,
         **settings,
     }
-    for key, value in options.items():
-        builder = builder.config(key, value)
     is_ours = SparkContext._gateway is None
     with _stderr_to(log):
+        launch(options, access)
+        builder = SparkSession.builder
+        for key, value in options.items():
+            builder = builder.config(key, value)
         session = builder.getOrCreate()
     if is_ours:
         _ignore_sigterm(session)

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 
+from headgate.access import PRIVATE
 from headgate.extensions import Letter
 from headgate.spark.log.files import flush_all
 from headgate.spark.log.journal import Journal
@@ -49,10 +50,10 @@ class LetterFile:
         if first is None:
             return None
         folder = self.path.parent
-        folder.mkdir(parents=True, exist_ok=True)
+        PRIVATE.folder(folder)
         self._cut()
         records = 0
-        with self.path.open("a", encoding="ascii") as out:
+        with open(self.path, "a", encoding="ascii", opener=PRIVATE.opener) as out:
             for line in chain([first], lines):
                 out.write(line)
                 records += 1

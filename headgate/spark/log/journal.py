@@ -3,11 +3,12 @@
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
+from headgate.access import PRIVATE
 from headgate.errors import RecoveryRefused
 from headgate.spark.log.generation import GenerationFile, refuse_missing_journal
 from headgate.spark.log.journal_rows import NewLetters, NewTrain, Train
@@ -28,9 +29,11 @@ class Journal:
     """
 
     def __init__(self, state: Path) -> None:
-        state.mkdir(parents=True, exist_ok=True)
+        PRIVATE.folder(state)
         refuse_missing_journal(state)
         self._lock = threading.Lock()
+        with suppress(OSError):  # SQLite says why it cannot be written
+            PRIVATE.touch(state / "journal.db")  # its other files get the same permissions
         self._db = sqlite3.connect(state / "journal.db", check_same_thread=False)
         self._db.isolation_level = None
         self._generation = GenerationFile(state)

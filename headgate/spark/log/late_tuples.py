@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from headgate.access import PRIVATE, Access
 from headgate.errors import ConfigRefused, RecoveryRefused
 from headgate.model.window_ends import NEVER, Times
 from headgate.spark.log.files import HIDDEN, flush, put
@@ -34,7 +35,8 @@ class LateTuples:
         RecoveryRefused: the stream is new, but the directory has files of its name.
     """
 
-    def __init__(self, folder: str, stream_log: StreamLog) -> None:
+    def __init__(self, folder: str, stream_log: StreamLog, access: Access = PRIVATE) -> None:
+        self._access = access
         self._folder, self._log, self._turn = Path(folder), stream_log, threading.Lock()
         self._fails, stream = False, stream_log.stream
         extra = StructField(NUMBER, LongType()), StructField(WHY, StringType())
@@ -43,8 +45,8 @@ class LateTuples:
             reason = f"the stream has a column {clashes[0]}, a name that files of late tuples need"
             raise _refused(stream, folder, f"left out: {reason}")
         try:
-            (self._folder / HIDDEN).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
+            access.folder(self._folder / HIDDEN)
+        except (OSError, ValueError) as error:
             raise _refused(stream, folder, "a directory that can be written") from error
         old = sorted(file.name for file in self._folder.glob(f"{stream}-*.parquet"))
         if old and not stream_log.next_number:
@@ -90,8 +92,9 @@ class LateTuples:
         table = table.append_column(NUMBER, pa.array(rows + first_tuple))
         table = table.append_column(WHY, pa.array(why, pa.string()))
         table = with_spark_schema(table, self._schema)
-        temporary.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(table, temporary, use_dictionary=False)
+        self._access.folder(temporary.parent)
+        with open(temporary, "wb", opener=self._access.opener) as file:
+            pq.write_table(table, file, use_dictionary=False)
         flush(temporary)
         put(temporary, final)
         flush(self._folder)

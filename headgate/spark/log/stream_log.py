@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DoubleType, StructField, StructType
 
+from headgate.access import PRIVATE, Access
 from headgate.errors import RecoveryRefused, TrainUnreadable
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window_ends import NEVER, Times
@@ -55,15 +56,16 @@ class StreamLog:
         schema: StructType,
         cache: ByteCache[tuple[str, int]],
         reached: Callable[[str], None] = lambda point: None,
+        access: Access = PRIVATE,
     ) -> None:
         self.stream = stream
-        self._reached, self._cache = reached, cache
+        self._reached, self._cache, self._access = reached, cache, access
         self.stream_schema = schema
         self.schema = StructType([*schema.fields, ARRIVED])
         self.arrow_schema = arrow_schema(self.schema)
         self._journal = journal
         self._folder = state / "log" / stream
-        self._folder.mkdir(parents=True, exist_ok=True)
+        access.folder(self._folder)
         self.letters = LetterFile(state, stream, journal, reached)
         self.next_number = journal.next_train(stream)
         trains = journal.trains(stream)
@@ -180,6 +182,7 @@ class StreamLog:
         temporary = self._temporary()
         mixed = self._folder / f"{self.next_number:012d}.mixed"
         letters = write_batch(batch, source_batch, now_s, temporary, mixed, self.letters)
+        self._access.apply(temporary)
         arrived = pq.read_table(temporary, columns=[ARRIVED_AT])
         self._expected_tuples = arrived.num_rows + (letters.records if letters else 0)
         if not arrived.num_rows:
@@ -200,7 +203,7 @@ class StreamLog:
         table = table.cast(self.arrow_schema)
         temporary = self._temporary()
         whole = table if marks is None else table.append_column(MARK, pa.array(marks))
-        temporary.write_bytes(parquet_of(whole))
+        self._access.write(temporary, parquet_of(whole))
         new = self._rename(table, temporary, source_batch)
         self.tuple_bytes = table.nbytes / table.num_rows
         self._cache.put((self.stream, new.train.number), table)

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from headgate.access import PRIVATE, Access
 from headgate.extensions import SinkContext
 from headgate.model.query import Sink
 from headgate.spark.log.files import HIDDEN
@@ -33,7 +34,13 @@ class FileSink:
         self.folder = Path(sink.path)
         self._options, self._header = sink.options, header
         self._schema = schema
-        (self.folder / HIDDEN).mkdir(parents=True, exist_ok=True)
+        self._access = PRIVATE
+
+    def open_to(self, access: Access) -> None:
+        """Create the folder; say who may read the results."""
+        self._access = access
+        access.folder(self.folder / HIDDEN)
+        access.take_over(self.folder / HIDDEN)
 
     def names(self, first_train: int, end_train: int) -> tuple[Path, Path]:
         """Return the temporary and the final name of the results of a range of trains.
@@ -65,10 +72,10 @@ class FileSink:
                 lines.insert(0, self._header)
             data = "".join(f"{line}\n" for line in lines).encode()
         try:
-            _create(file, data)
+            self._access.write(file, data)
         except FileNotFoundError:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            _create(file, data)
+            self._access.folder(file.parent)
+            self._access.write(file, data)
 
     @property
     def waiting_bytes(self) -> int:
@@ -111,6 +118,9 @@ class StreamSink(FileSink):
 
     def __init__(self, context: SinkContext) -> None:
         self.format, self.folder = "stream", Path(context.folder)
+
+    def open_to(self, access: Access) -> None:
+        """Leave the folder to the log."""
 
     def text(self, outputs: Sequence[str], names: Sequence[str]) -> str | None:
         return None
@@ -169,11 +179,6 @@ def header_of(names: Sequence[str], options: Mapping[str, str]) -> str | None:
     if wanted.lower() != "true":
         return None
     return line_of("csv", [_literal(name) for name in names], names, options)
-
-
-def _create(file: Path, data: Any) -> None:
-    with open(file, "wb") as out:
-        out.write(data)
 
 
 def _literal(text: str) -> str:

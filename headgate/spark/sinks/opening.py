@@ -5,6 +5,7 @@ from pathlib import Path as File
 
 from pyspark.sql import SparkSession
 
+from headgate.access import PRIVATE, Access
 from headgate.errors import HeadgateError, OptionRefused, QueryRefused
 from headgate.extensions import Options, Receiver, SinkContext, sink_entry
 from headgate.extensions.declared_options import SinkEntry
@@ -34,6 +35,7 @@ def sink_of(
     deliver: Deliver | None,
     reached: Callable[[str], None],
     may_wait: Callable[[], bool] = lambda: True,
+    access: Access = PRIVATE,
 ) -> FileSink:
     """Return the sink of a query: files, the log of a stream, or the outbox of a receiver.
 
@@ -41,11 +43,23 @@ def sink_of(
         state: the state directory, in which results wait for delivery.
         deliver: the user's function, for a sink that takes one.
         may_wait: returns True if there is room for more results that wait for delivery.
+        access: who may read files of results.
+
+    Raises:
+        QueryRefused: the sink, or its directory, cannot be created.
     """
     name, entry = path.query.name, _entry(path)
     folder = path.query.sink.path if path.into is None else str(state / "log" / path.into)
     sink = _created(entry, _context(path, session, deliver, folder))
     if isinstance(sink, FileSink):
+        try:
+            sink.open_to(access)
+        except (OSError, ValueError) as error:
+            raise QueryRefused(
+                query=name, clause=f"sink path {folder!r}",
+                reason=f"cannot be written: {getattr(error, 'strerror', None) or error}",
+                fix="make room on its disk or make it writable, or choose another directory",
+            ) from error  # fmt: skip
         return sink
     return Outbox(name, entry.name, state / "outbox" / name, sink, reached, may_wait)
 

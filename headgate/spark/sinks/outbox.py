@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headgate.access import PRIVATE
 from headgate.errors import SinkBehind
 from headgate.extensions import Receiver
 from headgate.model.query import Sink
@@ -55,6 +56,7 @@ class Outbox(FileSink):
         may_wait: Callable[[], bool] = lambda: True,
     ) -> None:
         super().__init__(Sink(path=str(folder)))
+        self.open_to(PRIVATE)
         self.receiver, self._is_open = receiver, False
         self._query, self._format, self._reached = query, format, reached
         self._waiting: deque[tuple[Path, int]] = deque()

@@ -40,7 +40,7 @@ GRAIN_NS, LIST_NS = 2_000_000_000, 1_000_000_000
 """A directory that has not changed for GRAIN_NS is listed again only when its modification time
 changes, and after LIST_NS in any case: clocks of other machines may be wrong."""
 
-FILE_OPTIONS = {"path", "maxfilespertrigger", "pathglobfilter"}
+FILE_OPTIONS = {"path", "maxfilespertrigger", "pathglobfilter", "followsymlinks"}
 UNSUPPORTED = {
     *("multiline", "encoding", "charset", "linesep", "inferschema", "mode", "comment"),
     *("enforceschema", "columnnameofcorruptrecord", "compression", "samplingratio"),
@@ -130,7 +130,9 @@ class DirectorySource(Source):
     rename, as Structured Streaming requires too. A file with unreadable contents, or that ends
     within a line, is read once it has not changed for some seconds; if its contents cannot be read
     then, it becomes a dead letter. A file that the system cannot read is tried again and again, and
-    the others are read meanwhile. Names that begin with a dot or an underscore are ignored.
+    the others are read meanwhile. Names that begin with a dot or an underscore are ignored. A
+    symbolic link that leads out of the directory is passed over, unless the stream's options allow
+    it: whoever can write to the directory could otherwise have any file read.
     """
 
     context: SourceContext
@@ -144,7 +146,7 @@ class DirectorySource(Source):
     _last: Polled | None = None
     _nothing_since_ns: int | None = None
     _list_at_ns: int = 0
-    _warned: bool = False
+    _warned: set[str] = field(default_factory=set)
 
     def resume(self, position: Mapping[str, str]) -> None:
         self._journalled = position
@@ -261,13 +263,18 @@ class DirectorySource(Source):
             file = self._files[name] = _File(version, time.monotonic())
         return file
 
-    def _pass_over(self, name: str) -> None:
-        if not self._warned:
-            self._warned = True
+    def _pass_over(self, name: str, what: str, fix: str) -> None:
+        if what not in self._warned:
+            self._warned.add(what)
             log.warning(
-                "stream '%s' passes over files whose names are not UTF-8, such as %r; rename them",
-                self.context.stream, name,
-            )  # fmt: skip
+                "stream '%s' passes over %s, such as %r; %s", self.context.stream, what, name, fix
+            )
+
+    def _leads_out(self, link: os.DirEntry[str]) -> bool:
+        options = _lower(self.context.options)
+        if not link.is_symlink() or options.get("followsymlinks", "").lower() == "true":
+            return False
+        return not Path(os.path.realpath(link)).is_relative_to(os.path.realpath(self.folder))
 
     def _new_files(self) -> list[tuple[int, str]]:
         modified_ns, now_ns = self.folder.stat().st_mtime_ns, time.time_ns()
@@ -286,7 +293,11 @@ class DirectorySource(Source):
                 if name.startswith((".", "_")) or not fnmatch.fnmatchcase(name, pattern):
                     continue
                 if not _is_text(name):
-                    self._pass_over(name)
+                    self._pass_over(name, "files whose names are not UTF-8", "rename them")
+                    continue
+                if self._leads_out(entry):
+                    fix = "the option followSymlinks: true has them read"
+                    self._pass_over(name, "links that lead out of its directory", fix)
                     continue
                 try:
                     if not entry.is_file():

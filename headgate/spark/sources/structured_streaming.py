@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from headgate.access import PRIVATE
 from headgate.errors import ConfigRefused
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
@@ -92,6 +93,7 @@ def start_ingest(
             arrived(train)
 
     activate(source.sparkSession)
+    PRIVATE.folder(checkpoint.parent)  # Spark creates what is in it by its own umask
     try:
         return (
             source.writeStream.queryName(f"headgate-ingest-{stream.name}")

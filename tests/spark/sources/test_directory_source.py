@@ -29,6 +29,26 @@ def test_only_files_that_the_pattern_names(session: SparkSession, tmp_path: Path
     assert set(polled.position) == {"a.json"}
 
 
+def test_links_out_of_the_directory_are_passed_over_unless_that_is_allowed(
+    session: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder, elsewhere = tmp_path / "folder", tmp_path / "elsewhere"
+    for place in (folder, elsewhere):
+        place.mkdir()
+        (place / "a.json").write_text('{"i": 1}\n')
+    (tmp_path / "way").symlink_to(folder)
+    (folder / "inside.json").symlink_to("a.json")
+    (folder / "out.json").symlink_to(elsewhere / "a.json")
+    (folder / "up.json").symlink_to("../elsewhere/a.json")
+    source = source_over(session, "json", tmp_path / "way", "i INT", {})
+    assert source is not None
+    assert set(polled_of(source).position) == {"a.json", "inside.json"}
+    assert caplog.text.count("passes over links that lead out of its directory, such as") == 1
+    source = source_over(session, "json", folder, "i INT", {"followSymlinks": "true"})
+    assert source is not None
+    assert len(polled_of(source).position) == 4
+
+
 def test_a_parquet_file_that_is_half_written_is_read_once_and_whole(
     session: SparkSession, tmp_path: Path
 ) -> None:

@@ -10,14 +10,21 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from headgate.spark.jvm.own_folder import own_folder, sweep
+
 SHARED_MEMORY = Path("/dev/shm")
 
 
 @contextmanager
 def row_files(folder: Path, count: int) -> Iterator[list[str]]:
-    """Create empty files that only this user can read, and remove them at the end."""
-    names = [str(folder / f"headgate-{uuid4().hex}") for _ in range(count)]
+    """Create empty files that only this user can read, and remove them at the end.
+
+    Args:
+        folder: where this process has its own folder.
+    """
+    names: list[str] = []
     try:
+        names += [str(own_folder(folder) / uuid4().hex) for _ in range(count)]
         for name in names:
             os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield names
@@ -28,8 +35,9 @@ def row_files(folder: Path, count: int) -> Iterator[list[str]]:
 
 
 def folders(fallback: Path | None) -> list[Path]:
-    """Return the folders that row files may use, the best first."""
+    """Return the folders that row files may use, the best first, without what a kill has left."""
     last = Path(tempfile.gettempdir()) if fallback is None else fallback
+    sweep(last)  # shared memory is swept when this process first uses it
     return [SHARED_MEMORY, last] if os.access(SHARED_MEMORY, os.W_OK) else [last]
 
 
