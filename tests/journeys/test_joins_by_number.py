@@ -90,7 +90,7 @@ def check(folder: Path, order: list[tuple[str, int, Row]]) -> None:
         assert rows, name
 
 
-@pytest.mark.parametrize(("train_tuples", "lane"), [(1, "driver"), (30, "job")])
+@pytest.mark.parametrize(("train_tuples", "lane"), [(1, "driver"), (1000, "job")])
 def test_a_tuple_meets_the_last_so_many_of_the_other_stream(
     spark: SparkSession, tmp_path: Path, train_tuples: int, lane: str
 ) -> None:

@@ -164,12 +164,12 @@ def test_a_lane_that_fails_in_the_middle_of_a_run_blames_no_query(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Run the first 30 calls in the driver lane; from then on, the lane fails."""
+    """Run the first 20 calls in the driver lane; from then on, the lane fails."""
     calls, run = Counter[str](), PlanRunner._run
 
     def fails(self: PlanRunner, inputs: Any, folder: Path, tag: str) -> pa.Table:
         calls["all"] += 1
-        if calls["all"] <= 30:
+        if calls["all"] <= 20:
             return run(self, inputs, folder, tag)
         # Two kinds of real errors that no query can cause.
         calls["failed"] += 1
@@ -179,7 +179,7 @@ def test_a_lane_that_fails_in_the_middle_of_a_run_blames_no_query(
         raise AssertionError("these calls fail")
 
     monkeypatch.setattr(PlanRunner, "_run", fails)
-    gate = _gate(spark, tmp_path, OF_EVERY_KIND)
+    gate = _gate(spark, tmp_path, OF_EVERY_KIND, train_tuples=20)
     lanes: list[str] = []
     gate.start(listeners=[lambda event: lanes.extend(_lane(event))])
     _consume(gate)
@@ -195,11 +195,11 @@ def test_a_lane_that_fails_in_the_middle_of_a_run_blames_no_query(
     balanced(gate)
 
 
-def _gate(spark: SparkSession, folder: Path, names: Iterable[str]) -> Headgate:
+def _gate(spark: SparkSession, folder: Path, names: Iterable[str], **more: Any) -> Headgate:
     write(folder / "left", LEFTS, 3)
     write(folder / "right", RIGHTS, 2)
     spark.sql("SELECT * FROM VALUES ('a'), ('c') AS p(k)").createOrReplaceTempView("known_places")
-    gate = gate_over(spark, folder, {}, policy="rr")
+    gate = gate_over(spark, folder, {}, policy="rr", **more)
     gate.add_view(View(name="large", sql="SELECT k, v * 2 AS w FROM lefts WHERE v > 4"))
     for name in names:
         text, _ = ALL[name]
