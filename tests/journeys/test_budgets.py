@@ -134,10 +134,10 @@ def test_tuples_are_shed_only_where_it_is_allowed_and_all_are_accounted_for(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / "source").mkdir()
-    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)}, log_bytes=15_000, retention_s=0)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)}, log_bytes=10_000, retention_s=0)
     gate.add_query(Query(name="slow", sql=SLOW, query_class="N", allows_shedding=True))
     gate.start()
-    offered = write_readings(tmp_path / "source", files=16, rows=100)
+    offered = write_readings(tmp_path / "source", files=16, rows=40)
     most_used(gate, offered, but=("slow",))
     gate.drain(60)
     report = gate.stop()
@@ -158,7 +158,7 @@ def test_tuples_are_shed_only_where_it_is_allowed_and_all_are_accounted_for(
 def test_a_call_after_a_restart_takes_no_more_than_memory_allows(
     spark: SparkSession, tmp_path: Path, ingest: str
 ) -> None:
-    offered = write_readings(tmp_path / "source", files=6, rows=2000)
+    offered = write_readings(tmp_path / "source", files=4, rows=2000)
     counts = "SELECT count(*) AS n FROM sensors [RANGE 1 SECOND SLIDE 1 SECOND]"
     calls: list[BoxCall] = []
 

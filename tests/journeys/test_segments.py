@@ -62,6 +62,7 @@ def test_the_answers_are_those_of_the_text(
 ) -> None:
     """Let the policies take turns in one run."""
     offered = 0
+    (tmp_path / "source").mkdir()
     gate = _gate(spark, tmp_path, policy=names[0], train_tuples=60)
     gate.start()
     for policy in names:
