@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from two_streams import LATENESS_S, SCHEMA, Row, in_time, write
 
 from headgate import Headgate
+from headgate.spark.jvm.session import activate
 
 STREAMS = ("lefts", "rights", "others")
 BASE = datetime(2024, 3, 31, 0, 59, 50, tzinfo=UTC)  # ten seconds before Europe's clocks go forward
@@ -77,17 +78,21 @@ class Batch:
     def __init__(
         self, spark: SparkSession, rows: Mapping[str, list[Row]], *, late: bool = False
     ) -> None:
-        self._session = batch_session(spark)
-        for name, stream_rows in rows.items():
-            columns = zip(*(stream_rows if late else in_time(stream_rows)[0]), strict=True)
-            table = pa.table(
-                [pa.array(c, t) for c, t in zip(columns, _SPARK_NAMES.values(), strict=True)],
-                list(_SPARK_NAMES),
-            )
-            self._session.createDataFrame(table).createOrReplaceTempView(name)
+        self._spark = spark
+        with batch_session(spark) as self._session:
+            for name, stream_rows in rows.items():
+                columns = zip(*(stream_rows if late else in_time(stream_rows)[0]), strict=True)
+                table = pa.table(
+                    [pa.array(c, t) for c, t in zip(columns, _SPARK_NAMES.values(), strict=True)],
+                    list(_SPARK_NAMES),
+                )
+                self._session.createDataFrame(table).createOrReplaceTempView(name)
 
     def __call__(self, sql: str) -> Counter[tuple[Any, ...]]:
-        table = self._session.sql(sql).toArrow()
+        try:
+            table = self._session.sql(sql).toArrow()
+        finally:
+            activate(self._spark)
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         return Counter(
             tuple(v.timestamp() if isinstance(v, datetime) else v for v in row) for row in rows

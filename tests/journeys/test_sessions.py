@@ -32,11 +32,11 @@ TEXTS = {
 def batch(spark: SparkSession, rows: list[Row], sql: str, gap_s: float) -> Counter[tuple[Any, ...]]:
     """Return Spark's batch answer over the rows that are not late, for sessions that have ended."""
     punctual, mark = in_time(rows)
-    session = batch_session(spark)
-    frame = session.createDataFrame(punctual, "k STRING, v INT, ts TIMESTAMP")
-    frame.createOrReplaceTempView("lefts")
-    answer = session.sql(sql.replace(" FROM", ", unix_micros(max(ts)) AS latest FROM", 1))
-    table = answer.toArrow()
+    with batch_session(spark) as session:
+        frame = session.createDataFrame(punctual, "k STRING, v INT, ts TIMESTAMP")
+        frame.createOrReplaceTempView("lefts")
+        answer = session.sql(sql.replace(" FROM", ", unix_micros(max(ts)) AS latest FROM", 1))
+        table = answer.toArrow()
     answer_rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     return Counter(
         tuple(value.timestamp() if hasattr(value, "timestamp") else value for value in row[:-1])

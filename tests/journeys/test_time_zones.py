@@ -191,20 +191,22 @@ def test_results_are_those_of_batch_in_the_same_zone(
     assert report is not None
     assert not report.errors
     assert past[0][0] == zone
-    batch = batch_session(spark, zone)
-    for stream in streams:
-        reader = batch.read.format(stream.format).schema(str(stream.schema))
-        reader.load(stream.options["path"]).createOrReplaceTempView(stream.name)
-    batch.sql("SELECT ts, a FROM j").createOrReplaceTempView("p")
-    results = tmp_path / "state" / "results"
-    for name in names:
-        if name in WINDOWS:
-            closed = "ts < '2024-12-31'"
-            sql = WINDOWS[name][1].replace("FROM s", f"FROM (SELECT * FROM s WHERE {closed}) AS s")
-            sql = sql.replace("FROM w", f"FROM (SELECT * FROM w WHERE {closed}) AS w")
-            check(batch, results, name, batch.sql(sql))
-        else:
-            check(batch, results, name, batch.sql(STATELESS[name]))
+    with batch_session(spark, zone) as batch:
+        for stream in streams:
+            reader = batch.read.format(stream.format).schema(str(stream.schema))
+            reader.load(stream.options["path"]).createOrReplaceTempView(stream.name)
+        batch.sql("SELECT ts, a FROM j").createOrReplaceTempView("p")
+        results = tmp_path / "state" / "results"
+        for name in names:
+            if name in WINDOWS:
+                closed = "ts < '2024-12-31'"
+                sql = WINDOWS[name][1].replace(
+                    "FROM s", f"FROM (SELECT * FROM s WHERE {closed}) AS s"
+                )
+                sql = sql.replace("FROM w", f"FROM (SELECT * FROM w WHERE {closed}) AS w")
+                check(batch, results, name, batch.sql(sql))
+            else:
+                check(batch, results, name, batch.sql(STATELESS[name]))
 
 
 def check(batch: SparkSession, results: Path, name: str, expected: DataFrame) -> None:

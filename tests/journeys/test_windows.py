@@ -197,17 +197,17 @@ def test_window_functions_of_many_sizes_share_their_panes_where_nothing_is_compu
         "aggregates": [],
     }
     punctual, upto = in_time(rows)
-    batch = batch_session(spark)
-    frame = batch.createDataFrame(punctual, SCHEMA)
-    for name, sql in OF_FUNCTION.items():
-        window = "w" if " AS w," in sql else "window"
-        closed = f"{window}.end <= TIMESTAMP'{upto.isoformat()}'"
-        text = f"{sql} AND {closed}" if "HAVING" in sql else f"{sql} HAVING {closed}"
-        table = collected(batch.sql(text.replace("FROM lefts", "FROM {lefts}"), lefts=frame))
-        results = pq.read_table(tmp_path / "state" / "results" / name)
-        answers, expected = (Counter(map(str, rows.to_pylist())) for rows in (results, table))
-        assert answers == expected, name
-        assert answers, name
+    with batch_session(spark) as batch:
+        frame = batch.createDataFrame(punctual, SCHEMA)
+        for name, sql in OF_FUNCTION.items():
+            window = "w" if " AS w," in sql else "window"
+            closed = f"{window}.end <= TIMESTAMP'{upto.isoformat()}'"
+            text = f"{sql} AND {closed}" if "HAVING" in sql else f"{sql} HAVING {closed}"
+            table = collected(batch.sql(text.replace("FROM lefts", "FROM {lefts}"), lefts=frame))
+            results = pq.read_table(tmp_path / "state" / "results" / name)
+            answers, expected = (Counter(map(str, rows.to_pylist())) for rows in (results, table))
+            assert answers == expected, name
+            assert answers, name
 
 
 def test_crashes_change_nothing(spark: SparkSession, tmp_path: Path, rows: list[Row]) -> None:

@@ -223,9 +223,13 @@ def _warnings(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
 @pytest.fixture(scope="module")
 def expected(spark: SparkSession) -> Mapping[str, Rows]:
     """Return the answer of Spark in batch to every query."""
+    with batch_session(spark) as batch:
+        return _answers(batch)
+
+
+def _answers(batch: SparkSession) -> Mapping[str, Rows]:
     (left_rows, left), (right_rows, right) = in_time(LEFTS), in_time(RIGHTS)
     both = min(left, right)
-    batch = batch_session(spark)
     relations = {"all_lefts": LEFTS, "lefts": left_rows, "rights": right_rows}
     for name, rows in relations.items():
         columns = {"k": pa.string(), "v": pa.int32(), "ts": pa.timestamp("us", "UTC")}
