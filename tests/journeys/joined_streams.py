@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from kit.batch import batch_session
+from kit.gates import consume_streams, new_gate, of_two_classes
 from kit.streams import file_stream
 from pyspark.sql import SparkSession
 from two_streams import LATENESS_S, SCHEMA, Row, in_time, write
 
-from headgate import Headgate, Query
+from headgate import Headgate
+from headgate.spark.jvm.session import activate
 
 STREAMS = ("lefts", "rights", "others")
 BASE = datetime(2024, 3, 31, 0, 59, 50, tzinfo=UTC)  # ten seconds before Europe's clocks go forward
@@ -44,18 +47,29 @@ def closed(rows: list[Row], number: int) -> list[Row]:
 
 
 def gate_of_three(
-    spark: SparkSession, folder: Path, rows: Mapping[str, list[Row]], files: int, **more: Any
+    spark: SparkSession,
+    folder: Path,
+    rows: Mapping[str, list[Row]],
+    texts: Mapping[str, str],
+    files: int,
+    **more: Any,
 ) -> Headgate:
-    gate = Headgate(spark, state=folder / "state", classes={"H": 6, "N": 1}, rehearsal_s=0, **more)
+    """Return a Headgate over the rows of each stream, written to files, and rows that close them.
+
+    Args:
+        files: how many files the first stream has; each further stream has one more.
+    """
+    streams = []
     for number, (name, stream_rows) in enumerate(rows.items()):
         write(folder / name, closed(stream_rows, number), files + number)
-        gate.add_stream(file_stream(name, folder / name, SCHEMA, lateness_s=LATENESS_S))
-    return gate
+        streams.append(file_stream(name, folder / name, SCHEMA, lateness_s=LATENESS_S))
+    settings = {"classes": {"H": 6, "N": 1}, **more}
+    return new_gate(spark, folder, streams, of_two_classes(texts), **settings)
 
 
-def add(gate: Headgate, texts: Mapping[str, str]) -> None:
-    for number, (name, sql) in enumerate(texts.items()):
-        gate.add_query(Query(name=name, sql=sql, query_class="HN"[number % 2]))
+def consume_closed(gate: Headgate, texts: Mapping[str, str], rows: Mapping[str, list[Row]]) -> None:
+    """Wait until every query has consumed all rows of its streams, and the ones that close them."""
+    consume_streams(gate, texts, {name: len(rows[name]) + 1 for name in rows})
 
 
 class Batch:
@@ -64,17 +78,21 @@ class Batch:
     def __init__(
         self, spark: SparkSession, rows: Mapping[str, list[Row]], *, late: bool = False
     ) -> None:
-        self._session = spark.newSession()
-        for name, stream_rows in rows.items():
-            columns = zip(*(stream_rows if late else in_time(stream_rows)[0]), strict=True)
-            table = pa.table(
-                [pa.array(c, t) for c, t in zip(columns, _SPARK_NAMES.values(), strict=True)],
-                list(_SPARK_NAMES),
-            )
-            self._session.createDataFrame(table).createOrReplaceTempView(name)
+        self._spark = spark
+        with batch_session(spark) as self._session:
+            for name, stream_rows in rows.items():
+                columns = zip(*(stream_rows if late else in_time(stream_rows)[0]), strict=True)
+                table = pa.table(
+                    [pa.array(c, t) for c, t in zip(columns, _SPARK_NAMES.values(), strict=True)],
+                    list(_SPARK_NAMES),
+                )
+                self._session.createDataFrame(table).createOrReplaceTempView(name)
 
     def __call__(self, sql: str) -> Counter[tuple[Any, ...]]:
-        table = self._session.sql(sql).toArrow()
+        try:
+            table = self._session.sql(sql).toArrow()
+        finally:
+            activate(self._spark)
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         return Counter(
             tuple(v.timestamp() if isinstance(v, datetime) else v for v in row) for row in rows

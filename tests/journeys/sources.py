@@ -1,18 +1,19 @@
 """Sources for these tests: files of sensor readings, and a Headgate over them."""
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from crash import CrashingHeadgate
+from kit.gates import balanced, consume, new_gate, until
 from kit.streams import file_stream
 from pyspark.sql import SparkSession
 
 from headgate import Headgate, Query, Sink
 from headgate.workloads.testbeds.forest import SCHEMA, sensor_readings
+
+__all__ = ["balanced", "consume", "gate_over", "until", "write_readings"]
 
 
 def write_readings(
@@ -51,35 +52,14 @@ def gate_over(
     Args:
         queries: the class and the SQL of each query, by its name.
     """
-    settings = {"state": folder / "state", "classes": {"H": 6, "C": 3, "N": 1}, "rehearsal_s": 0}
-    gate = CrashingHeadgate(spark, **{**settings, **options})
-    gate.add_stream(file_stream("sensors", folder / "source", SCHEMA))
-    for name, (query_class, sql) in queries.items():
-        gate.add_query(Query(name=name, sql=sql, query_class=query_class, sink=Sink(format=sink)))
-    return gate
-
-
-def consume(gate: Headgate, offered: int, but: tuple[str, ...] = ()) -> None:
-    """Wait until every query, except those in `but`, has consumed the tuples offered."""
-    for _ in range(1200):
-        totals = gate.totals()
-        if all(totals[name][0] >= offered for name in totals if name not in but):
-            return
-        gate.wait(0.05)
-    raise AssertionError(f"after a minute: {gate.totals()} of {offered}, {gate.report().errors}")
-
-
-def until(done: Callable[[], bool], gate: Headgate, deadline_s: float = 90.0) -> None:
-    """Wait until a condition is true; fail if that takes longer than `deadline_s`."""
-    ends_at_s = time.monotonic() + deadline_s
-    while not done():
-        assert time.monotonic() < ends_at_s, gate.report().errors
-        gate.wait(0.05)
-
-
-def balanced(gate: Headgate) -> None:
-    """Check that the account of every query adds up to the tuples that arrived."""
-    for name, account in gate.accounts().items():
-        parts = account.delivered + account.filtered + account.queued + account.shed
-        parts += account.missed + account.late
-        assert account.arrived == parts + account.dead_lettered, (name, account)
+    settings = {"classes": {"H": 6, "C": 3, "N": 1}, **options}
+    return new_gate(
+        spark,
+        folder,
+        [file_stream("sensors", folder / "source", SCHEMA)],
+        [
+            Query(name=name, sql=sql, query_class=query_class, sink=Sink(format=sink))
+            for name, (query_class, sql) in queries.items()
+        ],
+        **settings,
+    )

@@ -47,7 +47,7 @@ def most_used(gate: Headgate, offered: int, but: tuple[str, ...] = ()) -> float:
 def test_a_small_log_makes_the_source_wait_and_loses_nothing(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    offered = write_readings(tmp_path / "source", files=60, rows=100)
+    offered = write_readings(tmp_path / "source", files=25, rows=100)
     queries = {"hot": ("H", HOT), "all": ("N", ALL)}
     gate = gate_over(spark, tmp_path, queries, log_bytes=20_000, retention_s=3600)
     gate.start()
@@ -65,7 +65,7 @@ def test_tuples_from_the_future_do_not_fill_the_log_for_ever(
 ) -> None:
     source = tmp_path / "source"
     source.mkdir()
-    for number in range(20):
+    for number in range(10):
         batch = sensor_readings(1, number * 100, np.arange(100) * 0.001 + 4e9 + number)
         pq.write_table(pa.Table.from_batches([batch]), source / f"{number:04d}.parquet")
     gate = Headgate(
@@ -77,7 +77,7 @@ def test_tuples_from_the_future_do_not_fill_the_log_for_ever(
     ))  # fmt: skip
     gate.add_query(Query(name="all", sql=ALL, query_class="H"))
     gate.start()
-    consume(gate, 2000)
+    consume(gate, 1000)
     gate.stop()
     assert committed_rows(tmp_path / "state/results/all") == expected_rows(ALL, source)
 
@@ -134,10 +134,10 @@ def test_tuples_are_shed_only_where_it_is_allowed_and_all_are_accounted_for(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / "source").mkdir()
-    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)}, log_bytes=15_000, retention_s=0)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)}, log_bytes=10_000, retention_s=0)
     gate.add_query(Query(name="slow", sql=SLOW, query_class="N", allows_shedding=True))
     gate.start()
-    offered = write_readings(tmp_path / "source", files=24, rows=100)
+    offered = write_readings(tmp_path / "source", files=16, rows=40)
     most_used(gate, offered, but=("slow",))
     gate.drain(60)
     report = gate.stop()
@@ -158,7 +158,7 @@ def test_tuples_are_shed_only_where_it_is_allowed_and_all_are_accounted_for(
 def test_a_call_after_a_restart_takes_no_more_than_memory_allows(
     spark: SparkSession, tmp_path: Path, ingest: str
 ) -> None:
-    offered = write_readings(tmp_path / "source", files=6, rows=2000)
+    offered = write_readings(tmp_path / "source", files=4, rows=2000)
     counts = "SELECT count(*) AS n FROM sensors [RANGE 1 SECOND SLIDE 1 SECOND]"
     calls: list[BoxCall] = []
 

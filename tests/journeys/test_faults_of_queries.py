@@ -58,75 +58,39 @@ def test_a_query_that_failed_and_resumes_after_retention_tells_of_the_gap(
     balanced(again)
 
 
-def test_a_job_that_never_ends_fails_alone(spark: SparkSession, tmp_path: Path) -> None:
+def test_calls_that_never_end_fail_alone_and_commit_nothing_later(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Keep both workers busy: one with a job, the other with an expression in the driver."""
+
     def doze(value: int) -> int:
         time.sleep(3600)
         return value
 
     spark.udf.register("doze", doze, "int")
-    offered = write_readings(tmp_path / "source", files=2, rows=20)
-    queries = {"hot": ("H", HOT), "all": ("H", ALL)}
-    gate = gate_over(spark, tmp_path, queries, call_timeout_s=4.0)
-    gate.add_query(
-        Query(name="dozes", sql="SELECT doze(temperature) AS d FROM sensors", query_class="H")
-    )
+    offered = write_readings(tmp_path / "source", files=1, rows=6)
+    queries = {
+        "hot": ("H", HOT),
+        "all": ("H", ALL),
+        "dozes": ("H", "SELECT doze(temperature) AS d FROM sensors"),
+        "endless": ("H", ENDLESS),
+    }
+    gate = gate_over(spark, tmp_path, queries, call_timeout_s=2.0, lane="driver", workers=2)
     gate.start()
-    until(lambda: gate.query("dozes").exception() is not None, gate)
-    offered += write_readings(tmp_path / "source", files=1, rows=20, first_file=2)
-    consume(gate, offered, but=("dozes",))
-    gate.stop()
-    assert "the call took longer than call_timeout_s, 4 s" in str(gate.query("dozes").exception())
-    assert gate.query("all").exception() is None
-    assert gate.totals()["dozes"] == (0, 0)
-    balanced(gate)
-    same(gate, tmp_path / "source", hot=HOT, all=ALL)
-
-
-@pytest.mark.long
-def test_calls_that_hang_on_all_cores_are_blamed_and_those_beside_them_are_not(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    def doze(value: int) -> int:
-        time.sleep(3600)
-        return value
-
-    spark.udf.register("doze", doze, "int")
-    spark.udf.register("same", lambda value: value, "int")
-    offered = write_readings(tmp_path / "source", files=1, rows=20)
-    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)}, call_timeout_s=6.0, workers=3)
-    hang = ("temperature", "humidity")
-    # All three start at once; the two that hang take both cores.
-    for name in (*hang, "well"):
-        sql = f"SELECT same({hang[0]}) AS x FROM sensors"
-        sql = sql if name == "well" else f"SELECT doze({name}) AS x FROM sensors"
-        gate.add_query(Query(name=name, sql=sql, query_class="H"))
-    gate.start()
-    until(lambda: all(gate.query(name).exception() is not None for name in hang), gate)
-    offered += write_readings(tmp_path / "source", files=1, rows=20, first_file=1)
-    consume(gate, offered, but=hang)
-    gate.stop()
-    assert gate.query("well").exception() is None
-    balanced(gate)
-    same(gate, tmp_path / "source", hot=HOT)
-    assert committed_rows(tmp_path / "state/results/well").total() == offered
-
-
-def test_an_expression_that_never_ends_fails_alone_and_commits_nothing_later(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    offered = write_readings(tmp_path / "source", files=1, rows=20)
-    queries = {"hot": ("H", HOT), "all": ("H", ALL), "endless": ("H", ENDLESS)}
-    gate = gate_over(spark, tmp_path, queries, call_timeout_s=2.0, lane="driver", workers=1)
-    gate.start()
-    until(lambda: gate.query("endless").exception() is not None, gate)
-    offered += write_readings(tmp_path / "source", files=1, rows=20, first_file=1)
-    consume(gate, offered, but=("endless",))
+    without_end = ("dozes", "endless")
+    for name in without_end:
+        until(lambda name=name: gate.query(name).exception() is not None, gate)
+    offered += write_readings(tmp_path / "source", files=1, rows=6, first_file=1)
+    consume(gate, offered, but=without_end)
     began_s = time.monotonic()
     gate.stop()
     assert time.monotonic() - began_s < 20
-    assert "the call took longer than call_timeout_s, 2 s" in str(gate.query("endless").exception())
-    assert gate.totals()["endless"] == (0, 0)
-    assert not list((tmp_path / "state/results/endless").glob("*.parquet"))
+    for name in without_end:
+        error = str(gate.query(name).exception())
+        assert "the call took longer than call_timeout_s, 2 s" in error
+        assert gate.totals()[name] == (0, 0)
+        assert not list((tmp_path / "state/results" / name).glob("*.parquet"))
+    assert gate.query("all").exception() is None
     balanced(gate)
     same(gate, tmp_path / "source", hot=HOT, all=ALL)
 
@@ -158,7 +122,7 @@ def test_a_run_that_drains_ends_though_a_source_dies_meanwhile(
 def test_a_stop_takes_no_ten_seconds_though_a_call_and_a_receiver_never_end(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    offered, released = write_readings(tmp_path / "source", files=1, rows=20), threading.Event()
+    offered, released = write_readings(tmp_path / "source", files=1, rows=6), threading.Event()
     gate = gate_over(spark, tmp_path, {}, lane="driver")
     gate.add_query(
         Query(name="all", sql=ALL, query_class="H", sink=Sink(format="callback")),
@@ -237,3 +201,32 @@ def test_a_run_ends_though_a_query_that_is_tried_again_was_stopped(
     gate.stop()
     balanced(gate)
     same(gate, tmp_path / "source", hot=HOT)
+
+
+@pytest.mark.long
+def test_calls_that_hang_on_all_cores_are_blamed_and_those_beside_them_are_not(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def doze(value: int) -> int:
+        time.sleep(3600)
+        return value
+
+    spark.udf.register("doze", doze, "int")
+    spark.udf.register("same", lambda value: value, "int")
+    offered = write_readings(tmp_path / "source", files=1, rows=20)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)}, call_timeout_s=6.0, workers=3)
+    hang = ("temperature", "humidity")
+    # All three start at once; the two that hang take both cores.
+    for name in (*hang, "well"):
+        sql = f"SELECT same({hang[0]}) AS x FROM sensors"
+        sql = sql if name == "well" else f"SELECT doze({name}) AS x FROM sensors"
+        gate.add_query(Query(name=name, sql=sql, query_class="H"))
+    gate.start()
+    until(lambda: all(gate.query(name).exception() is not None for name in hang), gate)
+    offered += write_readings(tmp_path / "source", files=1, rows=20, first_file=1)
+    consume(gate, offered, but=hang)
+    gate.stop()
+    assert gate.query("well").exception() is None
+    balanced(gate)
+    same(gate, tmp_path / "source", hot=HOT)
+    assert committed_rows(tmp_path / "state/results/well").total() == offered

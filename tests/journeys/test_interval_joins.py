@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 from independent import committed_rows
-from joined_streams import Batch, add, gate_of_three, rows_on_edges
+from joined_streams import Batch, consume_closed, gate_of_three, rows_on_edges
+from kit.gates import stop_without_errors
 from pyspark.sql import SparkSession
-from sources import balanced, until
 
 pytestmark = pytest.mark.spark
 
@@ -69,18 +69,12 @@ def test_a_join_with_bounded_times_is_spark_s(
         name: rows_on_edges(seed, count)
         for name, seed, count in [("lefts", 1, 110), ("rights", 2, 90), ("others", 3, 70)]
     }
-    gate = gate_of_three(spark, tmp_path, rows, 3, train_tuples=30, lane=lane)
-    add(gate, TEXTS)
+    gate = gate_of_three(spark, tmp_path, rows, TEXTS, 3, train_tuples=30, lane=lane)
     gate.start()
-    for name in TEXTS:
-        reads = [stream for stream in rows if stream in TEXTS[name]]
-        until(lambda n=name, r=reads: gate.totals()[n][0] >= sum(len(rows[s]) + 1 for s in r), gate)
-    report = gate.stop()
-    assert report is not None
-    assert not report.errors
+    consume_closed(gate, TEXTS, rows)
+    stop_without_errors(gate)
     batch = Batch(spark, rows)
     for name, sql in TEXTS.items():
         answer = committed_rows(tmp_path / "state" / "results" / name)
         assert answer == batch(sql), name
         assert answer, name
-    balanced(gate)

@@ -9,8 +9,8 @@ import pytest
 from crash import CrashAt
 from independent import committed_rows
 from kit.engines import engine_of
+from kit.gates import consume, consume_streams, stop_without_errors, until
 from pyspark.sql import SparkSession
-from sources import balanced, consume, until
 from two_streams import Row, gate_over, rows_of, write
 
 from headgate import Headgate, Query
@@ -26,6 +26,8 @@ TEXTS = {
     " ON a.k = b.k JOIN lefts [ROWS 2] c ON b.k = c.k",
     "twice": "WITH s AS (SELECT * FROM lefts [ROWS 3]) SELECT a.v AS x, b.v AS y, c.v AS z FROM s a"
     " JOIN rights [ROWS 4] b ON a.k = b.k JOIN s c ON b.k = c.k",
+    "whole": "SELECT count(*) AS n FROM lefts [ROWS 10 SLIDE 5] a JOIN lefts [ROWS 5 SLIDE 5] b"
+    " ON a.k = b.k",
 }
 
 
@@ -77,33 +79,36 @@ def check(folder: Path, order: list[tuple[str, int, Row]]) -> None:
             (a[1], b[1], c[1]) for a, b, c in twice if a[0] == b[0] == c[0] is not None
         ),
     }
+    lefts = [row for stream, _, row in order if stream == "lefts"]
+    expected["whole"] = Counter(
+        (sum(a[0] == b[0] is not None for a, b in product(tens, fives)),)
+        for end in range(5, len(lefts) + 1, 5)
+        for tens, fives in [(lefts[max(0, end - 10) : end], lefts[end - 5 : end])]
+    )
     for name, rows in expected.items():
         assert committed_rows(folder / "state" / "results" / name) == rows, name
         assert rows, name
 
 
-@pytest.mark.parametrize(("train_tuples", "lane"), [(1, "driver"), (30, "job")])
+@pytest.mark.parametrize(("train_tuples", "lane"), [(1, "driver"), (1000, "job")])
 def test_a_tuple_meets_the_last_so_many_of_the_other_stream(
     spark: SparkSession, tmp_path: Path, train_tuples: int, lane: str
 ) -> None:
     """Include tuples that are late or have no time: ROWS windows ignore time."""
-    lefts, rights = rows_of(21, 80), rows_of(22, 60)
-    write(tmp_path / "left", lefts, 8)
-    write(tmp_path / "right", rights, 5)
+    streams = {"lefts": rows_of(21, 60), "rights": rows_of(22, 45)}
+    write(tmp_path / "left", streams["lefts"], 6)
+    write(tmp_path / "right", streams["rights"], 4)
     gate = gate_over(spark, tmp_path, TEXTS, train_tuples=train_tuples, lane=lane)
     gate.start()
-    consume(gate, len(lefts) + len(rights))
-    report = gate.stop()
-    assert report is not None
-    assert not report.errors
-    check(tmp_path, in_order(gate, {"lefts": lefts, "rights": rights}))
-    balanced(gate)
+    consume_streams(gate, TEXTS, {name: len(rows) for name, rows in streams.items()})
+    stop_without_errors(gate)
+    check(tmp_path, in_order(gate, streams))
 
 
 def test_a_crash_changes_no_join_by_number(spark: SparkSession, tmp_path: Path) -> None:
-    lefts, rights = rows_of(23, 60), rows_of(24, 60)
-    write(tmp_path / "left", lefts, 6)
-    write(tmp_path / "right", rights, 6)
+    streams = {"lefts": rows_of(23, 45), "rights": rows_of(24, 45)}
+    write(tmp_path / "left", streams["lefts"], 4)
+    write(tmp_path / "right", streams["rights"], 4)
     crash = CrashAt("step journalled", 4)
     first = gate_over(spark, tmp_path, TEXTS, reached=crash, workers=1, train_tuples=15)
     first.start()
@@ -111,41 +116,22 @@ def test_a_crash_changes_no_join_by_number(spark: SparkSession, tmp_path: Path) 
     first.stop()
     second = gate_over(spark, tmp_path, TEXTS, workers=1, train_tuples=15)
     second.start()
-    consume(second, len(lefts) + len(rights))
-    second.stop()
-    check(tmp_path, in_order(second, {"lefts": lefts, "rights": rights}))
-    balanced(second)
+    consume_streams(second, TEXTS, {name: len(rows) for name, rows in streams.items()})
+    stop_without_errors(second)
+    check(tmp_path, in_order(second, streams))
 
 
 def test_the_log_keeps_no_more_than_the_last_tuples(spark: SparkSession, tmp_path: Path) -> None:
     lefts, rights = rows_of(25, 90), rows_of(26, 90)
-    write(tmp_path / "left", lefts, 30)
-    write(tmp_path / "right", rights, 30)
-    gate = gate_over(spark, tmp_path, {"two": TEXTS["two"]}, train_tuples=6, retention_s=0)
+    write(tmp_path / "left", lefts, 10)
+    write(tmp_path / "right", rights, 10)
+    gate = gate_over(spark, tmp_path, {"two": TEXTS["two"]}, train_tuples=10, retention_s=0)
     gate.start()
     consume(gate, len(lefts) + len(rights))
     timeline = engine_of(gate).parts.store.timelines["lefts__rights__time"]
     gate.stop()
-    assert timeline.held("lefts") > 15
-    assert timeline.held("rights") > 15
-
-
-def test_windows_by_number_of_one_stream_are_joined_whole(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    rows = rows_of(27, 60)
-    write(tmp_path / "left", rows, 4)
-    sql = "SELECT count(*) AS n FROM lefts [ROWS 10 SLIDE 5] a JOIN lefts [ROWS 5 SLIDE 5] b" \
-        " ON a.k = b.k"  # fmt: skip
-    gate = gate_over(spark, tmp_path, {"q": sql})
-    gate.start()
-    consume(gate, len(rows))
-    gate.stop()
-    expected: Counter[tuple[int]] = Counter()
-    for end in range(5, len(rows) + 1, 5):
-        both = product(rows[max(0, end - 10) : end], rows[end - 5 : end])
-        expected[(sum(a[0] == b[0] is not None for a, b in both),)] += 1
-    assert committed_rows(tmp_path / "state" / "results" / "q") == expected
+    assert timeline.held("lefts") > 5
+    assert timeline.held("rights") > 5
 
 
 REFUSED = {

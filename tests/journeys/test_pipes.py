@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 from independent import committed_rows
-from joined_streams import Batch, add, gate_of_three, rows_on_edges
+from joined_streams import Batch, consume_closed, gate_of_three, rows_on_edges
+from kit.gates import stop_without_errors
 from pyspark.sql import SparkSession
-from sources import balanced, consume
 
 pytestmark = pytest.mark.spark
 
@@ -39,19 +39,19 @@ WINDOWS = {
 @pytest.mark.parametrize("lane", ["driver", pytest.param("job", marks=pytest.mark.long)])
 def test_pipes_are_spark_s(spark: SparkSession, tmp_path: Path, lane: str) -> None:
     rows = {"lefts": rows_on_edges(7, 120)}
-    gate = gate_of_three(spark, tmp_path, rows, 4, train_tuples=30, lane=lane)
-    add(gate, TUPLES | {name: text for name, (text, _) in WINDOWS.items()})
+    texts = TUPLES | {name: text for name, (text, _) in WINDOWS.items()}
+    gate = gate_of_three(spark, tmp_path, rows, texts, 4, train_tuples=30, lane=lane)
     gate.start()
-    consume(gate, len(rows["lefts"]) + 1)
+    consume_closed(gate, texts, rows)
     lane_text = gate.explanation("piped_w").lane or ""
     assert "all closed windows at once" in lane_text
-    report = gate.stop()
-    assert report is not None
-    assert not report.errors
-    texts = {name: (sql, True) for name, sql in TUPLES.items()}
-    texts |= {name: (sql, False) for name, (_, sql) in WINDOWS.items()}
-    for name, (sql, late) in texts.items():
-        answer = committed_rows(tmp_path / "state" / "results" / name)
-        assert answer == Batch(spark, rows, late=late)(sql), name
-        assert answer, name
-    balanced(gate)
+    stop_without_errors(gate)
+    for late, oracles in (
+        (True, TUPLES),
+        (False, {name: sql for name, (_, sql) in WINDOWS.items()}),
+    ):
+        batch = Batch(spark, rows, late=late)
+        for name, sql in oracles.items():
+            answer = committed_rows(tmp_path / "state" / "results" / name)
+            assert answer == batch(sql), name
+            assert answer, name

@@ -12,7 +12,7 @@ from kit.engines import names_of
 from pyspark.sql import SparkSession
 from sources import consume, gate_over, write_readings
 
-from headgate import Headgate, Query, Stream
+from headgate import Headgate, Query, Sink, Stream
 from headgate.model.events import Event, StepStarted
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -29,20 +29,62 @@ QUERIES = {
 }
 
 
-def test_a_handle_tells_what_structured_streaming_users_expect(
+MIXED = {
+    "hot": (HOT, HOT),
+    "all": (ALL, ALL),
+    "halves": (
+        "SELECT half(temperature) AS h FROM sensors",
+        "SELECT temperature // 2 FROM sensors",
+    ),
+    "twice": (
+        "SELECT explode(array(temperature, humidity)) AS x FROM sensors",
+        "SELECT unnest([temperature, humidity]) FROM sensors",
+    ),
+    "chained": (
+        "SELECT temperature + 1 AS x, x * 2 AS y FROM sensors",
+        "SELECT temperature + 1, (temperature + 1) * 2 FROM sensors",
+    ),
+}
+"""Queries of all kinds, and equivalent queries for DuckDB: a function that the user's session has
+registered, several rows of one, an alias inside an expression."""
+
+BAD = "SELECT 1 / (temperature - temperature) AS x FROM sensors"
+PACKED = "SELECT to_json(struct(*)) AS packed FROM sensors"
+
+
+def test_queries_of_all_kinds_answer_and_their_handles_tell_what_users_expect(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    offered = write_readings(tmp_path / "source", files=2, rows=100)
-    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)})
-    handle = gate.query("hot")
-    assert handle.status["message"] == "Not started"
-    assert f"{gate}" == (
-        f"Headgate(state='{tmp_path}/state', policy='cqc', streams=1, queries=1, running=False)"
-    )
-    gate.start()
-    assert handle.isActive
-    consume(gate, offered)
-    report = gate.stop()
+    """Let one query fail, too: it stops alone and says why."""
+    source, results = tmp_path / "source", tmp_path / "state/results"
+    offered = write_readings(source, files=3, rows=50)
+    spark.udf.register("half", lambda value: value // 2, "int")
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "7")
+    spark.range(3).createOrReplaceTempView("sensors")
+    try:
+        gate = gate_over(spark, tmp_path, {name: ("H", sql) for name, (sql, _) in MIXED.items()})
+        for name, sql in (("packed", PACKED), ("bad", BAD)):
+            gate.add_query(Query(name=name, sql=sql, query_class="N"))
+        for name, sql in (("hot", HOT), ("all", ALL)):
+            sink = Sink(format="json")
+            gate.add_query(Query(name=f"{name}_json", sql=sql, query_class="C", sink=sink))
+        handle = gate.query("hot")
+        assert handle.status["message"] == "Not started"
+        assert f"{gate}" == (
+            f"Headgate(state='{tmp_path}/state', policy='cqc', streams=1, queries=9, running=False)"
+        )
+        gate.start()
+        assert handle.isActive
+        consume(gate, offered, but=("bad",))
+        assert gate.drain(30)
+        report = gate.stop()
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "7"
+        assert spark.table("sensors").count() == 3, "the user's view stays"
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+        spark.catalog.dropTempView("sensors")
+
     progress = handle.lastProgress
     assert progress is not None
     native = {"id", "runId", "name", "timestamp", "batchId", "numInputRows", "sources", "sink"}
@@ -52,94 +94,33 @@ def test_a_handle_tells_what_structured_streaming_users_expect(
     assert 0 < handle.statistics()["selectivity"] < 1
     handle.explain()
     assert "temperature > 35" in capsys.readouterr().out
+
+    answers = {name: committed_rows(results / name) for name in MIXED}
+    for name, (_, oracle) in MIXED.items():
+        assert answers[name] == expected_rows(oracle, source), name
     assert report is not None
-    committed = committed_rows(tmp_path / "state/results/hot")
-    assert report.classes[0].response_s.count == committed.total()
+    counts = {line.name: line.response_s.count for line in report.queries}
+    assert counts["hot"] == answers["hot"].total()
+    frame = spark.read.parquet(str(source))
+    packed = frame.selectExpr("to_json(struct(*)) AS packed").collect()
+    assert committed_rows(results / "packed") == Counter(tuple(row) for row in packed)
 
-
-def test_settings_and_views_of_the_users_session_stay(spark: SparkSession, tmp_path: Path) -> None:
-    offered = write_readings(tmp_path / "source", files=1, rows=20)
-    before = spark.conf.get("spark.sql.shuffle.partitions")
-    spark.conf.set("spark.sql.shuffle.partitions", "7")
-    spark.range(3).createOrReplaceTempView("sensors")
-    try:
-        gate = gate_over(spark, tmp_path, {"all": ("H", ALL)})
-        gate.start()
-        consume(gate, offered)
-        gate.stop()
-        assert spark.conf.get("spark.sql.shuffle.partitions") == "7"
-        assert spark.table("sensors").count() == 3
-    finally:
-        spark.conf.set("spark.sql.shuffle.partitions", before)
-        spark.catalog.dropTempView("sensors")
-    assert committed_rows(tmp_path / "state/results/all").total() == offered
-
-
-def test_a_function_registered_in_the_users_session_is_known(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    offered = write_readings(tmp_path / "source", files=1, rows=50)
-    spark.udf.register("half", lambda value: value // 2, "int")
-    sql = "SELECT half(temperature) AS h FROM sensors"
-    gate = gate_over(spark, tmp_path, {"halves": ("H", sql)})
-    gate.start()
-    consume(gate, offered)
-    gate.stop()
-    expected = expected_rows("SELECT temperature // 2 FROM sensors", tmp_path / "source")
-    assert committed_rows(tmp_path / "state/results/halves") == expected
-
-
-def test_json_results_are_lines_that_spark_wrote(spark: SparkSession, tmp_path: Path) -> None:
-    offered = write_readings(tmp_path / "source", files=2, rows=60)
-    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT), "all": ("H", ALL)}, sink="json")
-    gate.start()
-    consume(gate, offered)
-    gate.stop()
-    for name, sql in (("hot", HOT), ("all", ALL)):
-        folder = tmp_path / "state/results" / name
-        assert committed_rows(folder) == expected_rows(sql, tmp_path / "source")
-    file = next((tmp_path / "state/results/hot").glob("*.json"))
+    for name in ("hot", "all"):
+        assert committed_rows(results / f"{name}_json") == answers[name]
+    file = next((results / "hot_json").glob("*.json"))
     assert set(json.loads(file.read_text().splitlines()[0])) == {"location", "temperature"}
 
+    error = str(gate.query("bad").exception())
+    assert "query 'bad' failed on trains 0.." in error
+    assert "Division by zero" in error
+    assert "Fix: " in error
+    assert gate.query("bad").status["message"].startswith("Failed")
+    assert len(report.errors) == 1
+    assert committed_rows(results / "bad").total() == 0
 
-def test_a_query_that_makes_several_rows_of_one_stays_apart(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    offered = write_readings(tmp_path / "source", files=2, rows=40)
-    twice = "SELECT explode(array(temperature, humidity)) AS x FROM sensors"
-    gate = gate_over(spark, tmp_path, {"twice": ("H", twice), "hot": ("H", HOT), "all": ("H", ALL)})
-    gate.start()
-    consume(gate, offered)
-    gate.stop()
-    expected = expected_rows(
-        "SELECT unnest([temperature, humidity]) FROM sensors", tmp_path / "source"
-    )
-    assert committed_rows(tmp_path / "state/results/twice") == expected
-    for name, sql in (("hot", HOT), ("all", ALL)):
-        folder = tmp_path / "state/results" / name
-        assert committed_rows(folder) == expected_rows(sql, tmp_path / "source")
-
-
-def test_a_star_in_a_function_and_an_alias_in_an_expression_mean_what_spark_says(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    offered = write_readings(tmp_path / "source", files=2, rows=20)
-    queries = {
-        "packed": ("H", "SELECT to_json(struct(*)) AS packed FROM sensors"),
-        "chained": ("H", "SELECT temperature + 1 AS x, x * 2 AS y FROM sensors"),
-        "all": ("H", ALL),
-    }
-    gate = gate_over(spark, tmp_path, queries)
-    gate.start()
-    consume(gate, offered)
-    gate.stop()
-    for name in ("packed", "chained"):
-        committed = committed_rows(tmp_path / "state/results" / name)
-        view = spark.read.parquet(str(tmp_path / "source"))
-        view.createOrReplaceTempView("sensors")
-        expected = Counter(tuple(row) for row in spark.sql(queries[name][1]).collect())
-        spark.catalog.dropTempView("sensors")
-        assert committed == expected, name
+    trains = pq.read_table(tmp_path / "state/log/sensors")
+    assert trains.num_rows == offered
+    assert trains.column_names == ["location", "temperature", "humidity", "ts", "_arrived_at_s"]
 
 
 def test_a_tuple_without_arrival_time_arrives_when_it_is_seen(
@@ -188,27 +169,6 @@ def test_a_query_that_was_away_while_its_trains_went_is_told_so(
     assert account.arrived == account.delivered + account.filtered + account.missed == offered
 
 
-def test_a_failing_query_stops_alone_and_says_why(spark: SparkSession, tmp_path: Path) -> None:
-    offered = write_readings(tmp_path / "source", files=3, rows=50)
-    bad = "SELECT 1 / (temperature - temperature) AS x FROM sensors"
-    gate = gate_over(spark, tmp_path, {"bad": ("H", bad), "hot": ("H", HOT), "all": ("N", ALL)})
-    gate.start()
-    consume(gate, offered, but=("bad",))
-    assert gate.drain(30)
-    report = gate.stop()
-    for name, sql in (("hot", HOT), ("all", ALL)):
-        folder = tmp_path / "state/results" / name
-        assert committed_rows(folder) == expected_rows(sql, tmp_path / "source")
-    error = str(gate.query("bad").exception())
-    assert "query 'bad' failed on trains 0.." in error
-    assert "Division by zero" in error
-    assert "Fix: " in error
-    assert gate.query("bad").status["message"].startswith("Failed")
-    assert report is not None
-    assert len(report.errors) == 1
-    assert committed_rows(tmp_path / "state/results/bad").total() == 0
-
-
 def test_a_stopped_query_stands_still_and_resumes_at_the_next_start(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -247,17 +207,6 @@ def test_trains_go_when_every_query_has_passed_and_retention_allows(
     consume(again, offered)
     again.stop()
     assert committed_rows(tmp_path / "state/results/all") == expected_rows(ALL, tmp_path / "source")
-
-
-def test_a_train_keeps_rows_and_their_arrival(spark: SparkSession, tmp_path: Path) -> None:
-    offered = write_readings(tmp_path / "source", files=2, rows=30)
-    gate = gate_over(spark, tmp_path, {"all": ("H", ALL)})
-    gate.start()
-    consume(gate, offered)
-    gate.stop()
-    trains = pq.read_table(tmp_path / "state/log/sensors")
-    assert trains.num_rows == offered
-    assert trains.column_names == ["location", "temperature", "humidity", "ts", "_arrived_at_s"]
 
 
 def test_rr_and_cqc_take_other_steps_and_cqc_never_fuses_across_classes(

@@ -1,15 +1,18 @@
 """A recorded run on Spark can be replayed: with the same decisions, or under other policies."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from kit.gates import consume
 from pyspark.sql import SparkSession
-from sources import consume, gate_over, write_readings
+from sources import gate_over, write_readings
 from typer.testing import CliRunner
 
 from headgate import Query, replay
 from headgate.cli.app import app
+from headgate.model.events import PolicyChanged
 from headgate.model.qos_graph import QoSGraph
 from headgate.policies import policies
 from headgate.runtime.recording.recordings import read_recording
@@ -31,7 +34,7 @@ ON_SPARK = sorted(
     if "spark" in entry.engines and "query" in entry.levels
 )
 
-SHORT = {"rr", "hr", "cqc", "bsd", "edf-hr", "qos-bucketed", "top-k", "amos"}
+SHORT = ("hr", "cqc", "bsd", "edf-hr", "rr", "qos-bucketed", "top-k", "amos")
 """One policy of each kind; the others run only in the long form."""
 
 
@@ -39,11 +42,11 @@ def test_a_recorded_run_is_simulated_under_other_policies(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     source = tmp_path / "source"
-    offered = write_readings(source, files=8, rows=400)
+    offered = write_readings(source, files=6, rows=400)
     gate = gate_over(spark, tmp_path, QUERIES, policy="cqc", record=True, most_fused=2)
     gate.start()
     consume(gate, offered)
-    offered += write_readings(source, files=4, rows=400, first_file=8)
+    offered += write_readings(source, files=3, rows=400, first_file=6)
     consume(gate, offered)
     report = gate.stop()
     assert report is not None
@@ -95,29 +98,41 @@ def test_queries_that_are_cut_are_simulated_segment_by_segment(
 
 
 @pytest.mark.parametrize(
-    "policy",
-    [name if name in SHORT else pytest.param(name, marks=pytest.mark.long) for name in ON_SPARK],
+    "names",
+    [
+        pytest.param(SHORT, id="one of each kind"),
+        pytest.param([n for n in ON_SPARK if n not in SHORT], id="others", marks=pytest.mark.long),
+    ],
 )
 def test_told_the_same_every_policy_decides_the_same(
-    spark: SparkSession, tmp_path: Path, policy: str
+    spark: SparkSession, tmp_path: Path, names: Sequence[str]
 ) -> None:
+    """Let the policies take turns in one run; a query comes while each of them decides."""
     graph = QoSGraph(((0.0, 1.0), (0.1, 1.0), (2.0, 0.0)))
-    offered = write_readings(tmp_path / "source", files=1, rows=40)
+    source, files = tmp_path / "source", 1
+    write_readings(source, files, rows=40)
     gate = gate_over(spark, tmp_path, {}, policy="rr", record=True, most_fused=2, lane="driver")
     for name, (letter, sql) in QUERIES.items():
         gate.add_query(
             Query(name=name, sql=sql, query_class=letter, deadline_s=0.5, qos=graph, weight=2.0)
         )
     gate.start()
-    consume(gate, offered)  # after this every query is measured, and the policy decides
-    gate.set_policy(policy)
-    offered += write_readings(tmp_path / "source", files=4, rows=40, first_file=1)
-    consume(gate, offered)
-    gate.add_query(Query(name="late", sql="SELECT * FROM sensors", query_class="H"))
-    offered += write_readings(tmp_path / "source", files=2, rows=40, first_file=5)
-    consume(gate, offered)
+    consume(gate, 40)  # after this every query is measured, and the policy decides
+    for policy in names:
+        gate.set_policy(policy)
+        for more in (3, 2):
+            write_readings(source, more, rows=40, first_file=files)
+            files += more
+            consume(gate, 40 * files)
+            if more == 3:
+                name = f"late_{policy.replace('-', '_')}"
+                gate.add_query(Query(name=name, sql="SELECT * FROM sensors", query_class="H"))
     gate.stop()
     recording = read_recording(gate.state)
-    calls = [[call for call, _ in turn.calls] for turn in recording.turns]
-    assert sum(map(len, calls)) > 2 * len(QUERIES)
-    assert decisions(recording) == calls
+    turns = [[call for call, _ in turn.calls] for turn in recording.turns]
+    assert sum(map(len, turns)) > len(QUERIES) * len(names)
+    policy = "rr"
+    for turn, calls, again in zip(recording.turns, turns, decisions(recording), strict=True):
+        if isinstance(turn.event, PolicyChanged):
+            policy = str(turn.event.policy)
+        assert calls == again, policy

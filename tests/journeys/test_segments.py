@@ -1,5 +1,6 @@
 """Queries that are cut into two segments answer as if they were whole, even after a crash."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -45,24 +46,29 @@ def _same(gate: Headgate, folder: Path) -> None:
     balanced(gate)
 
 
+ON_SPARK = [name for name, entry in policies().items() if "spark" in entry.engines]
 SOME = ("cqc", "mr", "mc")
 
 
 @pytest.mark.parametrize(
-    "policy",
+    "names",
     [
-        name if name in SOME else pytest.param(name, marks=pytest.mark.long)
-        for name, entry in policies().items()
-        if "spark" in entry.engines
+        pytest.param(SOME, id="some"),
+        pytest.param([n for n in ON_SPARK if n not in SOME], id="others", marks=pytest.mark.long),
     ],
 )
 def test_the_answers_are_those_of_the_text(
-    spark: SparkSession, tmp_path: Path, policy: str
+    spark: SparkSession, tmp_path: Path, names: Sequence[str]
 ) -> None:
-    offered = write_readings(tmp_path / "source", files=4, rows=50)
-    gate = _gate(spark, tmp_path, policy=policy, train_tuples=60)
+    """Let the policies take turns in one run."""
+    offered = 0
+    (tmp_path / "source").mkdir()
+    gate = _gate(spark, tmp_path, policy=names[0], train_tuples=60)
     gate.start()
-    consume(gate, offered)
+    for policy in names:
+        gate.set_policy(policy)
+        offered += write_readings(tmp_path / "source", 3, rows=50, first_file=offered // 50)
+        consume(gate, offered)
     report = gate.stop()
     assert report is not None
     assert not report.errors
@@ -107,31 +113,28 @@ def test_policies_of_segments_cut_queries_where_it_pays(
 
 
 @pytest.mark.parametrize("times", [0, pytest.param(4, marks=pytest.mark.long)])
-@pytest.mark.parametrize(
-    ("point", "cuts"),
-    [
-        ("results written", (True, True)),
-        ("step journalled", (True, False)),
-        ("train journalled", (True, False)),
-        ("result visible", (False, True)),
-    ],
-)
-def test_a_crash_anywhere_changes_nothing_nor_does_a_cut_that_comes_or_goes(
-    spark: SparkSession, tmp_path: Path, point: str, cuts: tuple[bool, bool], times: int
+def test_crashes_anywhere_change_nothing_nor_does_a_cut_that_comes_or_goes(
+    spark: SparkSession, tmp_path: Path, times: int
 ) -> None:
-    offered = write_readings(tmp_path / "source", files=3, rows=40)
-    crash = CrashAt(point, times)
-    first = _gate(spark, tmp_path, cut=cuts[0], workers=1, train_tuples=40, reached=crash)
-    first.start()
-    done = lambda: all(consumed >= offered for consumed, _ in first.totals().values())  # noqa: E731
-    until(lambda: crash.dead.is_set() or done(), first)
-    with suppress(Crash):  # the stop drops trains, too, and the crash raises at every point
-        first.stop()
-    second = _gate(spark, tmp_path, cut=cuts[1])
-    second.start()
-    consume(second, offered)
-    second.stop()
-    _same(second, tmp_path)
+    offered = 0
+    for point, cut in (
+        ("results written", True),
+        ("train journalled", True),
+        ("result visible", False),
+        ("step journalled", True),
+    ):
+        offered += write_readings(tmp_path / "source", 3 + times, rows=40, first_file=offered // 40)
+        crash = CrashAt(point, times)
+        gate = _gate(spark, tmp_path, cut=cut, workers=1, train_tuples=40, reached=crash)
+        gate.start()
+        until(crash.dead.is_set, gate)
+        with suppress(Crash):  # the stop drops trains, too, and the crash raises at every point
+            gate.stop()
+    gate = _gate(spark, tmp_path, cut=False)
+    gate.start()
+    consume(gate, offered)
+    gate.stop()
+    _same(gate, tmp_path)
 
 
 def test_they_come_and_go(spark: SparkSession, tmp_path: Path) -> None:

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from crash import CrashAt
 from independent import committed_rows
+from kit.batch import batch_session
 from kit.engines import engine_of
+from kit.gates import consume, consume_streams, stop_without_errors, until
 from pyspark.sql import SparkSession
-from sources import balanced, consume, until
 from two_streams import BASE, Row, gate_over, in_time, rows_of, write
 
-from headgate import Headgate, Query, Stream
+from headgate import Query
 from headgate.errors import QueryRefused
 
 pytestmark = pytest.mark.spark
@@ -31,12 +32,11 @@ TEXTS = {
 def batch(spark: SparkSession, rows: list[Row], sql: str, gap_s: float) -> Counter[tuple[Any, ...]]:
     """Return Spark's batch answer over the rows that are not late, for sessions that have ended."""
     punctual, mark = in_time(rows)
-    session = spark.newSession()
-    session.conf.set("spark.sql.session.timeZone", "UTC")
-    frame = session.createDataFrame(punctual, "k STRING, v INT, ts TIMESTAMP")
-    frame.createOrReplaceTempView("lefts")
-    answer = session.sql(sql.replace(" FROM", ", unix_micros(max(ts)) AS latest FROM", 1))
-    table = answer.toArrow()
+    with batch_session(spark) as session:
+        frame = session.createDataFrame(punctual, "k STRING, v INT, ts TIMESTAMP")
+        frame.createOrReplaceTempView("lefts")
+        answer = session.sql(sql.replace(" FROM", ", unix_micros(max(ts)) AS latest FROM", 1))
+        table = answer.toArrow()
     answer_rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     return Counter(
         tuple(value.timestamp() if hasattr(value, "timestamp") else value for value in row[:-1])
@@ -52,6 +52,25 @@ def check(spark: SparkSession, folder: Path, rows: list[Row]) -> None:
         assert results, name
 
 
+ARRIVALS = [
+    ("a", 4), ("a", 6), ("b", 12), ("a", 8), ("a", 13), ("a", 15.000001), ("a", 34), ("c", 70),
+]  # fmt: skip
+"""Places and times of tuples just the gap of 2 s apart. The lateness is 4 s: after "b" the
+watermark is exactly the end of the session of the first two tuples, which can still grow."""
+
+EDGES: list[Row] = [
+    (place, number, BASE + timedelta(seconds=time_s))
+    for number, (place, time_s) in enumerate(ARRIVALS)
+]
+OF_EDGES = {
+    "gap": TEXTS["by_place"].replace("lefts", "rights"),
+    "in_window": "SELECT k, count(*) AS n FROM rights [RANGE 1 MINUTE]"
+    " GROUP BY k, session_window(ts, '2 seconds')",
+    "python": "SELECT is_odd(v) AS odd, count(*) AS n FROM rights"
+    " GROUP BY is_odd(v), session_window(ts, '1 second')",
+}
+
+
 @pytest.mark.parametrize(
     ("train_tuples", "lane"),
     [(1, "driver"), pytest.param(1000, "driver", marks=pytest.mark.long), (1000, "job")],
@@ -59,19 +78,26 @@ def check(spark: SparkSession, folder: Path, rows: list[Row]) -> None:
 def test_sessions_that_have_ended(
     spark: SparkSession, tmp_path: Path, train_tuples: int, lane: str
 ) -> None:
+    """Include sessions inside a window, and a function that only a Python worker can compute."""
+    spark.udf.register("is_odd", lambda value: value % 2 == 1, "boolean")
     rows = rows_of(11, 150)
     write(tmp_path / "left", rows, 8)
-    gate = gate_over(spark, tmp_path, TEXTS, train_tuples=train_tuples, retention_s=0, lane=lane)
+    write(tmp_path / "right", EDGES, len(EDGES))
+    texts = TEXTS | OF_EDGES
+    gate = gate_over(spark, tmp_path, texts, train_tuples=train_tuples, retention_s=0, lane=lane)
     gate.start()
-    consume(gate, len(rows))
-    lanes = {name: (gate.explanation(name).lane or "").split(":")[0] for name in TEXTS}
-    assert lanes == dict.fromkeys(TEXTS, lane)
+    consume_streams(gate, texts, {"lefts": len(rows), "rights": len(EDGES)})
+    lanes = {name: (gate.explanation(name).lane or "").split(":")[0] for name in texts}
+    assert lanes == dict.fromkeys(texts, lane) | {"python": "job"}
     assert "sessions that have ended" in (gate.explanation("alone").lane or "")
-    report = gate.stop()
-    assert report is not None
-    assert not report.errors
+    stop_without_errors(gate)
     check(spark, tmp_path, rows)
-    balanced(gate)
+    results = {name: committed_rows(tmp_path / "state" / "results" / name) for name in OF_EDGES}
+    assert results["gap"] == batch(spark, EDGES, TEXTS["by_place"], 2)
+    counts = Counter(row[:2] for row in results["gap"].elements())
+    assert counts == Counter({("a", 1): 3, ("a", 3): 1, ("b", 1): 1})
+    assert results["in_window"] == counts
+    assert results["python"] == Counter({(False, 1): 2, (False, 2): 1, (True, 1): 3})
 
 
 @pytest.mark.parametrize(
@@ -94,33 +120,17 @@ def test_a_crash_changes_no_session(spark: SparkSession, tmp_path: Path, point: 
     second = gate_over(spark, tmp_path, TEXTS, **more)
     second.start()
     consume(second, len(rows))
-    second.stop()
+    stop_without_errors(second)
     check(spark, tmp_path, rows)
-    balanced(second)
-
-
-def test_tuples_just_the_gap_apart_are_of_one_session(spark: SparkSession, tmp_path: Path) -> None:
-    # The lateness is 4 s and the gap is 2 s: after "b" the watermark is exactly the end of the
-    # session of the first two tuples, where another tuple can still join it.
-    arrivals = [("a", 4), ("a", 6), ("b", 12), ("a", 8), ("a", 13), ("a", 15.000001), ("a", 34)]
-    rows: list[Row] = [(k, 1, BASE + timedelta(seconds=time_s)) for k, time_s in arrivals]
-    write(tmp_path / "left", rows, len(rows))
-    gate = gate_over(spark, tmp_path, {"by_place": TEXTS["by_place"]}, train_tuples=1)
-    gate.start()
-    consume(gate, len(rows))
-    gate.stop()
-    results = committed_rows(tmp_path / "state" / "results" / "by_place")
-    assert results == batch(spark, rows, TEXTS["by_place"], 2)
-    assert sorted(row[:2] for row in results) == [("a", 1), ("a", 1), ("a", 3), ("b", 1)]
 
 
 def test_the_log_keeps_what_open_sessions_need(spark: SparkSession, tmp_path: Path) -> None:
     """Use a stream that is never quiet, but in which each place is quiet after a minute."""
     rows: list[Row] = [("abc"[n // 60], n, BASE + timedelta(seconds=n)) for n in range(180)]
-    write(tmp_path / "left", rows, 30)
+    write(tmp_path / "left", rows, 15)
     texts = {name: TEXTS[name] for name in ("by_place", "having")}
     texts["twin"] = TEXTS["by_place"]  # in the same class, so that both share one answer
-    gate = gate_over(spark, tmp_path, texts, train_tuples=6, retention_s=0)
+    gate = gate_over(spark, tmp_path, texts, train_tuples=12, retention_s=0)
     gate.start()
     consume(gate, len(rows))
     timeline = engine_of(gate).parts.store.timelines["lefts__time"]
@@ -132,58 +142,7 @@ def test_the_log_keeps_what_open_sessions_need(spark: SparkSession, tmp_path: Pa
     gate.drop_query("twin")
     assert set(timeline.open_sessions.queries) == {"by_place", "having"}
     gate.stop()
-    assert 10 <= timeline.held("lefts") <= 20, "the session of c begins with train 20"
-
-
-def test_a_quiet_stream_ends_its_sessions(spark: SparkSession, tmp_path: Path) -> None:
-    rows: list[Row] = [("a", 1, BASE), ("b", 2, BASE + timedelta(seconds=1))]
-    write(tmp_path / "left", rows, 1)
-    gate = Headgate(spark, state=tmp_path / "state", rehearsal_s=0)
-    gate.add_stream(
-        Stream(
-            name="lefts", format="parquet", schema="k STRING, v INT, ts TIMESTAMP",
-            event_time="ts", quiet_s=0.2, options={"path": str(tmp_path / "left")},
-        )
-    )  # fmt: skip
-    sql = "SELECT k, count(*) AS n FROM lefts GROUP BY k, session_window(ts, '1 second')"
-    gate.add_query(Query(name="q", sql=sql, query_class="default"))
-    gate.start()
-    until(lambda: gate.totals()["q"][1] == 2, gate)
-    gate.stop()
-    results = committed_rows(tmp_path / "state" / "results" / "q")
-    assert results == Counter({("a", 1): 1, ("b", 1): 1})
-
-
-@pytest.mark.parametrize("lane", ["driver", pytest.param("job", marks=pytest.mark.long)])
-def test_sessions_inside_a_window_are_merged(
-    spark: SparkSession, tmp_path: Path, lane: str
-) -> None:
-    rows: list[Row] = [("a", 1, BASE + timedelta(seconds=time_s)) for time_s in (0, 1, 2, 9, 70)]
-    write(tmp_path / "left", rows, 1)
-    sql = "SELECT k, count(*) AS n FROM lefts [RANGE 1 MINUTE]" \
-        " GROUP BY k, session_window(ts, '2 seconds')"  # fmt: skip
-    gate = gate_over(spark, tmp_path, {"q": sql}, lane=lane)
-    gate.start()
-    consume(gate, len(rows))
-    assert (gate.explanation("q").lane or "").startswith(lane)
-    gate.stop()
-    results = committed_rows(tmp_path / "state" / "results" / "q")
-    assert results == Counter({("a", 3): 1, ("a", 1): 1})
-
-
-def test_a_function_of_python_makes_keys_of_sessions(spark: SparkSession, tmp_path: Path) -> None:
-    spark.udf.register("is_odd", lambda value: value % 2 == 1, "boolean")
-    rows = rows_of(13, 60)
-    write(tmp_path / "left", rows, 3)
-    sql = "SELECT {0} AS odd, count(*) AS n FROM lefts GROUP BY {0}, session_window(ts, '1 second')"
-    gate = gate_over(spark, tmp_path, {"q": sql.format("is_odd(v)")})
-    gate.start()
-    consume(gate, len(rows))
-    assert (gate.explanation("q").lane or "").startswith("job")
-    gate.stop()
-    results = committed_rows(tmp_path / "state" / "results" / "q")
-    assert results == batch(spark, rows, sql.format("(v % 2 = 1)"), 1)
-    assert results
+    assert 5 <= timeline.held("lefts") <= 10, "the session of c begins with train 10"
 
 
 REFUSED = {

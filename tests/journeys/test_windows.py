@@ -11,12 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 from crash import CrashAt
 from independent import committed_rows
+from kit.batch import batch_session
 from kit.engines import engine_of, names_of
+from kit.gates import consume, new_gate, stop_without_errors, until
+from kit.streams import file_stream
 from pyspark.sql import SparkSession
-from sources import balanced, consume, until
 from two_streams import BASE, SCHEMA, Row, answer, gate_over, in_time, rows_of, windows, write
 
-from headgate import Headgate, Query, Stream
+from headgate import Query
 from headgate.model.events import StepFinished
 from headgate.spark.jvm.arrow_frames import collected
 
@@ -70,9 +72,16 @@ def rows(tmp_path: Path) -> Iterator[list[Row]]:
     return rows
 
 
-@pytest.mark.parametrize("policy", ["cqc", pytest.param("edf", marks=pytest.mark.long)])
-@pytest.mark.parametrize("train_tuples", [1, pytest.param(1000, marks=pytest.mark.long)])
-@pytest.mark.parametrize("lane", ["driver", "job"])
+@pytest.mark.parametrize(
+    ("policy", "train_tuples", "lane"),
+    [
+        ("cqc", 1, "driver"),
+        ("edf", 1000, "job"),
+        pytest.param("edf", 1, "driver", marks=pytest.mark.long),
+        pytest.param("cqc", 1000, "driver", marks=pytest.mark.long),
+        pytest.param("cqc", 1, "job", marks=pytest.mark.long),
+    ],
+)
 def test_windows_that_have_closed(
     spark: SparkSession, tmp_path: Path, rows: list[Row], policy: str, train_tuples: int, lane: str
 ) -> None:
@@ -83,9 +92,7 @@ def test_windows_that_have_closed(
     lanes = {name: gate.explanation(name).lane or "" for name in texts}
     assert lanes["sliding"].startswith(f"{lane}: all closed windows at once")
     assert lanes["best"].startswith(f"{lane}: closed windows, one after the other")
-    report = gate.stop()
-    assert report is not None
-    assert not report.errors
+    stop_without_errors(gate)
     for name, (_, sql) in AGGREGATES.items():
         results = committed_rows(tmp_path / "state" / "results" / name)
         assert results == _expected(sql, rows), name
@@ -95,10 +102,9 @@ def test_windows_that_have_closed(
     account = gate.accounts()["sliding"]
     assert account.late == len(rows) - len(punctual) - timeless > 0
     assert account.delivered == len(punctual)
-    balanced(gate)
 
 
-def test_windows_of_many_sizes_share_their_panes(
+def test_windows_of_many_sizes_share_their_panes_until_their_query_is_dropped(
     spark: SparkSession, tmp_path: Path, rows: list[Row]
 ) -> None:
     sizes = [(20, 5), (10, 10), (30, 10), (6, 4), (3, 6)]
@@ -107,6 +113,12 @@ def test_windows_of_many_sizes_share_their_panes(
         f"w{size}_{slide}": f"SELECT k, {aggregates} FROM lefts [RANGE {size} SECONDS"
         f" SLIDE {slide} SECONDS] WHERE v > 2 GROUP BY k HAVING sum(v) > 3"
         for size, slide in sizes
+    }
+    only = "WHERE v % 3 = 1 GROUP BY k"
+    texts |= {
+        "most": f"SELECT k, max(v) AS most FROM lefts [RANGE 10 SECONDS] {only}",
+        "dropped": f"SELECT 1 FROM lefts [RANGE 10 SECONDS] {only}",
+        "many": f"SELECT k, count(*) AS n FROM lefts [RANGE 20 SECONDS SLIDE 5 SECONDS] {only}",
     }
     gate = gate_over(spark, tmp_path, texts, train_tuples=30)
     calls = Counter[frozenset[str]]()
@@ -125,15 +137,28 @@ def test_windows_of_many_sizes_share_their_panes(
     assert windowed.memory_bytes > 0
     windowed.spare_memory()
     assert windowed.memory_bytes == 0
+    # The queries of many sizes share one pane per class, the other three have their own.
+    widths_s = sorted(shared.width // 1_000_000 for shared in panes.values())
+    assert widths_s == [1, 2, 5, 10, 10]
+    gate.drop_query("dropped")
+    assert len(windowed.panes) == 4
     gate.stop()
-    assert len(panes) == 2  # one per class
-    assert sorted(shared.width for shared in panes.values()) == [1_000_000, 2_000_000]
     punctual, upto = in_time(rows)
-    for (size, slide), name in zip(sizes, texts, strict=True):
+    for (size, slide), name in zip(sizes, texts, strict=False):
         results = committed_rows(tmp_path / "state" / "results" / name)
         assert results == answer(
             "SELECT k, count(*), sum(v)::BIGINT, avg(v), min(v), max(ts) FROM"
             f" {windows(size, slide, upto)} WHERE v > 2 GROUP BY k, e HAVING sum(v) > 3",
+            lefts=punctual,
+        ), name
+        assert results
+    for name, (size, slide, aggregate) in {
+        "most": (10, 10, "max(v)"), "many": (20, 5, "count(*)"),
+    }.items():  # fmt: skip
+        results = committed_rows(tmp_path / "state" / "results" / name)
+        assert results == answer(
+            f"SELECT k, {aggregate} FROM {windows(size, slide, upto)} WHERE v % 3 = 1"
+            " GROUP BY k, e",
             lefts=punctual,
         ), name
         assert results
@@ -164,9 +189,7 @@ def test_window_functions_of_many_sizes_share_their_panes_where_nothing_is_compu
     consume(gate, len(rows))
     windowed = engine_of(gate).parts.executor.windowed
     with_panes = {name: windowed.with_panes_of(name) for name in OF_FUNCTION}
-    report = gate.stop()
-    assert report is not None
-    assert not report.errors
+    stop_without_errors(gate)
     alike = ["sliding", "tens", "with_offset"]
     assert with_panes == {
         **dict.fromkeys(alike, alike),
@@ -175,66 +198,35 @@ def test_window_functions_of_many_sizes_share_their_panes_where_nothing_is_compu
         "aggregates": [],
     }
     punctual, upto = in_time(rows)
-    frame = spark.createDataFrame(punctual, SCHEMA)
-    for name, sql in OF_FUNCTION.items():
-        window = "w" if " AS w," in sql else "window"
-        closed = f"{window}.end <= TIMESTAMP'{upto.isoformat()}'"
-        text = f"{sql} AND {closed}" if "HAVING" in sql else f"{sql} HAVING {closed}"
-        table = collected(spark.sql(text.replace("FROM lefts", "FROM {lefts}"), lefts=frame))
-        results = pq.read_table(tmp_path / "state" / "results" / name)
-        answers, expected = (Counter(map(str, rows.to_pylist())) for rows in (results, table))
-        assert answers == expected, name
-        assert answers, name
+    with batch_session(spark) as batch:
+        frame = batch.createDataFrame(punctual, SCHEMA)
+        for name, sql in OF_FUNCTION.items():
+            window = "w" if " AS w," in sql else "window"
+            closed = f"{window}.end <= TIMESTAMP'{upto.isoformat()}'"
+            text = f"{sql} AND {closed}" if "HAVING" in sql else f"{sql} HAVING {closed}"
+            table = collected(batch.sql(text.replace("FROM lefts", "FROM {lefts}"), lefts=frame))
+            results = pq.read_table(tmp_path / "state" / "results" / name)
+            answers, expected = (Counter(map(str, rows.to_pylist())) for rows in (results, table))
+            assert answers == expected, name
+            assert answers, name
 
 
-def test_panes_of_a_query_that_is_dropped_go(
-    spark: SparkSession, tmp_path: Path, rows: list[Row]
-) -> None:
-    only = "WHERE v % 3 = 1 GROUP BY k"
-    texts = {
-        "most": f"SELECT k, max(v) AS most FROM lefts [RANGE 10 SECONDS] {only}",
-        "dropped": f"SELECT 1 FROM lefts [RANGE 10 SECONDS] {only}",
-        "many": f"SELECT k, count(*) AS n FROM lefts [RANGE 20 SECONDS SLIDE 5 SECONDS] {only}",
-    }
-    gate = gate_over(spark, tmp_path, texts, train_tuples=30)
+def test_crashes_change_nothing(spark: SparkSession, tmp_path: Path, rows: list[Row]) -> None:
+    texts = {name: AGGREGATES[name][0] for name in ("sliding", "best")}
+    for point in ("train journalled", "results written", "step journalled"):
+        crash = CrashAt(point, 1)
+        # A step takes no more than one train, so that there are steps left for every crash.
+        gate = gate_over(spark, tmp_path, texts, workers=1, train_tuples=20, reached=crash)
+        gate.start()
+        until(crash.dead.is_set, gate)
+        gate.stop()
+    gate = gate_over(spark, tmp_path, texts)
     gate.start()
     consume(gate, len(rows))
-    windowed = engine_of(gate).parts.executor.windowed
-    assert len(windowed.panes) == 3
-    gate.drop_query("dropped")
-    assert len(windowed.panes) == 2
-    gate.stop()
-    punctual, upto = in_time(rows)
-    for name, (size, slide, aggregate) in {
-        "most": (10, 10, "max(v)"), "many": (20, 5, "count(*)"),
-    }.items():  # fmt: skip
-        results = committed_rows(tmp_path / "state" / "results" / name)
-        assert results == answer(
-            f"SELECT k, {aggregate} FROM {windows(size, slide, upto)} WHERE v % 3 = 1"
-            " GROUP BY k, e",
-            lefts=punctual,
-        ), name
-        assert results
-
-
-@pytest.mark.parametrize("point", ["results written", "step journalled", "train journalled"])
-def test_a_crash_changes_nothing(
-    spark: SparkSession, tmp_path: Path, rows: list[Row], point: str
-) -> None:
-    texts = {name: AGGREGATES[name][0] for name in ("sliding", "best")}
-    crash = CrashAt(point, 2)
-    first = gate_over(spark, tmp_path, texts, workers=1, reached=crash)
-    first.start()
-    until(crash.dead.is_set, first)
-    first.stop()
-    second = gate_over(spark, tmp_path, texts)
-    second.start()
-    consume(second, len(rows))
-    second.stop()
+    stop_without_errors(gate)
     for name in texts:
         results = committed_rows(tmp_path / "state" / "results" / name)
         assert results == _expected(AGGREGATES[name][1], rows), name
-    balanced(second)
 
 
 @pytest.mark.parametrize("lane", ["driver", "job"])
@@ -260,15 +252,10 @@ def test_a_quiet_stream_closes_its_windows_but_not_while_its_source_is_away(
 ) -> None:
     rows: list[Row] = [("a", 1, BASE), ("b", 2, BASE + timedelta(seconds=1))]
     write(tmp_path / "left", rows, 1)
-    gate = Headgate(spark, state=tmp_path / "state", rehearsal_s=0)
-    gate.add_stream(
-        Stream(
-            name="lefts", format="parquet", schema=SCHEMA, event_time="ts", quiet_s=1.0,
-            options={"path": str(tmp_path / "left")},
-        )
-    )  # fmt: skip
+    stream = file_stream("lefts", tmp_path / "left", SCHEMA, quiet_s=1.0)
     sql = "SELECT count(*) AS n FROM lefts [RANGE 2 SECONDS SLIDE 2 SECONDS]"
-    gate.add_query(Query(name="q", sql=sql, query_class="default"))
+    queries = [Query(name="q", sql=sql, query_class="default")]
+    gate = new_gate(spark, tmp_path, [stream], queries)
     gate.start()
     consume(gate, 2)
     (tmp_path / "left").rename(tmp_path / "away")
@@ -281,3 +268,23 @@ def test_a_quiet_stream_closes_its_windows_but_not_while_its_source_is_away(
     gate.stop()
     assert gate.accounts()["q"].late == 0
     assert committed_rows(tmp_path / "state" / "results" / "q") == Counter({(3,): 1})
+
+
+def test_a_quiet_stream_closes_its_windows_and_ends_its_sessions(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows: list[Row] = [("a", 1, BASE), ("b", 2, BASE + timedelta(seconds=1))]
+    write(tmp_path / "left", rows, 1)
+    stream = file_stream("lefts", tmp_path / "left", SCHEMA, quiet_s=0.2)
+    texts = {
+        "window": "SELECT count(*) AS n FROM lefts [RANGE 2 SECONDS SLIDE 2 SECONDS]",
+        "session": "SELECT k, count(*) AS n FROM lefts GROUP BY k, session_window(ts, '1 second')",
+    }
+    queries = [Query(name=name, sql=sql, query_class="default") for name, sql in texts.items()]
+    gate = new_gate(spark, tmp_path, [stream], queries)
+    gate.start()
+    until(lambda: gate.totals()["window"][1] == 1 and gate.totals()["session"][1] == 2, gate)
+    gate.stop()
+    results = tmp_path / "state" / "results"
+    assert committed_rows(results / "window") == Counter({(2,): 1})
+    assert committed_rows(results / "session") == Counter({("a", 1): 1, ("b", 1): 1})

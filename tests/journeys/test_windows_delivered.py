@@ -46,11 +46,19 @@ TEXTS: dict[str, tuple[str, Any]] = {
 }  # fmt: skip
 
 
+SINKS = {
+    "totals": ("jdbc", "callback", "json", "csv"),
+    "pairs": ("jdbc", "callback"),
+    "spreads": ("callback", "csv"),
+}
+"""Every sink has the results of windows; the other computations have two sinks each."""
+
+
 @pytest.fixture
 def rows(tmp_path: Path) -> tuple[list[Row], list[Row]]:
-    sides = rows_of(11, 120), rows_of(12, 120)
-    write(tmp_path / "left", sides[0], 6)
-    write(tmp_path / "right", sides[1], 6)
+    sides = rows_of(11, 100), rows_of(12, 100)
+    write(tmp_path / "left", sides[0], 5)
+    write(tmp_path / "right", sides[1], 5)
     return sides
 
 
@@ -59,13 +67,8 @@ def _gate(
 ) -> Headgate:
     gate = gate_over(spark, folder, {}, train_tuples=20, workers=1, **more)
     for name, (sql, apply) in TEXTS.items():
-        sinks = {
-            "jdbc": database.named(name, "headgate_key"),
-            "callback": Sink(format="callback"),
-            "json": Sink(format="json"),
-            "csv": Sink(format="csv"),
-        }
-        for kind, sink in sinks.items():
+        for kind in SINKS[name]:
+            sink = database.named(name, "headgate_key") if kind == "jdbc" else Sink(format=kind)
             query = Query(name=f"{name}_{kind}", sql=sql, query_class="H", sink=sink, apply=apply)
             gate.add_query(query, deliver=receiver if kind == "callback" else None)
     return gate
@@ -78,7 +81,7 @@ def test_what_windows_bring_arrives_once_by_key_also_after_a_crash(
     spark: SparkSession, tmp_path: Path, rows: tuple[list[Row], list[Row]], point: str
 ) -> None:
     database, receiver, crash = Database(spark, tmp_path), Receiver(), CrashAt(point, 3)
-    for name in TEXTS:
+    for name in ("totals", "pairs"):
         database.execute(
             f"CREATE TABLE {name} (headgate_key VARCHAR(99) PRIMARY KEY, k VARCHAR(9), n BIGINT,"
             " total BIGINT)"
@@ -98,8 +101,10 @@ def test_what_windows_bring_arrives_once_by_key_also_after_a_crash(
     balanced(gate)
     for name, expected in _expected(*rows).items():
         assert expected, name
-        table = database.rows(f"SELECT k, n, total FROM {name}")
-        assert Counter((k, int(n or 0), int(total or 0)) for k, n, total in table) == expected, name
+        if "jdbc" in SINKS[name]:
+            table = database.rows(f"SELECT k, n, total FROM {name}")
+            rows_ = Counter((k, int(n or 0), int(total or 0)) for k, n, total in table)
+            assert rows_ == expected, name
         delivered = [
             content
             for key, content in _once(receiver).items()
@@ -107,8 +112,10 @@ def test_what_windows_bring_arrives_once_by_key_also_after_a_crash(
         ]
         assert sum(delivered, Counter()) == expected, name
         results = tmp_path / "state" / "results"
-        assert _json_rows(results / f"{name}_json") == expected, name
-        assert _csv_rows(results / f"{name}_csv") == expected, name
+        if "json" in SINKS[name]:
+            assert _json_rows(results / f"{name}_json") == expected, name
+        if "csv" in SINKS[name]:
+            assert _csv_rows(results / f"{name}_csv") == expected, name
 
 
 def _once(receiver: Receiver) -> dict[str, Counter[Any]]:

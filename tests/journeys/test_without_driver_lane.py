@@ -2,6 +2,7 @@
 
 import logging
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from independent import Rows, committed_rows
+from kit.batch import batch_session
+from kit.gates import balanced, consume_each
 from pyspark.sql import SparkSession
-from sources import balanced, until
-from two_streams import Row, gate_over, in_time, plain, rows_of, write
+from two_streams import gate_over, in_time, plain, rows_of, write
 
 from headgate import Headgate, Query, View
 from headgate.model.events import StepFinished
@@ -19,10 +21,10 @@ from headgate.spark.jvm import java_classes
 from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.lane import compatibility
 from headgate.spark.jvm.lane.plan_runner import PlanRunner
-from headgate.spark.jvm.session import own_session
 
 pytestmark = pytest.mark.spark
 
+LEFTS, RIGHTS = rows_of(11, 90), rows_of(12, 70)
 OVER = "[RANGE 10 SECONDS SLIDE 5 SECONDS]"
 WIDER = "[RANGE 20 SECONDS SLIDE 5 SECONDS]"
 NEAR = "a.ts >= b.ts - INTERVAL 6 SECONDS AND b.ts >= a.ts - INTERVAL 2 SECONDS"
@@ -110,6 +112,10 @@ CUT = (
     "SELECT upper(k) FROM all_lefts WHERE v > 3 AND length(k) > 0",
 )
 ALL = {**QUERIES, **CONSTANTS, "cut": CUT}
+NOT_TWICE = {"equal", "whole", "same_panes", "window_function", *CONSTANTS}
+OF_EVERY_KIND = [name for name in ALL if name not in NOT_TWICE]
+"""Queries that take every way through the engine that has a lane of its own."""
+
 WHY = "this version of Spark does not run plans in the driver as expected"
 
 
@@ -128,13 +134,16 @@ def other_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_spark_that_the_driver_lane_does_not_fit_answers_everything_by_jobs(
-    spark: SparkSession, tmp_path: Path, other_spark: None, caplog: pytest.LogCaptureFixture
+    spark: SparkSession,
+    tmp_path: Path,
+    expected: Mapping[str, Rows],
+    other_spark: None,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    lefts, rights = _written(tmp_path)
-    gate = _gate(spark, tmp_path)
+    gate = _gate(spark, tmp_path, ALL)
     lanes: Counter[str] = Counter()
     gate.start(listeners=[lambda event: lanes.update(_lane(event))])
-    _consume(gate, len(lefts), len(rights))
+    _consume(gate)
     explained = {name: gate.explanation(name) for name in ALL}
     report = gate.stop()
     assert report is not None
@@ -144,22 +153,23 @@ def test_a_spark_that_the_driver_lane_does_not_fit_answers_everything_by_jobs(
     assert "RenamedJoinExec" in caplog.text
     assert "24 queries that differ in constants alone" in str(explained["constant_3"].shape)
     assert "mask" in str(explained["masked"].shape)
-    _check(spark, tmp_path, lefts, rights)
+    _check(tmp_path, ALL, expected)
     balanced(gate)
 
 
 def test_a_lane_that_fails_in_the_middle_of_a_run_blames_no_query(
     spark: SparkSession,
     tmp_path: Path,
+    expected: Mapping[str, Rows],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Run the first 60 calls in the driver lane; from then on, the lane fails."""
+    """Run the first 20 calls in the driver lane; from then on, the lane fails."""
     calls, run = Counter[str](), PlanRunner._run
 
     def fails(self: PlanRunner, inputs: Any, folder: Path, tag: str) -> pa.Table:
         calls["all"] += 1
-        if calls["all"] <= 60:
+        if calls["all"] <= 20:
             return run(self, inputs, folder, tag)
         # Two kinds of real errors that no query can cause.
         calls["failed"] += 1
@@ -169,11 +179,10 @@ def test_a_lane_that_fails_in_the_middle_of_a_run_blames_no_query(
         raise AssertionError("these calls fail")
 
     monkeypatch.setattr(PlanRunner, "_run", fails)
-    lefts, rights = _written(tmp_path)
-    gate = _gate(spark, tmp_path)
+    gate = _gate(spark, tmp_path, OF_EVERY_KIND, train_tuples=20)
     lanes: list[str] = []
     gate.start(listeners=[lambda event: lanes.extend(_lane(event))])
-    _consume(gate, len(lefts), len(rights))
+    _consume(gate)
     report = gate.stop()
     assert report is not None
     assert not report.errors
@@ -182,22 +191,18 @@ def test_a_lane_that_fails_in_the_middle_of_a_run_blames_no_query(
     assert "as jobs from now on, the driver lane failed" in caplog.text
     assert "method_that_was_renamed" in caplog.text
     assert "No such file or directory" in caplog.text
-    _check(spark, tmp_path, lefts, rights)
+    _check(tmp_path, OF_EVERY_KIND, expected)
     balanced(gate)
 
 
-def _written(folder: Path) -> tuple[list[Row], list[Row]]:
-    lefts, rights = rows_of(11, 120), rows_of(12, 90)
-    write(folder / "left", lefts, 3)
-    write(folder / "right", rights, 3)
-    return lefts, rights
-
-
-def _gate(spark: SparkSession, folder: Path) -> Headgate:
+def _gate(spark: SparkSession, folder: Path, names: Iterable[str], **more: Any) -> Headgate:
+    write(folder / "left", LEFTS, 3)
+    write(folder / "right", RIGHTS, 2)
     spark.sql("SELECT * FROM VALUES ('a'), ('c') AS p(k)").createOrReplaceTempView("known_places")
-    gate = gate_over(spark, folder, {}, policy="rr")
+    gate = gate_over(spark, folder, {}, policy="rr", **more)
     gate.add_view(View(name="large", sql="SELECT k, v * 2 AS w FROM lefts WHERE v > 4"))
-    for name, (text, _) in ALL.items():
+    for name in names:
+        text, _ = ALL[name]
         gate.add_query(Query(name=name, sql=text, query_class="H", cut=name == "cut"))
     return gate
 
@@ -206,9 +211,8 @@ def _lane(event: object) -> list[str]:
     return [event.lane] if isinstance(event, StepFinished) else []
 
 
-def _consume(gate: Headgate, lefts: int, rights: int) -> None:
-    until(lambda: gate.totals()["selection"][0] >= lefts, gate)
-    until(lambda: gate.totals()["join"][0] >= lefts + rights, gate)
+def _consume(gate: Headgate) -> None:
+    consume_each(gate, {"selection": len(LEFTS), "join": len(LEFTS) + len(RIGHTS)})
     assert gate.drain(120)
 
 
@@ -216,12 +220,17 @@ def _warnings(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     return [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-def _check(spark: SparkSession, folder: Path, lefts: list[Row], rights: list[Row]) -> None:
-    (left_rows, left), (right_rows, right) = in_time(lefts), in_time(rights)
+@pytest.fixture(scope="module")
+def expected(spark: SparkSession) -> Mapping[str, Rows]:
+    """Return the answer of Spark in batch to every query."""
+    with batch_session(spark) as batch:
+        return _answers(batch)
+
+
+def _answers(batch: SparkSession) -> Mapping[str, Rows]:
+    (left_rows, left), (right_rows, right) = in_time(LEFTS), in_time(RIGHTS)
     both = min(left, right)
-    batch = own_session(spark)
-    batch.conf.set("spark.sql.shuffle.partitions", "1")
-    relations = {"all_lefts": lefts, "lefts": left_rows, "rights": right_rows}
+    relations = {"all_lefts": LEFTS, "lefts": left_rows, "rights": right_rows}
     for name, rows in relations.items():
         columns = {"k": pa.string(), "v": pa.int32(), "ts": pa.timestamp("us", "UTC")}
         arrays = [
@@ -236,13 +245,19 @@ def _check(spark: SparkSession, folder: Path, lefts: list[Row], rights: list[Row
         "lefts_10_of_both": _windows("lefts", 10, both),
         "rights_10_of_both": _windows("rights", 10, both),
     }
+    answers: dict[str, Rows] = {}
     for name, (_, oracle) in ALL.items():
         table = collected(batch.sql(oracle.format(**places)))
         values = zip(*(column.to_pylist() for column in table.columns), strict=True)
-        expected: Rows = Counter(tuple(plain(value) for value in row) for row in values)
-        answers = committed_rows(folder / "state" / "results" / name)
-        assert answers == expected, (name, answers - expected, expected - answers)
-        assert answers or name in CONSTANTS, name
+        answers[name] = Counter(tuple(plain(value) for value in row) for row in values)
+        assert answers[name] or name in CONSTANTS, name
+    return answers
+
+
+def _check(folder: Path, names: Iterable[str], expected: Mapping[str, Rows]) -> None:
+    for name in names:
+        rows = committed_rows(folder / "state" / "results" / name)
+        assert rows == expected[name], (name, rows - expected[name], expected[name] - rows)
 
 
 def _literal(time: datetime) -> str:

@@ -10,11 +10,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from crash import CrashingHeadgate
+from kit.gates import new_gate, of_two_classes
 from kit.streams import file_stream
 from pyspark.sql import SparkSession
 
-from headgate import Headgate, Query
+from headgate import Headgate
 
 SCHEMA = "k STRING, v INT, ts TIMESTAMP"
 BASE = datetime(2024, 3, 31, 0, 59, tzinfo=UTC)  # one minute before Europe's clocks go forward
@@ -69,15 +69,14 @@ def in_time(rows: list[Row], lateness_s: float = LATENESS_S) -> tuple[list[Row],
 
 
 def gate_over(spark: SparkSession, folder: Path, texts: Mapping[str, str], **more: Any) -> Headgate:
-    settings = {"state": folder / "state", "classes": {"H": 6, "N": 1}, "rehearsal_s": 0}
-    gate = CrashingHeadgate(spark, **{**settings, **more})
-    for name in ("left", "right"):
-        if (folder / name).exists():
-            stream = file_stream(name + "s", folder / name, SCHEMA, lateness_s=LATENESS_S)
-            gate.add_stream(stream)
-    for number, (name, sql) in enumerate(texts.items()):
-        gate.add_query(Query(name=name, sql=sql, query_class="HN"[number % 2]))
-    return gate
+    """Return a Headgate over the files of `folder/left` and `folder/right`, if they exist."""
+    streams = [
+        file_stream(f"{name}s", folder / name, SCHEMA, lateness_s=LATENESS_S)
+        for name in ("left", "right")
+        if (folder / name).exists()
+    ]
+    settings = {"classes": {"H": 6, "N": 1}, **more}
+    return new_gate(spark, folder, streams, of_two_classes(texts), **settings)
 
 
 def answer(sql: str, **relations: list[Row]) -> Counter[tuple[Any, ...]]:

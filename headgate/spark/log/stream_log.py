@@ -73,7 +73,8 @@ class StreamLog:
         self.tuple_bytes = 0.0
         """About what a tuple takes in memory; 0 before the first tuple."""
         # The size of the first batch is unknown, so it must not pass through the driver.
-        self._expected_tuples = DRIVER_TUPLES + 1
+        self.expected_tuples = DRIVER_TUPLES + 1
+        """How many tuples the next batch of Structured Streaming is assumed to have."""
         self._check(trains)
         if trains:
             self.tuple_bytes = _tuple_bytes(self.path(trains[-1].number))
@@ -158,7 +159,7 @@ class StreamLog:
         if table is None:
             new, letters = self._write_with_spark(batch, source_batch, now_s)
         else:
-            self._expected_tuples = table.num_rows
+            self.expected_tuples = table.num_rows
             letters = self.letters.write(letters_of([table], source_batch), source_batch)
             table = readable(table)
             new = self.stage(with_arrival(table, now_s), source_batch) if table.num_rows else None
@@ -184,7 +185,7 @@ class StreamLog:
         letters = write_batch(batch, source_batch, now_s, temporary, mixed, self.letters)
         self._access.apply(temporary)
         arrived = pq.read_table(temporary, columns=[ARRIVED_AT])
-        self._expected_tuples = arrived.num_rows + (letters.records if letters else 0)
+        self.expected_tuples = arrived.num_rows + (letters.records if letters else 0)
         if not arrived.num_rows:
             remove(temporary)
             return None, letters
@@ -294,7 +295,7 @@ class StreamLog:
 
     def _collect(self, batch: DataFrame) -> pa.Table | None:
         """Return a batch as a table in the driver; None if it is, or proves, too large for that."""
-        if self._expected_tuples > DRIVER_TUPLES:
+        if self.expected_tuples > DRIVER_TUPLES:
             return None
         return collected_batch(batch)
 

@@ -28,7 +28,7 @@ def _check(run: LongRun) -> None:
 
 
 def test_generated_queries_have_the_answers_of_batch(spark: SparkSession, tmp_path: Path) -> None:
-    settings = Settings(seed=15, queries=30, batch=30, minimize=False)
+    settings = Settings(seed=15, queries=20, batch=20, minimize=False)
     _check(LongRun(spark, tmp_path, settings, _tell))
 
 

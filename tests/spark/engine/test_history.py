@@ -37,7 +37,7 @@ def state_of(spark: SparkSession, state: Path, trains: int) -> None:
         new = log.stage(rows.slice(3 * number, 3), number)
         journal.add_trains([new])
         log.added(new)
-    log._expected_tuples = 10**9
+    log.expected_tuples = 10**9
     log.append(session.sql(ROWS.format(1000, 1007)), trains, 1.0)
     assert log.path(trains).is_dir()
     journal.close()

@@ -243,7 +243,7 @@ def test_an_analysis_that_takes_too_long_is_refused_and_ends(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     texts = Texts(spark, tmp_path, analysis_timeout_s=0.2, most_plan_nodes=10**9)
-    message = texts.refusal(doubling(14))
+    message = texts.refusal(doubling(12))
     assert "query 'q': the text takes Spark more than 0.2 s to analyze" in message
     for thread in analyses(spark):
         thread.join(60_000)

@@ -135,7 +135,7 @@ def ingested(
     log = StreamLog(
         state, "s", journal, schema_of(session, stream.schema), ByteCache(lambda: 1 << 20)
     )
-    log._expected_tuples = DRIVER_TUPLES + 1 if large else 0
+    log.expected_tuples = DRIVER_TUPLES + 1 if large else 0
     query = start_ingest(
         session, stream, log, state, lambda _: None, lambda: 0.0, threading.Event()
     )
@@ -145,7 +145,7 @@ def ingested(
         assert query.isActive, query.exception()
         assert time.monotonic() < ends_at_s
         time.sleep(0.02)
-        log._expected_tuples = DRIVER_TUPLES + 1 if large else 0
+        log.expected_tuples = DRIVER_TUPLES + 1 if large else 0
     query.stop()
     return log
 

@@ -36,7 +36,7 @@ class Reader:
     def __init__(self, spark: SparkSession, broker: Broker, topics: str, **options: str) -> None:
         source_options = {**broker.source(topics), **options}
         self.stream = Stream(name="s", format="kafka", options=source_options)
-        self._schema = source_of(spark, self.stream).schema
+        self.schema = source_of(spark, self.stream).schema
         self.position: dict[str, str] = {}
         self.rows: list[Row] = []
         self.start()
@@ -46,7 +46,7 @@ class Reader:
         source_options = {**self.stream.options, **options}
         subscription = subscription_of("s", source_options)
         assert isinstance(subscription, Subscription), subscription
-        self.source = KafkaSource(subscription, arrow_schema(self._schema))
+        self.source = KafkaSource(subscription, arrow_schema(self.schema))
         self.source.resume(self.position)
 
     def take(self, polled: Polled) -> None:
@@ -122,7 +122,7 @@ def test_every_record_comes_as_it_was_produced(spark: SparkSession, broker: Brok
     assert reader.source.poll() is None  # it has asked the broker, and does not wait
     rows = reader.read(len(produced))
     assert _by_offset(rows) == _by_offset(_expected(produced))
-    assert reader._schema == spark.createDataFrame([], COLUMNS).schema
+    assert reader.schema == spark.createDataFrame([], COLUMNS).schema
 
 
 def test_columns_are_those_that_sparks_own_source_gives(spark: SparkSession) -> None:
@@ -156,7 +156,7 @@ def test_headers_and_the_time_of_the_broker(spark: SparkSession, broker: Broker)
     assert [row["headers"] for row in rows] == [first, None]
     assert [row["timestampType"] for row in rows] == [1, 1]
     assert all(abs(row["timestamp"].timestamp() - began_s) < 20 for row in rows)
-    assert reader._schema == spark.createDataFrame([], COLUMNS + HEADERS).schema
+    assert reader.schema == spark.createDataFrame([], COLUMNS + HEADERS).schema
 
 
 def test_what_was_not_journalled_comes_again_and_nothing_twice(
