@@ -25,7 +25,7 @@ def contents(file: Path, most_bytes: int, *, decompresses: bool = False) -> byte
     chunks, size_bytes = list[bytes](), 0
     try:
         stream = pa.input_stream(str(file), compression="detect") if decompresses else None
-        with stream or pa.OSFile(str(file)) as source:
+        with stream or pa.OSFile(str(file), "rb") as source:
             while chunk := source.read(CHUNK_BYTES):
                 chunks.append(chunk)
                 size_bytes += len(chunk)
