@@ -34,7 +34,7 @@ def contents(
     chunks, size_bytes = list[bytes](), 0
     try:
         stream = pa.input_stream(str(file), compression="detect") if decompresses else None
-        with stream or pa.OSFile(str(file)) as source:
+        with stream or pa.OSFile(str(file), "rb") as source:
             if first_byte:
                 source.seek(first_byte)
             while chunk := source.read(CHUNK_BYTES):
