@@ -6,13 +6,13 @@ from pathlib import Path
 os.environ["TERMINAL_WIDTH"] = "100"  # typer reads it once, when it is imported
 os.environ["NO_COLOR"] = "1"
 
-from headgate.cli.catalog import testbeds_as_data, word_of
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 from typer.testing import CliRunner
 
 from headgate import config
 from headgate.cli.app import app
+from headgate.cli.catalog import testbeds_as_data, word_of
 from headgate.metrics.measures import MEASURES
 from headgate.model.settings import Settings
 from headgate.policies import policies
