@@ -43,7 +43,7 @@ style: .venv/ready
 
 check: style  ## style, types and the walls between the rooms
 	@.venv/bin/mypy
-	@.venv/bin/python -m pytest -q tests/test_rooms.py
+	@.venv/bin/python -m pytest -q tests/test_rooms.py tests/test_files.py
 
 bench-spark: .venv/ready  ## the Spark engine against native Structured Streaming and the machine's limits
 	@.venv/bin/python bench/spark.py --results bench/results/spark.json; missed=$$?; \

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,17 +18,26 @@ BLOCK = re.compile(r"```console\n\$ headgate (.*?)\n(?:.*?)```", re.DOTALL)
 FILE = re.compile(r"```python\n# (\w+\.py)\n(.*?)```", re.DOTALL)
 
 
-def filled(text: str) -> str:
+Run = Callable[[Sequence[str], str], "subprocess.CompletedProcess[str]"]
+"""How the words of a command are run in a folder."""
+
+
+def apart(words: Sequence[str], folder: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command in its own process."""
+    command = [sys.executable, "-m", "headgate.cli", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def filled(text: str, run: Run = apart) -> str:
     """Return a page with the current output of its commands."""
     with TemporaryDirectory() as folder:
         for name, code in FILE.findall(text):
             (Path(folder) / name).write_text(code)
-        return BLOCK.sub(lambda block: _run(block.group(1), folder), text)
+        return BLOCK.sub(lambda block: _block(block.group(1), folder, run), text)
 
 
-def _run(words: str, folder: str) -> str:
-    command = [sys.executable, "-m", "headgate.cli", *shlex.split(words)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+def _block(words: str, folder: str, run: Run) -> str:
+    done = run(shlex.split(words), folder)
     if done.returncode:
         raise RuntimeError(f"headgate {words}: {done.stderr}")
     printed = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())

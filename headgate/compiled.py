@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numba
@@ -47,6 +48,8 @@ def _folder() -> str:
 
 
 FOLDER = _folder()
+CACHED: set[Any] = set()
+"""Functions of Headgate that are in the cache."""
 
 
 def compiled(function: Function) -> Function:
@@ -78,11 +81,31 @@ def inlined(function: Function) -> Function:
 def taking_functions(function: Function) -> Function:
     """Compile a function as `borrowing` does, but again in every process.
 
-    Use it for functions that take other functions as arguments: Numba cannot cache those.
+    Use it for functions that take other functions as arguments, if `with_functions` is no way.
     """
     njit: Any = numba.njit
     dispatcher: Function = njit(_nrt=False, error_model="numpy")(function)
     return dispatcher
+
+
+def with_functions(template: Any, *, borrows: bool = False, **functions: Any) -> Any:
+    """Compile a function in which global names stand for these compiled functions, and cache it.
+
+    Numba cannot cache a function that takes others as arguments. So each combination becomes a
+    function of its own, with its own name in the cache. With a function that is not cached itself,
+    or not Headgate's, it is compiled again in every process: the cache would not see a change.
+
+    Args:
+        borrows: compile as `borrowing` does.
+    """
+    names = {**template.__globals__, **functions}
+    function: Any = FunctionType(template.__code__, names, template.__name__)
+    parts = (f"{part.__module__}_{part.__name__}" for part in functions.values())
+    function.__qualname__ = "_".join([template.__name__, *parts]).replace(".", "_")
+    options = {"_nrt": False, "error_model": "numpy"} if borrows else {}
+    if CACHED.issuperset(functions.values()):
+        return _cached(function, **options)
+    return numba.njit(**options)(function)
 
 
 def _cached(function: Function, **options: Any) -> Function:
@@ -92,6 +115,8 @@ def _cached(function: Function, **options: Any) -> Function:
         dispatcher: Function = njit(cache=True, **options)(function)
     finally:
         config.CACHE_DIR = before
+    if function.__module__.startswith("headgate."):
+        CACHED.add(dispatcher)
     return dispatcher
 
 

@@ -1,4 +1,4 @@
-"""One Spark session and one Kafka broker for the whole run, and profiles of Hypothesis."""
+"""What all tests share: a Spark session, a Kafka broker, a terminal, profiles of Hypothesis."""
 
 import os
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from kafka_broker import Broker
+from kit.terminal import Terminal
 from pyspark.sql import SparkSession
 
 from headgate.spark.jvm.session import local_session
@@ -47,3 +48,10 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     broker = Broker(tmp_path_factory.mktemp("kafka"))
     yield broker
     broker.stop()
+
+
+@pytest.fixture(scope="session")
+def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
+    terminal = Terminal(tmp_path_factory.mktemp("terminal"))
+    yield terminal
+    terminal.close()

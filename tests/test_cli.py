@@ -1,8 +1,6 @@
 """The command line as a user meets it: what it prints, where, and its exit code."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,36 +8,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
-from kit.commands import headgate, headgate_apart
+from kit.commands import headgate
+from kit.pipelines import SPARK_NOISE, STATISTICS, pipeline_file, with_statistics
+from kit.terminal import Terminal
 from typer.testing import CliRunner
 
 from headgate import __version__
 from headgate.cli.app import app
 from headgate.errors import HeadgateError
-
-QUERIES = {
-    "hot": {"class": "H", "sql": "SELECT location, ts FROM sensors WHERE temperature > 35"},
-    "all": {"class": "N", "sql": "SELECT temperature FROM sensors"},
-}
-STATISTICS = {"cost_s": 1e-5, "selectivity": 0.5, "overhead_s": 0.05}
-SPARK_NOISE = ("WARN", "Traceback", "log4j", "incubator", "org.apache")
-
-
-def _pipeline(folder: Path, **changes: object) -> str:
-    stream = {"format": "headgate", "options": {"rate_per_s": 200}, "arrival_time": "ts"}
-    pipeline = {
-        "state": str(folder / "state"),
-        "rehearsal_s": 1,
-        "spark": {"master": "local[2]"},
-        "classes": {"H": 6, "N": 1},
-        "streams": {"sensors": stream},
-        "queries": QUERIES,
-        **changes,
-    }
-    file = folder / "pipeline.yaml"
-    file.write_text(yaml.safe_dump(pipeline))
-    return str(file)
 
 
 def test_policies_are_listed_with_paper_and_objective() -> None:
@@ -139,14 +115,13 @@ def test_a_policy_of_the_users_own_module_is_known_by_name(tmp_path: Path) -> No
         "def dearest(unit, now_s):\n    return unit.ideal_s\n"
     )
     words = ["simulate", "--testbed", "sharaf", "--queries", "3", "--tuples", "20", "--json"]
-    done = headgate_apart(*words, "--policy", "dearest", "--module", str(module))
+    done = headgate(*words, "--policy", "dearest", "--module", str(module))
     assert json.loads(done.stdout)[0]["policy"] == "dearest", done.stderr
     assert done.stderr == ""  # no progress bar outside a terminal
 
 
 def test_a_pipeline_is_simulated_at_the_costs_of_the_file(tmp_path: Path) -> None:
-    queries = {name: {**query, "statistics": STATISTICS} for name, query in QUERIES.items()}
-    file = _pipeline(tmp_path, queries=queries)
+    file = pipeline_file(tmp_path, queries=with_statistics())
     words = ["simulate", file, "--policy", "hr,cqc", "--seconds", "5", "--json"]
     reports = json.loads(CliRunner().invoke(app, words).stdout)
     assert [report["policy"] for report in reports] == ["hr", "cqc"]
@@ -154,10 +129,9 @@ def test_a_pipeline_is_simulated_at_the_costs_of_the_file(tmp_path: Path) -> Non
 
 
 def test_a_simulation_uses_what_a_run_has_recorded(tmp_path: Path) -> None:
-    queries = {name: {**query, "statistics": STATISTICS} for name, query in QUERIES.items()}
-    file = _pipeline(tmp_path, queries=queries)
+    file = pipeline_file(tmp_path, queries=with_statistics())
     words = ["simulate", file, "--seconds", "5", "--json"]
-    slow = {name: {**STATISTICS, "overhead_s": 0.5} for name in QUERIES}
+    slow = {name: {**STATISTICS, "overhead_s": 0.5} for name in ("hot", "all")}
     quick_mean = json.loads(CliRunner().invoke(app, words).stdout)[0]["total"]["response_s"]["mean"]
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "statistics.json").write_text(json.dumps({"queries": slow}))
@@ -178,7 +152,7 @@ def test_a_simulation_uses_what_a_run_has_recorded(tmp_path: Path) -> None:
 def test_a_wrong_request_is_a_sentence_and_exit_code_2(
     tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
-    file = _pipeline(tmp_path)
+    file = pipeline_file(tmp_path)
     done = headgate(*(word.format(file=file) for word in words))
     assert done.returncode == 2
     assert message in done.stderr
@@ -214,8 +188,7 @@ def test_a_wrong_request_is_a_sentence_and_exit_code_2(
 def test_a_slip_is_answered_with_the_nearest_or_what_is_expected(
     tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
-    queries = {name: {**query, "statistics": STATISTICS} for name, query in QUERIES.items()}
-    file = _pipeline(tmp_path, queries=queries)
+    file = pipeline_file(tmp_path, queries=with_statistics())
     result = CliRunner().invoke(app, [word.format(file=file) for word in words])
     assert isinstance(result.exception, HeadgateError), result.output
     assert message in str(result.exception)
@@ -224,9 +197,9 @@ def test_a_slip_is_answered_with_the_nearest_or_what_is_expected(
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_check_answers_a_mistyped_query_with_its_line(tmp_path: Path) -> None:
+def test_check_answers_a_mistyped_query_with_its_line(terminal: Terminal, tmp_path: Path) -> None:
     typo = {"class": "H", "sql": "SELECT location\nFROM sensors\nWHERE temprature > 3"}
-    done = headgate_apart("check", _pipeline(tmp_path, queries={"typo": typo}))
+    done = terminal.run("check", pipeline_file(tmp_path, queries={"typo": typo}))
     assert done.returncode == 2
     assert "query 'typo', line 3: column `temprature` does not exist in the stream" in done.stderr
     assert "Fix: write `temperature`" in done.stderr
@@ -235,8 +208,11 @@ def test_check_answers_a_mistyped_query_with_its_line(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_a_run_ends_with_a_report_and_keeps_the_screen_clean(tmp_path: Path) -> None:
-    done = headgate_apart("run", _pipeline(tmp_path), "--seconds", "3", "--json", "--no-control")
+def test_a_run_ends_with_a_report_and_keeps_the_screen_clean(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    file = pipeline_file(tmp_path)
+    done = terminal.run("run", file, "--seconds", "3", "--json", "--no-control")
     assert done.returncode == 0, done.stderr
     assert "control" not in done.stderr
     assert not any(noise in done.stderr for noise in SPARK_NOISE)
@@ -244,46 +220,17 @@ def test_a_run_ends_with_a_report_and_keeps_the_screen_clean(tmp_path: Path) -> 
     assert report["total"]["pending"] == 0
     assert report["total"]["tuples_in"] >= 2 * 3 * 200 * 0.5
     assert report["total"]["response_s"]["mean"] > 0
-    assert set(json.loads((tmp_path / "state/statistics.json").read_text())["queries"]) == set(
-        QUERIES
-    )
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_ctrl_c_stops_cleanly(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "headgate.cli", "run", _pipeline(tmp_path)]
-    run = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    _wait_for_results(run, tmp_path / "state" / "results" / "all")
-    os.killpg(run.pid, signal.SIGINT)
-    _, errors = run.communicate(timeout=60)
-    assert run.returncode == 130
-    assert "stopped; what is committed is kept, a new start resumes" in errors
-    assert not any(noise in errors for noise in SPARK_NOISE)
-
-
-def _wait_for_results(run: subprocess.Popen[str], folder: Path) -> None:
-    for _ in range(1200):
-        if list(folder.glob("*.parquet")):
-            return
-        try:
-            run.wait(0.1)
-        except subprocess.TimeoutExpired:
-            continue
-        break
-    raise AssertionError(run.communicate()[1])
+    statistics = json.loads((tmp_path / "state/statistics.json").read_text())
+    assert set(statistics["queries"]) == {"hot", "all"}
 
 
 def test_the_version_is_that_of_the_package() -> None:
     assert CliRunner().invoke(app, ["--version"]).output == f"headgate {__version__}\n"
 
 
-@pytest.mark.parametrize("extra", ["confluent_kafka", "plotly"])
-def test_no_command_needs_an_extra_before_it_is_used(extra: str) -> None:
+def test_no_command_needs_an_extra_before_it_is_used() -> None:
     program = (
-        f"import sys; sys.modules['{extra}'] = None\n"
+        "import sys; sys.modules['confluent_kafka'] = sys.modules['plotly'] = None\n"
         "import headgate.cli, headgate.runtime, headgate.spark.room\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

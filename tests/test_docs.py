@@ -3,18 +3,21 @@
 import contextlib
 import importlib.util
 import io
+import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from kit.commands import Done, headgate
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-import headgate
+import headgate as hg
 from headgate.cli.app import app
 from headgate.config import SinkConfig, read_pipeline
 from headgate.extensions.built_in_sinks import SINKS
@@ -35,12 +38,27 @@ def _module(path: str) -> Any:
     return module
 
 
-def test_the_reference_page_is_what_the_program_prints() -> None:
-    # In its own process: typer fixes the width of the help when it is imported.
-    code = "import runpy; print(runpy.run_path('docs/write_reference.py')['reference'](), end='')"
+@pytest.fixture(scope="module")
+def fresh() -> dict[str, Any]:
+    """Return the reference page and the names of all policies, as a new process knows them.
+
+    Typer fixes the width of the help when it is imported, and other tests register policies too.
+    """
+    code = """
+import json, runpy
+from headgate.policies import policies
+page = runpy.run_path("docs/write_reference.py")["reference"]()
+names = [name for policy in policies().values() for name in (policy.name, *policy.aliases)]
+print(json.dumps({"reference": page, "policies": names}))
+"""
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert (ROOT / "docs/reference.md").read_text() == done.stdout
+    answers: dict[str, Any] = json.loads(done.stdout)
+    return answers
+
+
+def test_the_reference_page_is_what_the_program_prints(fresh: dict[str, Any]) -> None:
+    assert (ROOT / "docs/reference.md").read_text() == fresh["reference"]
 
 
 @pytest.mark.slow
@@ -48,19 +66,18 @@ def test_the_reference_page_is_what_the_program_prints() -> None:
 def test_commands_print_what_the_page_says(page: str) -> None:
     text = (ROOT / page).read_text()
     assert "```console" in text
-    assert _module("docs/write_examples.py").filled(text) == text
+    assert _module("docs/write_examples.py").filled(text, _run_here) == text
 
 
-def test_every_policy_is_in_the_table_by_rows_of_the_papers() -> None:
+def _run_here(words: Sequence[str], folder: str) -> Done:
+    with contextlib.chdir(folder):
+        return headgate(*words)
+
+
+def test_every_policy_is_in_the_table_by_rows_of_the_papers(fresh: dict[str, Any]) -> None:
     page = (ROOT / "docs/policies.md").read_text()
     rows = re.findall(r"^\| (P\d+) \| (.*?) \|", page, re.MULTILINE)
-    # In its own process: other tests register policies too.
-    code = "from headgate.policies import policies\n"
-    code += "print(*(name for policy in policies().values()"
-    code += " for name in (policy.name, *policy.aliases)))"
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert set(re.findall(r"`(.*?)`", str(rows))) == set(done.stdout.split())
+    assert set(re.findall(r"`(.*?)`", str(rows))) == set(fresh["policies"])
     assert {row for row, _ in rows} == {f"P{number}" for number in range(1, 24)}
 
 
@@ -80,7 +97,7 @@ def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
 
 def test_every_public_name_is_on_the_api_page() -> None:
     page = (ROOT / "docs/api.md").read_text()
-    assert set(re.findall(r"^\| `(\w+)` ", page, re.MULTILINE)) == set(headgate.__all__)
+    assert set(re.findall(r"^\| `(\w+)` ", page, re.MULTILINE)) == set(hg.__all__)
 
 
 @pytest.mark.spark

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,21 +16,21 @@ from typing import Any
 
 import pytest
 import yaml
-from kit.commands import Done, headgate, headgate_apart
+from kit.commands import Done, headgate
+from kit.pipelines import ALL, SPARK_NOISE, pipeline_file
+from kit.terminal import Terminal
+from kit.waiting import until
 
 from headgate.server import Client, Control
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-HOT = {"class": "H", "sql": "SELECT location, ts FROM sensors WHERE temperature > 35"}
-ALL = {"class": "N", "sql": "SELECT temperature FROM sensors"}
 SECRETS = {"spark.hadoop.fs.s3a.secret.key": "canary-in-config", "spark.canary": "canary-2 \\ é=:"}
-NOISE = ("WARN", "Traceback", "log4j", "incubator", "org.apache")
 
 
 @dataclass(frozen=True)
 class Run:
-    """A `headgate run` under way."""
+    """A `headgate run` under way in a process of its own."""
 
     process: subprocess.Popen[str]
     folder: Path
@@ -44,41 +43,23 @@ class Run:
     def pipeline(self) -> str:
         return str(self.folder / "pipeline.yaml")
 
-    def until(self, holds: Callable[[], Any], timeout_s: float = 120.0) -> Any:
+    def ended(self, timeout_s: float) -> bool:
+        try:
+            self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def until(self, holds: Callable[[], Any]) -> Any:
         """Poll `holds` as long as the run lives, and return its first true answer."""
-        ends_at_s = time.monotonic() + timeout_s
-        while time.monotonic() < ends_at_s:
-            if answer := holds():
-                return answer
-            try:
-                self.process.wait(0.1)
-            except subprocess.TimeoutExpired:
-                continue
-            break
-        raise AssertionError(self.process.poll())
+        return until(holds, self.ended)
 
     def status(self) -> dict[str, Any]:
-        return {query["query"]: query for query in Client(Path(self.state)).status()["queries"]}
+        return status_of(self.state)
 
 
-def start_run(folder: Path, *words: str, rehearsal_s: float = 1) -> Run:
-    """Start `headgate run` with two queries in a new process."""
-    stream = {"format": "headgate", "options": {"rate_per_s": 200}, "trigger_s": 0.5}
-    pipeline = {
-        "state": str(folder / "state"),
-        "rehearsal_s": rehearsal_s,
-        "spark": {"master": "local[2]", "config": SECRETS},
-        "classes": {"H": 6, "N": 1},
-        "streams": {"sensors": stream},
-        "queries": {"hot": HOT, "all": ALL},
-    }
-    (folder / "pipeline.yaml").write_text(yaml.safe_dump(pipeline, sort_keys=False))
-    command = [sys.executable, "-m", "headgate.cli", "run", str(folder / "pipeline.yaml"), *words]
-    with (folder / "stdout").open("w") as out, (folder / "stderr").open("w") as errors:
-        process = subprocess.Popen(
-            command, stdout=out, stderr=errors, text=True, start_new_session=True, umask=0
-        )
-    return Run(process, folder)
+def status_of(state: str | Path) -> dict[str, Any]:
+    return {query["query"]: query for query in Client(Path(state)).status()["queries"]}
 
 
 def telling_commands() -> list[str]:
@@ -92,17 +73,23 @@ def telling_commands() -> list[str]:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    run = start_run(tmp_path_factory.mktemp("run"), "--json", "--record")
-    control = run.folder / "state/control.json"
+    folder = tmp_path_factory.mktemp("run")
+    file = pipeline_file(folder, spark={"master": "local[2]", "config": SECRETS})
+    command = [sys.executable, "-m", "headgate.cli", "run", file, "--json", "--record"]
+    with (folder / "stdout").open("w") as out, (folder / "stderr").open("w") as errors:
+        process = subprocess.Popen(
+            command, stdout=out, stderr=errors, text=True, start_new_session=True, umask=0
+        )
+    run = Run(process, folder)
     try:
-        outcome = run.until(lambda: telling_commands() or control.exists())
+        outcome = run.until(lambda: telling_commands() or (folder / "state/control.json").exists())
         assert outcome is True, outcome
         run.until(lambda: "starting" not in Client(Path(run.state)).status())
         yield run
     finally:
-        if run.process.poll() is None:
-            run.process.send_signal(signal.SIGINT)
-            run.process.wait(60)
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            process.wait(60)
 
 
 def test_secrets_and_rows_are_for_the_owner_alone(run: Run) -> None:
@@ -116,17 +103,13 @@ def test_secrets_and_rows_are_for_the_owner_alone(run: Run) -> None:
     assert {"headgate.log", "spark.log", "0000.jsonl", "stderr"} <= {file.name for file in texts}
     assert [file for file, text in texts.items() if b"canary" in text] == []
     modes = {path: path.stat().st_mode & 0o077 for path in (state, *state.rglob("*"))}
-    assert [
-        path
-        for path, mode in modes.items()
-        if mode and path.name not in ("lock", "journal.generation")
-    ] == []
+    assert [path for path, mode in modes.items() if mode] == []
 
 
 def refused(done: Done, message: str) -> None:
     assert done.returncode == 2, done.stdout
     assert message in done.stderr
-    assert not any(noise in done.stderr for noise in NOISE)
+    assert not any(noise in done.stderr for noise in SPARK_NOISE)
     assert done.stdout == ""
 
 
@@ -140,7 +123,7 @@ def test_the_run_says_where_it_is_controlled(run: Run) -> None:
 
 def test_status_is_a_table_with_a_line_for_each_query(run: Run) -> None:
     run.until(lambda: run.status()["hot"]["lane"])
-    done = headgate_apart("status", "--state", run.state)
+    done = headgate("status", "--state", run.state)
     assert done.returncode == 0, done.stderr
     assert "policy cqc" in done.stdout
     header, hot_line = (
@@ -258,21 +241,18 @@ def test_the_policy_is_set(run: Run) -> None:
     refused(done, "must be amos")
 
 
-def test_sql_reads_the_past_while_the_run_goes_on(run: Run) -> None:
+def test_sql_reads_the_past_while_the_run_goes_on(run: Run, terminal: Terminal) -> None:
     run.until(lambda: run.status()["all"]["account"]["arrived"] > 200)
     text = "SELECT location, temperature, _arrived_at_s FROM sensors"
-    done = headgate_apart("sql", text, "--state", run.state, "--limit", "3", "--json")
+    done = terminal.run("sql", text, "--state", run.state, "--limit", "3", "--json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert len(rows) == 3
     assert list(rows[0]) == ["location", "temperature", "_arrived_at_s"]
     assert done.stderr == "cut after 3 rows; --limit N shows more\n"
-    refused(
-        headgate_apart(
-            "sql", "SELECT 1 / (humidity - humidity) FROM sensors", "--state", run.state
-        ),
-        "query 'sql': the text failed: Division by zero",
-    )
+    text = "SELECT 1 / (humidity - humidity) FROM sensors"
+    done = terminal.run("sql", text, "--state", run.state)
+    refused(done, "query 'sql': the text failed: Division by zero")
 
 
 def test_the_stop_is_clean_and_the_run_reports(run: Run, tmp_path: Path) -> None:
@@ -282,7 +262,7 @@ def test_the_stop_is_clean_and_the_run_reports(run: Run, tmp_path: Path) -> None
     assert not (run.folder / "state/control.json").exists()
     errors = (run.folder / "stderr").read_text()
     assert "stopped; what is committed is kept, a new start resumes" in errors
-    assert not any(noise in errors for noise in NOISE)
+    assert not any(noise in errors for noise in SPARK_NOISE)
     (report,) = json.loads((run.folder / "stdout").read_text())
     assert {line["name"] for line in report["queries"]} >= {"hot", "all"}
     refused(headgate("stop", "--state", run.state), "found no control.json.\nFix: start one")
@@ -295,18 +275,18 @@ def test_the_file_of_a_run_that_is_gone_is_recognised(run: Run) -> None:
 
 
 def test_a_query_is_explained_by_the_file_when_nothing_runs(run: Run) -> None:
-    done = headgate_apart("explain", "hot", "--pipeline", run.pipeline)
+    done = headgate("explain", "hot", "--pipeline", run.pipeline)
     assert done.returncode == 0, done.stderr
     assert "explained by" in done.stderr
     for text in ("hot (class H) over sensors", "temperature > 35", "selectivity", "results/hot"):
         assert text in done.stdout
     assert "lane" not in done.stdout
-    refused(headgate_apart("explain", "hott", "--pipeline", run.pipeline), "Did you mean 'hot'?")
+    refused(headgate("explain", "hott", "--pipeline", run.pipeline), "Did you mean 'hot'?")
 
 
-def test_the_past_can_be_read_after_the_run(run: Run) -> None:
+def test_the_past_can_be_read_after_the_run(run: Run, terminal: Terminal) -> None:
     text = "SELECT count(*) > 200 AS many, 'a[b]' AS x, NULL AS x FROM sensors"
-    done = headgate_apart("sql", text, "--pipeline", run.pipeline)
+    done = terminal.run("sql", text, "--pipeline", run.pipeline)
     assert done.returncode == 0, done.stderr
     for cell in ("many", "True", "a[b]", "NULL"):
         assert cell in done.stdout
@@ -314,44 +294,46 @@ def test_the_past_can_be_read_after_the_run(run: Run) -> None:
 
 
 def test_sql_where_nothing_ever_ran_is_a_sentence(tmp_path: Path) -> None:
-    refused(headgate_apart("sql", "SELECT 1", "--state", str(tmp_path)), "expected a journal.db")
+    refused(headgate("sql", "SELECT 1", "--state", str(tmp_path)), "expected a journal.db")
 
 
-def test_a_run_that_is_starting_can_be_asked_and_ended(tmp_path: Path) -> None:
-    run = start_run(tmp_path, rehearsal_s=600)
-    try:
-        run.until((tmp_path / "state/control.json").exists)
-        progress = r"starting: \d of 2 queries rehearsed\n"
-        done = headgate("status", "--state", run.state)
-        assert re.fullmatch(progress, done.stdout), (done.stdout, done.stderr)
-        status = json.loads(headgate("status", "--state", run.state, "--json").stdout)
-        assert [query["state"] for query in status["queries"]] == ["STARTING", "STARTING"]
-        refused(headgate("explain", "hot", "--state", run.state), "the run is starting")
-        refused(headgate("drop", "hot", "--state", run.state), "the run is starting")
-        done = headgate("stop", "--state", run.state)
-        assert (done.returncode, done.stdout) == (0, f"stopped: {run.state}\n"), done.stderr
-        assert run.process.wait(60) == 0
-    finally:
-        run.process.kill()
-    assert not (tmp_path / "state/control.json").exists()
-    errors = (tmp_path / "stderr").read_text()
-    assert "stopped before the first tuple; a new start resumes" in errors
-    assert not any(noise in errors for noise in NOISE)
+def test_a_run_that_is_starting_can_be_asked_and_ended(terminal: Terminal, tmp_path: Path) -> None:
+    run, state = terminal.start("run", pipeline_file(tmp_path, rehearsal_s=600)), tmp_path / "state"
+    until((state / "control.json").exists, run.ended)
+    progress = r"starting: \d of 2 queries rehearsed\n"
+    done = headgate("status", "--state", str(state))
+    assert re.fullmatch(progress, done.stdout), (done.stdout, done.stderr)
+    status = json.loads(headgate("status", "--state", str(state), "--json").stdout)
+    assert [query["state"] for query in status["queries"]] == ["STARTING", "STARTING"]
+    refused(headgate("explain", "hot", "--state", str(state)), "the run is starting")
+    refused(headgate("drop", "hot", "--state", str(state)), "the run is starting")
+    done = headgate("stop", "--state", str(state))
+    assert (done.returncode, done.stdout) == (0, f"stopped: {state}\n"), done.stderr
+    assert run.done(60).returncode == 0
+    assert not (state / "control.json").exists()
+    assert "stopped before the first tuple; a new start resumes" in run.stderr
+    assert not any(noise in run.stderr for noise in SPARK_NOISE)
 
 
-def test_a_run_that_is_terminated_ends_cleanly(tmp_path: Path) -> None:
-    run = start_run(tmp_path, "--json")
-    try:
-        run.until((tmp_path / "state/control.json").exists)
-        run.until(lambda: (line := run.status()["all"])["account"] and line["account"]["delivered"])
-        run.process.send_signal(signal.SIGTERM)
-        assert run.process.wait(60) == 0
-    finally:
-        run.process.kill()
-    assert not (tmp_path / "state/control.json").exists()
-    (report,) = json.loads((tmp_path / "stdout").read_text())
+def test_a_run_that_is_terminated_ends_cleanly(terminal: Terminal, tmp_path: Path) -> None:
+    run, state = terminal.start("run", pipeline_file(tmp_path), "--json"), tmp_path / "state"
+    until((state / "control.json").exists, run.ended)
+    until(lambda: (line := status_of(state)["all"])["account"] and line["account"]["delivered"])
+    terminal.terminate()
+    assert run.done(60).returncode == 0
+    assert not (state / "control.json").exists()
+    (report,) = json.loads(run.stdout)
     assert report["total"]["tuples_in"] > 0
-    refused(headgate("status", "--state", run.state), "found no control.json.\nFix: start one")
+    refused(headgate("status", "--state", str(state)), "found no control.json.\nFix: start one")
+
+
+def test_a_run_that_is_interrupted_stops_cleanly(terminal: Terminal, tmp_path: Path) -> None:
+    run = terminal.start("run", pipeline_file(tmp_path))
+    until(lambda: list((tmp_path / "state/results/all").glob("*.parquet")), run.ended)
+    terminal.interrupt()
+    assert run.done(60).returncode == 130
+    assert "stopped; what is committed is kept, a new start resumes" in run.stderr
+    assert not any(noise in run.stderr for noise in SPARK_NOISE)
 
 
 def test_a_port_where_somebody_else_answers_is_no_run(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -149,10 +150,14 @@ def list_testbeds(
     catalog.show_testbeds(name, as_json=as_json)
 
 
-def main() -> None:
-    """Run the command line; print a user's error as a sentence, without a stack trace."""
+def main(words: Sequence[str] | None = None) -> None:
+    """Run a command; print a user's error as a sentence, without a stack trace.
+
+    Args:
+        words: what stands after `headgate` on the command line. Default: the process's arguments.
+    """
     try:
-        app()
+        app(words, prog_name="headgate")
     except HeadgateError as error:
         print(error, file=sys.stderr)
         sys.exit(1 if isinstance(error, SparkGone) else 2)

@@ -100,6 +100,19 @@ def network_of(*boxes: Box, tuple_bytes: float = 1.0, outputs: Sequence[str] = (
     )
 
 
+def lines_of(figures: Sequence[Sequence[tuple[float, float]]], *, streams: int = 1) -> Network:
+    """Return a query for each list of (cost in seconds, selectivity), one box for each pair.
+
+    The queries q0, q1, ... read the streams s0, s1, ... in turn.
+    """
+    names = [f"s{number}" for number in range(streams)]
+    paths = (
+        line(f"q{number}", *(select(*pair) for pair in pairs), stream=names[number % streams])
+        for number, pairs in enumerate(figures)
+    )
+    return network(*paths, streams=names)
+
+
 class Watched(Policy):
     """A policy that runs the unit of the oldest tuple, and records the table of every decision."""
 

@@ -4,16 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from kit.networks import line, network, select
 
 from headgate.metrics.run import RunMetrics
 from headgate.model.events import StepFinished, TrainArrived, UnitFailed
-from headgate.model.network.network import Network, Path
-from headgate.model.network.operator import Operator
+from headgate.model.network.network import Network
 from headgate.model.network.unit_table import unit_table
 from headgate.model.network.units import units_of
 from headgate.model.plan import BoxCall
-from headgate.model.query import Query, QueryClass
-from headgate.model.stream import Stream
 
 Queries = dict[str, tuple[str, str, float]]
 QUERIES = {"a": ("H", "s", 2.0), "b": ("H", "t", 4.0), "c": ("N", "s", 5.0)}
@@ -21,23 +19,16 @@ QUERIES = {"a": ("H", "s", 2.0), "b": ("H", "t", 4.0), "c": ("N", "s", 5.0)}
 
 
 def metrics(queries: Queries = QUERIES) -> RunMetrics:
-    network = network_of(queries)
+    network = network_with(queries)
     return RunMetrics(network, unit_table(units_of(network)))
 
 
-def network_of(queries: Queries) -> Network:
-    return Network(
-        (Stream(name="s", format="rate"), Stream(name="t", format="rate")),
-        (QueryClass(name="H", priority=6), QueryClass(name="N", priority=1)),
-        tuple(
-            Path(
-                query=Query(name=name, sql="SELECT 1", query_class=query_class),
-                stream=stream,
-                operators=(Operator(kind="select", cost_s=ideal_s, selectivity=1.0),),
-            )
-            for name, (query_class, stream, ideal_s) in queries.items()
-        ),
+def network_with(queries: Queries) -> Network:
+    paths = (
+        line(name, select(ideal_s), stream=stream, query_class=query_class)
+        for name, (query_class, stream, ideal_s) in queries.items()
     )
+    return network(*paths, streams=("s", "t"), classes={"H": 6, "N": 1})
 
 
 def arrival(at_s: float, stream: int, *tuples: int) -> TrainArrived:
@@ -155,7 +146,7 @@ def test_the_metrics_of_a_dropped_query_stay_with_its_class() -> None:
     for event in (arrival(0, 0, 2), end(4, (0,), 2, [2.0, 4.0]), end(5, (2,), 2, [5.0])):
         run.hear(event)
     others = {**{name: QUERIES[name] for name in ("b", "c")}, "d": ("N", "t", 1.0)}
-    network = replace(network_of(others), ids=(1, 2, 3))
+    network = replace(network_with(others), ids=(1, 2, 3))
     table = unit_table(units_of(network))
     table["pending"][2] = 7
     run.change(network, table)

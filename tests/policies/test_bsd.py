@@ -6,42 +6,28 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.networks import lines_of
+from kit.tables import table_of
 
 from headgate.errors import ConfigRefused
 from headgate.model.events import StepStarted
-from headgate.model.network.network import Network, Path
-from headgate.model.network.operator import Operator
-from headgate.model.network.unit_table import UNIT, UnitTable
+from headgate.model.network.unit_table import UnitTable
 from headgate.model.network.units import Units, units_of
 from headgate.model.plan import BoxCall
-from headgate.model.query import Query, QueryClass
-from headgate.model.stream import Stream
 from headgate.policies import Policy, State, policy_named
 from headgate.policies.bsd import BalancedSlowdown
 from headgate.policies.structures.clusters import edges
 
 
 def units_for(count: int) -> Units:
-    select = Operator(kind="select", cost_s=1.0, selectivity=1.0)
-    paths = (
-        Path(
-            query=Query(name=f"q{number}", sql="SELECT 1", query_class="only"),
-            stream="s",
-            operators=(select,),
-        )
-        for number in range(count)
-    )
-    only = QueryClass(name="only", priority=1)
-    return units_of(Network((Stream(name="s", format="rate"),), (only,), tuple(paths)))
+    return units_of(lines_of([[(1.0, 1.0)]] * count))
 
 
-def table_of(phis: list[float], heads_s: list[float]) -> UnitTable:
+def with_phi(phis: list[float], heads_s: list[float]) -> UnitTable:
     """Return units of cost and ideal time 1 s, so that S is Φ."""
-    table = np.zeros(len(phis), dtype=UNIT)
-    table["unit"], table["pending"], table["ready"] = np.arange(len(phis)), 1, True
-    table["selectivity"], table["head_arrived_at_s"] = phis, heads_s
-    table["cost_s"] = table["tuple_cost_s"] = table["ideal_s"] = 1.0
-    return table
+    return table_of(
+        selectivity=phis, head_arrived_at_s=heads_s, cost_s=1.0, tuple_cost_s=1.0, ideal_s=1.0
+    )
 
 
 def order(policy: Policy, table: UnitTable, now_s: float) -> list[int]:
@@ -51,8 +37,10 @@ def order(policy: Policy, table: UnitTable, now_s: float) -> list[int]:
 def clusters_of(table: UnitTable, **parameters: Any) -> list[int]:
     """Return the cluster of each unit, counted from 0 for the lowest."""
     policy = BalancedSlowdown(**parameters)
-    phi = policy._after_a_second(table, np.arange(len(table)))
-    return [int(number) - 1 for number in policy._divided(phi)[2]]
+    selection = policy.selection(units_for(len(table)), table, learns=False)
+    assert selection is not None
+    (nodes, *_), _ = selection.memory
+    return [int(number) - 1 for number in nodes["home"][: len(table)]]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +57,7 @@ def test_the_domain_1_to_100_in_two_clusters(
 
 
 def test_units_are_put_into_clusters_by_their_ratio_to_the_smallest() -> None:
-    table = table_of([0.02, 0.1, 0.3, 1.0, 2.0], [0.0] * 5)  # 1, 5, 15, 50 and 100 times 0.02
+    table = with_phi([0.02, 0.1, 0.3, 1.0, 2.0], [0.0] * 5)  # 1, 5, 15, 50 and 100 times 0.02
     assert clusters_of(table, search="log", clusters=2) == [0, 0, 1, 1, 1]
     assert clusters_of(table, search="log", epsilon=10.0) == [0, 0, 1, 1, 1]
     assert clusters_of(table, search="uniform", clusters=2) == [0, 0, 0, 1, 1]
@@ -81,7 +69,7 @@ def test_there_are_log_delta_over_log_epsilon_clusters(epsilon: float, count: in
 
 
 def test_a_cluster_has_the_lower_end_of_its_range_as_its_priority() -> None:
-    table = table_of([1.0, 9.0, 100.0], [0.0, 2.0, 9.7])
+    table = with_phi([1.0, 9.0, 100.0], [0.0, 2.0, 9.7])
     # Exactly: 10 × 1, 8 × 9, 0.3 × 100. In clusters [1, 10] and [10, 100]: 10 × 1 and 0.3 × 10.
     assert order(BalancedSlowdown(), table, 10.0) == [1, 2, 0]
     assert order(BalancedSlowdown(search="log", clusters=2), table, 10.0) == [0, 1, 2]
@@ -89,7 +77,7 @@ def test_a_cluster_has_the_lower_end_of_its_range_as_its_priority() -> None:
 
 @pytest.mark.parametrize("search", ["uniform", "log", "fagin"])
 def test_one_cluster_is_served_first_come_first(search: str) -> None:
-    table = table_of([0.1, 1.0, 0.5, 0.7], [3.0, 2.0, 1.0, 1.0])
+    table = with_phi([0.1, 1.0, 0.5, 0.7], [3.0, 2.0, 1.0, 1.0])
     policy = policy_named("bsd", search=search, clusters=1)
     assert order(policy, table, 5.0) == [2, 3, 1, 0]
 
@@ -101,7 +89,7 @@ class Figure4:
 
     def __init__(self, search: str) -> None:
         self.policy = policy_named("bsd", search=search, clusters=2, clustered=True)
-        self.table = table_of([100.0, 90.0, 1.0, 1.5], [0.0] * 4)
+        self.table = with_phi([100.0, 90.0, 1.0, 1.5], [0.0] * 4)
         self.policy.prepare(units_for(4))
         compiled = self.policy.selection(units_for(4), self.table, learns=False)
         assert compiled is not None
@@ -159,7 +147,7 @@ def test_logarithmic_clusters_lose_at_most_a_factor_of_epsilon(
 ) -> None:
     now_s, epsilon = 100.0, 3.0
     heads_s = [now_s - wait_s for wait_s in waits_s[: len(phis)]]
-    table = table_of(phis, heads_s)
+    table = with_phi(phis, heads_s)
     chosen = order(POLICY_EPSILON_3, table, now_s)[0]
     values = np.array(phis) * (now_s - np.array(heads_s))
     assert values[chosen] * epsilon * (1 + 1e-9) >= values.max()
@@ -173,7 +161,7 @@ POLICY_EPSILON_3 = BalancedSlowdown(search="log", epsilon=3.0)
 def test_units_that_output_nothing_or_were_never_measured_come_last(
     search: str, unknown: float
 ) -> None:
-    table = table_of([unknown, 0.5, unknown, 1e-9], [0.0, 9.0, 1.0, 9.0])
+    table = with_phi([unknown, 0.5, unknown, 1e-9], [0.0, 9.0, 1.0, 9.0])
     policy = policy_named("bsd", search=search)
     assert order(policy, table, 10.0)[2:] == [0, 2]
     compiled = policy.selection(units_for(4), table, learns=False)
@@ -186,7 +174,7 @@ def test_units_that_output_nothing_or_were_never_measured_come_last(
 @pytest.mark.parametrize("search", ["uniform", "log", "fagin", "fagin-units"])
 @pytest.mark.parametrize("phi", [0.0, 0.3, np.nan])
 def test_a_single_unit_is_served_whatever_it_outputs(search: str, phi: float) -> None:
-    assert order(policy_named("bsd", search=search), table_of([phi], [0.0]), 1.0) == [0]
+    assert order(policy_named("bsd", search=search), with_phi([phi], [0.0]), 1.0) == [0]
 
 
 def test_the_ways_to_search_look_at_fewer_priorities_each() -> None:
@@ -195,7 +183,7 @@ def test_the_ways_to_search_look_at_fewer_priorities_each() -> None:
     shapes, ones = units_for(1), {}
     for search, clustered in [("exact", False), ("log", False), ("fagin", False), ("log", True)]:
         phis = 10.0 ** random.uniform(0.0, 5.0, units)
-        table = table_of(list(phis), list(random.uniform(0.0, 10.0, 30).repeat(100)))
+        table = with_phi(list(phis), list(random.uniform(0.0, 10.0, 30).repeat(100)))
         policy = BalancedSlowdown(search=search, clustered=clustered)  # type: ignore[arg-type]
         compiled = policy.selection(shapes, table, learns=False)
         assert compiled is not None

@@ -7,15 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.networks import lines_of
 
 from headgate.model.events import StepStarted
-from headgate.model.network.network import Network, Path
-from headgate.model.network.operator import Operator
 from headgate.model.network.unit_table import UnitTable, unit_table
 from headgate.model.network.units import Level, Units, units_of
 from headgate.model.plan import BoxCall
-from headgate.model.query import Query, QueryClass
-from headgate.model.stream import Stream
 from headgate.policies import Policy, State, policy_named
 
 Case = tuple[str, dict[str, Any]]
@@ -48,24 +45,6 @@ def named(case: Case) -> str:
 few = st.sampled_from([0.0, 0.25, 0.5, 1.0])
 any_share = st.floats(0.0, 1.0) | few
 any_cost_s = st.floats(1e-6, 10.0) | st.sampled_from([0.5, 1.0])
-
-
-def network_of(figures: list[list[tuple[float, float]]]) -> Network:
-    return Network(
-        tuple(Stream(name=f"s{number}", format="rate") for number in range(2)),
-        (QueryClass(name="only", priority=1.0),),
-        tuple(
-            Path(
-                query=Query(name=f"q{number}", sql="SELECT 1", query_class="only"),
-                stream=f"s{number % 2}",
-                operators=tuple(
-                    Operator(kind="select", cost_s=cost_s, selectivity=selectivity)
-                    for cost_s, selectivity in operators
-                ),
-            )
-            for number, operators in enumerate(figures)
-        ),
-    )
 
 
 @cache
@@ -152,6 +131,6 @@ def test_a_compiled_policy_decides_as_its_plan(case: Case, data: st.DataObject) 
     operators = st.lists(st.tuples(any_cost_s, any_share), min_size=1, max_size=2)
     figures = data.draw(st.lists(operators, min_size=1, max_size=7))
     levels: list[Level] = ["query"] if case[0].endswith("-o") else ["query", "operator"]
-    units = units_of(network_of(figures), data.draw(st.sampled_from(levels)))
+    units = units_of(lines_of(figures, streams=2), data.draw(st.sampled_from(levels)))
     learns = case[0] not in ONLY_GIVEN_FIGURES and data.draw(st.booleans())
     live(Twins(case, units, learns), data.draw, learns)

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from kit.tables import table_of
 
-from headgate.model.network.unit_table import UNIT, UnitTable
+from headgate.model.network.unit_table import UnitTable
 from headgate.policies import State
 from headgate.policies.edf import EarliestDeadline, EarliestDeadlineOrRate
 from headgate.policies.interface import Policy
@@ -26,17 +27,17 @@ class Waiting:
     selectivity: float = 1.0
 
 
-def table_of(queries: list[Waiting]) -> UnitTable:
-    table = np.zeros(len(queries), dtype=UNIT)
-    table["unit"], table["pending"], table["ready"] = np.arange(len(queries)), 1, True
-    for number, query in enumerate(queries):
-        table["deadline_at_s"][number], table["due"][number] = query.deadline_s, query.due
-        table["cost_s"][number], table["selectivity"][number] = query.cost_s, query.selectivity
-    return table
+def waiting(queries: list[Waiting]) -> UnitTable:
+    return table_of(
+        deadline_at_s=[query.deadline_s for query in queries],
+        due=[query.due for query in queries],
+        cost_s=[query.cost_s for query in queries],
+        selectivity=[query.selectivity for query in queries],
+    )
 
 
 def order(policy: Policy, queries: list[Waiting], now_s: float = 0.0) -> list[int]:
-    state = State(table_of(queries), np.arange(len(queries)))
+    state = State(waiting(queries), np.arange(len(queries)))
     return [step.unit for step in policy.plan(state, now_s)]
 
 
@@ -120,5 +121,5 @@ def test_a_query_that_was_never_measured_runs_after_the_late_ones() -> None:
 
 @pytest.mark.parametrize("policy", [EDF, HYBRID])
 def test_nobody_waits_nobody_runs(policy: Policy) -> None:
-    empty = State(table_of([Waiting(1.0)]), np.zeros(0, dtype=np.int64))
+    empty = State(waiting([Waiting(1.0)]), np.zeros(0, dtype=np.int64))
     assert list(policy.plan(empty, 0.0)) == []

@@ -7,17 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from kit.networks import line, network, select
 
 from headgate import simulate
 from headgate.model.arrays import Floats
 from headgate.model.events import Event, StepFinished, StepStarted, TrainArrived
-from headgate.model.network.network import Network, Path
-from headgate.model.network.operator import Operator
+from headgate.model.network.network import Network
 from headgate.model.network.unit_table import UnitTable, unit_table
 from headgate.model.network.units import units_of
 from headgate.model.plan import ALL, BoxCall
-from headgate.model.query import Query, QueryClass, QueryStatistics
-from headgate.model.stream import Stream
+from headgate.model.query import QueryStatistics
 from headgate.policies import Policy, State, policies, policy_entry, policy_named
 
 EVERY = sorted(policies())
@@ -28,19 +27,13 @@ Box = tuple[str, int, float, float]
 """class, stream, cost in seconds, selectivity"""
 
 
-def network_of(boxes: list[Box]) -> Network:
-    return Network(
-        tuple(Stream(name=f"s{number}", format="rate") for number in range(2)),
-        tuple(QueryClass(name=name, priority=value) for name, value in CLASSES.items()),
-        tuple(
-            Path(
-                query=Query(name=f"q{number}", sql="SELECT 1", query_class=name),
-                stream=f"s{stream}",
-                operators=(Operator(kind="select", cost_s=cost_s, selectivity=selectivity),),
-            )
-            for number, (name, stream, cost_s, selectivity) in enumerate(boxes)
-        ),
+def network_with(boxes: list[Box]) -> Network:
+    """Return a query with one box for each description."""
+    paths = (
+        line(f"q{number}", select(*figures), stream=f"s{stream}", query_class=name)
+        for number, (name, stream, *figures) in enumerate(boxes)
     )
+    return network(*paths, streams=("s0", "s1"), classes=CLASSES)
 
 
 boxes_of_any_kind = st.lists(
@@ -56,7 +49,7 @@ boxes_of_any_kind = st.lists(
 def situations(draw: st.DrawFn) -> tuple[list[Box], UnitTable, State, float]:
     """Draw a network, its unit table, and the units that wait and run in it."""
     boxes, now_s = draw(boxes_of_any_kind), draw(st.floats(0.0, 100.0))
-    table = unit_table(units_of(network_of(boxes)))
+    table = unit_table(units_of(network_with(boxes)))
     for row in table:
         row["pending"] = draw(st.integers(0, 50))
         waits = row["pending"] > 0
@@ -91,56 +84,33 @@ def heard(policy: Policy, unit: int, seconds: float) -> None:
     policy.hear(StepFinished(seconds, call, seconds, (1,), (np.zeros(1),)))
 
 
+calls = st.tuples(st.floats(0.0, 5.0), st.booleans())
+"""The seconds of a call, and whether the policy plans twice before it."""
+
+
 @pytest.mark.parametrize("name", EVERY)
 @settings(deadline=None, max_examples=20)
-@given(situation=situations(), seconds=st.floats(0.0, 5.0))
-def test_leaves_the_unit_table_untouched(name: str, situation: Any, seconds: float) -> None:
+@given(situation=situations(), lived=st.lists(calls, min_size=1, max_size=4))
+def test_plans_units_that_wait_each_once_the_same_twice_and_leaves_the_table_untouched(
+    name: str, situation: Any, lived: list[tuple[float, bool]]
+) -> None:
     boxes, table, state, now_s = situation
     state = as_seen_by(name, state)
     before, policy = table.tobytes(), policy_named(name)
-    policy.prepare(units_of(network_of(boxes)))
-    for step in policy.plan(state, now_s)[:1]:
-        heard(policy, step.unit, seconds)
-    policy.plan(state, now_s)
-    assert table.tobytes() == before
-
-
-@pytest.mark.parametrize("name", EVERY)
-@settings(deadline=None, max_examples=20)
-@given(situation=situations(), seconds=st.lists(st.floats(0.0, 5.0), min_size=1, max_size=4))
-def test_picks_only_units_that_wait_each_once_and_somebody_if_anybody_waits(
-    name: str, situation: Any, seconds: list[float]
-) -> None:
-    boxes, _, state, now_s = situation
-    state = as_seen_by(name, state)
-    policy = policy_named(name)
-    policy.prepare(units_of(network_of(boxes)))
-    for length_s in seconds:
-        steps = policy.plan(state, now_s)
+    policy.prepare(units_of(network_with(boxes)))
+    for seconds, plans_twice in lived:
+        steps = list(policy.plan(state, now_s))
+        if plans_twice:
+            assert list(policy.plan(state, now_s)) == steps
         units = [step.unit for step in steps]
         assert set(units) <= set(state.ready.tolist())
         assert len(set(units)) == len(units)
         assert all(step.tuples >= 1 for step in steps)
-        assert bool(units) == bool(len(state.ready))
+        assert bool(units) == bool(len(state.ready))  # somebody runs if anybody waits
         for unit in units[:1]:
-            heard(policy, unit, length_s)
-
-
-@pytest.mark.parametrize("name", EVERY)
-@settings(deadline=None, max_examples=20)
-@given(situation=situations(), seconds=st.lists(st.floats(0.0, 5.0), min_size=1, max_size=4))
-def test_plans_the_same_twice_from_the_same_state(
-    name: str, situation: Any, seconds: list[float]
-) -> None:
-    boxes, _, state, now_s = situation
-    state = as_seen_by(name, state)
-    policy = policy_named(name)
-    policy.prepare(units_of(network_of(boxes)))
-    for length_s in seconds:
-        steps = list(policy.plan(state, now_s))
-        assert list(policy.plan(state, now_s)) == steps
-        for step in steps[:1]:
-            heard(policy, step.unit, length_s)
+            heard(policy, unit, seconds)
+    policy.plan(state, now_s)
+    assert table.tobytes() == before
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -153,12 +123,12 @@ def test_survives_a_query_that_leaves_between_two_plans(
     assume(len(state.ready) > 1)
     state = as_seen_by(name, state)
     policy = policy_named(name)
-    policy.prepare(units_of(network_of(boxes)))
+    policy.prepare(units_of(network_with(boxes)))
     heard(policy, policy.plan(state, now_s)[0].unit, 1.0)
     gone = data.draw(st.sampled_from(state.ready.tolist()))
     stopped = as_seen_by(name, State(table, state.ready[state.ready != gone]))
     assert gone not in [step.unit for step in policy.plan(stopped, now_s)]
-    smaller = network_of(boxes[:-1])
+    smaller = network_with(boxes[:-1])
     policy.prepare(units_of(smaller))
     left = as_seen_by(name, State(table[:-1], state.ready[state.ready < len(boxes) - 1]))
     units = [step.unit for step in policy.plan(left, now_s)]
@@ -204,7 +174,7 @@ def longest_patience(policy: str, selectivities: dict[str, float], train_tuples:
     }
     patience = Patience(len(boxes))
     simulate(
-        network_of(boxes),
+        network_with(boxes),
         {"s0": times_s},
         policy=policy,
         statistics=statistics,

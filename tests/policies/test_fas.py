@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.tables import table_of
 
 from headgate.errors import ConfigRefused
-from headgate.model.network.unit_table import UNIT, UnitTable
+from headgate.model.network.unit_table import UnitTable
 from headgate.model.plan import ALL
 from headgate.policies import State, policy_named
 from headgate.policies.fas import fill_freshness, priority_class
@@ -15,23 +16,21 @@ Row = tuple[float, int, float, float]
 """S, N, C̄ and the weight."""
 
 
-def table_of(rows: list[Row]) -> UnitTable:
-    table = np.zeros(len(rows), dtype=UNIT)
-    for number, (selectivity, pending, cost_s, weight) in enumerate(rows):
-        table["selectivity"][number], table["pending"][number] = selectivity, pending
-        table["cost_s"][number], table["weight"][number] = cost_s, weight
-    table["unit"], table["ideal_s"] = np.arange(len(rows)), table["cost_s"]
-    return table
+def waiting(rows: list[Row]) -> UnitTable:
+    selectivity, pending, cost_s, weight = zip(*rows, strict=True)
+    return table_of(
+        selectivity=selectivity, pending=pending, cost_s=cost_s, ideal_s=cost_s, weight=weight
+    )
 
 
 def values(rows: list[Row], beta: float = 1.0) -> list[float]:
     priorities = np.empty(len(rows))
-    fill_freshness(table_of(rows), np.arange(len(rows)), beta, priorities)
+    fill_freshness(waiting(rows), np.arange(len(rows)), beta, priorities)
     return [float(value) for value in priorities]
 
 
 def order(rows: list[Row], name: str = "fas", **parameters: float) -> list[int]:
-    table = table_of(rows)
+    table = waiting(rows)
     state = State(table, np.flatnonzero(table["pending"]))
     return [step.unit for step in policy_named(name, **parameters).plan(state, 0.0)]
 

@@ -8,33 +8,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.networks import lines_of
 
-from headgate.model.network.network import Network, Path
-from headgate.model.network.operator import Operator
 from headgate.model.network.unit_table import UnitTable, unit_table
 from headgate.model.network.units import units_of
-from headgate.model.query import Query, QueryClass
-from headgate.model.stream import Stream
 from headgate.policies import State, policies, policy_named
 from headgate.policies.oracle import known_normalised_rate, known_rate
 
 EQUAL_WHEN_ALL_PASS = {name: policy_named(name) for name in ("srpt", "hr", "hnr", "hr-o", "hnr-o")}
 
 
-def table_of(costs_s: list[list[float]]) -> UnitTable:
+def table_by_costs(costs_s: list[list[float]]) -> UnitTable:
     """Return the unit table of queries whose operators let every tuple pass."""
-    paths = (
-        Path(
-            query=Query(name=f"q{number}", sql="SELECT 1", query_class="only"),
-            stream="s",
-            operators=tuple(
-                Operator(kind="select", cost_s=cost_s, selectivity=1.0) for cost_s in path_costs_s
-            ),
-        )
-        for number, path_costs_s in enumerate(costs_s)
-    )
-    only = QueryClass(name="only", priority=1)
-    network = Network((Stream(name="s", format="rate"),), (only,), tuple(paths))
+    network = lines_of([[(cost_s, 1.0) for cost_s in path_costs_s] for path_costs_s in costs_s])
     return unit_table(units_of(network))
 
 
@@ -45,7 +31,7 @@ def test_one_event_among_five_tuples_is_one_output_over_the_time_of_five() -> No
 
 
 def test_the_oracle_prefers_the_query_whose_tuples_will_pass_to_the_one_that_usually_does() -> None:
-    table = table_of([[1.0], [1.0]])
+    table = table_by_costs([[1.0], [1.0]])
     table["selectivity"], table["pending"], table["pending_s"] = [0.9, 0.1], 3, 3.0
     table["pending_outputs"] = [0.0, 2.0]
     state = State(table, np.arange(2))
@@ -57,7 +43,7 @@ def test_the_oracle_prefers_the_query_whose_tuples_will_pass_to_the_one_that_usu
 def test_without_foresight_a_query_comes_last_even_after_one_that_outputs_nothing(
     name: str,
 ) -> None:
-    table = table_of([[1.0], [1.0], [1.0], [1.0]])
+    table = table_by_costs([[1.0], [1.0], [1.0], [1.0]])
     table["pending_outputs"], table["pending_s"] = [nan, 0.0, nan, 2.0], [nan, 3.0, 3.0, 3.0]
     steps = policy_named(name).plan(State(table, np.arange(4)), 0.0)
     assert [step.unit for step in steps] == [3, 1, 0, 2]
@@ -81,7 +67,7 @@ def test_when_every_tuple_passes_all_serve_the_shortest_query_first(
     name: str, costs_s: list[list[float]], pending: int
 ) -> None:
     """S = 1 makes C̄ = T: HR is 1 / T and HNR 1 / T², so both order as SRPT (Sharaf §3.1.5)."""
-    table = table_of(costs_s)
+    table = table_by_costs(costs_s)
     table["pending"], table["pending_outputs"] = pending, pending
     table["pending_s"] = pending * table["ideal_s"]
     steps = EQUAL_WHEN_ALL_PASS[name].plan(State(table, np.arange(len(table))), 0.0)

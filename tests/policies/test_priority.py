@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.tables import table_of
 
-from headgate.model.network.unit_table import UNIT, Unit, UnitTable
+from headgate.model.network.unit_table import Unit, UnitTable
 from headgate.policies import State, policies, policy_named, priority
 from headgate.policies.rate import highest_rate, normalised_rate
 from headgate.policies.wait import balanced_slowdown, longest_wait
@@ -19,16 +20,11 @@ PLAIN = {
 few_values = st.sampled_from([0.25, 0.5, 1.0, 2.0])
 
 
-def table_of(rows: list[tuple[float, float, float, float]]) -> UnitTable:
-    table = np.zeros(len(rows), dtype=UNIT)
-    table["unit"] = np.arange(len(rows))
-    table["pending"] = 1
-    for number, (selectivity, cost_s, ideal_s, head_s) in enumerate(rows):
-        table[number]["selectivity"] = selectivity
-        table[number]["cost_s"] = cost_s
-        table[number]["ideal_s"] = ideal_s
-        table[number]["head_arrived_at_s"] = head_s
-    return table
+def waiting(rows: list[tuple[float, float, float, float]]) -> UnitTable:
+    selectivity, cost_s, ideal_s, head_s = zip(*rows, strict=True)
+    return table_of(
+        selectivity=selectivity, cost_s=cost_s, ideal_s=ideal_s, head_arrived_at_s=head_s
+    )
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -39,7 +35,7 @@ def table_of(rows: list[tuple[float, float, float, float]]) -> UnitTable:
 def test_compiled_and_plain_formula_order_alike_and_ties_go_by_unit_number(
     name: str, rows: list[tuple[float, float, float, float]]
 ) -> None:
-    table, now_s = table_of(rows), 5.0
+    table, now_s = waiting(rows), 5.0
     steps = policy_named(name).plan(State(table, np.arange(len(rows))), now_s)
     units = table.view(np.recarray)
     by_hand = sorted(range(len(rows)), key=lambda unit: (-PLAIN[name](units[unit], now_s), unit))
@@ -47,7 +43,7 @@ def test_compiled_and_plain_formula_order_alike_and_ties_go_by_unit_number(
 
 
 def test_only_ready_units_are_ranked() -> None:
-    table = table_of([(1.0, 1.0, 1.0, 0.0)] * 4)
+    table = waiting([(1.0, 1.0, 1.0, 0.0)] * 4)
     steps = policy_named("hr").plan(State(table, np.array([1, 3])), 1.0)
     assert [step.unit for step in steps] == [1, 3]
 
@@ -58,7 +54,7 @@ def test_a_users_own_function_becomes_a_policy_and_stays_a_function() -> None:
         """Pending tuples: N."""
         return float(unit.pending)
 
-    table = table_of([(1.0, 1.0, 1.0, 0.0)] * 3)
+    table = waiting([(1.0, 1.0, 1.0, 0.0)] * 3)
     table["pending"] = [2, 9, 4]
     steps = policy_named("test-longest-queue").plan(State(table, np.arange(3)), 0.0)
     assert [step.unit for step in steps] == [1, 2, 0]

@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.networks import box, line, network, results_of, select
 
 from headgate.model.events import StepStarted
-from headgate.model.network.network import Box, Network, Path
-from headgate.model.network.operator import Operator
+from headgate.model.network.network import Network
 from headgate.model.network.unit_table import UnitTable, unit_table
 from headgate.model.network.units import Level, Units, units_of
 from headgate.model.plan import BoxCall
 from headgate.model.qos_graph import QoSGraph
-from headgate.model.query import Query, QueryClass
-from headgate.model.stream import Stream
 from headgate.policies import Policy, State, policy_named
 from headgate.policies.qos import Qos, joint_graph
 
@@ -24,22 +22,15 @@ LOOSE = QoSGraph(((0, 1), (4, 1), (5, 0)))
 COST_S = 0.0001
 
 
-def network_of(graphs: list[QoSGraph | None], shared: bool = False) -> Network:
+def with_graphs(graphs: list[QoSGraph | None], shared: bool = False) -> Network:
     """Return a query for each graph; if shared, all of them read one box that comes first."""
-    select = Operator(kind="select", cost_s=COST_S, selectivity=1.0)
-    queries = [
-        Query(name=f"q{number}", sql="SELECT 1", query_class="only", qos=graph)
-        for number, graph in enumerate(graphs)
-    ]
-    boxes, paths = [Box(name="first", operator=select, inputs=("s",))], []
-    for query in queries:
-        if shared:
-            boxes.append(Box(name=f"{query.name}_end", operator=select, inputs=("first",)))
-            paths.append(Path(query=query, output=f"{query.name}_end"))
-        else:
-            paths.append(Path(query=query, stream="s", operators=(select,)))
-    only, stream = QueryClass(name="only", priority=1), Stream(name="s", format="rate")
-    return Network((stream,), (only,), tuple(paths), tuple(boxes) if shared else ())
+    queries = {f"q{number}": graph for number, graph in enumerate(graphs)}
+    if not shared:
+        return network(*(line(name, select(COST_S), qos=graph) for name, graph in queries.items()))
+    boxes = [box("first", select(COST_S), "s")]
+    boxes += [box(f"{name}_end", select(COST_S), "first") for name in queries]
+    paths = (results_of(name, f"{name}_end", qos=graph) for name, graph in queries.items())
+    return network(*paths, boxes=boxes)
 
 
 class Boxes:
@@ -52,7 +43,7 @@ class Boxes:
         shared: bool = False,
         level: Level = "query",
     ) -> None:
-        self.units: Units = units_of(network_of(graphs, shared), level)
+        self.units: Units = units_of(with_graphs(graphs, shared), level)
         self.table: UnitTable = unit_table(self.units)
         self.policy = policy
         policy.prepare(self.units)
@@ -152,7 +143,7 @@ seconds = st.one_of(st.integers(0, 32).map(lambda quarters: quarters / 4), st.fl
 @st.composite
 def networks(draw: st.DrawFn) -> tuple[Network, Level]:
     graphs = draw(st.lists(graphs_of_any_kind, min_size=1, max_size=6))
-    return network_of(graphs, draw(st.booleans())), draw(st.sampled_from(["query", "operator"]))
+    return with_graphs(graphs, draw(st.booleans())), draw(st.sampled_from(["query", "operator"]))
 
 
 events = st.lists(

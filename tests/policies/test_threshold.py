@@ -2,14 +2,11 @@
 
 import numpy as np
 import pytest
+from kit.networks import lines_of
 
 from headgate.errors import ConfigRefused, UnknownName
-from headgate.model.network.network import Network, Path
-from headgate.model.network.operator import Operator
 from headgate.model.network.unit_table import UnitTable, unit_table
 from headgate.model.network.units import Level, Units, units_of
-from headgate.model.query import Query, QueryClass
-from headgate.model.stream import Stream
 from headgate.policies import Policy, State, policy_named
 from headgate.policies.threshold import PathCapacity, Threshold
 
@@ -18,27 +15,10 @@ Figures = list[tuple[float, float]]
 
 
 def units_for(paths: list[Figures], level: Level) -> Units:
-    return units_of(
-        Network(
-            (Stream(name="s", format="rate"),),
-            (QueryClass(name="only", priority=1),),
-            tuple(
-                Path(
-                    query=Query(name=f"q{number}", sql="SELECT 1", query_class="only"),
-                    stream="s",
-                    operators=tuple(
-                        Operator(kind="select", cost_s=cost_s, selectivity=selectivity)
-                        for cost_s, selectivity in figures
-                    ),
-                )
-                for number, figures in enumerate(paths)
-            ),
-        ),
-        level,
-    )
+    return units_of(lines_of(paths), level)
 
 
-def table_of(units: Units) -> UnitTable:
+def waiting(units: Units) -> UnitTable:
     table = unit_table(units)
     table["pending"], table["ready"], table["head_arrived_at_s"] = 1, True, 0.0
     return table
@@ -52,7 +32,7 @@ def test_capacity_is_one_over_the_mean_cost_of_the_path() -> None:
     units = units_for([[(2.0, 0.5), (2.0, 1.0)], [(1.0, 1.0), (3.0, 1.0)], [(1.0, 0.1)]], "query")
     policy = PathCapacity()
     policy.prepare(units)
-    assert order(policy, table_of(units)) == [2, 0, 1]  # 1 / 1, 1 / (2 + 0.5 × 2), 1 / (1 + 3)
+    assert order(policy, waiting(units)) == [2, 0, 1]  # 1 / 1, 1 / (2 + 0.5 × 2), 1 / (1 + 3)
     assert policy.value(0.5, 4.0, 9.0) == pytest.approx(0.25)
 
 
@@ -61,12 +41,12 @@ def test_at_operator_level_a_tuple_is_brought_through_its_path_before_the_next()
     policy = PathCapacity()
     policy.prepare(units)
     # The second path costs 3 s, the first 4 s, although the last operator of each costs 1 s.
-    assert order(policy, table_of(units)) == [4, 3, 2, 1, 0]
+    assert order(policy, waiting(units)) == [4, 3, 2, 1, 0]
 
 
 def test_a_path_that_was_never_measured_comes_last() -> None:
     units = units_for([[(1.0, 1.0)], [(5.0, 1.0)]], "query")
-    policy, table = PathCapacity(), table_of(units)
+    policy, table = PathCapacity(), waiting(units)
     policy.prepare(units)
     table["tuple_cost_s"][0] = table["cost_s"][0] = np.nan
     assert order(policy, table) == [1, 0]
@@ -80,7 +60,7 @@ class Burst:
         self.units = units_for(paths, "operator")
         self.policy = Threshold(threshold_tuples)
         self.policy.prepare(self.units)
-        self.table = table_of(self.units)
+        self.table = waiting(self.units)
 
     def first(self, policy: Policy | None = None) -> int:
         return order(policy or self.policy, self.table)[0]
@@ -119,7 +99,7 @@ def test_the_two_policies_can_be_others() -> None:
     policy = policy_named("threshold", threshold_tuples=0, below="hr", above="mtiq")
     units = units_for([[(1.0, 1.0)], [(5.0, 1.0)]], "query")
     policy.prepare(units)
-    table = table_of(units)
+    table = waiting(units)
     table["pending"] = table["amount"] = [1, 3]
     assert order(policy, table) == [1, 0]
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.tables import table_of
 
 from headgate.model.arrays import Floats
 from headgate.model.events import TrainArrived
 from headgate.model.network.network import Network, Path
 from headgate.model.network.operator import Operator
-from headgate.model.network.unit_table import UNIT, UnitTable, unit_table
+from headgate.model.network.unit_table import UnitTable, unit_table
 from headgate.model.network.units import SharedPriority, units_of
 from headgate.model.query import Query, QueryClass, QueryStatistics
 from headgate.model.stream import Stream
@@ -20,13 +21,11 @@ from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.together import Together
 
 
-def table_of(selectivity: list[float], own_s: list[float], call_s: float, t_s: Any) -> UnitTable:
-    table = np.zeros(len(selectivity), dtype=UNIT)
-    table["selectivity"], table["tuple_cost_s"], table["ideal_s"] = selectivity, own_s, t_s
-    table["cost_s"] = call_s + table["tuple_cost_s"]
-    table["head_arrived_at_s"] = table["mean_arrived_at_s"] = -1.0
-    table["weight"] = 1
-    return table
+def timed(selectivity: list[float], own_s: list[float], call_s: float, t_s: Any) -> UnitTable:
+    return table_of(
+        selectivity=selectivity, tuple_cost_s=own_s, ideal_s=t_s, cost_s=call_s + np.array(own_s),
+        head_arrived_at_s=-1.0, mean_arrived_at_s=-1.0, weight=1,
+    )  # fmt: skip
 
 
 def seen(
@@ -51,9 +50,7 @@ def seen(
 
 # The fork of tests/model/test_units.py: x costs 1 and passes a half, so that S is half of what its
 # readers pass and c̄ half of what they cost.
-FORK = table_of(
-    [0.4, 0.4, 0.25, 0.05], [1.0, 1.0, 3.0, 10.0], call_s=1.0, t_s=[3.0, 3.0, 7.0, 21.0]
-)
+FORK = timed([0.4, 0.4, 0.25, 0.05], [1.0, 1.0, 3.0, 10.0], call_s=1.0, t_s=[3.0, 3.0, 7.0, 21.0])
 
 
 def test_the_tree_takes_units_while_the_value_grows_and_leaves_the_others_on_their_own() -> None:
@@ -112,7 +109,7 @@ def test_the_tree_is_that_of_the_thesis(
 ) -> None:
     power = ["hr", "hnr", "bsd"].index(policy)
     selectivity, own_s, ideal_s, groups, cursors = map(list, zip(*units, strict=True))
-    table = table_of(selectivity, own_s, call_s, ideal_s)
+    table = timed(selectivity, own_s, call_s, ideal_s)
     values = seen(table, "pdt", policy, groups, cursors)
     gains = [s / t**power for s, t in zip(selectivity, ideal_s, strict=True)]
     alone = [gain / (call_s + cost_s) for gain, cost_s in zip(gains, own_s, strict=True)]

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
+from kit.waiting import until
 from pyspark.sql import SparkSession
 
 from headgate import Headgate, Query, Stream
@@ -51,16 +52,6 @@ def gate(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
 @pytest.fixture
 def client(gate: Headgate) -> Client:
     return Client(gate.state)
-
-
-def until(holds: Callable[[], Any]) -> Any:
-    """Poll `holds` for at most half a minute, and return its first true answer."""
-    ends_at_s = time.monotonic() + 30
-    while time.monotonic() < ends_at_s:
-        if value := holds():
-            return value
-        threading.Event().wait(0.05)
-    raise AssertionError("the condition did not become true")
 
 
 def row(client: Client, query: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ HEARD = sorted(name for name, entry in policies().items() if "spark" in entry.en
 """The policies that run in the loop too: those that need no foresight."""
 
 
-def network_of(boxes: list[tuple[str, float, float]]) -> Network:
+def of_classes(boxes: list[tuple[str, float, float]]) -> Network:
     paths = (
         line(f"q{number}", select(cost_s, selectivity), query_class=name)
         for number, (name, cost_s, selectivity) in enumerate(boxes)
@@ -78,7 +78,7 @@ settings_of_a_run = st.fixed_dictionaries(
 def test_every_query_consumes_every_tuple_once_and_in_order(
     options: dict[str, Any], every_s: float
 ) -> None:
-    calls = finished(network_of(BOXES), np.arange(40) * every_s, **options)
+    calls = finished(of_classes(BOXES), np.arange(40) * every_s, **options)
     for unit in range(len(BOXES)):
         assert consumed(calls, unit) == list(range(40))
 
@@ -89,7 +89,7 @@ def test_every_query_consumes_every_tuple_once_and_in_order(
 def test_a_query_puts_out_the_same_tuples_under_every_policy(
     seed: int, options: dict[str, Any]
 ) -> None:
-    network, times_s = network_of(BOXES), np.arange(60) * 0.03
+    network, times_s = of_classes(BOXES), np.arange(60) * 0.03
     plain = finished(network, times_s, policy="fcfs", seed=seed, together=True)
     calls = finished(network, times_s, **{**options, "seed": seed, "together": True})
     for unit in range(len(BOXES)):
@@ -100,7 +100,7 @@ def test_a_query_puts_out_the_same_tuples_under_every_policy(
 def test_two_runs_of_one_seed_agree_in_every_call(policy: str) -> None:
     def trace(seed: int) -> list[tuple[Any, ...]]:
         calls = finished(
-            network_of(BOXES), np.arange(100) * 0.03, policy=policy, seed=seed, workers=2,
+            of_classes(BOXES), np.arange(100) * 0.03, policy=policy, seed=seed, workers=2,
             train_tuples=4, most_fused=2,
         )  # fmt: skip
         return [(c.at_s, c.call, c.seconds, c.tuples_out, *map(list, c.responses_s)) for c in calls]
@@ -113,7 +113,7 @@ def test_two_runs_of_one_seed_agree_in_every_call(policy: str) -> None:
 def test_realised_selectivity_lies_within_four_standard_errors(seed: int) -> None:
     boxes = [("H", 1e-6, selectivity) for selectivity in (0.01, 0.2, 0.5, 0.9)]
     calls = finished(
-        network_of(boxes), np.zeros(20_000), policy="rr", seed=seed, train_tuples=20_000
+        of_classes(boxes), np.zeros(20_000), policy="rr", seed=seed, train_tuples=20_000
     )
     for unit, (_, _, selectivity) in enumerate(boxes):
         outs = sum(event.tuples_out[0] for event in calls if event.call.units == (unit,))
@@ -124,13 +124,13 @@ def test_realised_selectivity_lies_within_four_standard_errors(seed: int) -> Non
 def test_queries_of_one_selectivity_have_luck_of_their_own() -> None:
     boxes = [("H", 0.001, 0.5)] * 2
     times_s = np.arange(200) * 0.01
-    calls = finished(network_of(boxes), times_s, policy="rr", together=True)
+    calls = finished(of_classes(boxes), times_s, policy="rr", together=True)
     both = set(output(calls, 0, times_s)) & set(output(calls, 1, times_s))
     assert 20 < len(both) < 80  # 50 expected
 
 
 def test_a_selectivity_of_0_passes_nothing_and_of_1_everything() -> None:
     boxes = [("H", 0.001, 0.0), ("H", 0.001, 1.0)]
-    calls = finished(network_of(boxes), np.arange(500) * 0.01, policy="rr")
+    calls = finished(of_classes(boxes), np.arange(500) * 0.01, policy="rr")
     outs = [sum(e.tuples_out[0] for e in calls if e.call.units == (unit,)) for unit in (0, 1)]
     assert outs == [0, 500]

@@ -1,12 +1,12 @@
 """The loop in virtual time, compiled: arrivals, ends of calls, decisions, new calls."""
 
+from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 from numba import types
 
-from headgate.compiled import compiled
+from headgate.compiled import compiled, with_functions
 from headgate.model.network.unit_table import UnitTable
 from headgate.simulation.kernel.arrive import admit
 from headgate.simulation.kernel.execute import deliver, start
@@ -18,6 +18,10 @@ from headgate.simulation.loop import plain
 from headgate.simulation.world.pointer import World
 from headgate.simulation.world.records import NONE
 from headgate.simulation.world.world import DECIDE, DONE, GROW, MORE, UNTIL
+
+changed: Any = None
+pick: Any = None
+"""The functions of a policy's selection, which `with_functions` puts in their place in `_run`."""
 
 
 @compiled
@@ -107,8 +111,15 @@ def run(
     world: World, memory: Any, changed: Any, pick: Any, until_s: float, most_decisions: int
 ) -> int:
     """Run with a policy in compiled form, and return why the loop stopped."""
-    loop = plain.run if world.settings["plain"][0] else _run
-    return int(loop(world, memory, changed, pick, until_s, most_decisions))
+    loop = _loop(changed, pick, bool(world.settings["plain"][0]))
+    return int(loop(world, memory, until_s, most_decisions))
+
+
+@cache
+def _loop(changed: Any, pick: Any, is_plain: bool) -> Any:
+    """Return the loop of plain worlds or of all worlds, compiled for a policy's functions."""
+    template = plain.run if is_plain else _run
+    return with_functions(template, borrows=is_plain, changed=changed, pick=pick)
 
 
 def compile_parts(memory: Any, changed: Any, pick: Any, table: UnitTable) -> None:
@@ -121,11 +132,8 @@ def compile_parts(memory: Any, changed: Any, pick: Any, table: UnitTable) -> Non
     pick.compile((*kinds, types.float64))
 
 
-@numba.njit
-def _run(
-    world: World, memory: Any, changed: Any, pick: Any, until_s: float, most_decisions: int
-) -> int:
-    """Run any world. This function is compiled per type of `memory`; those it calls are cached."""
+def _run(world: World, memory: Any, until_s: float, most_decisions: int) -> int:
+    """Run any world. This is a template, as `plain.run` is."""
     clock, settings = world.clock[0], world.settings[0]
     decisions = 0
     while True:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headgate.compiled import borrowing, from_zero, inlined, taking_functions
+from headgate.compiled import borrowing, from_zero, inlined
 from headgate.simulation.kernel.outputs import output
 from headgate.simulation.kernel.samples import note
 from headgate.simulation.world.pointer import World
@@ -19,6 +19,10 @@ from headgate.workloads.random_numbers import draw
 
 MOST_LEAVING = 64
 """Results that wait on the stack to be counted; plain lines do not use the stack otherwise."""
+
+changed: Any = None
+pick: Any = None
+"""The functions of a policy's selection, which `with_functions` puts in their place in `run`."""
 
 
 def is_plain(world: World) -> bool:
@@ -35,11 +39,11 @@ def is_plain(world: World) -> bool:
     return simple and not more and not limited and len(world.workers) == 1
 
 
-@taking_functions
-def run(
-    world: World, memory: Any, changed: Any, pick: Any, until_s: float, most_decisions: int
-) -> int:
-    """Run a plain world, with the same results as `drive.run`."""
+def run(world: World, memory: Any, until_s: float, most_decisions: int) -> int:
+    """Run a plain world, with the same results as the general loop in `drive`.
+
+    This is a template: `with_functions` compiles it for the `changed` and the `pick` of a policy.
+    """
     clock, settings, worker = world.clock[0], world.settings[0], world.workers[0]
     table, queues, touched = world.table, world.queues, world.changed
     decisions, noted_until_s = 0, -np.inf
@@ -189,7 +193,7 @@ def _count_results(world: World) -> None:
 def _admit(world: World) -> None:
     """Admit every tuple that has arrived by now."""
     clock, train_tuples = world.clock[0], world.settings[0].train_tuples
-    table, queues, links, changed = world.table, world.queues, world.links, world.changed
+    table, queues, links, places = world.table, world.queues, world.links, world.changed
     classes = world.class_pending
     now_s, next_arrival, touched = clock.now_s, clock.next_arrival, clock.changed
     pending, pending_max = clock.pending, clock.pending_max
@@ -223,7 +227,7 @@ def _admit(world: World) -> None:
             classes[from_zero(row.query_class)] += 1
             if not queue.touched:
                 queue.touched = True
-                changed[from_zero(touched)] = unit
+                places[from_zero(touched)] = unit
                 touched += 1
         pending += holders
         pending_max, bytes_max = max(pending_max, pending), max(bytes_max, held_bytes)
