@@ -133,7 +133,7 @@ def test_survives_a_query_that_leaves_between_two_plans(
     left = as_seen_by(name, State(table[:-1], state.ready[state.ready < len(boxes) - 1]))
     units = [step.unit for step in policy.plan(left, now_s)]
     assert set(units) <= set(left.ready.tolist())
-    policy.prepare(units_of(network_of([])))  # and nobody is left
+    policy.prepare(units_of(network_with([])))  # and nobody is left
 
 
 class Patience:
@@ -164,7 +164,7 @@ def longest_patience(policy: str, selectivities: dict[str, float], train_tuples:
     """
     cost_s, overhead_s, times_s = 0.001, 0.0, np.arange(500) * 0.0015
     if train_tuples == ALL:
-        cost_s, overhead_s, times_s = 1e-7, 0.001, np.arange(2500) * 0.0002
+        cost_s, overhead_s, times_s = 1e-7, 0.001, np.arange(1000) * 0.0002
     boxes: list[Box] = [
         (name, 0, cost_s, selectivity) for name, selectivity in selectivities.items()
     ]

@@ -100,7 +100,7 @@ def test_a_query_puts_out_the_same_tuples_under_every_policy(
 def test_two_runs_of_one_seed_agree_in_every_call(policy: str) -> None:
     def trace(seed: int) -> list[tuple[Any, ...]]:
         calls = finished(
-            of_classes(BOXES), np.arange(100) * 0.03, policy=policy, seed=seed, workers=2,
+            of_classes(BOXES), np.arange(40) * 0.03, policy=policy, seed=seed, workers=2,
             train_tuples=4, most_fused=2,
         )  # fmt: skip
         return [(c.at_s, c.call, c.seconds, c.tuples_out, *map(list, c.responses_s)) for c in calls]
