@@ -24,6 +24,7 @@ from headgate.spark.event_time.store import Store
 from headgate.spark.execution.calls import Calls
 from headgate.spark.execution.executor import Executor
 from headgate.spark.execution.warm_up import WarmUp
+from headgate.spark.jvm.executors import refuse_unshared
 from headgate.spark.jvm.jvm_watch import JvmWatch
 from headgate.spark.jvm.lane.compatibility import driver_lane
 from headgate.spark.jvm.session import own_session
@@ -88,6 +89,7 @@ def assemble(
     events: EventQueue = SimpleQueue()
     journal = Journal(state)
     try:
+        refuse_unshared(session, state)
         ids = Cursors(journal).ids([path.query.name for path in network.paths])
         network = replace(network, ids=tuple(ids.values()))
         members = Members(network)
