@@ -20,7 +20,7 @@ from headgate.runtime import TESTBEDS
 
 VERBS = (
     "run", "check", "simulate", "compare", "replay", "policies", "testbeds",
-    "add", "drop", "set policy", "set specification", "status", "explain", "sql", "stop",
+    "add", "drop", "set policy", "set specification", "status", "health", "explain", "sql", "stop",
 )  # fmt: skip
 MODELS = (
     config.Pipeline,
@@ -47,7 +47,8 @@ def reference() -> str:
         " where each value comes from.",
         *map(_table, MODELS),
         "## The command line",
-        "Exit codes: 0 done, 1 the work failed, 2 the request was wrong, 130 interrupted.",
+        "Exit codes: 0 done, 1 the work failed, 2 the request was wrong, 3 unhealthy"
+        " (`status`, `health`), 130 interrupted.",
         *map(_help, ((), *(tuple(verb.split()) for verb in VERBS))),
         "## The measures",
         "`headgate simulate` prints these measures, and `headgate compare --objective` ranks by one"

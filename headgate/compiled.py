@@ -3,18 +3,24 @@
 Numba's own cache checks only the file of a function, so a change to a function that it calls in
 another file would go unnoticed. Here the cache folder is named by a hash of all sources that take
 part, so a change in any of these packages starts a new folder.
+
+An import reads and writes no cache: the folder is opened when the first function is compiled. If it
+cannot be written, every process compiles again.
 """
 
 import hashlib
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
 
 import numba
 from numba import extending, types
+from numba.core import caching
 from numba.core import config as numba_config
 from numba.misc import appdirs
 
@@ -26,9 +32,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 config: Any = numba_config  # its attributes are created at run time
 caches: Any = appdirs.user_cache_dir
+NoCache: Any = caching.NullCache
+FileCache: Any = caching.FunctionCache
 intrinsic: Any = extending.intrinsic  # untyped
 
 
+@cache
 def _folder() -> str:
     ours = Path(__file__).parent
     digest = hashlib.sha256()
@@ -47,9 +56,43 @@ def _folder() -> str:
     return str(folder)
 
 
-FOLDER = _folder()
 CACHED: set[Any] = set()
 """Functions of Headgate that are in the cache."""
+
+
+class _LaterCache(NoCache):  # type: ignore[misc]  # Numba has no types
+    """The cache of a function, opened when the function is compiled."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._opened: Any = None
+
+    @property
+    def cache_path(self) -> Any:
+        return self._cache.cache_path
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        return self._cache.load_overload(sig, target_context)
+
+    def save_overload(self, sig: Any, cres: Any) -> None:
+        with suppress(OSError):  # a full disk, for example
+            self._cache.save_overload(sig, cres)
+
+    def flush(self) -> None:
+        self._cache.flush()
+
+    @property
+    def _cache(self) -> Any:
+        if self._opened is None:
+            before = config.CACHE_DIR
+            try:
+                config.CACHE_DIR = _folder()
+                self._opened = FileCache(self._function)
+            except (OSError, RuntimeError):  # Numba's error if no folder can be written
+                self._opened = NoCache()
+            finally:
+                config.CACHE_DIR = before
+        return self._opened
 
 
 def compiled(function: Function) -> Function:
@@ -109,15 +152,13 @@ def with_functions(template: Any, *, borrows: bool = False, **functions: Any) ->
 
 
 def _cached(function: Function, **options: Any) -> Function:
-    before, config.CACHE_DIR = config.CACHE_DIR, FOLDER
-    try:
-        njit: Any = numba.njit
-        dispatcher: Function = njit(cache=True, **options)(function)
-    finally:
-        config.CACHE_DIR = before
+    njit: Any = numba.njit
+    dispatcher: Any = njit(**options)(function)
+    dispatcher._cache = _LaterCache(function)
     if function.__module__.startswith("headgate."):
         CACHED.add(dispatcher)
-    return dispatcher
+    compiled_function: Function = dispatcher
+    return compiled_function
 
 
 @intrinsic

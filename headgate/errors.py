@@ -34,13 +34,22 @@ class QueryRefused(HeadgateError):
 class ConfigRefused(HeadgateError):
     """A pipeline file, or a value in it, that cannot be used."""
 
-    def __init__(self, *, path: str, key: str, value: object, expected: str) -> None:
-        super().__init__(path, key, value, expected)
+    def __init__(
+        self, *, path: str, key: str, value: object, expected: str, line: int | None = None
+    ) -> None:
+        super().__init__(path, key, value, expected, line)
         self.path, self.key, self.value, self.expected = path, key, value, expected
+        self.line = line
 
     def __str__(self) -> str:
+        line = "" if self.line is None else f", line {self.line}"
+        return f"{self.path}{line}: {self.fault}"
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with which key, without the file."""
         actual = "" if self.value is None else f" is {self.value!r}, but"
-        return f"{self.path}: {self.key or 'the file'}{actual} must be {_ended(self.expected)}"
+        return f"{self.key or 'the file'}{actual} must be {_ended(self.expected)}"
 
 
 def _ended(sentence: str) -> str:
@@ -56,10 +65,11 @@ class UnknownKey(ConfigRefused):
         self.parent, _, self.name = key.rpartition(".")
         self.nearest = next(iter(get_close_matches(self.name, names, n=1, cutoff=0.6)), None)
 
-    def __str__(self) -> str:
+    @property
+    def fault(self) -> str:
         place = f"{self.parent}: " if self.parent else ""
         hint = f"did you mean '{self.nearest}'?" if self.nearest else f"use {self.expected}"
-        return f"{self.path}: {place}unknown key '{self.name}'; {hint}"
+        return f"{place}unknown key '{self.name}'; {hint}"
 
 
 class OptionRefused(HeadgateError):

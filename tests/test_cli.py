@@ -1,6 +1,7 @@
 """The command line as a user meets it: what it prints, where, and its exit code."""
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from kit.commands import headgate
-from kit.pipelines import SPARK_NOISE, STATISTICS, pipeline_file, with_statistics
+from kit.pipelines import ALL, SPARK_NOISE, STATISTICS, pipeline_file, with_statistics
 from kit.terminal import Terminal
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from headgate import __version__
@@ -195,15 +197,114 @@ def test_a_slip_is_answered_with_the_nearest_or_what_is_expected(
     assert result.stdout == ""
 
 
+MISTAKEN = """\
+state: {state}
+polcy: hnrr
+spark:
+  master: local[2]
+  config: {{spark.jars: /no/such.jar, spark.driver.port: "{port}"}}
+classes: {{H: 6, N: 1}}
+streams:
+  sensors: {{format: headgate, options: {{rate_per_s: 200}}, event_time: ts}}
+  orders:
+    format: kafka
+    options: {{kafka.bootstrap.servers: "127.0.0.1:{closed}", subscribe: orders}}
+  words: {{format: json, schema: word STRING, options: {{path: /no/such/folder}}}}
+  blank: {{format: json, options: {{path: /no/such/folder}}}}
+views:
+  warm: {{sql: SELECT * FROM sensors WHERE temprature > 3}}
+queries:
+  good: {{class: H, sql: "SELECT location FROM sensors [RANGE 60 SECONDS]"}}
+  typo:
+    class: H
+    retention: 5
+    sql: |
+      SELECT location
+      FROM sensors
+      WHERE temprature > 3
+  table: {{class: H, sql: SELECT * FROM sensor}}
+  function: {{class: H, sql: SELECT uper(location) AS l FROM sensors}}
+  unit: {{class: H, sql: "SELECT count(*) AS n FROM sensors [RANGE 60 SECNODS]"}}
+  window: {{class: H, sql: "SELECT count(*) AS n FROM sensr [RANGE 60 SECONDS]"}}
+  sorted: {{class: X, sql: SELECT * FROM sensors ORDER BY ts, weight: heavy}}
+  words: {{class: N, sql: SELECT wrd FROM words}}
+  base:
+    class: N
+    sql: SELECT * FROM sensors
+    sink: {{format: jdbc, options: {{url: "jdbc:none:x", table: t, key: location}}}}
+  of_view: {{class: N, sql: SELECT * FROM warm}}
+  of_blank: {{class: N, sql: SELECT * FROM blank}}
+"""
+
+
 @pytest.mark.spark
 @pytest.mark.slow
-def test_check_answers_a_mistyped_query_with_its_line(terminal: Terminal, tmp_path: Path) -> None:
-    typo = {"class": "H", "sql": "SELECT location\nFROM sensors\nWHERE temprature > 3"}
-    done = terminal.run("check", pipeline_file(tmp_path, queries={"typo": typo}))
-    assert done.returncode == 2
-    assert "query 'typo', line 3: column `temprature` does not exist in the stream" in done.stderr
-    assert "Fix: write `temperature`" in done.stderr
-    assert not any(noise in done.stderr for noise in SPARK_NOISE)
+def test_check_names_all_mistakes_of_a_file_with_line_and_key(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    file = tmp_path / "pipeline.yaml"
+    with socket.create_server(("127.0.0.1", 0)) as taken, socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))  # and does not listen
+        ports = {"port": taken.getsockname()[1], "closed": unheard.getsockname()[1]}
+        file.write_text(MISTAKEN.format(state=tmp_path / "file" / "state", **ports))
+        done = terminal.run("check", str(file), "--module", "no_such_module", "--json")
+    assert done.returncode == 2, done.stderr
+    assert done.stderr == ""
+    checked = json.loads(done.stdout)
+    assert checked["unread"] == ["of_blank", "of_view"]
+    mistakes = {
+        (mistake["line"], mistake["key"]): mistake["text"] for mistake in checked["mistakes"]
+    }
+    for (line, key), text in {
+        (None, "--module"): "--module is 'no_such_module', but must be a module: there is none",
+        (1, "state"): "but must be a directory that can be written: not a directory.",
+        (2, "polcy"): "unknown key 'polcy'; did you mean 'policy'?",
+        (2, "policy.name"): "there is no policy 'hnrr'. Did you mean 'hnr'?",
+        (5, "spark.config.spark.jars"): "there is no /no/such.jar.",
+        (5, "spark.config.spark.driver.port"): "but must be a free port: address already in use.",
+        (11, "streams.orders.options.kafka.bootstrap.servers"): "a broker that answers: ",
+        (12, "streams.words.format"): "but must be a source that Spark can open: Path does not",
+        (13, "streams.blank.format"): "but must be a source that Spark can open: ",
+        (15, "views.warm.sql"): "Fix: write `temperature`",
+        (20, "queries.typo.retention"): "queries.typo: unknown key 'retention'",
+        (24, "queries.typo.sql"): "column `temprature` does not exist in the stream.\nFix: write `",
+        (25, "queries.table.sql"): "table or stream `sensor` does not exist.\nFix: write sensors",
+        (26, "queries.function.sql"): "function `uper` does not exist.\nFix: write upper",
+        (27, "queries.unit.sql"): "there is no unit SECNODS.\nFix: write [RANGE 60 SECONDS]",
+        (28, "queries.window.sql"): "there is no stream 'sensr'. Did you mean 'sensors'?",
+        (29, "queries.sorted.class"): "is 'X', but must be one of H, N.",
+        (29, "queries.sorted.weight"): 'expected a number, got "heavy"',
+        (29, "queries.sorted.sql"): "ORDER BY cannot run continuously",
+        (30, "queries.words.sql"): "column `wrd` does not exist",
+        (34, "queries.base.sink.options.url"): "has no driver on the class path",
+    }.items():
+        assert text in mistakes.pop((line, key)), (line, key)
+    assert mistakes == {}
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_check_takes_what_run_takes(terminal: Terminal, tmp_path: Path) -> None:
+    run_options, check_options = (
+        {
+            option
+            for parameter in get_command(app).commands[name].params
+            for option in parameter.opts
+        }
+        for name in ("run", "check")
+    )
+    assert run_options <= check_options
+    (tmp_path / "own.py").write_text(
+        "import headgate as hg\n@hg.sink('own_sink')\nclass Own(hg.Receiver):\n"
+        "    def __init__(self, context): pass\n    def deliver(self, rows, key): pass\n"
+    )
+    mine = {"all": {**ALL, "sink": "own_sink"}}
+    file = pipeline_file(tmp_path, queries=mine)
+    done = terminal.run("check", file, "--module", str(tmp_path / "own.py"), "--fresh")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{file}: 1 streams and 1 queries can run.\n"
+    assert not (tmp_path / "state").exists()
 
 
 @pytest.mark.spark

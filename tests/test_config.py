@@ -1,5 +1,6 @@
 """The pipeline file: every mistake is answered with file, key and what was expected."""
 
+import re
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -52,12 +53,56 @@ def read(folder: Path, data: dict[str, Any] | str | bytes) -> Pipeline:
 
 
 def refusal(folder: Path, data: dict[str, Any] | str | bytes) -> str:
-    """Return the message of the refusal, without the file name that it must begin with."""
+    """Return the message of the refusal, without the file that each line must begin with."""
     with pytest.raises(ConfigRefused) as refused:
         read(folder, data)
-    file, text = str(folder / "pipeline.yaml"), str(refused.value)
-    assert text.startswith(f"{file}: ")
-    return text.removeprefix(f"{file}: ")
+    lines = str(refused.value).splitlines()
+    file = str(folder / "pipeline.yaml")
+    assert all(line.startswith((f"{file}: ", f"{file}, line ")) for line in lines)
+    return "\n".join(line.removeprefix(file)[2:] for line in lines)
+
+
+def test_all_mistakes_of_a_file_are_answered_at_once_each_with_its_line(tmp_path: Path) -> None:
+    text = """state: s
+wokers: 3
+classes: {H: 6, N: 1}
+streams:
+  sensors: &sensors
+    fromat: rate
+    lateness_s: 5s
+  copy:
+    <<: *sensors
+queries:
+  hot: {class: H, sql: SELECT 1}
+  dry: {class: X, sql: SELECT 1, sink: {format: cvs, folder: out}}
+  wet:
+    clas: H
+    qos: [[0, 1], [2, x]]
+  hot: {class: H, sql: SELECT 1, weight: heavy}
+"""
+    assert refusal(tmp_path, text).splitlines() == [
+        "line 2: unknown key 'wokers'; did you mean 'workers'?",
+        "line 6: streams.sensors: unknown key 'fromat'; did you mean 'format'?",
+        "line 6: streams.copy: unknown key 'fromat'; did you mean 'format'?",
+        'line 7: streams.sensors.lateness_s: expected a number of seconds, got "5s"',
+        'line 7: streams.copy.lateness_s: expected a number of seconds, got "5s"',
+        "line 12: queries.dry.sink: unknown key 'folder'; use one of format, options, path",
+        "line 12: queries.dry.class is 'X', but must be one of H, N.",
+        "line 12: queries.dry.sink.format is 'cvs', but must be one of parquet, json, csv, console,"
+        " memory, callback, jdbc, kafka, stream; did you mean 'csv'?",
+        "line 13: queries.wet.sql must be given: it has no default.",
+        "line 14: queries.wet: unknown key 'clas'; did you mean 'class'?",
+        'line 15: queries.wet.qos.1.1: expected a number, got "x"',
+        "line 16: queries.hot must be given once: it is also in line 11.",
+        'line 16: queries.hot.weight: expected a number, got "heavy"',
+    ]
+
+
+def test_short_forms_name_a_policy_and_a_format(tmp_path: Path) -> None:
+    pipeline = read(tmp_path, {**changed("queries.hot.sink", "json"), "policy": "cqc(inner=hr)"})
+    assert pipeline.query_models()[0].sink == Sink(format="json")
+    assert policy_of(pipeline).spelled == "cqc(inner=hr)"
+    assert policy_of(read(tmp_path, changed("policy", "hnr"))).name == "hnr"
 
 
 def test_a_good_file_becomes_streams_queries_and_defaults(tmp_path: Path) -> None:
@@ -115,6 +160,7 @@ def test_the_settings_are_keywords_of_a_headgate_and_keys_of_a_file() -> None:
         ({"memory_bytes": 0}, "headgate: memory_bytes is 0, but must be above 0 bytes."),
         ({"workers": 0}, "headgate: workers is 0, but must be greater than or equal to 1."),
         ({"lane": "fast"}, "headgate: lane is 'fast', but must be 'driver' or 'job'."),
+        ({"workers": "two"}, 'headgate: workers: expected a whole number, got "two"'),
     ],
 )
 def test_a_wrong_keyword_is_answered_before_spark_starts(
@@ -142,9 +188,11 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path: Path)
 def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Path) -> None:
     file = tmp_path / "pipeline.yaml"
     file.write_text(yaml.safe_dump(GOOD))
-    with pytest.raises(ConfigRefused, match=r"HEADGATE_WORKERS.*'many'.*a valid integer"):
+    with pytest.raises(
+        ConfigRefused, match=r'HEADGATE_WORKERS: expected a whole number, got "many"'
+    ):
         read_pipeline(file, {"HEADGATE_WORKERS": "many"})
-    with pytest.raises(ConfigRefused, match=r"the command line.*--workers.*'none'"):
+    with pytest.raises(ConfigRefused, match=r'the command line: --workers: .*"none"'):
         read_pipeline(file, {"HEADGATE_WORKERS": "4"}, workers="none")
 
 
@@ -158,23 +206,25 @@ def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Pa
         (
             "streams.sensors.late_path",
             "late",
-            "streams.sensors is {'format': 'rate', 'late_path'",
+            "streams.sensors must be a mapping with event_time beside late_path",
         ),
         ("streams.sensors.late_path", "", "streams.sensors.late_path is '', but must"),
-        ("streams.sensors.late_path", 7, "streams.sensors.late_path is 7, but must"),
+        ("streams.sensors.late_path", 7, "streams.sensors.late_path: expected a text, got 7"),
         ("state", ..., "state must be given: it has no default."),
         ("streams", ..., "streams must be given: it has no default."),
         ("queries.hot.sql", ..., "queries.hot.sql must be given: it has no default."),
         ("queries.hot.class", ..., "queries.hot.class must be given: it has no default."),
         ("streams.sensors.format", ..., "streams.sensors.format must be given"),
-        ("workers", "many", "workers is 'many', but must be a valid integer"),
+        ("workers", "many", 'workers: expected a whole number, got "many"'),
+        ("retention_s", "5s", 'retention_s: expected a number of seconds, got "5s"'),
+        ("record", "maybe", 'record: expected true or false, got "maybe"'),
         ("workers", 0, "workers is 0, but must be greater than or equal to 1."),
         ("train_tuples", 0, "train_tuples is 0, but must be greater than or equal to 1."),
-        ("most_fused", 1.5, "most_fused is 1.5, but must be a valid integer"),
+        ("most_fused", 1.5, "most_fused: expected a whole number, got 1.5"),
         ("retention_s", -1, "retention_s is -1, but must be greater than or equal to 0."),
         ("queries", {}, "queries is {}, but must"),
-        ("queries", None, "queries must be a valid dictionary."),
-        ("queries", ["a"], "queries is ['a'], but must be a valid dictionary."),
+        ("queries", None, "queries: expected a mapping, got nothing"),
+        ("queries", ["a"], "queries: expected a mapping, got a list"),
         ("classes", {}, "classes is {}, but must"),
         ("queries.hot.weight", -1, "queries.hot.weight is -1, but must be greater than or equal"),
         ("queries.hot.weight", float("nan"), "queries.hot.weight is nan, but must be"),
@@ -206,8 +256,8 @@ def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Pa
         ("queries.hot.class", "X|Y", "queries.hot.class is 'X|Y', but must be one of H, N."),
         ("classes.H", 0, "classes.H is 0, but must be greater than 0."),
         ("classes.H", -1, "classes.H is -1, but must be greater than 0."),
-        ("classes.H", float("inf"), "classes.H is "),
-        ("classes.H", "high", "classes.H is 'high', but must be a valid number"),
+        ("classes.H", float("inf"), "classes.H: expected a finite number, got inf"),
+        ("classes.H", "high", 'classes.H: expected a number, got "high"'),
         (
             "queries.hot.statistics",
             {"cost_s": 0, "selectivity": 1},
@@ -225,33 +275,41 @@ def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Pa
         ("queries.hot.sql", "  ", "queries.hot.sql"),
         ("streams", {"1st": {"format": "rate"}}, "streams.1st"),
         ("streams", {"s" * 300: {"format": "rate"}}, f"streams.{'s' * 300} is"),
-        ("policy", "cqc", "policy is 'cqc', but must be"),
+        ("policy", ["cqc"], "policy: expected a mapping, got a list"),
+        ("queries.hot.sink", 7, "queries.hot.sink: expected a mapping, got 7"),
+        (
+            "streams.sensors.options.path",
+            ["a"],
+            "streams.sensors.options.path: expected a text, a number, true or false, got a list",
+        ),
+        ("queries.hot.qos", [[0, 1], [1, 2]], "queries.hot.qos must be falling or level"),
     ],
 )
 def test_a_mistake_is_answered_with_file_key_and_what_was_expected(
     tmp_path: Path, key: str, value: object, message: str
 ) -> None:
-    assert refusal(tmp_path, changed(key, value)).startswith(message)
+    text = refusal(tmp_path, changed(key, value))
+    assert re.search(rf"^(line \d+: )?{re.escape(message)}", text, re.MULTILINE), text
 
 
 def test_two_queries_of_one_name_are_refused_with_the_line(tmp_path: Path) -> None:
     text = "state: s\nqueries:\n  hot: {sql: a, class: H}\n  dry: {}\n  hot: {sql: b, class: H}\n"
-    message = refusal(tmp_path, text)
-    assert message == "the file must be valid YAML (line 5): the key 'hot' appears twice."
+    message = "line 5: queries.hot must be given once: it is also in line 3."
+    assert message in refusal(tmp_path, text).splitlines()
 
 
 def test_two_streams_of_one_name_are_refused_as_well(tmp_path: Path) -> None:
     text = "streams:\n  s: {format: rate}\n  s: {format: rate}\n"
-    assert "(line 3): the key 's' appears twice" in refusal(tmp_path, text)
+    assert "line 3: streams.s must be given once: it is also in line 2" in refusal(tmp_path, text)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("state: [1, 2\nqueries: {", "the file must be valid YAML (line "),
-        ("state: a: b", "the file must be valid YAML (line 1): mapping values are not allowed"),
-        ("\tstate: a", "the file must be valid YAML (line 1): "),
-        ("state: !!python/object:os.system a", "the file must be valid YAML (line 1): "),
+        ("state: [1, 2\nqueries: {", "the file must be valid YAML: "),
+        ("state: a: b", "the file must be valid YAML: mapping values are not allowed"),
+        ("\tstate: a", "the file must be valid YAML: "),
+        ("state: !!python/object:os.system a", "the file must be valid YAML: "),
         ("- a\n- b\n", "the file must be a mapping of keys."),
         ("", "the file must be a mapping of keys."),
         ("just words", "the file must be a mapping of keys."),
@@ -268,7 +326,7 @@ def test_two_streams_of_one_name_are_refused_as_well(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_pipeline_file_is_refused(tmp_path: Path, text: Any, message: str) -> None:
-    assert refusal(tmp_path, text).startswith(message)
+    assert re.search(rf"^(line \d+: )?{re.escape(message)}", refusal(tmp_path, text), re.MULTILINE)
 
 
 def test_a_missing_file_is_answered_with_its_path(tmp_path: Path) -> None:

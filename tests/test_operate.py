@@ -265,7 +265,9 @@ def test_the_stop_is_clean_and_the_run_reports(run: Run, tmp_path: Path) -> None
     assert not any(noise in errors for noise in SPARK_NOISE)
     (report,) = json.loads((run.folder / "stdout").read_text())
     assert {line["name"] for line in report["queries"]} >= {"hot", "all"}
+    assert report["policy"] == "cqc, then cqc(inner=hr)"
     refused(headgate("stop", "--state", run.state), "found no control.json.\nFix: start one")
+    assert headgate("health", "--state", run.state).returncode == 3
 
 
 def test_the_file_of_a_run_that_is_gone_is_recognised(run: Run) -> None:

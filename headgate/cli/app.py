@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -16,7 +15,8 @@ from headgate.cli import catalog, operate, options, replayed, tables, virtual
 from headgate.cli.watch import run_each, run_one
 from headgate.config import read_pipeline
 from headgate.errors import HeadgateError, SparkGone
-from headgate.runtime import load, spelled
+from headgate.runtime import check as check_file
+from headgate.runtime import spelled
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -49,24 +49,11 @@ def headgate(
 def run(
     file: options.FILE,
     policy: options.POLICIES = None,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            min=1,
-            help="Accept tuples for this long, then finish them. Default: until stopped or Ctrl-C.",
-        ),
-    ] = None,
-    state: Annotated[
-        str | None, typer.Option(help="State directory. Default: that of the file.")
-    ] = None,
-    fresh: Annotated[bool, typer.Option(help="Begin with an empty state directory.")] = False,
-    control: Annotated[
-        bool,
-        typer.Option("--control/--no-control", help="Let other commands query and change the run."),
-    ] = True,
-    record: Annotated[
-        bool, typer.Option("--record", help="Record the run, for `headgate replay`.")
-    ] = False,
+    seconds: options.RUN_SECONDS = None,
+    state: options.STATE = None,
+    fresh: options.FRESH = False,
+    control: options.CONTROL = True,
+    record: options.RECORD = False,
     module: options.MODULES = None,
     as_json: options.JSON = False,
 ) -> None:
@@ -99,24 +86,39 @@ def run(
 def check(
     file: options.FILE,
     show: Annotated[bool, typer.Option(help="Show where each value comes from.")] = False,
+    policy: options.POLICIES = None,
+    seconds: options.RUN_SECONDS = None,
+    state: options.STATE = None,
+    fresh: options.FRESH = False,
+    control: options.CONTROL = True,
+    record: options.RECORD = False,
+    module: options.MODULES = None,
+    as_json: options.JSON = False,
 ) -> None:
-    """Check a pipeline file without running it. Spark analyzes the queries.
+    """Check a pipeline file without running it, and show all mistakes with their lines.
+
+    Spark is started once and analyzes all queries. The command takes every option of `run`; those
+    without effect on the check are ignored.
 
     Example: headgate check examples/forest.yaml
     """
-    pipeline = read_pipeline(file, os.environ)
-    if show:
-        tables.show_settings(pipeline)
-    with TemporaryDirectory() as state:
-        load(pipeline, state=Path(state)).stop()
-    print(f"{file}: {len(pipeline.streams)} streams and {len(pipeline.queries)} queries can run.")
+    flags = {key: value for key, value in {"state": state, "record": record}.items() if value}
+    checked = check_file(file, os.environ, modules=module or [], policy=policy, **flags)
+    if show and checked.pipeline is not None:
+        tables.show_settings(checked.pipeline)
+    if as_json:
+        print(json.dumps(checked.to_dict()))
+    else:
+        tables.show_check(checked)
+    raise typer.Exit(2 if checked.mistakes else 0)
 
 
 app.command(context_settings=options.ANY_OPTION)(virtual.simulate)
 app.command(context_settings=options.ANY_OPTION)(virtual.compare)
 app.command()(replayed.replay)
 for command in (
-    operate.add, operate.drop, operate.status, operate.explain, operate.sql, operate.stop,
+    operate.add, operate.drop, operate.status, operate.health, operate.explain,
+    operate.sql, operate.stop,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(operate.set_app, name="set")

@@ -9,7 +9,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from headgate.cli.tables import out
+from headgate.cli.tables import out, show
 from headgate.errors import UnknownName
 from headgate.policies import PolicyEntry, policy_entry
 from headgate.policies import policies as known_policies
@@ -29,7 +29,7 @@ def show_policies(name: str | None, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps([_plain(entry) for entry in entries], ensure_ascii=False))
     elif name is None:
-        out.print(_list(entries))
+        show(_list(entries))
     else:
         _explain(entries[0])
 

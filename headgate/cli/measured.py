@@ -5,7 +5,7 @@ from math import isclose, isnan
 
 from rich.table import Table
 
-from headgate.cli.tables import out
+from headgate.cli.tables import out, show
 from headgate.metrics.measures import MEASURES, Measure
 from headgate.metrics.report import Report
 from headgate.metrics.run import Line
@@ -30,7 +30,7 @@ def show_measures(workload: Workload, reports: Sequence[Report]) -> None:
     out.print(f"{workload.name}, {workload.level} level, seed {seed}", highlight=False)
     out.print(f"{workload.note}", highlight=False, markup=False)
     for group in _fitting(reports):
-        out.print(_table(group))
+        show(_table(group))
 
 
 def show_comparison(comparison: Comparison) -> None:
@@ -46,7 +46,7 @@ def show_comparison(comparison: Comparison) -> None:
         name = standing.policy if standing.runs_on_spark else f"{standing.policy} *"
         values = (standing.mean, standing.least, standing.most)
         table.add_row(str(standing.rank), name, *map(number, values), f"{standing.ratio:.2f}")
-    out.print(table)
+    show(table)
     if not all(standing.runs_on_spark for standing in comparison.standings):
         out.print("* simulation only: it must know the outcome of each tuple", highlight=False)
     for policy, reason in comparison.skipped:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from headgate.cli.tables import out
+from headgate.cli.tables import out, show
 from headgate.config import Pipeline, read_mapping, read_pipeline
 from headgate.errors import ConfigRefused, RecoveryRefused
 from headgate.runtime import Drawing, Explanation, drawn, explained, past, write_page
@@ -101,14 +101,16 @@ def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False
     """Show every query of a run: state, waiting tuples, mean response, lane, tuples lost.
 
     Below the table are the causes of failed queries, and of streams whose sources do not deliver.
-    While a run is starting, show how many of its queries have been rehearsed.
+    While a run is starting, show how many of its queries have been rehearsed. The exit
+    code is 3 while a query has failed or a stream has stopped.
 
     Example: headgate status --state state/forest
     """
     answer = Client(_state(state, pipeline)).status()
+    code = 3 if is_unhealthy(answer) else 0
     if as_json:
         print(json.dumps(answer))
-        return
+        raise typer.Exit(code)
     if (starting := answer.get("starting")) is not None:
         print(f"starting: {starting['rehearsed']} of {starting['of']} queries rehearsed")
         return
@@ -124,7 +126,7 @@ def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False
             f"{account.get('shed', 0):,}", f"{account.get('missed', 0):,}",
         )  # fmt: skip
     out.print(f"policy {answer['policy']}", highlight=False, markup=False)
-    out.print(table)
+    show(table)
     for query in answer["queries"]:
         if query["cause"]:
             out.print(query["cause"], highlight=False, markup=False)
@@ -133,6 +135,36 @@ def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False
         out.print(text, highlight=False, markup=False, soft_wrap=True)
     for stream, letters in answer["dead_letters"].items():
         out.print(f"dead letters of {stream}: {letters:,}", highlight=False, markup=False)
+    raise typer.Exit(code)
+
+
+def is_unhealthy(status: dict[str, Any]) -> bool:
+    """Return True if a query has failed or a stream has stopped."""
+    failed = any(query["state"] == "FAILED" for query in status["queries"])
+    return failed or any(trouble["state"] == "STOPPED" for trouble in status["stream_troubles"])
+
+
+def health(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False) -> None:
+    """Ask whether a run is healthy: it goes on, no query has failed, no stream has stopped.
+
+    The exit code is 0 if it is, 3 if it is not or if nothing runs.
+
+    Example: headgate health --state state/forest
+    """
+    folder = _state(state, pipeline)
+    try:
+        answer = Client(folder).health()
+    except RecoveryRefused as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(3) from error
+    if as_json:
+        print(json.dumps(answer))
+    else:
+        failed, stopped = answer["failed_queries"], answer["stopped_streams"]
+        word = "healthy" if answer["healthy"] else "unhealthy"
+        ready = "ready" if answer["ready"] else "not ready"
+        print(f"{word}, {ready}: {failed} queries have failed, {stopped} streams have stopped")
+    raise typer.Exit(0 if answer["healthy"] else 3)
 
 
 def explain(
@@ -207,7 +239,7 @@ def sql(
         table = Table(*columns)
         for row in rows:
             table.add_row(*("NULL" if value is None else str(value) for value in row))
-        out.print(table, highlight=False, markup=False)
+        show(table, markup=False)
     if cut:
         print(f"cut after {limit} rows; --limit N shows more", file=sys.stderr)
 

@@ -94,6 +94,20 @@ PLOT = Annotated[
     str | None, typer.Option(metavar="FILE.html", help="Write plots to this HTML page.")
 ]
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+RUN_SECONDS = Annotated[
+    float | None,
+    typer.Option(
+        min=1,
+        help="Accept tuples for this long, then finish them. Default: until stopped or Ctrl-C.",
+    ),
+]
+STATE = Annotated[str | None, typer.Option(help="State directory. Default: that of the file.")]
+FRESH = Annotated[bool, typer.Option(help="Begin with an empty state directory.")]
+CONTROL = Annotated[
+    bool,
+    typer.Option("--control/--no-control", help="Let other commands query and change the run."),
+]
+RECORD = Annotated[bool, typer.Option("--record", help="Record the run, for `headgate replay`.")]
 
 _SETTINGS = {
     "seconds": "seconds", "level": "level", "workers": "workers", "train": "train_tuples",

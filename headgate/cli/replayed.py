@@ -9,7 +9,7 @@ from rich.table import Table
 
 from headgate.cli import options
 from headgate.cli.measured import number
-from headgate.cli.tables import out
+from headgate.cli.tables import out, show
 from headgate.runtime import Calibration, Replay, spelled
 from headgate.runtime import replay as replay_run
 
@@ -59,7 +59,7 @@ def show_replay(result: Replay) -> None:
             )  # fmt: skip
             table.add_row(line.name, report.policy, *map(number, values))
         table.add_section()
-    out.print(table)
+    show(table)
     costs = result.costs
     out.print(
         f"cost model: {costs.steps} steps, mean error {costs.error:.0%}; a call takes"
@@ -68,6 +68,8 @@ def show_replay(result: Replay) -> None:
     )
     same = "the same decisions" if result.same_decisions else "other decisions"
     out.print(f"with the same events, the policy makes {same}", highlight=False)
+    if result.difference:
+        out.print(result.difference, highlight=False, markup=False)
     for calibration in result.calibration:
         out.print(_calibration_text(calibration), highlight=False)
     if not result.holds:

@@ -5,14 +5,30 @@ from collections.abc import Sequence
 from math import isnan
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from headgate.config import Pipeline
 from headgate.metrics.report import Report
 from headgate.metrics.run import Line
+from headgate.runtime import Checked
 
 out = Console(width=None if sys.stdout.isatty() else 100)
 
+
+def show(table: Table, *, markup: bool = True) -> None:
+    """Print a table: on a terminal in its width, elsewhere as wide as its longest cells."""
+    if out.is_terminal:
+        out.print(table, markup=markup, highlight=markup)
+        return
+    options = out.options.update(width=MOST_COLUMNS)
+    width = Measurement.get(out, options, table).maximum
+    wide = Console(width=max(out.width, width))
+    wide.print(table, markup=markup, highlight=markup)
+
+
+MOST_COLUMNS = 10_000
+"""The width of the widest table in a file or pipe, where no cell may be cut."""
 
 SAME = 1.05
 """Means that differ by a smaller factor count as equal."""
@@ -21,7 +37,7 @@ SAME = 1.05
 def show_reports(reports: Sequence[Report]) -> None:
     """Print a line for each class and policy, and what to conclude from several policies."""
     out.print("Response time: from the arrival of a tuple to the instant its result is visible.")
-    out.print(_comparison(reports))
+    show(_comparison(reports))
     if len(reports) > 1:
         out.print(conclusion(reports[0], reports[-1]), highlight=False)
 
@@ -76,6 +92,24 @@ def show_settings(pipeline: Pipeline) -> None:
         text = f"{len(value)} of them" if name in ("streams", "queries") else value
         origin = pipeline.origins.get(name, "default")
         out.print(f"{name} = {text}  ({origin}): {field.description}", markup=False)
+
+
+def show_check(checked: Checked) -> None:
+    """Print that a pipeline can run, or all its mistakes to stderr."""
+    for mistake in checked.mistakes:
+        print(mistake, file=sys.stderr)
+    if checked.unread:
+        names = ", ".join(checked.unread)
+        print(
+            f"{checked.file}: not analyzed, since what they read is refused: {names}",
+            file=sys.stderr,
+        )
+    if checked.mistakes:
+        count = len(checked.mistakes)
+        print(f"{checked.file}: {count} mistake{'s' * (count > 1)}.", file=sys.stderr)
+    elif checked.pipeline is not None:
+        streams, queries = len(checked.pipeline.streams), len(checked.pipeline.queries)
+        print(f"{checked.file}: {streams} streams and {queries} queries can run.")
 
 
 _TIMES = ("mean response", "95 % within", "longest")

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
 
@@ -123,7 +122,7 @@ def run_one(
         talk.print(f"{name}: stopped; what is committed is kept, a new start resumes")
         if not requested.is_set():
             raise KeyboardInterrupt
-    return replace(report, policy=name)
+    return report
 
 
 def _run(

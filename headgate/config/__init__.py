@@ -5,16 +5,21 @@ Out: a checked `Pipeline`, from which come streams, queries and settings.
 Never opens a source, a sink or Spark.
 """
 
+from headgate.config.examination import Examination
 from headgate.config.fragment import fragment_of
 from headgate.config.keywords import settings_of, show_settings
+from headgate.config.mistakes import Mistake, Mistakes
 from headgate.config.pipeline import Pipeline, PolicyConfig, SparkConfig
-from headgate.config.pipeline_file import read_pipeline
+from headgate.config.pipeline_file import examine, read_pipeline
 from headgate.config.query import QueryConfig, SinkConfig, StatisticsConfig, ViewConfig
 from headgate.config.stream import ArrivalsConfig, StreamConfig
 from headgate.config.yaml_file import read_mapping
 
 __all__ = [
     "ArrivalsConfig",
+    "Examination",
+    "Mistake",
+    "Mistakes",
     "Pipeline",
     "PolicyConfig",
     "QueryConfig",
@@ -23,6 +28,7 @@ __all__ = [
     "StatisticsConfig",
     "StreamConfig",
     "ViewConfig",
+    "examine",
     "fragment_of",
     "read_mapping",
     "read_pipeline",

@@ -6,7 +6,7 @@ from pydantic import Field, ValidationError
 
 from headgate.config.pipeline import Pipeline
 from headgate.config.query import QueryConfig, ViewConfig
-from headgate.config.refusals import refusal_of, refuse_queries, refuse_taken_names
+from headgate.config.refusals import first_of, refusals_of, taken_names, wrong_queries
 from headgate.config.section import Name, Section
 from headgate.config.stream import StreamConfig
 from headgate.errors import ConfigRefused
@@ -30,16 +30,21 @@ def fragment_of(data: object, where: str, classes: Mapping[str, float]) -> Pipel
     Raises:
         ConfigRefused: a value is wrong, or there is no stream, view or query.
     """
+    values = data if isinstance(data, dict) else {}
     try:
-        fragment = Fragment.model_validate(data if isinstance(data, dict) else {})
+        fragment = Fragment.model_validate(values)
     except ValidationError as error:
-        raise refusal_of(where, error, {}, Fragment) from error
+        raise first_of(refusals_of(where, error, values, Fragment)) from error
     if not (fragment.streams or fragment.views or fragment.queries):
         raise ConfigRefused(
             path=where, key="", value=None, expected="a mapping with streams, views or queries"
         )
-    refuse_taken_names(where, fragment.streams, fragment.views, fragment.queries)
-    refuse_queries(where, fragment.queries, classes)
+    wrong = [
+        *taken_names(where, fragment.streams, fragment.views, fragment.queries),
+        *wrong_queries(where, fragment.queries, classes),
+    ]
+    if wrong:
+        raise first_of(iter(wrong))
     return Pipeline.model_construct(
         state="", streams=fragment.streams, views=fragment.views, queries=fragment.queries,
         classes=dict(classes),

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from headgate.config.refusals import refusal_of
+from headgate.config.refusals import first_of, refusals_of
 from headgate.errors import UnknownKey
 from headgate.model.settings import Settings
 
@@ -34,7 +34,7 @@ def settings_of(keywords: Mapping[str, Any], names: Iterable[str]) -> Settings:
     try:
         return Settings.model_validate(dict(keywords))
     except ValidationError as error:
-        raise refusal_of("headgate", error, {}, Settings) from error
+        raise first_of(refusals_of("headgate", error, dict(keywords), Settings)) from error
 
 
 def show_settings(function: F) -> F:

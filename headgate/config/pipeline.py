@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from headgate.config.query import QueryConfig, ViewConfig
-from headgate.config.section import Name, Section, option_texts
+from headgate.config.section import Name, Section, named, option_texts
 from headgate.config.stream import StreamConfig
 from headgate.errors import ConfigRefused
 from headgate.extensions import Options, source_entry
@@ -52,8 +52,10 @@ class Pipeline(Settings):
     """A whole pipeline file: the keys below, and the settings."""
 
     state: Folder = Field(description="directory for the log, the journal, results and statistics")
-    policy: PolicyConfig = Field(
-        default_factory=PolicyConfig, description="the rule that decides which query runs next"
+    policy: Annotated[PolicyConfig, BeforeValidator(named("name"))] = Field(
+        default_factory=PolicyConfig,
+        description="the rule that decides which query runs next; `policy: cqc` is short for"
+        " `policy: {name: cqc}`",
     )
     spark: SparkConfig = Field(default_factory=SparkConfig, description="the Spark session")
     classes: dict[str, Priority] = Field(

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path as File
 from typing import Any
 
-from pydantic import ValidationError
-
+from headgate.config.examination import Examination
+from headgate.config.mistakes import Mistakes
 from headgate.config.pipeline import Pipeline
-from headgate.config.refusals import refusal_of, refuse_queries, refuse_taken_names
-from headgate.config.yaml_file import read_mapping
+from headgate.config.yaml_file import read_document
 
 
 def read_pipeline(
@@ -20,9 +19,23 @@ def read_pipeline(
     flag; the last of these that has the value wins.
 
     Raises:
-        ConfigRefused: the file is missing, is not YAML, or a value is wrong.
+        ConfigRefused: the file is missing, is not YAML, or values are wrong; names all of them.
     """
-    data = read_mapping(path)
+    examination = examine(path, environment, **flags)
+    if examination.mistakes or examination.pipeline is None:
+        raise Mistakes(examination.sorted_mistakes())
+    return examination.pipeline
+
+
+def examine(
+    path: str | File, environment: Mapping[str, str] | None = None, **flags: Any
+) -> Examination:
+    """Read a pipeline file as `read_pipeline` does, and return all its mistakes.
+
+    Raises:
+        ConfigRefused: the file is missing, is not YAML, or is no mapping.
+    """
+    document = read_document(path)
     outside = {} if environment is None else environment
     changes = {
         key: outside[variable]
@@ -30,17 +43,9 @@ def read_pipeline(
         if (variable := f"HEADGATE_{key.upper()}") in outside
         and key not in ("streams", "views", "queries")
     }
-    try:
-        pipeline = Pipeline.model_validate({**data, **changes, **flags})
-    except ValidationError as error:
-        places = {
-            **{key: ("the environment", f"HEADGATE_{key.upper()}") for key in changes},
-            **{key: ("the command line", f"--{key}") for key in flags},
-        }
-        raise refusal_of(str(path), error, places, Pipeline) from error
-    refuse_taken_names(str(path), pipeline.streams, pipeline.views, pipeline.queries)
-    refuse_queries(str(path), pipeline.queries, pipeline.classes)
-    pipeline.origins.update(dict.fromkeys(data, str(path)))
-    pipeline.origins.update({key: f"HEADGATE_{key.upper()}" for key in changes})
-    pipeline.origins.update(dict.fromkeys(flags, "flag"))
-    return pipeline
+    examination = Examination(document, changes, flags)
+    if (pipeline := examination.pipeline) is not None:
+        pipeline.origins.update(dict.fromkeys(document.data, str(path)))
+        pipeline.origins.update({key: f"HEADGATE_{key.upper()}" for key in changes})
+        pipeline.origins.update(dict.fromkeys(flags, "flag"))
+    return examination

@@ -1,8 +1,10 @@
 """The sections of queries and views: SQL, class, sink, statistics."""
 
-from pydantic import Field
+from typing import Annotated
 
-from headgate.config.section import Options, Section, option_texts
+from pydantic import BeforeValidator, Field
+
+from headgate.config.section import Options, Section, named, option_texts
 from headgate.extensions.built_in_sinks import SINKS
 from headgate.model.query import Sink
 
@@ -44,7 +46,10 @@ class QueryConfig(Section):
 
     sql: str = Field(pattern=r"\S", description="one SELECT, over streams or views")
     class_: str = Field(alias="class", description="name of one of the `classes`")
-    sink: SinkConfig = Field(default_factory=SinkConfig, description="where the results go")
+    sink: Annotated[SinkConfig, BeforeValidator(named("format"))] = Field(
+        default_factory=SinkConfig,
+        description="where the results go; `sink: json` is short for `sink: {format: json}`",
+    )
     weight: float = Field(
         1.0,
         ge=0,

@@ -1,88 +1,159 @@
 """Refusals of a pipeline file: the key, its value, and what was expected instead."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import get_args
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from headgate.config.mistakes import WrongType
 from headgate.config.query import QueryConfig
+from headgate.config.yaml_file import Place
 from headgate.errors import ConfigRefused, UnknownKey
+from headgate.extensions.declared_options import hint
+from headgate.model.qos_graph import QoSGraph
 from headgate.model.stream import NAME_RULE
 
 SECRET = {"spark", "options"}
 """Keys whose values may hold passwords: no refusal shows them."""
 
+TYPES = {
+    "int": "a whole number", "float": "a number", "finite": "a finite number",
+    "bool": "true or false", "string": "a text", "dict": "a mapping", "model": "a mapping",
+    "list": "a list", "tuple": "a list",
+}  # fmt: skip
+"""The types of values in words, by how the names of pydantic's errors begin."""
 
-def refusal_of(
-    path: str,
-    error: ValidationError,
-    places: Mapping[str, tuple[str, str]],
-    model: type[BaseModel],
-) -> ConfigRefused:
-    """Return the refusal of a file for the first error in it.
+MISSING = "given: it has no default"
+"""What is expected of a key that is missing."""
+
+Refusals = Iterator[tuple[Place, ConfigRefused]]
+"""Refusals with the places of the wrong keys."""
+
+
+def refusals_of(
+    where: str, error: ValidationError, data: object, model: type[BaseModel]
+) -> Refusals:
+    """Yield a refusal for each wrong place of a file.
 
     Args:
-        path: the file or request.
-        places: by key, where a value that is not from the file comes from, and its name there.
+        where: the file or request.
+        data: what was validated.
         model: the model of the whole file.
     """
-    first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"] if part != "[key]")
-    is_secret = not SECRET.isdisjoint(first["loc"])
-    value, expected = None if is_secret else _public(first.get("input")), first["msg"]
-    if first["type"] == "extra_forbidden":
-        return UnknownKey(path=path, key=key, keys=_keys(model, first["loc"][:-1]))
-    path, key = places.get(key, (path, key))
-    if first["type"] == "missing":
-        value, expected = None, "given: it has no default"
-    elif first["type"] == "greater_than" and (unit := _unit(key)):
-        expected = f"above {first['ctx']['gt']:g} {unit}"
+    places: set[Place] = set()
+    for detail in error.errors():
+        place = _place(data, detail["loc"], missing=detail["type"] == "missing")
+        if place not in places:
+            places.add(place)
+            yield place, _refusal(where, place, detail, model)
+
+
+def _refusal(
+    where: str, place: Place, detail: Mapping[str, Any], model: type[BaseModel]
+) -> ConfigRefused:
+    key = ".".join(map(str, place))
+    kind, expected = detail["type"], detail["msg"]
+    value = detail.get("input")
+    if kind == "extra_forbidden":
+        return UnknownKey(path=where, key=key, keys=_keys(model, place[:-1]))
+    if type_words := _type(detail, place, key):
+        return WrongType(path=where, key=key, value=value, expected=type_words)
+    if kind == "missing":
+        value, expected = None, MISSING
+    elif kind == "greater_than" and (unit := _unit(key)):
+        expected = f"above {detail['ctx']['gt']:g} {unit}"
     else:
         expected = expected.removeprefix("Input should be ").removeprefix("Value error, ")
         if expected.startswith("String should match"):
             expected = "a SELECT" if key.endswith(".sql") else NAME_RULE
-    return ConfigRefused(path=path, key=key, value=value, expected=expected)
+    if isinstance(value, dict) and value:
+        value = None  # it may contain passwords
+    if not SECRET.isdisjoint(place):
+        value = None
+    return ConfigRefused(path=where, key=key, value=value, expected=expected)
 
 
-def _public(value: object) -> object:
-    """Return a value without what may be secret in it."""
-    if isinstance(value, dict):
-        return {key: "…" if key in SECRET else _public(inner) for key, inner in value.items()}
-    return [_public(inner) for inner in value] if isinstance(value, list) else value
+def _place(data: Any, location: Sequence[int | str], *, missing: bool) -> Place:
+    """Return the place that pydantic's location means; its last parts may name alternatives."""
+    place: list[int | str] = []
+    for part in location:
+        keys = range(len(data)) if isinstance(data, list) else data
+        if isinstance(data, list | dict) and part in keys:
+            data = data[part]
+        elif not (missing and part == location[-1]):
+            break
+        place.append(part)
+    return tuple(place)
 
 
-def refuse_taken_names(
+def _type(detail: Mapping[str, Any], place: Place, key: str) -> str | None:
+    """Return the type that was expected, in words; None if the type is right."""
+    kind, tail = detail["type"], detail["loc"][len(place) :]
+    words = TYPES.get(kind.split("_")[0])
+    if words is None or not kind.endswith(("_type", "_parsing", "_from_float", "_number")):
+        return None
+    if tail:  # one of several alternatives
+        return "a text, a number, true or false"
+    unit = _unit(key) if "number" in words else None
+    return f"{words} of {unit}" if unit and not unit.startswith("per") else words
+
+
+def taken_names(
     where: str, streams: Collection[str], views: Collection[str], queries: Collection[str]
-) -> None:
-    """Raise ConfigRefused if a view has the name of a stream or of a query."""
+) -> Refusals:
+    """Yield a refusal for each view that has the name of a stream or of a query."""
     for name in views:
         for kind, others in (("stream", streams), ("query", queries)):
             if name in others:
-                raise ConfigRefused(
-                    path=where,
-                    key=f"views.{name}",
-                    value=name,
-                    expected=f"another name: a {kind} has it",
+                yield (
+                    ("views", name),
+                    ConfigRefused(
+                        path=where,
+                        key=f"views.{name}",
+                        value=name,
+                        expected=f"another name: a {kind} has it",
+                    ),
                 )
 
 
-def refuse_queries(
+def wrong_queries(
     where: str, queries: Mapping[str, QueryConfig], classes: Collection[str]
-) -> None:
-    """Raise ConfigRefused if a query has a class that does not exist, or a wrong sink."""
+) -> Refusals:
+    """Yield a refusal for each class that does not exist, wrong sink and wrong QoS graph."""
     for name, query in queries.items():
+        place = ("queries", name)
         if query.class_ not in classes:
-            raise ConfigRefused(
-                path=where,
-                key=f"queries.{name}.class",
-                value=query.class_,
-                expected=f"one of {', '.join(classes)}",
+            yield (
+                (*place, "class"),
+                ConfigRefused(
+                    path=where,
+                    key=f"queries.{name}.class",
+                    value=query.class_,
+                    expected=f"one of {', '.join(classes)}{hint(query.class_, tuple(classes))}",
+                ),
             )
         if mistake := query.sink.model().mistake():
             key, value, expected = mistake
-            raise ConfigRefused(
-                path=where, key=f"queries.{name}.sink.{key}", value=value, expected=expected
+            yield (
+                (*place, "sink", *key.split(".", 1)),
+                ConfigRefused(
+                    path=where, key=f"queries.{name}.sink.{key}", value=value, expected=expected
+                ),
             )
+        try:
+            QoSGraph(tuple(query.qos or [(0.0, 1.0)]))
+        except ConfigRefused as refused:
+            yield (
+                (*place, "qos"),
+                ConfigRefused(
+                    path=where, key=f"queries.{name}.qos", value=None, expected=refused.expected
+                ),
+            )
+
+
+def first_of(refusals: Refusals) -> ConfigRefused:
+    """Return the first refusal."""
+    return next(refusal for _, refusal in refusals)
 
 
 def _unit(key: str) -> str | None:

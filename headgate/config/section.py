@@ -1,6 +1,6 @@
 """What all sections of a pipeline file have in common: no unknown keys, names, options."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -27,3 +27,12 @@ def option_texts(options: Mapping[str, str | int | float | bool]) -> dict[str, s
         key: str(value).lower() if isinstance(value, bool) else str(value)
         for key, value in options.items()
     }
+
+
+def named(key: str) -> Callable[[object], object]:
+    """Return a validator that reads a text as a section with one key.
+
+    >>> named("format")("parquet")
+    {'format': 'parquet'}
+    """
+    return lambda value: {key: value} if isinstance(value, str) else value

@@ -71,7 +71,7 @@ SINKS = (
         name="kafka", make=deferred("headgate.spark.sinks.kafka:Kafka"),
         options={"kafka.bootstrap.servers": "brokers to connect to first", "topic": "the topic"},
         required={"kafka.bootstrap.servers": "host:9092", "topic": "fires"},
-        other_options=True,
+        other_options=True, ask=deferred("headgate.spark.sources.kafka_options:ask_brokers"),
     ),
     SinkEntry(
         name="stream", make=deferred("headgate.spark.sinks.files:StreamSink"),

@@ -43,6 +43,7 @@ SOURCES = (
         },
         other_options=True,
         columns=deferred("headgate.spark.sources.kafka_topics:columns_of"),
+        ask=deferred("headgate.spark.sources.kafka_options:ask_brokers"),
         spark_reads=True,
     ),
     SourceEntry(

@@ -24,6 +24,8 @@ class Entry:
         other_options: whether there are options besides these, which are passed on.
         check: raises `OptionRefused` or `ValueError` if it refuses the value of an option.
         takes_function: whether the user passes a function beside the stream or query.
+        ask: raises `OptionRefused` if the system that the options name does not answer; only
+            `headgate check` calls it.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Entry:
     other_options: bool = False
     check: Callable[[Options], object] = lambda options: None
     takes_function: bool = False
+    ask: Callable[[Options], object] = lambda options: None
 
     def refuse_options(self, values: Mapping[str, str]) -> None:
         """Refuse options that are missing, unknown or wrong.

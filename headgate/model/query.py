@@ -8,6 +8,7 @@ from typing import Any
 from headgate.errors import ConfigRefused, OptionRefused, QueryRefused
 from headgate.extensions import sink_entry, sink_names
 from headgate.extensions.declared_options import hint
+from headgate.model.argument_types import refuse_types
 from headgate.model.plan import Lane
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.readable import Readable
@@ -45,6 +46,9 @@ class Sink(Readable):
     format: str = "parquet"
     path: str = ""
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        refuse_types(self)
 
     @property
     def has_files(self) -> bool:
@@ -126,6 +130,7 @@ class Query(Readable):
         return self.sink.options.get("stream", self.name) if self.sink.format == "stream" else None
 
     def __post_init__(self) -> None:
+        refuse_types(self)
         if not NAME.fullmatch(self.name):
             self._refuse("name", f"must be {NAME_RULE}", "rename the query")
         if not 0 <= self.weight < inf:
@@ -167,6 +172,9 @@ class View(Readable):
     lateness_s: float = 0.0
     statistics: QueryStatistics | None = None
     apply: Apply | None = None
+
+    def __post_init__(self) -> None:
+        refuse_types(self)
 
     def query(self, query_class: str) -> Query:
         """Return the query that fills the view.

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from headgate.errors import ConfigRefused
 from headgate.extensions import source_entry
+from headgate.model.argument_types import refuse_types
 from headgate.model.readable import Readable
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
@@ -71,6 +72,7 @@ class Stream(Readable):
     of: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        refuse_types(self)
         if not NAME.fullmatch(self.name):
             raise ConfigRefused(path="streams", key="name", value=self.name, expected=NAME_RULE)
         for key in ("trigger_s", "lateness_s", "quiet_s"):

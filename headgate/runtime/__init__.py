@@ -6,6 +6,7 @@ Never prints to a screen.
 
 from headgate.runtime.describe.drawing import Drawing, drawn, write_page
 from headgate.runtime.describe.explanation import Explanation, explained
+from headgate.runtime.live.check import Checked, check
 from headgate.runtime.live.headgate import Headgate
 from headgate.runtime.live.history import past
 from headgate.runtime.live.load import load
@@ -21,6 +22,7 @@ from headgate.workloads.testbeds.named import TESTBEDS, Family, Variant
 __all__ = [
     "TESTBEDS",
     "Calibration",
+    "Checked",
     "Comparison",
     "Drawing",
     "Explanation",
@@ -31,6 +33,7 @@ __all__ = [
     "Trace",
     "Variant",
     "Workload",
+    "check",
     "compare",
     "drawn",
     "explained",

@@ -76,9 +76,10 @@ def simulated_options(pipeline: Pipeline) -> dict[str, Any]:
 
 def policy_of(pipeline: Pipeline, text: str | None = None) -> Policy:
     """Return the file's policy with its parameters, or another one from its text."""
-    if text is None or text == pipeline.policy.name:
-        return policy_named(pipeline.policy.name, **pipeline.policy.parameters)
-    return Spelled(text).make()
+    name, parameters = pipeline.policy.name, pipeline.policy.parameters
+    if parameters and text in (None, name):
+        return policy_named(name, **parameters)
+    return Spelled(text or name).make()
 
 
 def refuse_off_spark(policy: Policy) -> None:

@@ -15,6 +15,9 @@ from headgate.server.control import BODY_BYTES, Control, nothing_runs
 PATIENCE_S = 600.0
 """Timeout of a request. Long, since adding a query includes its rehearsal."""
 
+HEALTH_S = 10.0
+"""Timeout of the question for the health."""
+
 
 class Client:
     """Requests to a running Headgate; one method per request.
@@ -31,6 +34,19 @@ class Client:
     def status(self) -> dict[str, Any]:
         status: dict[str, Any] = self.ask("GET", "/queries")
         return status
+
+    def health(self) -> dict[str, Any]:
+        """Return whether the run is healthy and ready; both are answered without the token."""
+        request = Request(f"{self._control.address}/health")
+        try:
+            with self._opener.open(request, timeout=HEALTH_S) as answer:
+                health: dict[str, Any] = json.load(answer)
+        except HTTPError as error:
+            with error:
+                health = json.load(error)
+        except (URLError, OSError, HTTPException, ValueError) as error:
+            raise self._no_answer(getattr(error, "reason", error)) from error
+        return health
 
     def explanation(self, query: str) -> dict[str, Any]:
         explanation: dict[str, Any] = self.ask("GET", f"/queries/{quote(query, safe='')}")

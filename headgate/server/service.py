@@ -22,6 +22,9 @@ from headgate.server.control import Control
 from headgate.server.limits import BACKLOG, HEADER_BYTES, Connection, LimitedBody
 
 Text = Annotated[str, Body(embed=True)]
+WITHOUT_TOKEN = {"/health": "healthy", "/ready": "ready"}
+"""What supervisors ask, and the key of the answer that decides between the codes 200 and 503."""
+
 AT_ANY_TIME = {("GET", "/queries"), ("POST", "/stop")}
 """Requests that are answered even while the run is starting."""
 
@@ -41,6 +44,8 @@ def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI
     async def check_token(
         request: Request, go_on: Callable[[Request], Awaitable[Response]]
     ) -> Response:
+        if request.method == "GET" and request.url.path in WITHOUT_TOKEN:
+            return await go_on(request)
         authorization = request.headers.get("authorization", "")
         if not secrets.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
             return _refusal(
@@ -89,6 +94,12 @@ def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI
     @app.exception_handler(Exception)
     async def broken(request: Request, error: Exception) -> Response:
         return _refusal(500, f"internal error: {type(error).__name__}; see headgate.log.")
+
+    @app.get("/health")
+    @app.get("/ready")
+    def health(request: Request) -> JSONResponse:
+        answer = gate.health()
+        return JSONResponse(answer, 200 if answer[WITHOUT_TOKEN[request.url.path]] else 503)
 
     @app.get("/queries")
     def status() -> dict[str, Any]:

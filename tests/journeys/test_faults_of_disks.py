@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from faults import ALL, HOT, same
 from independent import committed_rows
-from kit.commands import headgate_apart
 from kit.engines import engine_of
+from kit.terminal import Terminal
 from pyspark.sql import SparkSession
 from sources import balanced, consume, gate_over, until, write_readings
 
@@ -60,10 +60,12 @@ def fill(folder: Path) -> Path:
     return ballast
 
 
-def test_a_start_on_a_full_disk_is_answered_with_a_sentence(small_disk: Path) -> None:
+def test_a_start_on_a_full_disk_is_answered_with_a_sentence(
+    terminal: Terminal, small_disk: Path
+) -> None:
     fill(small_disk)
     file = Path(__file__).parents[2] / "examples" / "forest.yaml"
-    done = headgate_apart("run", str(file), "--state", str(small_disk / "state"))
+    done = terminal.run("run", str(file), "--state", str(small_disk / "state"))
     assert done.returncode == 1
     assert "no space left on device.\nFix: make room on its disk\n" in done.stderr
     assert "Traceback" not in done.stderr

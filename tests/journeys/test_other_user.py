@@ -64,7 +64,7 @@ import sys
 from pathlib import Path
 from headgate.access import PRIVATE, access_of
 from headgate.errors import RecoveryRefused
-from headgate.spark.engine.executors import refuse_strangers
+from headgate.spark.jvm.executors import refuse_unshared
 from headgate.spark.jvm.session import local_session
 folder, master, group = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 shared = access_of("0660", group)
@@ -73,7 +73,7 @@ session = local_session(folder / "driver", master, config, shared)
 for name, access in (("private", PRIVATE), ("shared", shared)):
     access.folder(folder / name)
     try:
-        refuse_strangers(session, folder / name, access)
+        refuse_unshared(session, folder / name, access)
         print(name, "accepted", flush=True)
     except RecoveryRefused as refused:
         print(name, refused, flush=True)

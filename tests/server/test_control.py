@@ -15,6 +15,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
+from kit.commands import headgate
 from kit.waiting import until
 from pyspark.sql import SparkSession
 
@@ -90,6 +91,34 @@ def test_nobody_is_answered_without_the_token(gate: Headgate, path: str, token: 
     code, body = answer(Control.read(gate.state), path, header_text)
     assert code == 401
     assert "control.json" in body["error"]
+
+
+def test_supervisors_ask_for_the_health_without_a_token(gate: Headgate, client: Client) -> None:
+    healthy = {"healthy": True, "ready": True, "failed_queries": 0, "stopped_streams": 0}
+    for path in ("/health", "/ready"):
+        assert answer(Control.read(gate.state), path, None) == (200, healthy)
+    assert answer(Control.read(gate.state), "/health", None, method="POST")[0] == 401
+    assert client.health() == healthy
+
+
+def test_a_failed_query_makes_a_run_unhealthy_until_it_is_dropped(gate: Headgate) -> None:
+    healthy = "healthy, ready: 0 queries have failed, 0 streams have stopped\n"
+    state = str(gate.state)
+    done = headgate("health", "--state", state)
+    assert (done.returncode, done.stdout) == (0, healthy)
+    text = "SELECT CAST(location AS INT) AS n FROM sensors"
+    gate.add_query(Query(name="bad", sql=text, query_class="N"))
+    until(lambda: gate.query("bad").state == "FAILED")
+    done = headgate("status", "--state", state)
+    assert done.returncode == 3
+    assert "query 'bad' failed on trains" in done.stdout
+    assert headgate("status", "--state", state, "--json").returncode == 3
+    done = headgate("health", "--state", state)
+    assert (done.returncode, done.stdout) == (3, f"un{healthy.replace('0 queries', '1 queries')}")
+    assert answer(Control.read(gate.state), "/health", None)[0] == 503
+    assert answer(Control.read(gate.state), "/ready", None)[0] == 200
+    gate.drop_query("bad")
+    assert headgate("health", "--state", state).returncode == 0
 
 
 def test_the_token_is_for_the_user_alone_and_the_port_for_this_machine(gate: Headgate) -> None:

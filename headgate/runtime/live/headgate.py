@@ -11,6 +11,7 @@ from headgate.access import access_of
 from headgate.config import fragment_of, settings_of, show_settings
 from headgate.errors import ConfigRefused
 from headgate.metrics.report import Report
+from headgate.model.argument_types import refuse_type
 from headgate.model.network.network import Network
 from headgate.model.performance import Rows as SpecificationRows
 from headgate.model.performance import specification_of
@@ -64,6 +65,12 @@ class Headgate(Questions):
         fresh: bool = False,
         **settings: Any,
     ) -> None:
+        for name, value, kind in (
+            ("state", state, str | os.PathLike), ("policy", policy, str | Policy),
+            ("classes", classes, Mapping | None), ("master", master, str),
+            ("spark_config", spark_config, Mapping | None),
+        ):  # fmt: skip
+            refuse_type("headgate", name, value, kind)
         self.state = File(state).absolute()
         chosen = policy_named(policy) if isinstance(policy, str) else policy
         refuse_off_spark(chosen)
@@ -113,6 +120,8 @@ class Headgate(Questions):
             ConfigRefused: Spark cannot open it, or a time column is not a timestamp.
             RecoveryRefused: the log of its name has another schema.
         """
+        self._refuse_stopped("add_stream")
+        refuse_type("headgate", "stream", stream, Stream)
         self._membership.add_stream(stream, rows)
 
     def drop_stream(self, name: str) -> None:
@@ -121,6 +130,7 @@ class Headgate(Questions):
         Raises:
             ConfigRefused: a query still reads it, or one fills it.
         """
+        self._refuse_stopped("drop_stream")
         self._membership.drop_stream(name)
 
     def add_query(self, query: Query, deliver: Deliver | None = None) -> QueryHandle:
@@ -136,6 +146,8 @@ class Headgate(Questions):
             RecoveryRefused: a query of its name was dropped, and its results are still in the
                 folder; before the start, `start` raises it.
         """
+        self._refuse_stopped("add_query")
+        refuse_type("headgate", "query", query, Query)
         return QueryHandle(self._membership.add_query(query, deliver), self.explanation)
 
     def add_view(self, view: View) -> QueryHandle:
@@ -148,6 +160,7 @@ class Headgate(Questions):
             QueryRefused: it cannot run continuously; names the clause, the reason and the fix.
             ConfigRefused: a stream has its name.
         """
+        refuse_type("headgate", "view", view, View)
         lowest = min(self.classes, key=lambda query_class: query_class.priority)
         return self.add_query(view.query(lowest.name))
 
@@ -159,12 +172,17 @@ class Headgate(Questions):
         Raises:
             ConfigRefused: other queries read the stream that it fills; names them.
         """
+        self._refuse_stopped("drop_query")
         self._membership.drop_query(name)
 
     def set_policy(self, policy: str | Policy) -> None:
         """Change the policy from now on; nothing is lost and nothing runs twice."""
+        self._refuse_stopped("set_policy")
+        refuse_type("headgate", "policy", policy, str | Policy)
         chosen = Spelled(policy).make() if isinstance(policy, str) else policy
         refuse_off_spark(chosen)
+        if self._run is not None:
+            self._earlier_policies.append(self._named_policy())
         self.policy = chosen
         self._spelling = Spelled(policy).text if isinstance(policy, str) else None
         if self._engine is not None:
@@ -204,6 +222,7 @@ class Headgate(Questions):
         Raises:
             HeadgateError: one is refused, as by `add_stream` and `add_query`.
         """
+        self._refuse_stopped("add")
         classes = {query_class.name: query_class.priority for query_class in self.classes}
         new = fragment_of(fragment, where, classes)
         return self._membership.add(new.stream_models(), new.query_models())
@@ -239,6 +258,7 @@ class Headgate(Questions):
             RecoveryRefused: another Headgate uses the state directory, or it does not fit. Nothing
                 in it is deleted then.
         """
+        self._refuse_stopped("start")
         if self._engine is not None:
             raise ConfigRefused(
                 path="headgate", key="start", value=None,
@@ -291,7 +311,7 @@ class Headgate(Questions):
     def drain(self, timeout_s: float | None = None) -> bool:
         """Stop ingest and wait until all arrived tuples are processed; False if time ran out."""
         began_s = time.monotonic()
-        self._membership.started_engine.drain(timeout_s)
+        self._membership.engine_for("drain").drain(timeout_s)
         if timeout_s is not None:
             timeout_s = max(0.0, timeout_s - (time.monotonic() - began_s))
         return self.wait(timeout_s)
@@ -302,8 +322,7 @@ class Headgate(Questions):
         Raises:
             Exception: whatever ended the run, if it was not asked to end.
         """
-        assert self._run is not None
-        return self._run.wait(timeout_s)
+        return self._membership.run_for("wait").wait(timeout_s)
 
     def stop(self) -> Report | None:
         """Stop cleanly, save the statistics, and return the report of the run, if any."""
@@ -311,12 +330,23 @@ class Headgate(Questions):
             if self._run is not None:
                 self._run.stop()
         finally:
+            self._stopped = True
+            for query in tuple(self._membership.queries.values()):
+                query.stopped, query.runs = True, False
             try:
                 if self._owns_session:
                     self._room.stop_session(self._session)
             finally:
                 self._folder.release()
         return None if self._run is None else self.report()
+
+    def _refuse_stopped(self, method: str) -> None:
+        """Raise ConfigRefused if a method cannot work any more."""
+        if self._stopped:
+            raise ConfigRefused(
+                path="headgate", key=method, value=None,
+                expected="called before stop; a new Headgate with the same `state` resumes",
+            )  # fmt: skip
 
     def _reached(self, point: str) -> None:
         """Do nothing. A test of crashes overrides it: nothing may be lost at any of these points.

@@ -61,10 +61,25 @@ class Membership:
         self.run: Running | None = None
         """The run; None until the start is complete."""
 
-    @property
-    def started_engine(self) -> LiveEngine:
-        assert self.engine is not None, "Headgate has not started"
+    def engine_for(self, method: str) -> LiveEngine:
+        """Return the engine that a method of `Headgate` needs.
+
+        Raises:
+            ConfigRefused: there is none before the start.
+        """
+        if self.engine is None:
+            raise _too_early(method)
         return self.engine
+
+    def run_for(self, method: str) -> Running:
+        """Return the run that a method of `Headgate` needs.
+
+        Raises:
+            ConfigRefused: there is none before the start.
+        """
+        if self.run is None:
+            raise _too_early(method)
+        return self.run
 
     def add_stream(self, stream: Stream, rows: Rows | None = None) -> None:
         with self._changes:
@@ -241,3 +256,7 @@ class Membership:
         if self.engine is not None:
             ends = [path for path in paths if path.first_of is None]
             self.engine.changes.refuse_old_results(ends)
+
+
+def _too_early(method: str) -> ConfigRefused:
+    return ConfigRefused(path="headgate", key=method, value=None, expected="called after start")

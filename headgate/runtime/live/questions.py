@@ -11,7 +11,7 @@ from headgate.runtime.describe.explanation import Explanation
 from headgate.runtime.live.handle import QueryHandle
 from headgate.runtime.live.membership import Membership
 from headgate.runtime.live.rehearsal import Rehearsal
-from headgate.runtime.live.status import drawing_of, explanation_of, starting, status_of
+from headgate.runtime.live.status import drawing_of, explanation_of, health_of, starting, status_of
 
 
 class Questions:
@@ -26,20 +26,25 @@ class Questions:
         self.policy, self._membership, self._rehearsal = policy, membership, rehearsal
         self._spelling: str | None = None
         """The text of the policy, if `set_policy` got a text."""
+        self._earlier_policies: list[str] = []
+        self._stopped = False
 
     def query(self, name: str) -> QueryHandle:
         """Return the handle of a query."""
         return QueryHandle(self._membership.query(name), self.explanation)
 
     def report(self) -> Report:
-        """Return the report of the run so far."""
-        run = self._membership.run
-        assert run is not None
-        return run.report(self.policy.name)
+        """Return the report of the run so far. It names all policies that were in charge, in order.
+
+        Raises:
+            ConfigRefused: the run has not started; so with all methods that need it.
+        """
+        policies = [*self._earlier_policies, self._named_policy()]
+        return self._membership.run_for("report").report(", then ".join(policies))
 
     def totals(self) -> dict[str, tuple[int, int]]:
         """Return how many tuples every query has consumed and produced, over all runs."""
-        return self._membership.started_engine.totals()
+        return self._membership.engine_for("totals").totals()
 
     def accounts(self) -> dict[str, Account]:
         """Return what became of all tuples, by query, over all runs.
@@ -47,7 +52,7 @@ class Questions:
         For every query, arrived = delivered + filtered + queued + shed + missed + late +
         dead_lettered.
         """
-        return self._membership.started_engine.accounts()
+        return self._membership.engine_for("accounts").accounts()
 
     def explanation(self, name: str) -> Explanation:
         """Return how a query runs: operators, shared code, lane, figures, sink, cursor, policy."""
@@ -72,6 +77,16 @@ class Questions:
             return f"{name}, at present {self.policy.in_charge(engine.now_s()).name}"
         return name
 
+    def _named_policy(self) -> str:
+        """Return the policy with its parameters; for `amos`, also those that had a turn."""
+        policy = self.policy
+        name = self._spelling or policy.spelled or policy.name
+        if not isinstance(policy, Amos):
+            return name
+        turns = zip(policy.candidates, policy.turns, strict=True)
+        chosen = [candidate.policy.name for candidate, turn in turns if turn]
+        return f"{name}, in turn {', '.join(chosen)}" if chosen else name
+
     def status(self) -> dict[str, Any]:
         """Return the policy, the streams and every query's state and figures, as plain data.
 
@@ -84,15 +99,22 @@ class Questions:
             return starting(self._membership, self._spelling or self.policy.name, rehearsed_of)
         return status_of(self._membership, run, self.policy_in_charge())
 
+    def health(self) -> dict[str, Any]:
+        """Return whether the run is `healthy`, and `ready`: its start is complete.
+
+        It is healthy while it goes on, no query has failed and no stream has stopped.
+        """
+        return health_of(self._membership)
+
     @property
     def running(self) -> bool:
         """Whether the start is complete: tuples are ingested, all can be inspected and changed."""
-        return self._membership.run is not None
+        return self._membership.run is not None and not self._stopped
 
     @property
     def used(self) -> dict[str, float]:
         """The shares of the budgets for memory and log that are in use."""
-        budget = self._membership.started_engine.budget
+        budget = self._membership.engine_for("used").budget
         return {"memory": budget.memory, "log": budget.log}
 
     @property

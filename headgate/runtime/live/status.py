@@ -70,6 +70,19 @@ def status_of(membership: Membership, run: Running, policy: str) -> dict[str, An
     }  # fmt: skip
 
 
+def health_of(membership: Membership) -> dict[str, Any]:
+    """Return whether a run works, in numbers only: anybody on this machine may ask."""
+    run = membership.run
+    failed = sum(query.error is not None for query in tuple(membership.queries.values()))
+    troubles = () if run is None else run.engine.troubles()
+    stopped = sum(trouble.state == "STOPPED" for trouble in troubles)
+    ended = run is not None and not run.is_alive
+    return {
+        "healthy": not (failed or stopped or ended), "ready": run is not None and not ended,
+        "failed_queries": failed, "stopped_streams": stopped,
+    }  # fmt: skip
+
+
 def starting(membership: Membership, policy: str, rehearsed_of: tuple[int, int]) -> dict[str, Any]:
     """Return the status before the first tuple, with how many queries are rehearsed so far.
 

@@ -71,26 +71,44 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """A sentence with the winner, how far behind the next is, and how sure that is."""
+        """A sentence with the winner, how far behind the next is, and how sure that is.
+
+        A policy is called best only if the seeds show it: there are several, and the value of the
+        next policy is worse in all of them.
+        """
         equal = [
             standing.policy for standing in self.standings if standing.values == self.winner.values
         ]
-        text = f"{equal[0]} is best" + (f" (and equal: {', '.join(equal[1:])})" * (len(equal) > 1))
         behind = [standing for standing in self.standings if standing.policy not in equal]
+        claim = "is best" if self._is_sure(self.winner, behind) else "has the best mean"
+        text = f"{equal[0]} {claim}"
+        text += f" (and equal: {', '.join(equal[1:])})" * (len(equal) > 1)
         text += f"; {self._next(behind[0])}." if behind else "."
         usable = [standing for standing in self.standings if standing.runs_on_spark]
         if not self.winner.runs_on_spark and usable:
-            text += f" It foresees tuples; of those that Spark can run, {usable[0].policy} is best."
+            claim = "is best" if self._is_sure(usable[0], usable[1:]) else "has the best mean"
+            text += f" It foresees tuples; of those that Spark can run, {usable[0].policy} {claim}."
         return text
+
+    def _is_sure(self, first: Standing, others: Sequence[Standing]) -> bool:
+        """Return True if a policy is ahead of the next one in each of several seeds."""
+        ahead = not others or self._ahead(first, others[0]) == len(first.values)
+        return len(first.values) > 1 and ahead
+
+    def _ahead(self, first: Standing, other: Standing) -> int:
+        """Return the number of seeds in which a policy is ahead of another."""
+        pairs = zip(first.values, other.values, strict=True)
+        return sum(a > b if self.more_is_better else a < b for a, b in pairs)
 
     def _next(self, other: Standing) -> str:
         first = self.winner
-        pairs = list(zip(first.values, other.values, strict=True))
-        ahead = sum(a > b if self.more_is_better else a < b for a, b in pairs)
+        ahead, seeds = self._ahead(first, other), len(first.values)
         ratio = "" if isnan(other.ratio) else f" with {other.ratio:.3g} times its value"
         ranges = "overlap" if first.overlaps(other) else "do not overlap"
+        if seeds == 1:
+            return f"next is {other.policy}{ratio}; one seed does not show how certain that is"
         return (
-            f"next is {other.policy}{ratio}, behind it in {ahead} of {len(pairs)} seeds;"
+            f"next is {other.policy}{ratio}, behind it in {ahead} of {seeds} seeds;"
             f" the ranges of the two over seeds {ranges}"
         )
 

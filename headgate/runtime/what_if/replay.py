@@ -29,6 +29,7 @@ from headgate.runtime.pipeline import refuse_off_spark
 from headgate.runtime.policy_text import Spelled
 from headgate.runtime.recording.recordings import Recording, read_recording
 from headgate.runtime.what_if.call_costs import CallCosts, fitted_costs
+from headgate.runtime.what_if.difference import difference_of
 from headgate.scheduler.loop import run
 from headgate.scheduler.rows import in_rows
 from headgate.scheduler.scheduler import Scheduler
@@ -73,6 +74,7 @@ class Replay:
         measured: the report of the recorded run itself.
         reports: the reports of simulations; the first is that of the policy that ran.
         same_decisions: whether the policy, given the same events again, decides the same again.
+        difference: if not, where it first decides otherwise, and why that may be.
     """
 
     measured: Report
@@ -80,6 +82,7 @@ class Replay:
     calibration: tuple[Calibration, ...]
     costs: CallCosts = field(repr=False)
     same_decisions: bool
+    difference: str = ""
 
     @property
     def holds(self) -> bool:
@@ -97,6 +100,7 @@ class Replay:
             },
             "holds": self.holds,
             "same_decisions": self.same_decisions,
+            "difference": self.difference,
             "costs": {
                 "steps": self.costs.steps, "error": self.costs.error,
                 "crowding": self.costs.crowding, "loop_s": self.costs.loop_s,
@@ -135,8 +139,11 @@ def replay(
         Calibration(was.name, was.response_s.mean, would_be.response_s.mean)
         for was, would_be in zip(measured.classes, reports[0].classes, strict=True)
     )
-    calls = [[call for call, _ in turn.calls] for turn in recording.turns]
-    return Replay(measured, tuple(reports), calibration, costs, decisions(recording) == calls)
+    difference = difference_of(recording, decisions(recording))
+    return Replay(
+        measured, tuple(reports), calibration, costs,
+        same_decisions=not difference, difference=difference,
+    )  # fmt: skip
 
 
 def decisions(recording: Recording) -> list[list[BoxCall]]:

@@ -16,7 +16,6 @@ from headgate.model.settings import Settings
 from headgate.model.stream import Rows
 from headgate.spark.clock import Clock
 from headgate.spark.engine.arrivals import Arrivals
-from headgate.spark.engine.executors import refuse_strangers
 from headgate.spark.engine.members import Members
 from headgate.spark.engine.recovery import recover, refuse_old_results, refuse_other_zone, resumed
 from headgate.spark.engine.requests import EventQueue, Requests
@@ -27,6 +26,7 @@ from headgate.spark.event_time.watched_time import WatchedTime
 from headgate.spark.execution.calls import Calls
 from headgate.spark.execution.executor import Executor
 from headgate.spark.execution.warm_up import WarmUp
+from headgate.spark.jvm.executors import refuse_unshared
 from headgate.spark.jvm.jvm_watch import JvmWatch
 from headgate.spark.jvm.lane.compatibility import driver_lane
 from headgate.spark.jvm.session import own_session
@@ -98,7 +98,7 @@ def assemble(
             access.take_over(state / name)
         for name in ("checkpoints", "dead-letters", "outbox", "recording"):
             PRIVATE.take_over(state / name)
-        refuse_strangers(session, state, access)
+        refuse_unshared(session, state, access)
         ids = Cursors(journal).ids([path.query.name for path in network.paths])
         network = replace(network, ids=tuple(ids.values()))
         members = Members(network)

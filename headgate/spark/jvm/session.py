@@ -2,11 +2,13 @@
 
 import logging
 import os
+import socket
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -15,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from headgate.access import PRIVATE, Access
 from headgate.errors import ConfigRefused
+from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
 from headgate.spark.jvm.launch import launch
 from headgate.spark.jvm.time_zone import SESSION_ZONE
 
@@ -56,6 +59,9 @@ SETTINGS = {
 _GONE: list[Any] = []
 """JVMs that are gone, kept because caches know a JVM by the identity of its object."""
 
+MASTER_S = 5.0
+"""How long a standalone master may take to accept a connection."""
+
 LOG4J = """\
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -74,14 +80,17 @@ def local_session(
 
     Args:
         access: who may read the files that Spark writes.
+
+    Raises:
+        ConfigRefused: there is no Java, the master does not answer, or Spark refuses a setting.
     """
     _find_java()
+    announced = _announced(master)
     access.folder(state)
     log, log4j = state / "spark.log", state / "log4j2.properties"
     PRIVATE.touch(log)
     PRIVATE.write(log4j, LOG4J.format(log=log).encode())
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     options = {
         "spark.master": master,
         "spark.app.name": "headgate",
@@ -96,15 +105,22 @@ def local_session(
         "spark.driver.extraJavaOptions": f"-Xss8m -Dlog4j2.configurationFile=file:{log4j}",
         **START_SETTINGS,
         **SETTINGS,
+        **announced,
         **settings,
     }
     is_ours = SparkContext._gateway is None
     with _stderr_to(log):
-        launch(options, access)
-        builder = SparkSession.builder
-        for key, value in options.items():
-            builder = builder.config(key, value)
-        session = builder.getOrCreate()
+        try:
+            launch(options, access)
+            builder = SparkSession.builder
+            for key, value in options.items():
+                builder = builder.config(key, value)
+            session = builder.getOrCreate()
+        except SPARK_ERRORS as error:
+            raise ConfigRefused(
+                path="spark", key="master", value=master,
+                expected=f"a Spark that starts with these settings: {reason_of(error)}",
+            ) from error  # fmt: skip
     if is_ours:
         _ignore_sigterm(session)
     quiet_python()
@@ -136,10 +152,50 @@ def _ignore_sigterm(session: SparkSession) -> None:
 
 
 def _find_java() -> None:
-    """Set JAVA_HOME to the Java that `setup/` has installed, unless it is already set."""
+    """Set JAVA_HOME to the Java that `setup/` has installed, unless it is already set.
+
+    Raises:
+        ConfigRefused: there is no Java.
+    """
     installed = Path(sys.prefix) / "java"
     if "JAVA_HOME" not in os.environ and (installed / "bin" / "java").exists():
         os.environ["JAVA_HOME"] = str(installed)
+    home = os.environ.get("JAVA_HOME")
+    if not which("java" if home is None else str(Path(home) / "bin" / "java")):
+        reason = "PATH has no `java`" if home is None else "it has no bin/java"
+        raise ConfigRefused(
+            path="spark", key="JAVA_HOME", value=home,
+            expected=f"set to the directory of Java 17 or newer: {reason}",
+        )  # fmt: skip
+
+
+def _announced(master: str) -> dict[str, str]:
+    """Return the settings with the address at which executors find the driver.
+
+    With a local master it is the loopback address. With a standalone master it is the address from
+    which this machine reaches the master. Other cluster managers leave it to Spark, which takes the
+    address of the host name.
+
+    Raises:
+        ConfigRefused: no master answers.
+    """
+    if "SPARK_LOCAL_IP" in os.environ:
+        return {}
+    if master.startswith("local"):
+        return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    reason = ""
+    for place in master.removeprefix("spark://").split(",") if "spark://" in master else ():
+        host, _, port = place.rpartition(":")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), MASTER_S) as connection:
+                return {"spark.driver.host": connection.getsockname()[0]}
+        except (OSError, ValueError) as error:
+            reason = (getattr(error, "strerror", None) or str(error)).lower()
+    if reason:
+        raise ConfigRefused(
+            path="spark", key="master", value=master, expected=f"a master that answers: {reason}"
+        )
+    return {}
 
 
 def own_session(session: SparkSession) -> SparkSession:

@@ -1,10 +1,13 @@
 """The options of a stream that the driver's own Kafka client supports."""
 
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
+from headgate.errors import OptionRefused
 from headgate.extensions import MOST_TUPLES
 
 COLUMNS = (
@@ -27,6 +30,7 @@ DEFAULTS = {
     "max.poll.interval.ms": "86400000",  # a full log may make sources wait
     "log_level": "0",  # the poller reports errors
 }
+SERVERS = "kafka.bootstrap.servers"
 FIXED = {"auto.offset.reset": "error", "enable.auto.commit": "false"}
 
 
@@ -97,6 +101,55 @@ def subscription_of(stream: str, stream_options: Mapping[str, str]) -> Subscript
         headers=options.get("includeheaders", "false").lower() == "true",
         client=client,
     )
+
+
+ANSWER_S = 5.0
+"""How long a broker may take to answer a check."""
+
+
+def ask_brokers(options: Mapping[str, str]) -> None:
+    """Refuse brokers of which none answers.
+
+    Raises:
+        OptionRefused: names the brokers and the reason.
+    """
+    name = next((name for name in options if name.lower() == SERVERS), None)
+    if name is None:
+        return
+    subscription = subscription_of("check", options)
+    client = {} if isinstance(subscription, str) else subscription.client
+    if reason := _silence(options[name], tuple(client.items())):
+        expected = f"a broker that answers: {reason}"
+        raise OptionRefused(option=name, value=options[name], expected=expected)
+
+
+@cache  # many streams have the same brokers
+def _silence(servers: str, client: tuple[tuple[str, Any], ...]) -> str | None:
+    """Return why none of the brokers answers; None if one does."""
+    reason = "there is no HOST:PORT"
+    for server in servers.split(","):
+        host, _, port = server.strip().rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), ANSWER_S).close()
+        except (OSError, ValueError) as error:
+            reason = f"{server.strip()}: {getattr(error, 'strerror', None) or error}".lower()
+        else:
+            return _no_topics(dict(client)) if client else None
+    return reason
+
+
+def _no_topics(client: dict[str, Any]) -> str | None:
+    """Return why the client cannot list the topics; None if it can."""
+    from confluent_kafka import Consumer, KafkaException  # noqa: PLC0415  # an extra
+
+    consumer = Consumer(client)
+    try:
+        consumer.list_topics(timeout=ANSWER_S)
+    except KafkaException as error:
+        return reason_of(error)
+    finally:
+        consumer.close()
+    return None
 
 
 def reason_of(error: Exception) -> str:
