@@ -145,10 +145,11 @@ def with_functions(template: Any, *, borrows: bool = False, **functions: Any) ->
     function: Any = FunctionType(template.__code__, names, template.__name__)
     parts = (f"{part.__module__}_{part.__name__}" for part in functions.values())
     function.__qualname__ = "_".join([template.__name__, *parts]).replace(".", "_")
-    options = {"_nrt": False, "error_model": "numpy"} if borrows else {}
+    options: dict[str, Any] = {"_nrt": False, "error_model": "numpy"} if borrows else {}
     if CACHED.issuperset(functions.values()):
         return _cached(function, **options)
-    return numba.njit(**options)(function)
+    njit: Any = numba.njit
+    return njit(**options)(function)
 
 
 def _cached(function: Function, **options: Any) -> Function:

@@ -77,9 +77,9 @@ def _place(data: Any, location: Sequence[int | str], *, missing: bool) -> Place:
     """Return the place that pydantic's location means; its last parts may name alternatives."""
     place: list[int | str] = []
     for part in location:
-        keys = range(len(data)) if isinstance(data, list) else data
+        keys: Any = range(len(data)) if isinstance(data, list) else data
         if isinstance(data, list | dict) and part in keys:
-            data = data[part]
+            data = data[part]  # type: ignore[index]  # a list has numbers as keys
         elif not (missing and part == location[-1]):
             break
         place.append(part)

@@ -114,8 +114,10 @@ class _Checks:
                 file, key = "the command line", "--policy"
                 self._examination.mistakes.append(Mistake(file, None, key, f"{key}: {error}"))
             elif not self._examination.has_mistake("policy"):
-                is_parameter = isinstance(error, UnknownName) and error.kind == "parameter"
-                self._add(("policy", error.name if is_parameter else "name"), str(error))
+                wrong = "name"
+                if isinstance(error, UnknownName) and error.kind == "parameter":
+                    wrong = error.name
+                self._add(("policy", wrong), str(error))
             return policy_named("rr")
         return chosen[0]
 
@@ -128,19 +130,19 @@ class _Checks:
             self._ask(("streams", name), source_entry(stream.format), stream.options)
         for name, query in pipeline.queries.items():
             folders["queries", name, "sink", "path"] = query.sink.path
-            place = ("queries", name, "sink")
-            self._ask(place, sink_entry(query.sink.format), query.sink.options)
+            sink: Place = ("queries", name, "sink")
+            self._ask(sink, sink_entry(query.sink.format), query.sink.options)
         for place, folder in folders.items():
             if not folder or self._examination.has_mistake(*place):
                 continue
             if reason := unwritable(File(folder)):
                 self._expect(place, folder, f"a directory that can be written: {reason}")
         for key, value in pipeline.spark.config.items():
-            place = ("spark", "config", key)
+            setting: Place = ("spark", "config", key)
             for jar in missing_jars(key, value):
-                self._expect(place, value, f"files that exist: there is no {jar}")
+                self._expect(setting, value, f"files that exist: there is no {jar}")
             if reason := ports_in_use(key, value):
-                self._expect(place, value, f"a free port: {reason}")
+                self._expect(setting, value, f"a free port: {reason}")
 
     def analyze(self, policy: Policy) -> None:
         """Let Spark open the streams and analyze the queries."""
