@@ -101,7 +101,7 @@ def read_document(path: str | File) -> Document:
             path=str(path), key="", value=None, expected=f"valid YAML: {problem}",
             line=mark.line + 1 if mark else None,
         ) from error  # fmt: skip
-    if not isinstance(data, dict):
+    if root is None or not isinstance(data, dict):
         raise ConfigRefused(path=str(path), key="", value=None, expected="a mapping of keys")
     return Document(str(path), data, twins, root)
 

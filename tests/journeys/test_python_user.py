@@ -12,7 +12,7 @@ from kit.engines import names_of
 from pyspark.sql import SparkSession
 from sources import consume, gate_over, write_readings
 
-from headgate import Headgate, Query, Stream
+from headgate import Headgate, HeadgateError, Query, Stream
 from headgate.model.events import Event, StepStarted
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -39,10 +39,17 @@ def test_a_handle_tells_what_structured_streaming_users_expect(
     assert f"{gate}" == (
         f"Headgate(state='{tmp_path}/state', policy='cqc', streams=1, queries=1, running=False)"
     )
+    for method in (gate.totals, gate.accounts, gate.report, gate.drain, gate.wait):
+        with pytest.raises(HeadgateError, match=rf"{method.__name__} must be called after start"):
+            method()
     gate.start()
     assert handle.isActive
     consume(gate, offered)
     report = gate.stop()
+    assert (handle.state, handle.status["message"], gate.running) == ("STOPPED", "Stopped", False)
+    assert gate.totals()["hot"][0] == offered
+    with pytest.raises(HeadgateError, match="add_query must be called before stop; a new Headgate"):
+        gate.add_query(Query(name="more", sql=HOT, query_class="H"))
     progress = handle.lastProgress
     assert progress is not None
     native = {"id", "runId", "name", "timestamp", "batchId", "numInputRows", "sources", "sink"}

@@ -25,7 +25,7 @@ def refuse_unshared(session: SparkSession, state: Path) -> None:
     Raises:
         RecoveryRefused: they cannot; names a host.
     """
-    if session.sparkContext.master.split("[")[0] == "local":
+    if str(session.sparkContext.master).split("[")[0] == "local":
         return
     folder = state / f".executors-{uuid.uuid4().hex}"
     try:

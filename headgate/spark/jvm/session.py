@@ -75,7 +75,7 @@ def local_session(state: Path, master: str, settings: Mapping[str, str]) -> Spar
         ConfigRefused: there is no Java, the master does not answer, or Spark refuses a setting.
     """
     _find_java()
-    announced = _announced(master)
+    announced = announced_address(master)
     state.mkdir(parents=True, exist_ok=True)
     log, log4j = state / "spark.log", state / "log4j2.properties"
     log4j.write_text(LOG4J.format(log=log))
@@ -137,7 +137,7 @@ def _find_java() -> None:
         )  # fmt: skip
 
 
-def _announced(master: str) -> dict[str, str]:
+def announced_address(master: str) -> dict[str, str]:
     """Return the settings with the address at which executors find the driver.
 
     With a local master it is the loopback address. With a standalone master it is the address from
