@@ -76,6 +76,7 @@ def _refusal(
 def _place(data: Any, location: Sequence[int | str], *, missing: bool) -> Place:
     """Return the place that pydantic's location means; its last parts may name alternatives."""
     place: list[int | str] = []
+    part: Any
     for part in location:
         keys: Any = range(len(data)) if isinstance(data, list) else data
         if isinstance(data, list | dict) and part in keys:

@@ -12,7 +12,7 @@ from kit.engines import names_of
 from pyspark.sql import SparkSession
 from sources import consume, gate_over, write_readings
 
-from headgate import Headgate, Query, Sink, Stream
+from headgate import Headgate, HeadgateError, Query, Sink, Stream
 from headgate.model.events import Event, StepStarted
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -74,11 +74,21 @@ def test_queries_of_all_kinds_answer_and_their_handles_tell_what_users_expect(
         assert f"{gate}" == (
             f"Headgate(state='{tmp_path}/state', policy='cqc', streams=1, queries=9, running=False)"
         )
+        for method in (gate.totals, gate.accounts, gate.report, gate.drain, gate.wait):
+            with pytest.raises(
+                HeadgateError, match=rf"{method.__name__} must be called after start"
+            ):
+                method()
         gate.start()
         assert handle.isActive
         consume(gate, offered, but=("bad",))
         assert gate.drain(30)
         report = gate.stop()
+        assert (handle.state, handle.status["message"]) == ("STOPPED", "Stopped")
+        assert not gate.running
+        assert gate.totals()["hot"][0] == offered
+        with pytest.raises(HeadgateError, match="add_query must be called before stop; a new He"):
+            gate.add_query(Query(name="more", sql=HOT, query_class="H"))
         assert spark.conf.get("spark.sql.shuffle.partitions") == "7"
         assert spark.table("sensors").count() == 3, "the user's view stays"
     finally:

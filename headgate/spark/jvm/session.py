@@ -85,7 +85,7 @@ def local_session(
         ConfigRefused: there is no Java, the master does not answer, or Spark refuses a setting.
     """
     _find_java()
-    announced = _announced(master)
+    announced = announced_address(master)
     access.folder(state)
     log, log4j = state / "spark.log", state / "log4j2.properties"
     PRIVATE.touch(log)
@@ -169,7 +169,7 @@ def _find_java() -> None:
         )  # fmt: skip
 
 
-def _announced(master: str) -> dict[str, str]:
+def announced_address(master: str) -> dict[str, str]:
     """Return the settings with the address at which executors find the driver.
 
     With a local master it is the loopback address. With a standalone master it is the address from
