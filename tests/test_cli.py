@@ -244,9 +244,9 @@ def test_check_names_all_mistakes_of_a_file_with_line_and_key(
 ) -> None:
     (tmp_path / "file").write_text("")
     file = tmp_path / "pipeline.yaml"
-    with socket.create_server(("127.0.0.1", 0)) as taken, socket.socket() as unheard:
+    with socket.create_server(("127.0.0.1", 0)) as busy, socket.socket() as unheard:
         unheard.bind(("127.0.0.1", 0))  # and does not listen
-        ports = {"port": taken.getsockname()[1], "closed": unheard.getsockname()[1]}
+        ports = {"port": busy.getsockname()[1], "closed": unheard.getsockname()[1]}
         file.write_text(MISTAKEN.format(state=tmp_path / "file" / "state", **ports))
         done = terminal.run("check", str(file), "--module", "no_such_module", "--json")
     assert done.returncode == 2, done.stderr

@@ -268,15 +268,8 @@ class Headgate(Questions):
         if not network.paths:
             raise ConfigRefused(path="queries", key="", value=None, expected="at least one query")
         self._rehearsal.rehearsed_of = 0, len(network.paths)
-        self._folder.take()
-        try:
-            self._folder.set_aside()
+        with self._folder.for_start():
             membership.run = self._run = self._started(network, listeners, progress)
-        except BaseException:
-            self._folder.restore()
-            self._folder.release()
-            raise
-        self._folder.discard()
 
     def _started(
         self,
@@ -339,14 +332,6 @@ class Headgate(Questions):
             finally:
                 self._folder.release()
         return None if self._run is None else self.report()
-
-    def _refuse_stopped(self, method: str) -> None:
-        """Raise ConfigRefused if a method cannot work any more."""
-        if self._stopped:
-            raise ConfigRefused(
-                path="headgate", key=method, value=None,
-                expected="called before stop; a new Headgate with the same `state` resumes",
-            )  # fmt: skip
 
     def _reached(self, point: str) -> None:
         """Do nothing. A test of crashes overrides it: nothing may be lost at any of these points.

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from headgate.errors import ConfigRefused
 from headgate.metrics.report import Report
 from headgate.model.account import Account
 from headgate.policies import Policy
@@ -121,3 +122,11 @@ class Questions:
     def queries(self) -> tuple[QueryHandle, ...]:
         queries = tuple(self._membership.queries.values())  # at once: other threads add and drop
         return tuple(QueryHandle(query, self.explanation) for query in queries)
+
+    def _refuse_stopped(self, method: str) -> None:
+        """Raise ConfigRefused if a method cannot work any more."""
+        if self._stopped:
+            raise ConfigRefused(
+                path="headgate", key=method, value=None,
+                expected="called before stop; a new Headgate with the same `state` resumes",
+            )  # fmt: skip

@@ -6,6 +6,8 @@ import os
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TextIO
@@ -76,6 +78,23 @@ class StateFolder:
             self._lock.truncate(0)
             self._lock.close()
             self._lock = None
+
+    @contextmanager
+    def for_start(self) -> Iterator[None]:
+        """Hold the directory from a start on; if the start is refused, leave all as it was.
+
+        Raises:
+            RecoveryRefused: as `take` and `set_aside` do.
+        """
+        self.take()
+        try:
+            self.set_aside()
+            yield
+        except BaseException:
+            self.restore()
+            self.release()
+            raise
+        self.discard()
 
     def set_aside(self) -> None:
         """For a fresh start, move what an earlier run has left out of the way.
