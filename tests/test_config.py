@@ -230,12 +230,12 @@ def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Pa
         (
             "queries.hot.weight",
             float("nan"),
-            "queries.hot.weight: expected a finite number, got n",
+            "queries.hot.weight: expected a finite number, got nan",
         ),
         (
             "queries.hot.weight",
             "1e999",
-            'queries.hot.weight: expected a finite number, got "1e',
+            'queries.hot.weight: expected a finite number, got "1e999"',
         ),
         ("state", "a\0b", "state is 'a\\x00b', but must be a path without NUL"),
         ("queries.hot.deadline_s", 0, "queries.hot.deadline_s is 0, but must be above 0 seconds."),
@@ -326,9 +326,9 @@ def test_two_streams_of_one_name_are_refused_as_well(tmp_path: Path) -> None:
         ("[a, b]: c", "the file must be valid YAML"),
         (b"state: \xff\xfe", "the file must be "),
         ({**GOOD, 1: "a"}, "1 is 1, but must be"),
-        ("classes: " + "[" * 5000, "the file must be valid YAML: it has more than 50 le"),
+        ("classes: " + "[" * 5000, "the file must be valid YAML: it has more than 50 levels"),
         ("classes: &a [*a]", "the file must be valid YAML: an alias stands inside"),
-        (BOMB, "the file must be valid YAML: it has more than 500000 values"),
+        (BOMB, "line 6: the file must be valid YAML: it has more than 500000 values"),
         ("classes: " + "9" * 5000, "the file must be valid YAML: Exceeds the limit"),
         ("classes: 2024-02-31", "the file must be valid YAML: day is out of range for month."),
     ],
@@ -413,12 +413,14 @@ def test_settings_of_spark_and_options_may_be_secret_and_are_not_shown(tmp_path:
     for key, value in (
         ("spark.config", ["secret"]),
         ("spark.config.password", ["secret"]),
+        ("spark.config.pin", 31337),
         ("streams.sensors.options.password", ["secret"]),
         ("streams.sensors", {**stream, "options": options}),
     ):
         message = refusal(tmp_path, changed(key, value))
         assert key in message
         assert "secret" not in message
+        assert "31337" not in message
 
 
 @pytest.mark.parametrize("value", ["0644", 0o640, "660"])
@@ -426,9 +428,9 @@ def test_permissions_are_octal_digits_or_the_number_that_yaml_reads(
     tmp_path: Path, value: object
 ) -> None:
     assert int(read(tmp_path, changed("file_mode", value)).file_mode, 8) in (0o644, 0o640, 0o660)
-    assert refusal(tmp_path, changed("file_mode", 640)) == (
-        "line 4: file_mode is 640, but must be permissions that let the owner read and write, as in"
-        " '0600' or '0640'."
+    assert refusal(tmp_path, changed("file_mode", 640)).endswith(
+        "file_mode is 640, but must be permissions that let the owner read and write, as in '0600'"
+        " or '0640'."
     )
 
 

@@ -53,10 +53,12 @@ def _refusal(
 ) -> ConfigRefused:
     key = ".".join(map(str, place))
     kind, expected = detail["type"], detail["msg"]
-    value = detail.get("input")
+    value, is_secret = detail.get("input"), not SECRET.isdisjoint(place)
     if kind == "extra_forbidden":
         return UnknownKey(path=where, key=key, keys=_keys(model, place[:-1]))
     if type_words := _type(detail, place, key):
+        if is_secret and not isinstance(value, list | dict):  # of those, only the type is shown
+            return ConfigRefused(path=where, key=key, value=None, expected=type_words)
         return WrongType(path=where, key=key, value=value, expected=type_words)
     if kind == "missing":
         value, expected = None, MISSING
@@ -66,10 +68,8 @@ def _refusal(
         expected = expected.removeprefix("Input should be ").removeprefix("Value error, ")
         if expected.startswith("String should match"):
             expected = "a SELECT" if key.endswith(".sql") else NAME_RULE
-    if isinstance(value, dict) and value:
+    if is_secret or (isinstance(value, dict) and value):
         value = None  # it may contain passwords
-    if not SECRET.isdisjoint(place):
-        value = None
     return ConfigRefused(path=where, key=key, value=value, expected=expected)
 
 
