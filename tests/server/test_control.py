@@ -287,7 +287,7 @@ def test_the_report_is_that_of_the_run(client: Client) -> None:
         ("POST", "/add", query_of(sink=sink_to("/" + "x" * 300)), 400, "cannot be used: File name"),
         ("POST", "/add", query_of(sink=sink_to("/x" * 5000)), 400, "cannot be used: File name"),
         ("POST", "/add", query_of(sql=r'"SELECT \ud800 FROM s"'), 400, "queries.q.sql"),
-        ("POST", "/add", query_of(weight="[" * 900 + "]" * 900), 400, "/add: "),
+        ("POST", "/add", query_of(weight="[" * 900 + "]" * 900), 400, "got a list"),
         ("POST", "/add", b"[" * 100_000, 400, "/add: there was an error parsing the body."),
         ("PUT", "/specification", deep_specification(), 400, "specification: row 1 is"),
         ("POST", "/add", b" " * (9 << 20), 413, "/add: the body has more than 8388608 bytes."),
