@@ -7,7 +7,7 @@ from headgate.spark.engine.engine import SparkEngine
 
 def engine_of(gate: Headgate) -> SparkEngine:
     """Return the engine of a Headgate that has started; `parts` has what it consists of."""
-    engine = gate._membership.started_engine
+    engine = gate._membership.engine
     assert isinstance(engine, SparkEngine)
     return engine
 
