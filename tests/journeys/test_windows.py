@@ -247,14 +247,17 @@ def test_a_tuple_at_fault_fails_its_own_windows_alone(
     assert committed_rows(tmp_path / "state" / "results" / "q") == Counter({(1, 1): 1})
 
 
-def test_a_quiet_stream_closes_its_windows_but_not_while_its_source_is_away(
+def test_a_quiet_stream_ends_windows_and_sessions_but_not_while_its_source_is_away(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     rows: list[Row] = [("a", 1, BASE), ("b", 2, BASE + timedelta(seconds=1))]
     write(tmp_path / "left", rows, 1)
     stream = file_stream("lefts", tmp_path / "left", SCHEMA, quiet_s=1.0)
-    sql = "SELECT count(*) AS n FROM lefts [RANGE 2 SECONDS SLIDE 2 SECONDS]"
-    queries = [Query(name="q", sql=sql, query_class="default")]
+    texts = {
+        "window": "SELECT count(*) AS n FROM lefts [RANGE 2 SECONDS SLIDE 2 SECONDS]",
+        "session": "SELECT k, count(*) AS n FROM lefts GROUP BY k, session_window(ts, '1 second')",
+    }
+    queries = [Query(name=name, sql=sql, query_class="default") for name, sql in texts.items()]
     gate = new_gate(spark, tmp_path, [stream], queries)
     gate.start()
     consume(gate, 2)
@@ -264,27 +267,9 @@ def test_a_quiet_stream_closes_its_windows_but_not_while_its_source_is_away(
     (tmp_path / "more/0000.parquet").rename(tmp_path / "away/0001.parquet")
     until(lambda: time.monotonic() > back_at_s, gate)
     (tmp_path / "away").rename(tmp_path / "left")
-    until(lambda: gate.totals()["q"][1] == 1, gate)
+    until(lambda: gate.totals()["window"][1] == 1 and gate.totals()["session"][1] == 3, gate)
     gate.stop()
-    assert gate.accounts()["q"].late == 0
-    assert committed_rows(tmp_path / "state" / "results" / "q") == Counter({(3,): 1})
-
-
-def test_a_quiet_stream_closes_its_windows_and_ends_its_sessions(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    rows: list[Row] = [("a", 1, BASE), ("b", 2, BASE + timedelta(seconds=1))]
-    write(tmp_path / "left", rows, 1)
-    stream = file_stream("lefts", tmp_path / "left", SCHEMA, quiet_s=0.2)
-    texts = {
-        "window": "SELECT count(*) AS n FROM lefts [RANGE 2 SECONDS SLIDE 2 SECONDS]",
-        "session": "SELECT k, count(*) AS n FROM lefts GROUP BY k, session_window(ts, '1 second')",
-    }
-    queries = [Query(name=name, sql=sql, query_class="default") for name, sql in texts.items()]
-    gate = new_gate(spark, tmp_path, [stream], queries)
-    gate.start()
-    until(lambda: gate.totals()["window"][1] == 1 and gate.totals()["session"][1] == 2, gate)
-    gate.stop()
+    assert [account.late for account in gate.accounts().values()] == [0, 0]
     results = tmp_path / "state" / "results"
-    assert committed_rows(results / "window") == Counter({(2,): 1})
-    assert committed_rows(results / "session") == Counter({("a", 1): 1, ("b", 1): 1})
+    assert committed_rows(results / "window") == Counter({(3,): 1})
+    assert committed_rows(results / "session") == Counter({("a", 1): 2, ("b", 1): 1})
