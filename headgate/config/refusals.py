@@ -80,7 +80,7 @@ def _place(data: Any, location: Sequence[int | str], *, missing: bool) -> Place:
     for part in location:
         keys: Any = range(len(data)) if isinstance(data, list) else data
         if isinstance(data, list | dict) and part in keys:
-            data = data[part]  # type: ignore[index]  # a list has numbers as keys
+            data = data[part]
         elif not (missing and part == location[-1]):
             break
         place.append(part)
