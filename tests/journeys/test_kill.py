@@ -74,12 +74,12 @@ def _check_journal(state: Path) -> None:
         _check_accounts(accounts)
 
 
-def _kill_at(folder: Path, ingest: str, points: list[tuple[str, int]], files: int = 6) -> None:
+def _kill_at(folder: Path, ingest: str, points: list[tuple[str, int]]) -> None:
     """Kill one run per point when it reaches the point for the n-th time, then run to the end.
 
     A consumer takes every visible result away before the next run begins.
     """
-    file = write_pipeline(folder, ingest)
+    file, files = write_pipeline(folder, ingest), 6
     consumed: dict[Path, Path] = {}
     for number, (point, times) in enumerate(points):
         # More files than any point needs, so that the run is certain to reach it.
@@ -107,7 +107,7 @@ def test_runs_that_die_at_points_end_like_one_that_did_not(tmp_path: Path) -> No
     window = rng.choice(list(WINDOWS))
     points = [(rng.choice(WINDOWS[window]), rng.randint(1, 3))]
     print(points)
-    _kill_at(tmp_path, rng.choice(["auto", "spark"]), points, files=4)
+    _kill_at(tmp_path, rng.choice(["auto", "spark"]), points)
 
 
 @pytest.mark.long
