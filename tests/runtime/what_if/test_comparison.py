@@ -146,19 +146,19 @@ def test_the_verdict_says_how_far_behind_the_next_is_and_whether_ranges_overlap(
 
 def test_equal_policies_share_the_first_place() -> None:
     result = comparison(standing(1, "hr", 1.0), standing(1, "oc", 1.0))
-    assert result.verdict == "hr is best (and equal: oc)."
+    assert result.verdict == "hr has the best mean (and equal: oc)."
 
 
 def test_where_more_is_better_the_largest_is_ahead() -> None:
     result = comparison(
         standing(1, "hr", 4.0), standing(2, "rr", 2.0, ratio=0.5), more_is_better=True
     )
-    assert "next is rr with 0.5 times its value, behind it in 1 of 1 seeds" in result.verdict
+    assert "next is rr with 0.5 times its value; one seed does not show" in result.verdict
 
 
 def test_a_winner_that_foresees_is_not_the_last_word() -> None:
     result = comparison(standing(1, "mss", 1.0), standing(2, "hr", 2.0, ratio=2.0))
-    assert result.verdict.endswith("of those that Spark can run, hr is best.")
+    assert result.verdict.endswith("of those that Spark can run, hr has the best mean.")
 
 
 def test_a_comparison_is_plain_data_for_json() -> None:
@@ -166,7 +166,7 @@ def test_a_comparison_is_plain_data_for_json() -> None:
     data = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert data["standings"][1]["ratio"] is None
     assert data["standings"][0]["mean"] == 0.0
-    assert "hr is best" in data["verdict"]
+    assert "hr has the best mean" in data["verdict"]
 
 
 def test_every_measure_has_a_value_in_a_run_that_has_all_parts() -> None:

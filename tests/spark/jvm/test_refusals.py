@@ -174,7 +174,9 @@ def test_two_queries_with_one_sink_are_refused(headgate: Headgate, tmp_path: Pat
 
 
 def test_a_weight_below_zero_is_refused() -> None:
-    with pytest.raises(QueryRefused, match=r"query 'late': weight is -1, below 0.\nFix: "):
+    with pytest.raises(
+        QueryRefused, match=r"query 'late': weight is -1.\nFix: give a finite weight"
+    ):
         Query(name="late", sql="SELECT location FROM sensors", query_class="H", weight=-1)
 
 

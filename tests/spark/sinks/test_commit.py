@@ -9,6 +9,7 @@ import pytest
 from crash import Crash, CrashAt
 from pyspark.sql import SparkSession
 
+from headgate.access import PRIVATE
 from headgate.errors import ResultsHidden
 from headgate.extensions import Options, SinkContext
 from headgate.model.network.network import Path
@@ -152,6 +153,8 @@ def test_a_result_that_is_gone_or_cannot_be_renamed_concerns_its_query_alone(
     result.rename(tmp_path / "consumed")
     shutil.rmtree(tmp_path / "removed")
     again = {path.query.name: FileSink(path.query.sink) for path in paths}
+    for sink in again.values():
+        sink.open_to(PRIVATE)
     (tmp_path / "away").rename(tmp_path / "aside")
     recovered, late = recover(journal, again)
     assert recovered == 1
