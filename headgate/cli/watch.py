@@ -253,19 +253,25 @@ def _interrupts(
             signal.signal(number, handler)
 
 
-class _PrivateFile(logging.FileHandler):
+class PrivateFile(logging.FileHandler):
     """A log that only its owner can read."""
 
     def _open(self) -> TextIOWrapper:
         PRIVATE.touch(Path(self.baseFilename))
         return super()._open()
 
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            super().emit(record)
+        except OSError:  # it cannot be opened: the thread that logs goes on
+            self.handleError(record)
+
 
 def _log_to(file: Path) -> None:
     """Log to a file, which is created with its first line: only when the directory is locked."""
     logging.raiseExceptions = False  # on a full disk, every line of the log would print a trace
     logging.basicConfig(
-        handlers=[_PrivateFile(file, delay=True)],
+        handlers=[PrivateFile(file, delay=True)],
         level=logging.INFO,
         format="%(asctime)s %(levelname)s %(message)s",
         force=True,
