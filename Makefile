@@ -17,7 +17,7 @@ nexmark: .venv/ready  ## run Nexmark's queries over generated streams and check 
 	@.venv/bin/python examples/nexmark/run.py
 
 # About half of the time. The other tests and mypy run beside them.
-HALF := tests/journeys
+HALF := tests/journeys tests/spark/jvm
 
 test: .venv/ready style  ## style, types and all tests, in two processes
 	@log=$$(mktemp); .venv/bin/python -m pytest -q $(HALF) > $$log 2>&1 & half=$$!; \
