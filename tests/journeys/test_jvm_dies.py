@@ -5,11 +5,12 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
+from kit.waiting import until
 from pyspark.sql import SparkSession
 from sources import balanced, consume
 
@@ -42,12 +43,12 @@ def jvm_of(process: subprocess.Popen[str]) -> int:
     raise AssertionError("no JVM")
 
 
-def until(done: Any, process: subprocess.Popen[str]) -> None:
-    ends_at_s = time.monotonic() + 300
-    while not done():
-        assert process.poll() is None
-        assert time.monotonic() < ends_at_s
-        time.sleep(0.05)
+def ended(process: subprocess.Popen[str], timeout_s: float) -> bool:
+    try:
+        process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def test_the_run_ends_with_a_sentence_and_the_next_one_resumes(
@@ -76,7 +77,11 @@ def test_the_run_ends_with_a_sentence_and_the_next_one_resumes(
     )
     results = tmp_path / "state" / "results"
     try:
-        until(lambda: all(any((results / f"q_{n}").glob("*.parquet")) for n in streams), process)
+        until(
+            lambda: all(any((results / f"q_{n}").glob("*.parquet")) for n in streams),
+            partial(ended, process),
+            timeout_s=300,
+        )
         for name in streams:
             write(tmp_path / name, 3, 40)
     finally:
