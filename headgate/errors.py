@@ -127,7 +127,7 @@ class StepFailed(HeadgateError):
         trains: tuple[int, int],
         attempts: int,
         cause: str,
-        fix: str = "correct the query or the data",
+        fix: str = "correct the data, or the query by `headgate alter`",
     ) -> None:
         super().__init__(query, stream, trains, attempts, cause, fix)
         self.query, self.stream, self.trains = query, stream, trains
@@ -137,8 +137,8 @@ class StepFailed(HeadgateError):
         return (
             f"query '{self.query}' failed on trains {self.trains[0]}..{self.trains[1]} of stream"
             f" '{self.stream}' after {self.attempts} attempts: {self.cause}\n"
-            f"Its input is kept and the other queries keep running. Fix: {self.fix} and start"
-            " again; the query resumes at the same train."
+            f"Its input is kept and the other queries keep running. Fix: {self.fix}, then"
+            f" run `headgate restart {self.query}`; the query resumes at the same train."
         )
 
 

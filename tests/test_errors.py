@@ -81,8 +81,9 @@ SENTENCES = [
             query="fire", stream="sensors", trains=(4, 6), attempts=2, cause="divide by zero"
         ),
         "query 'fire' failed on trains 4..6 of stream 'sensors' after 2 attempts: divide by zero\n"
-        "Its input is kept and the other queries keep running. Fix: correct the query or the data"
-        " and start again; the query resumes at the same train.",
+        "Its input is kept and the other queries keep running. Fix: correct the data, or the"
+        " query by `headgate alter`, then run `headgate restart fire`; the query resumes at the"
+        " same train.",
     ),
     (
         StreamFailed(stream="sensors", cause="no such directory"),

@@ -232,6 +232,29 @@ def test_a_query_is_added_and_dropped(run: Run, tmp_path: Path) -> None:
     refused(done, "stream 'sensors': queries is 'hot, all', but must be dropped before the stream")
 
 
+def test_a_query_is_paused_resumed_restarted_and_altered(run: Run) -> None:
+    for words, answer in (
+        (["pause", "all"], "paused: query all"),
+        (["resume", "all"], "resumed: query all"),
+        (["restart", "all"], "restarted: query all"),
+        (
+            ["alter", "all", "--sql", "SELECT humidity FROM sensors"],
+            "altered: query all, version 2",
+        ),
+    ):
+        done = headgate(*words, "--state", run.state)
+        assert (done.returncode, done.stdout) == (0, f"{answer}\n"), done.stderr
+        state, version = run.status()["all"]["state"], run.status()["all"]["version"]
+        assert (state == "PAUSED", version) == (words[0] == "pause", 1 + (words[0] == "alter"))
+    run.until(lambda: list(Path(run.state, "results/all.v2").glob("*.parquet")))
+    refused(headgate("resume", "all", "--state", run.state), "query 'all' is ")
+    wrong = ["alter", "all", "--sql", "SELECT humidty FROM sensors", "--state", run.state]
+    refused(headgate(*wrong), "Fix: write `humidity`")
+    wrong = ["alter", "hot", "--sql", ALL["sql"], "--from", "noon", "--state", run.state]
+    refused(headgate(*wrong), "query 'hot': from is 'noon'")
+    refused(headgate("restart", "hott", "--state", run.state), "Did you mean 'hot'?")
+
+
 def test_the_policy_is_set(run: Run) -> None:
     done = headgate("set", "policy", "cqc(inner=hr)", "--pipeline", run.pipeline)
     assert (done.returncode, done.stdout) == (0, "policy: cqc(inner=hr)\n"), done.stderr

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from headgate.access import sentence_of
-from headgate.cli import catalog, operate, options, replayed, tables, virtual
+from headgate.cli import catalog, operate, options, repair, replayed, tables, virtual
 from headgate.cli.watch import run_each, run_one
 from headgate.config import read_pipeline
 from headgate.errors import HeadgateError, SparkGone
@@ -118,7 +118,7 @@ app.command(context_settings=options.ANY_OPTION)(virtual.compare)
 app.command()(replayed.replay)
 for command in (
     operate.add, operate.drop, operate.status, operate.health, operate.explain,
-    operate.sql, operate.stop,
+    operate.sql, operate.stop, repair.restart, repair.pause, repair.resume, repair.alter,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(operate.set_app, name="set")

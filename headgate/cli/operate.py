@@ -43,7 +43,7 @@ def add(
 
     Example: headgate add more.yaml --state state/forest
     """
-    added = Client(_state(state, pipeline)).add(read_mapping(file), file)
+    added = Client(state_of(state, pipeline)).add(read_mapping(file), file)
     print(f"added: {', '.join(added)}")
 
 
@@ -56,7 +56,7 @@ def drop(
 
     Example: headgate drop night_frost --state state/forest
     """
-    kind = Client(_state(state, pipeline)).drop(name)
+    kind = Client(state_of(state, pipeline)).drop(name)
     print(f"dropped: {kind} {name}")
 
 
@@ -75,7 +75,7 @@ def set_policy(
 
     Example: headgate set policy "cqc(inner=hr)" --state state/forest
     """
-    print(f"policy: {Client(_state(state, pipeline)).set_policy(policy)}")
+    print(f"policy: {Client(state_of(state, pipeline)).set_policy(policy)}")
 
 
 @set_app.command("specification")
@@ -93,7 +93,7 @@ def set_specification(
 
     Example: headgate set specification "pending:minimize:0.75,mean_response_s:minimize:0.25"
     """
-    Client(_state(state, pipeline)).set_specification(rows)
+    Client(state_of(state, pipeline)).set_specification(rows)
     print(f"specification: {rows}")
 
 
@@ -106,7 +106,7 @@ def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False
 
     Example: headgate status --state state/forest
     """
-    answer = Client(_state(state, pipeline)).status()
+    answer = Client(state_of(state, pipeline)).status()
     code = 3 if is_unhealthy(answer) else 0
     if as_json:
         print(json.dumps(answer))
@@ -151,7 +151,7 @@ def health(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False
 
     Example: headgate health --state state/forest
     """
-    folder = _state(state, pipeline)
+    folder = state_of(state, pipeline)
     try:
         answer = Client(folder).health()
     except RecoveryRefused as error:
@@ -198,7 +198,7 @@ def explain(
         )  # fmt: skip
     file = _pipeline(state, pipeline)
     try:
-        client = Client(_state(state, pipeline))
+        client = Client(state_of(state, pipeline))
     except RecoveryRefused as error:
         if file is None:
             raise
@@ -232,7 +232,7 @@ def sql(
     Example: headgate sql "SELECT count(*) FROM sensors" --state state/forest
     """
     file = _pipeline(state, pipeline)
-    columns, rows, cut = past(_state(state, pipeline), text, limit, file)
+    columns, rows, cut = past(state_of(state, pipeline), text, limit, file)
     if as_json:
         print(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], default=str))
     else:
@@ -249,7 +249,7 @@ def stop(state: STATE = None, pipeline: PIPELINE = None) -> None:
 
     Example: headgate stop --state state/forest
     """
-    folder = _state(state, pipeline)
+    folder = state_of(state, pipeline)
     if not Client(folder).stop():
         print(f"{folder}: the run has not stopped yet; see headgate.log", file=sys.stderr)
         raise typer.Exit(1)
@@ -261,7 +261,7 @@ def _pipeline(state: str | None, file: str | None) -> Pipeline | None:
     return None if file is None else read_pipeline(file, os.environ, **flags)
 
 
-def _state(state: str | None, file: str | None) -> Path:
+def state_of(state: str | None, file: str | None) -> Path:
     """Return the state directory: that of --state, of the pipeline file, or `state`."""
     pipeline = _pipeline(state, file)
     return Path(state or "state") if pipeline is None else Path(pipeline.state)

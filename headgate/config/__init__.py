@@ -12,6 +12,7 @@ from headgate.config.mistakes import Mistake, Mistakes
 from headgate.config.pipeline import Pipeline, PolicyConfig, SparkConfig
 from headgate.config.pipeline_file import examine, read_pipeline
 from headgate.config.query import QueryConfig, SinkConfig, StatisticsConfig, ViewConfig
+from headgate.config.since import since_of
 from headgate.config.stream import ArrivalsConfig, StreamConfig
 from headgate.config.yaml_file import read_mapping
 
@@ -34,4 +35,5 @@ __all__ = [
     "read_pipeline",
     "settings_of",
     "show_settings",
+    "since_of",
 ]

@@ -118,6 +118,7 @@ class Pipeline(Settings):
                 deadline_s=query.deadline_s,
                 qos=QoSGraph(tuple(query.qos)) if query.qos else None,
                 allows_shedding=query.allows_shedding,
+                start_from=query.from_,
                 cut=query.cut,
                 statistics=QueryStatistics(**query.statistics.model_dump())
                 if query.statistics

@@ -1,10 +1,12 @@
 """The sections of queries and views: SQL, class, sink, statistics."""
 
+from datetime import date
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
 from headgate.config.section import Options, Section, named, option_texts
+from headgate.config.since import since
 from headgate.extensions.built_in_sinks import SINKS
 from headgate.model.query import Sink
 
@@ -41,6 +43,14 @@ class StatisticsConfig(Section):
     overhead_s: float = Field(0.0, ge=0, description="seconds per call")
 
 
+def _place(value: object) -> object:
+    """Return the place at which a query begins as a text; YAML reads a time as more than that."""
+    text = value.isoformat() if isinstance(value, date) else value
+    if isinstance(text, str):
+        since(text)
+    return text
+
+
 class QueryConfig(Section):
     """A continuous query."""
 
@@ -68,6 +78,12 @@ class QueryConfig(Section):
     )
     allows_shedding: bool = Field(
         False, description="whether the query's tuples may be dropped in overload"
+    )
+    from_: Annotated[str, BeforeValidator(_place)] = Field(
+        "oldest",
+        alias="from",
+        description="where a new query begins: with the `oldest` tuple in the log, `now`, or with"
+        " the first that arrived at a time, such as 2026-03-01T09:30",
     )
     cut: bool | None = Field(
         None,

@@ -1,7 +1,7 @@
 """Types of NumPy arrays, by what they hold, and arrays whose rows move to other places."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,18 +26,17 @@ def places_before(new: Iterable[int], old: Mapping[int, int]) -> Ints:
     return np.array([old.get(number, -1) for number in new], dtype=np.int64)
 
 
-def moved(values: NDArray[Kind], before: Ints, fresh: Any = 0) -> NDArray[Kind]:
+def moved(values: NDArray[Kind], before: Ints) -> NDArray[Kind]:
     """Return an array after its last axis was rearranged.
 
     Args:
-        before: for each place, where its value was before (`places_before`).
-        fresh: the value of new places.
+        before: for each place, where its value was before (`places_before`). New places get 0.
 
     >>> moved(np.array([5, 6, 7]), np.array([1, -1, 2])).tolist()
     [6, 0, 7]
     """
     stays = before >= 0
-    rearranged = np.full((*values.shape[:-1], len(before)), fresh, dtype=values.dtype)
+    rearranged = np.zeros((*values.shape[:-1], len(before)), dtype=values.dtype)
     rearranged[..., stays] = values[..., before[stays]]
     return rearranged
 

@@ -139,11 +139,12 @@ class NetworkChanged:
     ids.
 
     Args:
-        cursors: by id of a new unit, the train it begins with.
+        cursors: by id of a unit that is new, or that was stopped and starts again, the train it
+            begins with.
         first_trains: by new stream, the first train of its log.
         known: statistics of new queries, by name.
         groups: a number per unit, equal for units whose code the engine shares.
-        kept: by stream that new units read, its trains from the first one that a new unit needs.
+        kept: by stream that these units read, its trains from the first one that they need.
             Other units may have passed these trains long ago.
     """
 

@@ -105,6 +105,8 @@ class Query(Readable):
     Args:
         cut: whether its cheap conditions run as a segment of their own, before the function calls;
             tuples that pass them wait in a queue between the two. None lets the policy decide.
+        start_from: where a new query begins: with the `oldest` tuple in the log, `now`, or with the
+            first that arrived at a time or later. The log counts for its windows in any case.
         apply: a function from the DataFrame that the text defines to the results. It works on each
             tuple by itself or, over a window, on the tuples of one window.
 
@@ -123,6 +125,7 @@ class Query(Readable):
     cut: bool | None = None
     statistics: QueryStatistics | None = None
     apply: Apply | None = None
+    start_from: str = "oldest"
 
     @property
     def into(self) -> str | None:

@@ -219,17 +219,18 @@ class Scheduler:
         self._monitor = Monitor(self.network, self.table) if watched else None
 
     def _change(self, event: NetworkChanged) -> None:
-        """Add new units and streams, remove dropped units; the others keep their state."""
+        """Add and restart units, add streams, remove dropped units; others keep their state."""
         places = event.network.places
         before = places_before(places, self.network.places)
         table = grown(self.table, units_of(event.network), event.known, before)
         self.groups = np.array(event.groups, dtype=np.int64) if len(event.groups) else None
         cursors = moved(self.cursors, before)
-        for unit, train in event.cursors.items():
-            cursors[places[unit]] = train
-        self._idle = moved(self._idle, before, fresh=True)
-        self._active = moved(self._active, before, fresh=True)
-        self._delayed_until_s = moved(self._delayed_until_s, before, fresh=inf)
+        begin = [places[unit] for unit in event.cursors]
+        cursors[begin] = [*event.cursors.values()]
+        self._idle, self._active = moved(self._idle, before), moved(self._active, before)
+        self._idle[begin] = self._active[begin] = True
+        self._delayed_until_s = moved(self._delayed_until_s, before)
+        self._delayed_until_s[begin] = inf
         statistics = None if self.statistics is None else self.statistics.moved(table, before)
         self._adopt(Rows(event.network, table, cursors, statistics, self._orders.moved(before)))
         for stream in sorted(event.first_trains):

@@ -75,6 +75,15 @@ class Client:
         self.ask("DELETE", f"/{'queries' if kind == 'query' else 'streams'}/{name}")
         return kind
 
+    def repair(self, query: str, action: str) -> None:
+        """Restart, pause or resume a query."""
+        self.ask("POST", f"/queries/{quote(query, safe='')}/{action}")
+
+    def alter(self, query: str, sql: str, start_from: str | None = None) -> int:
+        """Give a query another text; return the number of its version."""
+        body = {"sql": sql, "from": start_from}
+        return int(self.ask("PUT", f"/queries/{quote(query, safe='')}/sql", body)["version"])
+
     def set_policy(self, text: str) -> str:
         return str(self.ask("PUT", "/policy", {"policy": text})["policy"])
 

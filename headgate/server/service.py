@@ -130,6 +130,32 @@ def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI
             gate.drop_query(name)
         return {"dropped": name}
 
+    @app.post("/queries/{name}/restart")
+    def restart(name: str) -> dict[str, str]:
+        with turn:
+            gate.restart_query(name)
+        return {"restarted": name}
+
+    @app.post("/queries/{name}/pause")
+    def pause(name: str) -> dict[str, str]:
+        with turn:
+            gate.pause_query(name)
+        return {"paused": name}
+
+    @app.post("/queries/{name}/resume")
+    def resume(name: str) -> dict[str, str]:
+        with turn:
+            gate.resume_query(name)
+        return {"resumed": name}
+
+    @app.put("/queries/{name}/sql")
+    def alter(
+        name: str, sql: Text, start_from: Annotated[str | None, Body(alias="from")] = None
+    ) -> dict[str, str | int]:
+        with turn:
+            version = gate.alter_query(name, sql=sql, start_from=start_from)
+        return {"altered": name, "version": version}
+
     @app.delete("/streams/{name}")
     def drop_stream(name: str) -> dict[str, str]:
         with turn:

@@ -1,7 +1,7 @@
 """The entry point to `spark`: the names that the runtime imports, only when it needs Spark."""
 
 from headgate.spark.engine.engine import SparkEngine
-from headgate.spark.engine.history import history_of, kept_trains, refuse_failure
+from headgate.spark.engine.history import history_of, kept_trains, refuse_failure, versions_of
 from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import (
@@ -28,4 +28,5 @@ __all__ = [
     "refuse_sink",
     "source_of",
     "stop_session",
+    "versions_of",
 ]

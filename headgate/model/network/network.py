@@ -60,6 +60,9 @@ class Path:
         plan: the plan that the engine computes it from; opaque to all other code.
         schema: the names and types of the output columns, as Spark's JSON.
         kind: which tuples it needs at a time. If it needs several, its stream is a timeline.
+        version: how many texts the query has had, counting this one.
+        since_s: the version begins with the first train that arrived at this instant or later; None
+            means that it continues where the version before it stands.
     """
 
     query: Query
@@ -75,6 +78,8 @@ class Path:
     key: int = 0
     plan: object = field(default=None, compare=False, repr=False)
     kind: Kind = SINGLE_TUPLES
+    version: int = 1
+    since_s: float | None = -inf
 
     @property
     def is_rest(self) -> bool:

@@ -1,6 +1,7 @@
 """The streams and queries of a Headgate, with the ids of queries."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headgate.errors import ConfigRefused, UnknownName
@@ -8,6 +9,7 @@ from headgate.model.network.derived import lifted, readers_of
 from headgate.model.network.network import Network, Path
 from headgate.model.query import QueryClass
 from headgate.model.stream import Stream
+from headgate.runtime.live.sink_folder import versioned
 from headgate.runtime.views import refuse_filled
 
 if TYPE_CHECKING:
@@ -176,6 +178,23 @@ class Catalog:
             for stream in self.streams
             if stream.name not in filled and (not stream.of or stream.name in read)
         ]
+
+    def place_version(self, query: str, version: int) -> None:
+        """Give the paths of a query its version, with the results folder of that version."""
+        for place, path in enumerate(self.paths):
+            if query in (path.query.name, path.first_of):
+                self.paths[place] = replace(
+                    path, query=versioned(path.query, version), version=version
+                )
+
+    def replace_query(
+        self, query: str, streams: list[Stream], new: Path, ids: Mapping[str, int]
+    ) -> None:
+        """Put the next version of a query in its place."""
+        self.remove(query)
+        self.streams, self.paths = streams, [*self.paths, new]
+        self.ids |= ids
+        self.gone.discard(new.into or "")
 
     def add_query(
         self,

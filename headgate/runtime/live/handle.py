@@ -19,7 +19,6 @@ class QueryHandle:
     def __init__(self, query: LiveQuery, explanation: Callable[[str], Explanation]) -> None:
         self._query, self._explanation = query, explanation
         self.name = query.name
-        self.runId = query.run_id
 
     def __repr__(self) -> str:
         return f"QueryHandle(name={self.name!r}, state={self.state!r})"
@@ -28,7 +27,12 @@ class QueryHandle:
         return isinstance(other, QueryHandle) and self._query is other._query
 
     def __hash__(self) -> int:
-        return hash(self.runId)
+        return hash(id(self._query))
+
+    @property
+    def runId(self) -> str:
+        """Another one in every run, and after a restart of the query."""
+        return self._query.run_id
 
     @property
     def id(self) -> str | None:
@@ -43,11 +47,11 @@ class QueryHandle:
     @property
     def isActive(self) -> bool:
         query = self._query
-        return query.has_started and query.error is None and not query.stopped
+        return query.has_started and query.state in ("RUNNING", "WAITING")
 
     @property
     def state(self) -> str:
-        """FAILED, STOPPED, RUNNING (a call is under way) or WAITING (for data or its turn)."""
+        """FAILED, PAUSED, STOPPED, RUNNING (a call is under way) or WAITING (for data or turn)."""
         return self._query.state
 
     @property
@@ -64,8 +68,8 @@ class QueryHandle:
         message = "Waiting for data to arrive"
         if query.error is not None:
             message = f"Failed: {query.error}"
-        elif query.stopped:
-            message = "Stopped"
+        elif query.paused or query.stopped:
+            message = query.state.capitalize()
         elif not query.has_started:
             message = "Not started"
         elif query.runs:

@@ -12,7 +12,6 @@ from headgate.config import fragment_of, settings_of, show_settings
 from headgate.errors import ConfigRefused
 from headgate.metrics.report import Report
 from headgate.model.argument_types import refuse_type
-from headgate.model.network.network import Network
 from headgate.model.performance import Rows as SpecificationRows
 from headgate.model.performance import specification_of
 from headgate.model.query import Deliver, Query, QueryClass, View
@@ -23,7 +22,7 @@ from headgate.runtime.listeners import Listener
 from headgate.runtime.live.cutting import cut_pays
 from headgate.runtime.live.handle import QueryHandle
 from headgate.runtime.live.membership import Membership
-from headgate.runtime.live.questions import Questions
+from headgate.runtime.live.operations import Operations
 from headgate.runtime.live.rehearsal import Rehearsal
 from headgate.runtime.live.run import Running
 from headgate.runtime.live.spark_room import LiveEngine, spark_room
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class Headgate(Questions):
+class Headgate(Operations):
     """Many continuous queries on one Spark application, under one policy.
 
     Args:
@@ -264,23 +263,24 @@ class Headgate(Questions):
                 path="headgate", key="start", value=None,
                 expected="called once, after all additions",
             )  # fmt: skip
-        membership, network = self._membership, self._membership.catalog.network
-        if not network.paths:
+        membership = self._membership
+        if not membership.queries:
             raise ConfigRefused(path="queries", key="", value=None, expected="at least one query")
-        self._rehearsal.rehearsed_of = 0, len(network.paths)
+        self._rehearsal.rehearsed_of = 0, len(membership.catalog.paths)
         with self._folder.for_start():
-            membership.run = self._run = self._started(network, listeners, progress)
+            membership.run = self._run = self._started(listeners, progress)
 
     def _started(
         self,
-        network: Network,
         listeners: Sequence[Listener],
         progress: Callable[[int, int], None],
     ) -> Running:
         """Start the engine, rehearse, and return the run."""
         membership = self._membership
+        membership.place_versions()
         membership.engine = self._engine = engine = self._room.SparkEngine(
-            self._session, network, membership.catalog.schemas, self.state, self._settings,
+            self._session, membership.catalog.network, membership.catalog.schemas, self.state,
+            self._settings,
             rows=membership.rows, deliver=membership.deliver, reached=self._reached,
         )  # fmt: skip
         membership.catalog.ids = engine.ids
@@ -292,6 +292,7 @@ class Headgate(Questions):
             )  # fmt: skip
             for name, query in membership.queries.items():
                 new.bind(membership.catalog.ids[name], query)
+            self._repairs.begin()
             new.start(listeners, record=self._settings.record)
         except BaseException as error:
             cause = engine.cause_of(error)

@@ -29,7 +29,7 @@ class LiveQuery:
         """What its results are delivered to; None for files and streams, and before the start."""
         self.steps: deque[FinishedStep] = deque(maxlen=100)
         self.error: Exception | None = None
-        self.runs = self.stopped = False
+        self.runs = self.stopped = self.paused = False
         self._number = 0
         self._scheduler: Scheduler | None = None
         self._stop_query: Callable[[int], None] | None = None
@@ -51,9 +51,11 @@ class LiveQuery:
 
     @property
     def state(self) -> str:
-        """FAILED, STOPPED, RUNNING (a call is under way) or WAITING (for data or its turn)."""
+        """FAILED, PAUSED, STOPPED, RUNNING (a call is under way) or WAITING (for data or turn)."""
         if self.error is not None:
             return "FAILED"
+        if self.paused:
+            return "PAUSED"
         if self.stopped:
             return "STOPPED"
         return "RUNNING" if self.runs else "WAITING"
@@ -82,6 +84,11 @@ class LiveQuery:
         self.stopped = True
         if self._stop_query is not None and self.id is not None:
             self._stop_query(self.id)
+
+    def begin_again(self, path: Path) -> None:
+        """Clear the state of a query that was restarted or altered."""
+        self.path, self.run_id, self.error = path, str(uuid.uuid4()), None
+        self.runs = self.stopped = self.paused = False
 
     def hear(self, event: Event, position: int = 0) -> None:
         """Update the state and the last steps from an event of this query.

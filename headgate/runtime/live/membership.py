@@ -2,10 +2,18 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path as File
 from typing import TYPE_CHECKING
 
-from headgate.errors import ConfigRefused, HeadgateError, RequestRefused, UnknownName
+from headgate.config import since_of
+from headgate.errors import (
+    ConfigRefused,
+    HeadgateError,
+    QueryRefused,
+    RequestRefused,
+    UnknownName,
+)
 from headgate.extensions import source_entry
 from headgate.model.network.network import Path
 from headgate.model.query import Deliver, Query, QueryClass
@@ -15,7 +23,7 @@ from headgate.runtime.live.catalog import Catalog
 from headgate.runtime.live.live_query import LiveQuery
 from headgate.runtime.live.query_paths import segments_of
 from headgate.runtime.live.run import Running
-from headgate.runtime.live.sink_folder import placed
+from headgate.runtime.live.sink_folder import placed, versioned
 from headgate.runtime.live.spark_room import LiveEngine, SparkRoom, StreamAnalyst
 from headgate.runtime.views import (
     derived_stream,
@@ -48,13 +56,16 @@ class Membership:
         settings: Settings,
         cuts: Callable[[Query], bool],
     ) -> None:
-        self._room, self._session, self._state = room, session, state
-        self._settings, self._cuts = settings, cuts
+        self._room, self._session, self.state = room, session, state
+        self.settings, self._cuts = settings, cuts
         self._analyst = room.Analyst(room.own_session(session), settings, state)
-        self._changes = threading.RLock()
+        self.lock = threading.RLock()
+        """Held by the thread that changes streams or queries."""
         self.catalog = Catalog(classes)
         self.rows: dict[str, Rows] = {}
         self.deliver: dict[str, Deliver] = {}
+        self.definitions: dict[str, Query] = {}
+        """The queries as they were added, by name: their sinks have the directories of users."""
         self.queries: dict[str, LiveQuery] = {}
         self.engine: LiveEngine | None = None
         """The Spark engine; None before the start."""
@@ -82,7 +93,7 @@ class Membership:
         return self.run
 
     def add_stream(self, stream: Stream, rows: Rows | None = None) -> None:
-        with self._changes:
+        with self.lock:
             self._add_stream(stream, rows)
 
     def _add_stream(self, stream: Stream, rows: Rows | None) -> None:
@@ -111,7 +122,7 @@ class Membership:
         catalog.gone.discard(stream.name)
 
     def drop_stream(self, name: str) -> None:
-        with self._changes:
+        with self.lock:
             catalog = self.catalog
             catalog.refuse_to_drop(name)
             if self.engine is not None:
@@ -123,15 +134,20 @@ class Membership:
             del catalog.schemas[name]
 
     def add_query(self, query: Query, deliver: Deliver | None = None) -> LiveQuery:
-        with self._changes:
+        with self.lock:
             return self._add_query(query, deliver)
 
     def _add_query(self, query: Query, deliver: Deliver | None) -> LiveQuery:
-        catalog = self.catalog
-        query = placed(query, self._state, catalog.paths, deliver)
+        catalog, definition = self.catalog, query
+        query = placed(query, self.state, catalog.paths, deliver)
+        version = 1
+        if self.engine is not None:
+            version = self._room.versions_of(self.state).get(query.name, 1)
+            query = versioned(query, version)
         queues, new, schemas = self._segments(
             query, self._analyst, catalog.schemas, catalog.streams, catalog.paths
         )
+        new = tuple(replace(path, version=version) for path in new)
         self._room.refuse_sink(self._session, new[-1], deliver)
         streams, paths = catalog.with_query(queues, new)
         catalog.network_of(streams, paths)  # before the query gets an id
@@ -140,7 +156,7 @@ class Membership:
         live_query, ids = LiveQuery(new[-1]), dict[str, int]()
         if self.engine is not None:
             ids = self.engine.changes.ids_of(new)
-            network, budget_s = catalog.network_of(streams, paths, ids), self._settings.rehearsal_s
+            network, budget_s = catalog.network_of(streams, paths, ids), self.settings.rehearsal_s
             self.engine.changes.add_query(network, [*ids.values()], budget_s, schemas)
         if self.run is not None:
             self.run.bind(ids[query.name], live_query)
@@ -148,8 +164,38 @@ class Membership:
             self._analyst.add_stream(query.into, schemas[query.into], queues[-1].event_time)
         catalog.schemas |= schemas
         catalog.add_query(streams, paths, new, ids)
-        self.queries[query.name] = live_query
+        self.queries[query.name], self.definitions[query.name] = live_query, definition
         return live_query
+
+    def place_versions(self) -> None:
+        """Give every query the version, and the results folder, that the journal has for it."""
+        for name, version in self._room.versions_of(self.state).items():
+            if version > 1 and name in self.queries:
+                self.catalog.place_version(name, version)
+                self.queries[name].path = self.catalog.segments_of(name)[-1]
+
+    def with_text(self, query: Query, others: Sequence[Path]) -> tuple[list[Stream], Path]:
+        """Return the timeline that the next version of a query reads, if any, and its path.
+
+        Args:
+            others: the paths of the other queries.
+
+        Raises:
+            QueryRefused: the text is refused, or the query fills a stream of other columns.
+        """
+        catalog = self.catalog
+        queues, (path,), filled = self._segments(
+            query, self._analyst, catalog.schemas, catalog.streams, others
+        )
+        self._room.refuse_sink(self._session, path, self.deliver.get(query.name))
+        into = query.into
+        if into is not None and filled[into] != catalog.schemas[into]:
+            raise QueryRefused(
+                query=query.name, clause="SELECT", reason=f"gives stream '{into}' other columns:"
+                f" {filled[into].simpleString()} instead of {catalog.schemas[into].simpleString()}",
+                fix="keep the columns, or add a query of another name",
+            )  # fmt: skip
+        return [queue for queue in queues if queue.name != into], path
 
     def _segments(
         self,
@@ -170,6 +216,8 @@ class Membership:
         queues, new = segments_of(query, analyst, columns, streams, self._cuts)
         self._room.refuse_outputs(self._session, new[-1])
         refuse_unordered(new[-1], others)
+        since_s = since_of(query.name, query.start_from)
+        new = tuple(replace(path, since_s=since_s) for path in new)
         filled = {queue.name: schemas[new[0].stream] for queue in queues if not queue.of}
         if query.into is None:
             return [*queues], new, filled
@@ -179,11 +227,12 @@ class Membership:
 
     def drop_query(self, name: str) -> None:
         catalog = self.catalog
-        with self._changes:
+        with self.lock:
             stream = self.query(name).path.into
             refuse_read(name, stream, catalog.paths)
             leaving, reads = self.queries.pop(name), catalog.segments_of(name)[0].reads
             self.deliver.pop(name, None)
+            self.definitions.pop(name, None)
             if stream is not None:  # from here on no query can begin to read it
                 self._analyst.drop_stream(stream)
                 del catalog.schemas[stream]
@@ -194,7 +243,7 @@ class Membership:
         # Without the lock: a call under way may take long.
         while not gone.wait(0.2) and self.run is not None and self.run.is_alive:
             pass
-        with self._changes:
+        with self.lock:
             leaving.stopped = True
             if self.run is not None:
                 self.run.release(catalog.ids[name])
@@ -206,7 +255,7 @@ class Membership:
     def add(self, streams: Sequence[Stream], queries: Sequence[Query]) -> list[str]:
         """Add all of them, or none if one is refused; return their names."""
         added: list[str] = []
-        with self._changes:
+        with self.lock:
             queries = reading_order(queries)
             self._check(streams, queries)
             try:
@@ -228,7 +277,7 @@ class Membership:
     def _check(self, streams: Sequence[Stream], queries: Sequence[Query]) -> None:
         """Refuse streams and queries that could not be added, without adding any."""
         session = self._room.own_session(self._session)
-        analyst = self._room.Analyst(session, self._settings, self._state)
+        analyst = self._room.Analyst(session, self.settings, self.state)
         catalog, schemas = self.catalog, dict(self.catalog.schemas)
         for stream in streams:
             schemas[stream.name] = self._room.source_of(self._session, stream).schema
@@ -238,7 +287,7 @@ class Membership:
         paths: tuple[Path, ...] = ()
         queues: tuple[Stream, ...] = ()
         for query in queries:
-            query = placed(query, self._state, (*catalog.paths, *paths), None)
+            query = placed(query, self.state, (*catalog.paths, *paths), None)
             readable = (*catalog.streams, *streams, *queues)
             more, new, filled = self._segments(
                 query, analyst, schemas, readable, (*catalog.paths, *paths)

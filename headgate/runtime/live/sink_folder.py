@@ -11,6 +11,13 @@ from headgate.model.network.network import Path
 from headgate.model.query import Deliver, Query
 
 
+def versioned(query: Query, version: int) -> Query:
+    """Return the query with the directory of a version: `hot`, `hot.v2`, ... ."""
+    if version < 2 or not query.sink.has_files:
+        return query
+    return replace(query, sink=replace(query.sink, path=f"{query.sink.path}.v{version}"))
+
+
 def placed(query: Query, state: File, paths: Iterable[Path], deliver: Deliver | None) -> Query:
     """Return the query with the directory of its sink, if the sink writes files.
 

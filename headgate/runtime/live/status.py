@@ -117,6 +117,7 @@ def _named(query: LiveQuery, membership: Membership) -> dict[str, Any]:
     return {
         "query": query.name,
         "id": query.id,
+        "version": query.path.version,
         "class": membership.catalog.class_of(query.name),
         "stream": membership.catalog.segments_of(query.name)[0].stream,
     }

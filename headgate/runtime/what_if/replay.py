@@ -291,6 +291,7 @@ def _ends_at_s(recording: Recording) -> float:
         match turn.event:
             case NetworkChanged() as event:
                 cursors.update(event.cursors)
+                out.difference_update(event.cursors)
             case QueryStopped() | UnitFailed() as event:
                 out.add(event.unit)
             case StepFinished() as event:

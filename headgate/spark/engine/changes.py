@@ -1,12 +1,13 @@
-"""Changes while an engine runs: streams and queries that are added and dropped.
+"""Changes while an engine runs: streams and queries that are added, altered and dropped.
 
 The thread that adds a query prepares it: it opens streams and a sink, plans, and measures the query
 alone. The loop then makes the change: it places the query in the log and switches to the new
-network. So the network, the cursors and the trains that are dropped have one owner.
+network. So the network, the cursors and the trains that are dropped have one owner. A query that is
+restarted or altered is quiet meanwhile: the scheduler plans it no more and no call runs it.
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from pyspark.sql.types import StructType
@@ -18,6 +19,9 @@ from headgate.spark.engine.parts import Parts
 from headgate.spark.engine.recovery import refuse_old_results, resumed
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.journal_rows import Train
+
+Leave = Callable[[int, set[int]], None]
+"""What is done with a query that is quiet: its last unit, and all of its units."""
 
 
 class Changes:
@@ -31,11 +35,12 @@ class Changes:
         self._last_event: Event | None = None
         self.unplanned: set[int] = set()
         """Units that were stopped; the scheduler knows this and plans them no more."""
-        self._dropping: dict[int, threading.Event] = {}
+        self._leaving: dict[int, tuple[threading.Event, Leave]] = {}
+        """Queries that wait for the end of their last call: what is set, and what is done then."""
 
     @property
     def query_is_coming(self) -> bool:
-        """Whether a query begins with the oldest train and the scheduler does not know it yet."""
+        """Whether a query needs trains that the scheduler does not count, as it is new or quiet."""
         return self._coming > 0
 
     def add_stream(self, network: Network, number: int, schema: StructType) -> None:
@@ -64,9 +69,12 @@ class Changes:
         """Stop polling a stream's source; its log stays for as long as retention keeps it."""
         self._parts.ingest.drop(name)
 
-    def ids_of(self, paths: Sequence[Path]) -> dict[str, int]:
-        """Return the ids of paths, by name; new paths get new ones."""
-        return Cursors(self._journal).ids([path.query.name for path in paths])
+    def ids_of(self, paths: Sequence[Path], *, renewed: bool = False) -> dict[str, int]:
+        """Return the ids of paths, by name; new paths, and new versions, get new ones."""
+        cursors, names = Cursors(self._journal), [path.query.name for path in paths]
+        if renewed:
+            cursors.renew_ids(names[-1])
+        return cursors.ids(names)
 
     def add_query(
         self,
@@ -74,6 +82,7 @@ class Changes:
         units: Sequence[int],
         budget_s: float,
         schemas: Mapping[str, StructType],
+        make_way: Callable[[Path], None] | None = None,
     ) -> None:
         """Add a query and time it alone first.
 
@@ -81,9 +90,13 @@ class Changes:
             network: the network with the query.
             units: the ids of the query's units.
             schemas: those of derived streams.
+            make_way: for the next version of a query: releases what the one before it holds.
         """
         paths = [network.path_of(unit) for unit in units]
-        self.refuse_old_results(paths[-1:])
+        if make_way is None:
+            self.refuse_old_results(paths[-1:])
+        else:
+            refuse_old_results(self._journal, paths)
         # In the order of the network: a timeline comes after the streams that it merges.
         opened = [
             number
@@ -103,13 +116,13 @@ class Changes:
             statistics: dict[str, QueryStatistics] = {}
             for path in paths if budget_s else ():
                 statistics |= self._parts.warm_up.of_one(path, budget_s / len(paths))
-            trains_by_stream = self._join(network, units, opened, statistics)
+            trains_by_stream = self._join(network, units, opened, statistics, make_way)
         except BaseException:
             # The scheduler does not know its streams: the next query gets their numbers.
             for number in opened:
                 self._store.close(network.streams[number].name)
             self._sinks.pop(paths[-1].query.name, None)
-            self._arrange(self._members.paths)
+            self.arrange(self._members.paths)
             raise
         for number in opened:
             name = network.streams[number].name
@@ -125,6 +138,7 @@ class Changes:
         units: Sequence[int],
         opened: Sequence[int],
         statistics: Mapping[str, QueryStatistics],
+        make_way: Callable[[Path], None] | None,
     ) -> dict[int, list[Train]]:
         """Have the loop add a query; return the trains in the log of the streams it has opened."""
         paths = [network.path_of(unit) for unit in units]
@@ -132,6 +146,8 @@ class Changes:
         trains_by_stream: dict[int, list[Train]] = {}
 
         def change() -> list[Event]:
+            if make_way is not None:
+                make_way(paths[-1])
             cursors = {
                 unit: resumed(path, network, self._journal, self._store)
                 for unit, path in zip(units, paths, strict=True)
@@ -147,10 +163,9 @@ class Changes:
             # Before the scheduler knows the query that fills these streams: then more come.
             for number, name in names.items():
                 trains_by_stream[number] = self._journal.trains(name)
-            self._coming += 1
-            return [self._switch(network, cursors, first_trains, statistics)]
+            return [self.switch(network, cursors, first_trains, statistics)]
 
-        self._arrange(self._members.present(network, units).paths)
+        self.arrange(self._members.present(network, units).paths)
         self._parts.requests.ask(change)
         return trains_by_stream
 
@@ -170,8 +185,32 @@ class Changes:
 
     def drop_query(self, unit: int) -> threading.Event:
         """Forget a query once its last call has ended; return an event that is set then."""
+        return self._leave(unit, self._forget)
+
+    def quiet_query(self, unit: int) -> threading.Event:
+        """Stop a query for a repair; return an event that is set once its last call has ended.
+
+        Until `end_quiet` no train is dropped, although the scheduler does not count the query.
+        """
+        self._parts.requests.tell(lambda: self._keep_trains(1))
+        return self._leave(unit, lambda unit, segments: None)
+
+    def end_quiet(self) -> None:
+        """Let trains be dropped again after a repair."""
+        self._parts.requests.tell(lambda: self._keep_trains(-1))
+
+    def _keep_trains(self, repairs: int) -> list[Event]:
+        self._coming += repairs
+        return []
+
+    def pause_query(self, unit: int) -> None:
+        """Stop a query, in this run and in later ones, until it is restarted."""
+        Cursors(self._journal).pause(self._members.path_of(unit).query.name, True)
+        self.stop_query(unit)
+
+    def _leave(self, unit: int, leave: Leave) -> threading.Event:
         gone = threading.Event()
-        self._dropping[unit] = gone
+        self._leaving[unit] = gone, leave
         self.stop_query(unit)
         return gone
 
@@ -192,14 +231,17 @@ class Changes:
         if isinstance(event, QueryStopped):
             self.unplanned.add(event.unit)
 
-    def settle_drops(self) -> None:
-        """Forget dropped queries that the scheduler plans no more and that no call runs."""
+    def settle_leaving(self) -> None:
+        """Let queries go that the scheduler plans no more and that no call runs."""
         if self._parts.requests.ahead:
             return  # an event of such a query may be among them
-        for unit in self.unplanned.intersection(list(self._dropping)):
+        for unit in self.unplanned.intersection(list(self._leaving)):
             segments = set(self._members.segments_of(unit))
             if not self._parts.calls.runs_any(segments):
-                self._forget(unit, segments)
+                gone, leave = self._leaving[unit]
+                leave(unit, segments)
+                del self._leaving[unit]
+                gone.set()
 
     def _forget(self, unit: int, segments: set[int]) -> None:
         members, path = self._members, self._members.path_of(unit)
@@ -220,8 +262,7 @@ class Changes:
         self.unplanned -= segments
         del self._sinks[name]
         network = members.network.only(members.network.places.keys() - segments)
-        self._parts.requests.ahead.append(self._switch(network, {}, {}, {}))
-        self._dropping.pop(unit).set()
+        self._parts.requests.ahead.append(self.switch(network, {}, {}, {}))
 
     def _change(self, network: Network, first_trains: Mapping[int, int] | None = None) -> None:
         """Have the loop switch to a network that has the same queries.
@@ -229,13 +270,14 @@ class Changes:
         Args:
             first_trains: by number of a new stream, the first train in its log.
         """
-        self._arrange(self._members.present(network).paths)
-        self._parts.requests.ask(lambda: [self._switch(network, {}, first_trains or {}, {})])
+        self.arrange(self._members.present(network).paths)
+        self._parts.requests.ask(lambda: [self.switch(network, {}, first_trains or {}, {})])
 
-    def _arrange(self, paths: Sequence[Path]) -> None:
+    def arrange(self, paths: Sequence[Path]) -> None:
+        """Decide again which queries share their code."""
         self._executor.arrangement.arrange(paths, self._parts.warm_up.is_costly)
 
-    def _switch(
+    def switch(
         self,
         network: Network,
         cursors: Mapping[int, int],
@@ -244,6 +286,7 @@ class Changes:
     ) -> NetworkChanged:
         """Switch to a network, in the loop; return the event that the scheduler gets."""
         members = self._members
+        self._coming += bool(cursors)
         network = members.present(network, cursors)
         dropped = members.change(network)
         self._parts.producers.connect(members.paths, members.streams)

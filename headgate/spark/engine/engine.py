@@ -34,10 +34,12 @@ from headgate.spark.engine.changes import Changes
 from headgate.spark.engine.explanation import lane_text, way_of
 from headgate.spark.engine.log_space import LogSpace
 from headgate.spark.engine.parts import assemble
+from headgate.spark.engine.repairs import Repairs
 from headgate.spark.engine.requests import Request
 from headgate.spark.engine.totals import Totals
 from headgate.spark.engine.upkeep import Upkeep
 from headgate.spark.log.budget import FULL
+from headgate.spark.log.cursors import Cursors
 from headgate.spark.sinks.outbox import Outbox
 
 log = logging.getLogger("headgate.spark")
@@ -89,6 +91,7 @@ class SparkEngine:
         self._events, self._calls, self._requests = parts.events, parts.calls, parts.requests
         self._totals = Totals(parts.journal)
         self.changes = Changes(parts)
+        self.repairs = Repairs(parts, self.changes)
         self._upkeep = Upkeep(parts)
         self.log_space = LogSpace(parts, self.changes)
         self._give_up_at_s = self._end_at_s = 0.0
@@ -101,6 +104,11 @@ class SparkEngine:
         members = self.members
         names = [path.query.name for path in members.paths]
         return dict(zip(names, members.network.places, strict=True))
+
+    @property
+    def paused(self) -> list[str]:
+        """The queries that were paused, in this run or before, and not resumed since."""
+        return Cursors(self.parts.journal).paused
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -167,7 +175,7 @@ class SparkEngine:
         if self._returned_at_s is not None:
             self.loop_s += time.perf_counter() - self._returned_at_s
         try:
-            self.changes.settle_drops()
+            self.changes.settle_leaving()
         except sqlite3.Error as error:
             self.log_space.warn(error)
         event = self._wait(wake_at_s)

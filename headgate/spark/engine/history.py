@@ -112,6 +112,17 @@ def kept_trains(state: Path) -> dict[str, tuple[str, list[str]]]:
     return {name: (schema, files[name]) for name, schema in schemas.items()}
 
 
+def versions_of(state: Path) -> dict[str, int]:
+    """Return how many texts each query of a state directory has had; none without a journal."""
+    file = state / "journal.db"
+    if not file.exists():
+        return {}
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        if not any(row[1] == "version" for row in db.execute("PRAGMA table_info(cursors)")):
+            return {}  # of an older release
+        return dict(db.execute("SELECT query, version FROM cursors"))
+
+
 def recorded_zone(state: Path) -> str:
     """Return the time zone in which the queries of a state directory run."""
     file = state / "journal.db"

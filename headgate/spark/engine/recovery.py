@@ -88,7 +88,9 @@ def resumed(path: Path, network: Network, journal: Journal, store: Store) -> int
     _fit_cut(path, network, journal, store)
     timeline = store.timelines.get(path.stream)
     sources = (path.stream,) if timeline is None else timeline.streams
-    cursor = Cursors(journal).remember(query.name, query.sql, path.stream, sources)
+    cursor = Cursors(journal).remember(
+        query.name, query.sql, path.stream, sources, path.version, path.since_s
+    )
     if cursor.missed:
         log.warning(
             "query '%s' was away too long: retention has dropped %s tuples of stream '%s' that"
@@ -131,6 +133,7 @@ def refuse_old_results(journal: Journal, paths: Iterable[Path]) -> None:
         # Results of a cut query are named by the trains of its source.
         end = cursors.train_of(name + FIRST)
         end = cursors.train_of(name) if end is None else end
+        end = None if path.version > cursors.version(name) else end
         if end is not None:
             _refuse_newer_results(path, old, end)
         elif old:

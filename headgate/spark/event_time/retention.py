@@ -43,6 +43,15 @@ class Retention:
         self.readers.pop(query, None)
         self._measure()
 
+    def keeps(self, kind: Kind, cursor: int) -> bool:
+        """Return True if no tuple was dropped that a query's windows need, open at a train."""
+        order, axis = self._order, kind.inputs[0].window.axis
+        if not order.first or kind.reach is None:
+            return not order.first  # a session may reach back to any tuple
+        marks = PLACES[axis].marks(order, self._times, cursor)
+        lows = {name: NEVER if mark == NEVER else mark - kind.reach for name, mark in marks.items()}
+        return all(order.dropped_to(name, axis) < lows[name] for name in kind.streams)
+
     def _measure(self) -> None:
         """Compute how far back windows reach, and where they end."""
         ends = {reader.closes for reader in self.readers.values()}

@@ -77,6 +77,11 @@ class Timeline(TimelineReader):
         with self._lock:
             self._retention.forget(query)
 
+    def keeps(self, kind: Kind, cursor: int) -> bool:
+        """Return True if the log has all tuples that a query's windows need, open at a train."""
+        with self._lock:
+            return self._retention.keeps(kind, cursor)
+
     def catch_up(self) -> None:
         """Add the trains that the logs of its streams have and it does not, in order of arrival."""
         arrivals = [

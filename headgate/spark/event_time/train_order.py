@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from headgate.model.window import Axis
 from headgate.model.window_ends import NEVER, Times
 from headgate.spark.event_time.timeline_entries import CLOCK, Entry, Stand, TimelineEntries
 from headgate.spark.log.journal import Journal
@@ -81,6 +82,12 @@ class TrainOrder:
                 return entry.first_tuple + entry.tuples
         later = (e.first_tuple for e in self.onwards(end) if e.stream == stream and e.train >= 0)
         return next(later, 0)
+
+    def dropped_to(self, stream: str, axis: Axis) -> int:
+        """Return the last place of a stream's tuples that were dropped; NEVER if there is none."""
+        if axis == "time":
+            return self._before_first[stream].reach
+        return self.tuples_before(stream, self.first) - 1 if self.first else NEVER
 
     def seen(self, stream: str, numbers: Times, other: str) -> Times:
         """Return how many tuples of `other` had arrived when each tuple of a stream arrived.

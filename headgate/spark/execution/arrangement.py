@@ -146,6 +146,10 @@ class Arrangement:
         self._parts_by_query.pop(query, None)
         self._orders.pop(query, None)
 
+    def readmit(self, query: str) -> None:
+        """Let a query share its code again from the next arrangement on."""
+        self._left_out.pop(query, None)
+
     def renew(self, paths: Iterable[Path]) -> None:
         """Have the code of queries generated again."""
         names = [path.query.name for path in paths]

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from headgate.errors import RecoveryRefused
 from headgate.model.account import Account
@@ -24,32 +25,71 @@ class Cursors:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
 
-    def remember(self, query: str, sql: str, stream: str, sources: Sequence[str] = ()) -> Cursor:
-        """Return where a query continues; add a new query, which begins with the oldest train.
+    def remember(
+        self,
+        query: str,
+        sql: str,
+        stream: str,
+        sources: Sequence[str] = (),
+        version: int = 1,
+        since_s: float | None = -inf,
+    ) -> Cursor:
+        """Return where a query continues; add a new query, or a new version of one.
 
         Args:
             sources: for a timeline, the streams whose trains it has.
+            version, since_s: as in `Path`.
 
         Raises:
             RecoveryRefused: the query had another text or stream in the last run.
         """
         with self._journal.transaction() as db:
             row = db.execute(
-                "SELECT sql, stream, next_train FROM cursors WHERE query = ?", (query,)
+                "SELECT sql, stream, next_train, version FROM cursors WHERE query = ?", (query,)
             ).fetchone()
+            if row is not None and version > row[3] and since_s is None:
+                db.execute(
+                    "UPDATE cursors SET sql = ?, version = ?, paused = 0 WHERE query = ?",
+                    (sql, version, query),
+                )
+                row = sql, stream, row[2]
+            elif row is not None and version > row[3]:
+                db.execute("DELETE FROM cursors WHERE query = ?", (query,))
+                db.execute("DELETE FROM beginnings WHERE query = ?", (query,))
+                row = None
             if row is not None:
                 if (row[0], row[1]) != (sql, stream):
                     raise _other_text(query, row[0], sql)
                 self._count_letters(db, query, dict.fromkeys(sources or (stream,), 0))
                 return self._after_gap(db, query, stream, int(row[2]))
-            first, first_tuple = self._journal.beginning(db, stream)
+            first, first_tuple = self._journal.beginning(db, stream, since_s or -inf)
             db.execute(
-                "INSERT INTO cursors (query, sql, stream, first_train, next_train, first_tuple)"
-                " VALUES (?, ?, ?, ?, ?, ?)", (query, sql, stream, first, first, first_tuple)
-            )  # fmt: skip
-            before = {source: self._first_letter(db, source) for source in sources or (stream,)}
+                "INSERT INTO cursors (query, sql, stream, first_train, next_train, first_tuple,"
+                " version) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (query, sql, stream, first, first, first_tuple, version),
+            )
+            before = {
+                source: self._letters_before(db, source, stream, first)
+                for source in sources or (stream,)
+            }
             self._count_letters(db, query, before)
             return Cursor(first)
+
+    def version(self, query: str) -> int:
+        """Return how many texts a query has had; 0 if it has never run."""
+        rows = self._journal.read("SELECT version FROM cursors WHERE query = ?", (query,))
+        return int(rows[0][0]) if rows else 0
+
+    def pause(self, query: str, paused: bool) -> None:
+        """Record whether a query is paused, in this run and in later ones."""
+        with self._journal.transaction() as db:
+            db.execute("UPDATE cursors SET paused = ? WHERE query = ?", (paused, query))
+
+    @property
+    def paused(self) -> list[str]:
+        """The queries that are paused."""
+        rows = self._journal.read("SELECT query FROM cursors WHERE paused", ())
+        return [query for (query,) in rows]
 
     def ids(self, queries: Sequence[str]) -> dict[str, int]:
         """Return the ids of queries, by name; a query without one gets the next number.
@@ -61,6 +101,11 @@ class Cursors:
             db.executemany("INSERT OR IGNORE INTO ids (query) VALUES (?)", names)
             ids = dict(db.execute("SELECT query, id FROM ids"))
         return {query: int(ids[query]) for query in queries}
+
+    def renew_ids(self, query: str) -> None:
+        """Give up the ids of a query; its next version gets new ones."""
+        with self._journal.transaction() as db:
+            db.executemany("DELETE FROM ids WHERE query = ?", [(query,), (query + FIRST,)])
 
     def train_of(self, query: str) -> int | None:
         """Return the train that a query continues with; None if it has no cursor."""
@@ -98,7 +143,7 @@ class Cursors:
         self, db: sqlite3.Connection, query: str, stream: str, next_train: int
     ) -> Cursor:
         """Return where a query continues: after the trains that retention has dropped meanwhile."""
-        first, first_tuple = self._journal.beginning(db, stream)
+        first, first_tuple = self._journal.beginning(db, stream, -inf)
         if next_train >= first:
             return Cursor(next_train)
         began, used = db.execute(
@@ -111,13 +156,22 @@ class Cursors:
         )
         return Cursor(first, missed)
 
-    def _first_letter(self, db: sqlite3.Connection, stream: str) -> int:
-        """Return how many dead letters came before the oldest train in the log."""
+    def _letters_before(self, db: sqlite3.Connection, source: str, stream: str, first: int) -> int:
+        """Return how many dead letters of a source came before a train.
+
+        Args:
+            stream: the stream of the train: the source itself, or a timeline that has its trains.
+        """
+        if stream != source:
+            (first,) = db.execute(
+                "SELECT MIN(train) FROM entries WHERE timeline = ? AND stream = ? AND number >= ?"
+                " AND train >= 0", (stream, source, first)
+            ).fetchone()  # fmt: skip
         row = db.execute(
-            "SELECT first_letter FROM trains WHERE stream = ? AND kept ORDER BY number LIMIT 1",
-            (stream,),
-        ).fetchone()
-        return int(row[0]) if row else self._journal.letters_of(db, stream)
+            "SELECT first_letter FROM trains WHERE stream = ? AND number >= ? AND kept"
+            " ORDER BY number LIMIT 1", (source, first)
+        ).fetchone()  # fmt: skip
+        return int(row[0]) if row else self._journal.letters_of(db, source)
 
     def _count_letters(self, db: sqlite3.Connection, query: str, before: dict[str, int]) -> None:
         """Record how many dead letters streams had before a query began, unless it is on record.
@@ -215,6 +269,6 @@ def _other_text(query: str, old: str, new: str) -> RecoveryRefused:
         subject=f"query '{query}'",
         expected=f"the text of the last run, {old!r}",
         found=repr(new),
-        fix="restore the text, or give the new one a new name: its results would mix with the old"
-        " ones",
+        fix="restore the text, and change it by `headgate alter` during the run, or give the new"
+        " one a new name: its results would mix with the old ones",
     )

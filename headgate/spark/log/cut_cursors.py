@@ -45,8 +45,10 @@ class CutCursors:
         train, first_tuple = self._journal.end(db, query + REST)
         # What the query has filtered so far counts as filtered by the first segment.
         db.execute(
-            "INSERT INTO cursors SELECT ?, ?, stream, first_train, next_train, first_tuple,"
-            " tuples_in, delivered, delivered, shed, missed, 0 FROM cursors WHERE query = ?",
+            "INSERT INTO cursors (query, sql, stream, first_train, next_train, first_tuple,"
+            " tuples_in, tuples_out, delivered, shed, missed)"
+            " SELECT ?, ?, stream, first_train, next_train, first_tuple,"
+            " tuples_in, delivered, delivered, shed, missed FROM cursors WHERE query = ?",
             (query + FIRST, first, query),
         )
         db.execute(

@@ -86,14 +86,14 @@ class Journal:
                     fix="restore the schema, or use a new stream name or state directory",
                 )
 
-    def beginning(self, db: sqlite3.Connection, stream: str) -> tuple[int, int]:
-        """Return the numbers of the oldest train in the log and of its first tuple.
+    def beginning(self, db: sqlite3.Connection, stream: str, since_s: float) -> tuple[int, int]:
+        """Return the numbers of the first train since an instant, and of its first tuple.
 
-        If the log is empty, they are those of the next train.
+        If there is none, they are those of the next train.
         """
         row = db.execute(
             "SELECT number, first_tuple FROM trains WHERE stream = ? AND kept"
-            " ORDER BY number LIMIT 1", (stream,)
+            " AND head_arrived_at_s >= ? ORDER BY number LIMIT 1", (stream, since_s)
         ).fetchone()  # fmt: skip
         return (int(row[0]), int(row[1])) if row else self.end(db, stream)
 

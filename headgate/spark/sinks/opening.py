@@ -61,7 +61,8 @@ def sink_of(
                 fix="make room on its disk or make it writable, or choose another directory",
             ) from error  # fmt: skip
         return sink
-    return Outbox(name, entry.name, state / "outbox" / name, sink, reached, may_wait)
+    outbox = state / "outbox" / name
+    return Outbox(name, entry.name, outbox, sink, reached, may_wait, path.version)
 
 
 def _entry(path: Path) -> SinkEntry:

@@ -44,6 +44,7 @@ class Outbox(FileSink):
         receiver: accepts results, or raises as long as it cannot.
         reached: called at every point where a crash must lose nothing; a test raises there.
         may_wait: returns True if there is room for more waiting results.
+        version: of the query; the keys of its results carry it.
     """
 
     def __init__(
@@ -54,11 +55,13 @@ class Outbox(FileSink):
         receiver: Receiver,
         reached: Callable[[str], None],
         may_wait: Callable[[], bool] = lambda: True,
+        version: int = 1,
     ) -> None:
         super().__init__(Sink(path=str(folder)))
         self.open_to(PRIVATE)
         self.receiver, self._is_open = receiver, False
         self._query, self._format, self._reached = query, format, reached
+        self._version = version
         self._waiting: deque[tuple[Path, int]] = deque()
         self._waiting_bytes, self._may_wait = 0, may_wait
         self._changed = threading.Condition()
@@ -69,6 +72,12 @@ class Outbox(FileSink):
     @property
     def waiting_bytes(self) -> int:
         return self._waiting_bytes
+
+    def names(self, first_train: int, end_train: int) -> tuple[Path, Path]:
+        temporary, final = super().names(first_train, end_train)
+        if self._version > 1:
+            final = final.with_name(f"v{self._version:06d}-{final.name}")
+        return temporary, final
 
     def write(self, table: pa.Table, file: Path) -> None:
         if self._late and not self._may_wait():
@@ -179,10 +188,11 @@ class Outbox(FileSink):
         self._reached("delivery begun")
         with pq.ParquetFile(file) as staged:
             table = staged.read()
-        first, last = map(int, file.stem.split("-"))
+        *version, first, last = (int(part.lstrip("v")) for part in file.stem.split("-"))
+        query = f"{self._query}.v{version[0]}" if version else self._query
         if not self._is_open:
             self.receiver.open()
             self._is_open = True
-        self.receiver.deliver(table, f"{self._query}/{first}-{last}")
+        self.receiver.deliver(table, f"{query}/{first}-{last}")
         self._reached("result delivered")
         file.unlink(missing_ok=True)

@@ -1,0 +1,65 @@
+"""Operations on single queries of a Headgate that runs, while the others go on."""
+
+from headgate.model.argument_types import refuse_type
+from headgate.policies import Policy
+from headgate.runtime.live.membership import Membership
+from headgate.runtime.live.questions import Questions
+from headgate.runtime.live.rehearsal import Rehearsal
+from headgate.runtime.live.repairs import Repairs
+
+
+class Operations(Questions):
+    """What can be done to single queries while a Headgate runs. The arguments are `Questions`'s."""
+
+    def __init__(self, policy: Policy, membership: Membership, rehearsal: Rehearsal) -> None:
+        super().__init__(policy, membership, rehearsal)
+        self._repairs = Repairs(membership)
+
+    def restart_query(self, name: str) -> None:
+        """Start a query again where it stands, whatever its state, with a new sink and new plans.
+
+        Raises:
+            QueryRefused: its sink cannot be created.
+            RequestRefused: the run has ended.
+        """
+        self._refuse_stopped("restart_query")
+        self._repairs.restart(name)
+
+    def pause_query(self, name: str) -> None:
+        """Pause a query, in this run and in later ones, until it is resumed or restarted.
+
+        It holds no tuples back: those that retention drops meanwhile count as missed.
+
+        Raises:
+            RequestRefused: it has failed.
+        """
+        self._refuse_stopped("pause_query")
+        self._repairs.pause(name)
+
+    def resume_query(self, name: str) -> None:
+        """Start a query again that was paused or stopped, where it stands.
+
+        Raises:
+            RequestRefused: it is neither paused nor stopped.
+        """
+        self._refuse_stopped("resume_query")
+        self._repairs.resume(name)
+
+    def alter_query(self, name: str, *, sql: str, start_from: str | None = None) -> int:
+        """Give a query another text, and return the number of its version.
+
+        Results of version 2 are in a folder of their own, `NAME.v2`. Its windows that are open are
+        computed from the log with the new text. If it is refused, the query goes on as it was.
+
+        Args:
+            start_from: where the version begins: with the `oldest` tuple in the log, `now`, or with
+                the first that arrived at a time or later; None: where the query stands.
+
+        Raises:
+            QueryRefused: the text cannot run, or retention has dropped tuples that open windows
+                need; names the clause, the reason and the fix.
+        """
+        self._refuse_stopped("alter_query")
+        for key, value, kind in (("sql", sql, str), ("start_from", start_from, str | None)):
+            refuse_type("alter_query", key, value, kind)
+        return self._repairs.alter(name, sql, start_from)
