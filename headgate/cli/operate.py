@@ -25,7 +25,7 @@ JSON = Annotated[bool, typer.Option("--json", help="Print JSON instead of text."
 
 set_app = typer.Typer(
     no_args_is_help=True,
-    help="Change the policy of a run, or its performance specification."
+    help="Change the policy of a run, its performance specification, or a query."
     "\n\nExample: headgate set policy hnr --state state/forest",
 )
 
@@ -95,6 +95,50 @@ def set_specification(
     """
     Client(state_of(state, pipeline)).set_specification(rows)
     print(f"specification: {rows}")
+
+
+@set_app.command("query")
+def set_query(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of a query.")],
+    query_class: Annotated[
+        str | None, typer.Option("--class", metavar="CLASS", help="Its new class.")
+    ] = None,
+    weight: Annotated[float | None, typer.Option(help="Its new weight.")] = None,
+    deadline: Annotated[
+        str | None,
+        typer.Option(metavar="SECONDS", help="Seconds until a result is due, or `none`."),
+    ] = None,
+    qos: Annotated[
+        str | None,
+        typer.Option(
+            metavar="POINTS", help='QoS graph, such as "[[0, 1], [2, 1], [5, 0]]", or `none`.'
+        ),
+    ] = None,
+    state: STATE = None,
+    pipeline: PIPELINE = None,
+) -> None:
+    """Change class, weight, deadline or QoS graph of a query of a run, until the run ends.
+
+    Example: headgate set query night_frost --class C --deadline 1.5 --state state/forest
+    """
+    options: dict[str, Any] = {
+        "class": query_class,
+        "weight": weight,
+        "deadline_s": deadline,
+        "qos": qos,
+    }
+    values = {
+        key: _value(value) if key in ("deadline_s", "qos") else value
+        for key, value in options.items()
+        if value is not None
+    }
+    changed = Client(state_of(state, pipeline)).set_query(name, values)
+    deadline_s, points = changed["deadline_s"], changed["qos"]
+    print(
+        f"{name}: class {changed['class']}, weight {changed['weight']:g},"
+        f" {'no deadline' if deadline_s is None else f'deadline {deadline_s:g} s'},"
+        f" {'no QoS graph' if points is None else f'QoS graph {points}'}"
+    )
 
 
 def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False) -> None:
@@ -254,6 +298,18 @@ def stop(state: STATE = None, pipeline: PIPELINE = None) -> None:
         print(f"{folder}: the run has not stopped yet; see headgate.log", file=sys.stderr)
         raise typer.Exit(1)
     print(f"stopped: {folder}")
+
+
+def _value(text: str) -> object:
+    """Return what an option says: a number, a list, or None for `none`; else its text.
+
+    >>> _value("none"), _value("1.5"), _value("[[0, 1]]"), _value("soon")
+    (None, 1.5, [[0, 1]], 'soon')
+    """
+    try:
+        return None if text == "none" else json.loads(text)
+    except ValueError:
+        return text
 
 
 def _pipeline(state: str | None, file: str | None) -> Pipeline | None:

@@ -6,7 +6,7 @@ Never opens a source, a sink or Spark.
 """
 
 from headgate.config.examination import Examination
-from headgate.config.fragment import fragment_of
+from headgate.config.fragment import change_of, fragment_of
 from headgate.config.keywords import settings_of, show_settings
 from headgate.config.mistakes import Mistake, Mistakes
 from headgate.config.pipeline import Pipeline, PolicyConfig, SparkConfig
@@ -29,6 +29,7 @@ __all__ = [
     "StatisticsConfig",
     "StreamConfig",
     "ViewConfig",
+    "change_of",
     "examine",
     "fragment_of",
     "read_mapping",

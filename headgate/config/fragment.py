@@ -1,6 +1,7 @@
 """A fragment of a pipeline file: streams, views and queries for a Headgate that runs."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from pydantic import Field, ValidationError
 
@@ -9,7 +10,7 @@ from headgate.config.query import QueryConfig, ViewConfig
 from headgate.config.refusals import first_of, refusals_of, taken_names, wrong_queries
 from headgate.config.section import Name, Section
 from headgate.config.stream import StreamConfig
-from headgate.errors import ConfigRefused
+from headgate.errors import ConfigRefused, UnknownKey
 
 
 class Fragment(Section):
@@ -49,3 +50,33 @@ def fragment_of(data: object, where: str, classes: Mapping[str, float]) -> Pipel
         state="", streams=fragment.streams, views=fragment.views, queries=fragment.queries,
         classes=dict(classes),
     )  # fmt: skip
+
+
+CHANGEABLE = {"class": "query_class", "weight": "weight", "deadline_s": "deadline_s", "qos": "qos"}
+"""The keys of a query that may change while it runs, and the fields of `Query` that they set."""
+
+
+def change_of(data: object, name: str, where: str, classes: Mapping[str, float]) -> dict[str, Any]:
+    """Return new values for a query by the names of its fields, checked as in a pipeline file.
+
+    Args:
+        data: the keys of a query in a pipeline file that are to change; None removes a deadline or
+            a QoS graph.
+        name: the name of the query.
+        where: the request, for errors.
+        classes: priority by class.
+
+    Raises:
+        ConfigRefused: a key or a value is wrong, or there is none.
+    """
+    values = data if isinstance(data, dict) else {}
+    for key in values:
+        if key not in CHANGEABLE:
+            raise UnknownKey(path=where, key=f"queries.{name}.{key}", keys=CHANGEABLE)
+    if not values:
+        expected = f"one or more of {', '.join(CHANGEABLE)}"
+        raise ConfigRefused(path=where, key=f"queries.{name}", value=None, expected=expected)
+    others = {"sql": "SELECT 1", "class": next(iter(classes))}
+    changed = fragment_of({"queries": {name: {**others, **values}}}, where, classes)
+    (query,) = changed.query_models()
+    return {field: getattr(query, field) for key, field in CHANGEABLE.items() if key in values}

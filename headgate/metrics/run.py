@@ -65,7 +65,7 @@ class PendingOverTime:
 
 @dataclass
 class Past:
-    """The metrics of a class's dropped queries."""
+    """What queries did while they were in a class that they have left, or before they left."""
 
     responses: Tally = field(default_factory=Tally)
     slowdowns: Tally = field(default_factory=Tally)
@@ -74,12 +74,21 @@ class Past:
     busy_s: float = 0.0
     pending_area: float = 0.0
 
+    def add(self, other: "Past") -> None:
+        self.responses.merge(other.responses)
+        self.slowdowns.merge(other.slowdowns)
+        self.tuples_in += other.tuples_in
+        self.shed += other.shed
+        self.busy_s += other.busy_s
+        self.pending_area += other.pending_area
+
 
 class RunMetrics:
     """The metrics of a run, updated by each event; `by_query`, `by_class` and `total` read them.
 
     Response time is D − A of every output tuple (Sharaf definition 1), slowdown is response over
-    the ideal time of its query (definition 2). Queue sizes are means over time.
+    the ideal time of its query (definition 2). Queue sizes are means over time. A class has what
+    its queries did while they were in it.
     """
 
     def __init__(self, network: Network, table: UnitTable) -> None:
@@ -96,6 +105,8 @@ class RunMetrics:
         self._total_max = 0
         self._pending_area = np.zeros(count)
         self._past = [Past() for _ in network.classes]
+        self._past_by_id: dict[int, Past] = {}
+        """By id of a query whose class has changed, what it did before."""
         self._began_s: float | None = None
         self._last_s = 0.0
         self.calls = 0
@@ -105,7 +116,9 @@ class RunMetrics:
         self.errors: list[Exception] = []
 
     def change(self, network: Network, table: UnitTable) -> None:
-        """Add new queries and remove dropped ones, whose metrics stay with their class.
+        """Add new queries and remove dropped ones, and move queries to other classes.
+
+        The metrics so far stay with the class.
 
         Args:
             table: the table of the network, with the tuples that already wait for new queries.
@@ -113,7 +126,13 @@ class RunMetrics:
         before = places_before(network.places, self.network.places)
         rows = before.tolist()
         for unit in set(range(len(self.table))).difference(rows):
-            self._retire(unit)
+            self._leave_class(unit)
+        for number, unit, query_class in zip(
+            network.places, rows, table["query_class"].tolist(), strict=True
+        ):
+            if unit >= 0 and query_class != self.table["query_class"][unit]:
+                past = self._leave_class(unit)
+                self._past_by_id.setdefault(number, Past()).add(past)
         self._responses = [Tally() if row < 0 else self._responses[row] for row in rows]
         self._slowdowns = [Tally() if row < 0 else self._slowdowns[row] for row in rows]
         self._tuples_in = moved(self._tuples_in, before)
@@ -125,15 +144,21 @@ class RunMetrics:
         self._pending_area = moved(self._pending_area, before)
         self.network, self.table = network, table
 
-    def _retire(self, unit: int) -> None:
-        """Add the metrics of a dropped unit to those of its class."""
-        past = self._past[int(self.table["query_class"][unit])]
-        past.responses.merge(self._responses[unit])
-        past.slowdowns.merge(self._slowdowns[unit])
-        past.tuples_in += int(self._tuples_in[unit])
-        past.shed += int(self._shed[unit])
-        past.busy_s += float(self._busy_s[unit])
-        past.pending_area += float(self._pending_area[unit])
+    def _leave_class(self, unit: int) -> Past:
+        """Move what a unit did in its class to the past of this class, and return it."""
+        did = self._in_class(unit)
+        self._past[int(self.table["query_class"][unit])].add(did)
+        self._responses[unit], self._slowdowns[unit] = Tally(), Tally()
+        for figures in (self._tuples_in, self._shed, self._busy_s, self._pending_area):
+            figures[unit] = 0
+        return did
+
+    def _in_class(self, unit: int) -> Past:
+        """Return what a unit did since it is in its class."""
+        return Past(
+            self._responses[unit], self._slowdowns[unit], int(self._tuples_in[unit]),
+            int(self._shed[unit]), float(self._busy_s[unit]), float(self._pending_area[unit]),
+        )  # fmt: skip
 
     def hear(self, event: Event) -> None:
         """Update the metrics with one event."""
@@ -160,11 +185,14 @@ class RunMetrics:
         return self._last_s - (self._began_s or 0.0)
 
     def by_query(self) -> list[Line]:
-        names = [path.query.name for path in self.network.paths]
+        network, past_by_id = self.network, self._past_by_id
         return [
-            self._line(name, [number], int(self._pending_max[number]))
-            for number, name in enumerate(names)
-        ]
+            self._line(
+                network.paths[unit].query.name, [unit], int(self._pending_max[unit]),
+                [past_by_id[number]] if number in past_by_id else (),
+            )
+            for number, unit in network.places.items()
+        ]  # fmt: skip
 
     def by_class(self) -> list[Line]:
         return [
@@ -229,24 +257,19 @@ class RunMetrics:
     def _line(
         self, name: str, units: Iterable[int], pending_max: int, pasts: Sequence[Past] = ()
     ) -> Line:
-        chosen = list(units)
-        response_s, slowdown = Tally(), Tally()
-        for unit in chosen:
-            response_s.merge(self._responses[unit])
-            slowdown.merge(self._slowdowns[unit])
-        for past in pasts:
-            response_s.merge(past.responses)
-            slowdown.merge(past.slowdowns)
-        area = self._pending_area[chosen].sum() + sum(past.pending_area for past in pasts)
+        chosen, all_did = list(units), Past()
+        for did in (*map(self._in_class, chosen), *pasts):
+            all_did.add(did)
+        response_s = all_did.responses.summary()
         return Line(
             name=name,
-            tuples_in=int(self._tuples_in[chosen].sum()) + sum(past.tuples_in for past in pasts),
-            response_s=response_s.summary(),
-            slowdown=slowdown.summary(),
+            tuples_in=all_did.tuples_in,
+            response_s=response_s,
+            slowdown=all_did.slowdowns.summary(),
             pending=int(self._pending[chosen].sum()),
-            pending_mean=float(area / (self.seconds or 1.0)),
+            pending_mean=all_did.pending_area / (self.seconds or 1.0),
             pending_max=pending_max,
-            busy_s=float(self._busy_s[chosen].sum()) + sum(past.busy_s for past in pasts),
-            shed=int(self._shed[chosen].sum()) + sum(past.shed for past in pasts),
+            busy_s=all_did.busy_s,
+            shed=all_did.shed,
             output_per_s=response_s.count / (self.seconds or nan),
         )

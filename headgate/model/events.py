@@ -157,6 +157,8 @@ class NetworkChanged:
     kept: Mapping[int, TrainArrived] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     """The names of queries that the network no longer has."""
+    changed: tuple[int, ...] = ()
+    """The ids of units whose query has another class, weight, deadline or QoS graph."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,6 +156,10 @@ class Query(Readable):
         raise QueryRefused(query=self.name, clause=clause, reason=reason, fix=fix)
 
 
+class ViewQuery(Query):
+    """The query that fills a view; its class is that of its readers."""
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class View(Readable):
     """A query whose results form a stream of the same name, computed once for all its readers.
@@ -179,7 +183,7 @@ class View(Readable):
     def __post_init__(self) -> None:
         refuse_types(self)
 
-    def query(self, query_class: str) -> Query:
+    def query(self, query_class: str) -> ViewQuery:
         """Return the query that fills the view.
 
         Args:
@@ -188,7 +192,7 @@ class View(Readable):
         options = {"lateness_s": str(self.lateness_s)}
         if self.event_time is not None:
             options["event_time"] = self.event_time
-        return Query(
+        return ViewQuery(
             name=self.name, sql=self.sql, query_class=query_class, allows_shedding=True, cut=False,
             sink=Sink(format="stream", options=options), statistics=self.statistics,
             apply=self.apply,

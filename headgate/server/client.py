@@ -84,6 +84,12 @@ class Client:
         body = {"sql": sql, "from": start_from}
         return int(self.ask("PUT", f"/queries/{quote(query, safe='')}/sql", body)["version"])
 
+    def set_query(self, name: str, values: dict[str, Any]) -> dict[str, Any]:
+        """Change class, weight, deadline or QoS graph of a query; return all four."""
+        path = f"/queries/{quote(name, safe='')}"
+        changed: dict[str, Any] = self.ask("PATCH", path, values)
+        return changed
+
     def set_policy(self, text: str) -> str:
         return str(self.ask("PUT", "/policy", {"policy": text})["policy"])
 

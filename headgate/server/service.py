@@ -109,6 +109,11 @@ def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI
     def explain(name: str) -> dict[str, Any]:
         return gate.explanation(name).to_dict()
 
+    @app.patch("/queries/{name}")
+    def set_query(name: str, change: Annotated[dict[str, Any], Body()]) -> dict[str, Any]:
+        with turn:
+            return gate.change_query(name, change)
+
     @app.get("/network")
     def network() -> dict[str, Any]:
         return gate.drawing().to_dict()

@@ -322,6 +322,16 @@ def test_views_come_and_go_with_their_readers(spark: SparkSession, tmp_path: Pat
     )
     until(lambda: bool(networks) and unit() == ("H", False), gate)
     assert classes() | {"low": "N"} == {**dict.fromkeys(classes(), "H"), "low": "N"}
+    gate.set_query("high", query_class="N", weight=2)
+    until(lambda: unit() == ("N", False), gate)
+    gate.set_query("low", query_class="H")
+    until(lambda: unit() == ("H", False), gate)
+    assert classes() == {"low": "H", "warm": "H"} | dict.fromkeys(
+        ("high", "hotter", "hottest"), "N"
+    )
+    with pytest.raises(ConfigRefused, match="view 'warm': class is 'H', but must be left out: a"):
+        gate.set_query("warm", query_class="H")
+    assert gate.set_query("warm", weight=3).weight == 3
     gate.drop_query("low")
     gate.drop_query("high")
     until(lambda: unit() == ("N", True), gate)
@@ -358,6 +368,9 @@ def test_views_come_and_go_with_their_readers(spark: SparkSession, tmp_path: Pat
     for query in new:
         gate.add_query(query)
     assert classes()["filler"] == "C"
+    assert gate.set_query("filler", query_class="H").query_class == classes()["filler"] == "H"
+    assert gate.set_query("new", deadline_s=9.0).deadline_s == 9.0
+    assert gate.set_query("new", deadline_s=None).deadline_s == 1.0  # the slide of its window
     _write(tmp_path, 3, 3)
     until(lambda: gate.totals()["new"][0] > 0, gate)
     gate.stop()

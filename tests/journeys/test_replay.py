@@ -46,8 +46,11 @@ def test_a_recorded_run_is_simulated_under_other_policies(
     gate = gate_over(spark, tmp_path, QUERIES, policy="cqc", record=True, most_fused=2)
     gate.start()
     consume(gate, offered)
+    gate.set_query("n0", query_class="H", weight=2.0)
+    gate.set_query("h1", query_class="N")
     offered += write_readings(source, files=3, rows=400, first_file=6)
     consume(gate, offered)
+    gate.set_query("n0", query_class="C")
     report = gate.stop()
     assert report is not None
 
@@ -57,6 +60,9 @@ def test_a_recorded_run_is_simulated_under_other_policies(
     measured = replayed.measured.total.response_s
     assert measured.count == report.total.response_s.count
     assert measured.mean == pytest.approx(report.total.response_s.mean)
+    tuples_by_class = [line.tuples_in for line in report.classes]
+    assert tuples_by_class == [3 * offered, 3 * offered, 3 * offered]
+    assert [line.tuples_in for line in replayed.measured.classes] == tuples_by_class
     for outcome in replayed.reports:
         for simulated, real in zip(outcome.queries, report.queries, strict=True):
             assert simulated.tuples_in == real.tuples_in

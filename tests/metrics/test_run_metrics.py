@@ -162,3 +162,22 @@ def test_the_metrics_of_a_dropped_query_stay_with_its_class() -> None:
     assert run.total().tuples_in == 11
     assert run.total().response_s.count == 4
     assert run.total().busy_s == pytest.approx(3.0)
+
+
+def test_a_response_counts_for_the_class_that_its_query_had_at_that_time() -> None:
+    run = metrics()
+    for event in (arrival(0, 0, 2), end(4, (0,), 1, [2.0]), end(5, (2,), 2, [5.0])):
+        run.hear(event)
+    for query_class, end_s in (("N", 6.0), ("H", 7.0), ("N", 8.0)):
+        network = network_with({**QUERIES, "a": (query_class, "s", 2.0)})
+        run.change(network, unit_table(units_of(network)))
+        run.hear(end(end_s, (0,), 1, [end_s]))
+    a, _, c = run.by_query()
+    assert (a.tuples_in, a.response_s.count, a.response_s.maximum) == (4, 4, 8.0)
+    assert (c.tuples_in, c.response_s.mean) == (2, pytest.approx(5.0))
+    h, n = run.by_class()
+    assert (h.tuples_in, h.response_s.mean) == (2, pytest.approx((2 + 7) / 2))
+    assert (n.tuples_in, n.response_s.mean) == (4, pytest.approx((5 + 6 + 8) / 3))
+    without_a = network_with({name: QUERIES[name] for name in ("b", "c")})
+    run.change(replace(without_a, ids=(1, 2)), unit_table(units_of(without_a)))
+    assert [line.tuples_in for line in (*run.by_class(), run.total())] == [2, 4, 6]

@@ -13,9 +13,10 @@ from headgate import simulate
 from headgate.model.arrays import Floats
 from headgate.model.events import Event, StepFinished, StepStarted, TrainArrived
 from headgate.model.network.network import Network
-from headgate.model.network.unit_table import UnitTable, unit_table
+from headgate.model.network.unit_table import UnitTable, grown, unit_table
 from headgate.model.network.units import units_of
 from headgate.model.plan import ALL, BoxCall
+from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import QueryStatistics
 from headgate.policies import Policy, State, policies, policy_entry, policy_named
 
@@ -134,6 +135,31 @@ def test_survives_a_query_that_leaves_between_two_plans(
     units = [step.unit for step in policy.plan(left, now_s)]
     assert set(units) <= set(left.ready.tolist())
     policy.prepare(units_of(network_with([])))  # and nobody is left
+
+
+@pytest.mark.parametrize("name", EVERY)
+@settings(deadline=None, max_examples=20)
+@given(situation=situations(), data=st.data())
+def test_survives_a_query_whose_values_change_between_two_plans(
+    name: str, situation: Any, data: st.DataObject
+) -> None:
+    boxes, table, state, now_s = situation
+    assume(len(state.ready) > 1)
+    policy, network = policy_named(name), network_with(boxes)
+    policy.prepare(units_of(network))
+    heard(policy, policy.plan(as_seen_by(name, state), now_s)[0].unit, 1.0)
+    unit = data.draw(st.sampled_from(state.ready.tolist()))
+    values = {"query_class": data.draw(st.sampled_from("HCN")), "weight": 3.0, "deadline_s": 1.0}
+    paths = list(network.paths)
+    query = replace(paths[unit].query, **values, qos=QoSGraph(((0.0, 1.0), (1.0, 0.0))))
+    paths[unit] = replace(paths[unit], query=query)
+    units = units_of(replace(network, paths=tuple(paths)))
+    before = np.arange(len(boxes))
+    policy.prepare(units)
+    state = as_seen_by(name, replace(state, table=grown(table, units, {}, before)))
+    planned = [step.unit for step in policy.plan(state, now_s)]
+    assert planned
+    assert set(planned) <= set(state.ready.tolist())
 
 
 class Patience:

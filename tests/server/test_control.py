@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -250,6 +251,44 @@ def test_the_policy_and_what_amos_is_for_change(gate: Headgate, client: Client) 
     until(lambda: str(gate.policy.specification) == "pending:minimize:1.0")  # type: ignore[attr-defined]
     assert "amos(dwell_s=0.2), at present " in client.status()["policy"]
     client.set_policy("cqc")
+
+
+def test_class_weight_deadline_and_graph_of_a_query_change(gate: Headgate, client: Client) -> None:
+    fragment = {"class": "N", "sql": ALL, "deadline_s": 2}
+    client.add({"queries": {"apt": fragment}}, "more.yaml")
+    graph = [[0.0, 1.0], [2.0, 0.5]]
+    was = {"query": "apt", "class": "N", "weight": 1.0, "deadline_s": 2.0, "qos": None}
+    assert client.set_query("apt", {"qos": graph, "class": "H"}) == was | {
+        "qos": graph, "class": "H",
+    }  # fmt: skip
+    assert row(client, "apt")["class"] == client.explanation("apt")["query_class"] == "H"
+    state = str(gate.state)
+    done = headgate("set", "query", "apt", "--class", "N", "--weight", "2.5", "--deadline", "1.5",
+                    "--qos", "none", "--state", state)  # fmt: skip
+    assert done.stdout == "apt: class N, weight 2.5, deadline 1.5 s, no QoS graph\n", done.stderr
+    assert client.set_query("apt", {"deadline_s": None}) == was | {
+        "weight": 2.5, "deadline_s": None,
+    }  # fmt: skip
+    path = gate.query("apt")._query.path
+    assert (path.query.weight, path.query.deadline_s, path.query.qos) == (2.5, None, None)
+    until(lambda: gate.query("apt")._query.row["weight"] == 2.5)
+    for option, value, message in (
+        ("--deadline", "soon", 'deadline_s: expected a number of seconds, got "soon"'),
+        ("--qos", "[[0, 1], [1, 2]]", "must be falling or level"),
+        ("--weight", "-1", "weight is -1"),
+        ("--class", "X", "queries.apt.class is 'X', but must be one of H, N"),
+    ):
+        done = headgate("set", "query", "apt", option, value, "--state", state)
+        assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+    for name, change, message in (
+        ("apt", {}, "must be one or more of class, weight, deadline_s, qos"),
+        ("apt", {"sql": ALL}, "unknown key 'sql'"),
+        ("apt", {"weight": None}, "weight: expected a number, got nothing"),
+        ("none", {"weight": 1}, "there is no query 'none'"),
+    ):
+        with pytest.raises(RequestRefused, match=re.escape(message)):
+            client.set_query(name, change)
+    assert client.drop("apt") == "query"
 
 
 def test_the_report_is_that_of_the_run(client: Client) -> None:

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path as File
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headgate.config import since_of
 from headgate.errors import (
@@ -21,7 +21,7 @@ from headgate.model.settings import Settings
 from headgate.model.stream import Rows, Stream
 from headgate.runtime.live.catalog import Catalog
 from headgate.runtime.live.live_query import LiveQuery
-from headgate.runtime.live.query_paths import segments_of
+from headgate.runtime.live.query_paths import segments_of, with_values
 from headgate.runtime.live.run import Running
 from headgate.runtime.live.sink_folder import placed, versioned
 from headgate.runtime.live.spark_room import LiveEngine, SparkRoom, StreamAnalyst
@@ -251,6 +251,19 @@ class Membership:
                 catalog.remove(name)
                 if any(path.into in reads for path in catalog.paths):
                     self.engine.changes.reclassify(catalog.network)
+
+    def set_query(self, name: str, values: Mapping[str, Any]) -> Query:
+        """Change values of a query, by the names of its fields; return the query with them."""
+        with self.lock:
+            live_query, catalog = self.query(name), self.catalog
+            paths = with_values(catalog.paths, name, values)
+            network = catalog.network_of(catalog.streams, paths)
+            if self.engine is not None:
+                self.engine.changes.set_query(network, catalog.ids_of(name))
+            catalog.paths = paths
+            self.definitions[name] = replace(self.definitions[name], **values)
+            live_query.path = catalog.segments_of(name)[-1]
+            return live_query.path.query
 
     def add(self, streams: Sequence[Stream], queries: Sequence[Query]) -> list[str]:
         """Add all of them, or none if one is refused; return their names."""

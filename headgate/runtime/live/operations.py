@@ -1,6 +1,12 @@
 """Operations on single queries of a Headgate that runs, while the others go on."""
 
+from types import EllipsisType
+from typing import Any
+
+from headgate.config import change_of
 from headgate.model.argument_types import refuse_type
+from headgate.model.qos_graph import QoSGraph
+from headgate.model.query import Query
 from headgate.policies import Policy
 from headgate.runtime.live.membership import Membership
 from headgate.runtime.live.questions import Questions
@@ -63,3 +69,49 @@ class Operations(Questions):
         for key, value, kind in (("sql", sql, str), ("start_from", start_from, str | None)):
             refuse_type("alter_query", key, value, kind)
         return self._repairs.alter(name, sql, start_from)
+
+    def set_query(
+        self,
+        name: str,
+        *,
+        query_class: str | EllipsisType = ...,
+        weight: float | EllipsisType = ...,
+        deadline_s: float | EllipsisType | None = ...,
+        qos: QoSGraph | EllipsisType | None = ...,
+    ) -> Query:
+        """Change what a query's results are worth, until the run ends; return the changed query.
+
+        What is left out stays as it is. None removes a deadline or a QoS graph; a query over
+        windows by time then has their slide as its deadline, as without a deadline from the start.
+        The next start takes all of it from its own queries again.
+
+        Raises:
+            UnknownName: there is no such query or class.
+            QueryRefused: the weight or the deadline is out of range.
+            ConfigRefused: a value has the wrong type, or the class of a view is to change: that is
+                the class of its readers.
+        """
+        self._refuse_stopped("set_query")
+        values = {
+            "query_class": query_class, "weight": weight, "deadline_s": deadline_s, "qos": qos,
+        }  # fmt: skip
+        new = {field: value for field, value in values.items() if value is not ...}
+        return self._membership.set_query(name, new)
+
+    def change_query(self, name: str, keys: Any, where: str = "change") -> dict[str, Any]:
+        """Change a query as `set_query` does, in the form of a pipeline file.
+
+        Args:
+            keys: a mapping with one or more of `class`, `weight`, `deadline_s` and `qos`.
+            where: the origin of the mapping, for refusals.
+        """
+        self._refuse_stopped("change_query")
+        self._membership.query(name)
+        classes = self._membership.catalog.classes
+        priorities = {query_class.name: query_class.priority for query_class in classes}
+        query = self._membership.set_query(name, change_of(keys, name, where, priorities))
+        return {
+            "query": name, "class": query.query_class, "weight": query.weight,
+            "deadline_s": query.deadline_s,
+            "qos": None if query.qos is None else query.qos.points,
+        }  # fmt: skip

@@ -1,9 +1,10 @@
 """The paths of a query that is added: Spark analyzes it, and it is refused or becomes paths."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from headgate.errors import QueryRefused
+from headgate.errors import ConfigRefused, QueryRefused
 from headgate.language.analysis import Analysis, Analyst
 from headgate.language.cut import cut
 from headgate.language.kinds.registry import kind_of, refuse_unread
@@ -18,9 +19,10 @@ from headgate.language.refuse import (
     refuse_unfixed,
 )
 from headgate.language.window_clause import marked
+from headgate.model.kind import Kind
 from headgate.model.network.network import Path
 from headgate.model.network.operator import Operator
-from headgate.model.query import Query
+from headgate.model.query import Query, ViewQuery
 from headgate.model.reading import Reading
 from headgate.model.stream import DERIVED, Stream
 from headgate.model.window import timeline_of
@@ -110,12 +112,43 @@ def stateful_path(kind: type[Stateful], analysis: Analysis) -> Path:
     refuse_sample(query, reading)
     refuse_unfixed(query, reading)
     refuse_twin_columns(query, reading.columns)
-    slide = query_kind.windows[0].slide
-    if query.deadline_s is None and slide is not None and query_kind.by_time:
-        query = replace(query, deadline_s=slide / 1e6)
+    query = with_deadline(query, query_kind)
     return Path(
         query=query, stream=timeline_of(query_kind.streams), columns=reading.columns,
         kind=query_kind, schema=reading.schema, key=analysis.analyst.key(reading),
         plan=reading.plan,  # while the path has it, equal queries get the same key
         operators=(Operator(kind="whole", expressions=(query.sql,)),),
     )  # fmt: skip
+
+
+def with_deadline(query: Query, kind: Kind) -> Query:
+    """Return a query with the deadline that its windows give it, if it has none: their slide."""
+    slide = kind.windows[0].slide if kind.windows else None
+    if query.deadline_s is not None or slide is None or not kind.by_time:
+        return query
+    return replace(query, deadline_s=slide / 1e6)
+
+
+def with_values(paths: Iterable[Path], name: str, values: Mapping[str, Any]) -> list[Path]:
+    """Return paths, after a query got another class, weight, deadline or QoS graph.
+
+    Args:
+        values: by name of a field of `Query`, its new value.
+
+    Raises:
+        ConfigRefused: a value is wrong, or the query fills a view, which has the class of its
+            readers.
+    """
+
+    def changed(path: Path) -> Path:
+        if name not in (path.query.name, path.first_of):
+            return path
+        if isinstance(path.query, ViewQuery) and "query_class" in values:
+            raise ConfigRefused(
+                path=f"view '{name}'", key="class", value=values["query_class"],
+                expected="left out: a view runs in the highest class of its readers; change that"
+                " of a reader",
+            )  # fmt: skip
+        return replace(path, query=with_deadline(replace(path.query, **values), path.kind))
+
+    return list(map(changed, paths))

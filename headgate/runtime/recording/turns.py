@@ -22,7 +22,11 @@ from headgate.model.events import (
 )
 from headgate.model.network.network import Network
 from headgate.model.plan import BoxCall, Lane
+from headgate.model.qos_graph import QoSGraph
 from headgate.runtime.recording.network_data import PathData, RecordedStatistics, StreamData
+
+Points = tuple[tuple[float, float], ...]
+"""The points of a QoS graph: latency and utility."""
 
 POINTS = 32
 """Most response times kept for a query in a call, unless the policy looks at all of them."""
@@ -82,7 +86,8 @@ class NetworkChange(NamedTuple):
 
     Old recordings have neither kept trains nor the class that readers give a producer (`lifted`:
     unit, class, whether it allows shedding) nor the names of dropped queries. In recordings of
-    earlier versions, these are the names of all queries that were dropped so far.
+    earlier versions, these are the names of all queries that were dropped so far. `changed` has
+    unit, class, weight, deadline and QoS graph of queries for which one of these has changed.
     """
 
     streams: list[StreamData]
@@ -94,6 +99,7 @@ class NetworkChange(NamedTuple):
     kept: tuple[TrainData, ...] = ()
     lifted: tuple[tuple[int, str, bool], ...] = ()
     dropped: tuple[str, ...] = ()
+    changed: tuple[tuple[int, str, float, float | None, Points | None], ...] = ()
 
 
 class TurnData(NamedTuple):
@@ -173,6 +179,12 @@ class TurnReader:
         }
         for (number, _), path in zip(change.cursors, change.paths, strict=True):
             paths[number] = path.path()
+        for number, query_class, weight, deadline_s, points in change.changed:
+            query = replace(
+                paths[number].query, query_class=query_class, weight=weight,
+                deadline_s=deadline_s, qos=None if points is None else QoSGraph(points),
+            )  # fmt: skip
+            paths[number] = replace(paths[number], query=query)
         for number, query_class, sheds in change.lifted:
             if number in paths:  # in recordings of earlier versions, it may be a dropped query
                 query = paths[number].query
@@ -186,6 +198,7 @@ class TurnReader:
             at_s, self._network, dict(change.cursors), dict(change.first_trains),
             _KNOWN.validate_python(change.known), change.groups,
             {train.stream: _train(at_s, train) for train in change.kept}, change.dropped,
+            tuple(number for number, *_ in change.changed),
         )  # fmt: skip
 
 
@@ -234,7 +247,13 @@ def _change(event: NetworkChanged) -> NetworkChange:
             if path.into is not None
         ),
         dropped=event.dropped,
-    )
+        changed=tuple(
+            (number, query.query_class, query.weight, query.deadline_s,
+             None if query.qos is None else query.qos.points)
+            for number in event.changed
+            for query in (network.path_of(number).query,)
+        ),
+    )  # fmt: skip
 
 
 def _train_data(event: TrainArrived) -> TrainData:

@@ -8,6 +8,7 @@ restarted or altered is quiet meanwhile: the scheduler plans it no more and no c
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from pyspark.sql.types import StructType
@@ -173,6 +174,14 @@ class Changes:
         """Switch to a network in which producers have other readers, so perhaps another class."""
         self._change(network)
 
+    def set_query(self, network: Network, units: Sequence[int]) -> None:
+        """Switch to a network in which a query has another class, weight, deadline or QoS graph.
+
+        Args:
+            units: the ids of the query's units.
+        """
+        self._change(network, changed=units)
+
     def refuse_old_results(self, paths: Sequence[Path]) -> None:
         """Refuse queries whose results would mix with older results of the same name.
 
@@ -264,14 +273,26 @@ class Changes:
         network = members.network.only(members.network.places.keys() - segments)
         self._parts.requests.ahead.append(self.switch(network, {}, {}, {}))
 
-    def _change(self, network: Network, first_trains: Mapping[int, int] | None = None) -> None:
+    def _change(
+        self,
+        network: Network,
+        first_trains: Mapping[int, int] | None = None,
+        changed: Sequence[int] = (),
+    ) -> None:
         """Have the loop switch to a network that has the same queries.
 
         Args:
             first_trains: by number of a new stream, the first train in its log.
+            changed: the ids of units whose query has other values.
         """
+
+        def change() -> list[Event]:
+            event = self.switch(network, {}, first_trains or {}, {})
+            present = tuple(unit for unit in changed if unit in event.network.places)
+            return [replace(event, changed=present)]
+
         self.arrange(self._members.present(network).paths)
-        self._parts.requests.ask(lambda: [self.switch(network, {}, first_trains or {}, {})])
+        self._parts.requests.ask(change)
 
     def arrange(self, paths: Sequence[Path]) -> None:
         """Decide again which queries share their code."""

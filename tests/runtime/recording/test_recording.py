@@ -61,6 +61,9 @@ def network(*names: str) -> Network:
     return Network((stream,), (QueryClass(name="H", priority=6),), tuple(map(path, names)))
 
 
+CHANGED = replace(
+    path("a"), query=replace(path("a").query, weight=1 / 3, deadline_s=None, qos=None)
+)
 SETTINGS = Settings("cqc(inner=hnr)", 2, ALL, 16, 1e6, (4,), (4, 5), STATISTICS)
 RESPONSES = (np.array([0.1, 0.1, 1 / 3]), np.zeros(0))
 OLD = TrainArrived(1.8, 0, np.array([20, 7]), np.array([1.05, 1.6]), np.array([1.07, 1.7]))
@@ -81,8 +84,12 @@ EVENTS: list[Event] = [
         kept={0: OLD},
         dropped=("b",),
     ),
+    NetworkChanged(
+        1.85, Network(network("a").streams, network("a").classes, (CHANGED,)), {}, {}, {},
+        dropped=("c",), changed=(0,),
+    ),
     ClockTicked(1.9),
-]
+]  # fmt: skip
 
 
 def write(file: File) -> list[str]:
@@ -121,7 +128,10 @@ def test_what_is_written_is_read_back_to_the_bit(tmp_path: File) -> None:
     assert names == {0: "a", 1: "b", 9: "c"}
     network_event = recording.turns[7].event
     assert isinstance(network_event, NetworkChanged)
-    assert network_event.network.ids == recording.last_network.ids == (0, 9)
+    assert network_event.network.ids == (0, 9)
+    changed_event = recording.turns[8].event
+    assert isinstance(changed_event, NetworkChanged)
+    assert (changed_event.network.paths, changed_event.changed) == ((CHANGED,), (0,))
     arrival = network_event.kept[0]
     assert (arrival.tuples.tolist(), arrival.mean_arrived_at_s.tolist()) == ([20, 7], [1.07, 1.7])
 
@@ -135,9 +145,11 @@ def test_a_recording_of_an_earlier_version_is_read_and_would_be_written_alike() 
         footer_of(recording.learned),
     ]
     written = [line for line in file.read_text().splitlines() if '"policy"' not in line[:9]]
-    header = json.loads(lines[0])
+    header, *turns = map(json.loads, lines)
     assert header["settings"].pop("ids") == []
-    assert [header, *map(json.loads, lines[1:])] == [json.loads(line) for line in written]
+    (changed,) = (turn for turn in turns if "network" in turn)
+    assert changed[2].pop() == []  # no query got another class, weight, deadline or QoS graph
+    assert [header, *turns] == [json.loads(line) for line in written]
 
 
 def test_what_the_first_recordings_do_not_have_is_assumed() -> None:
