@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from headgate.access import sentence_of
-from headgate.cli import catalog, operate, options, repair, replayed, tables, virtual
+from headgate.cli import adjust, catalog, operate, options, repair, replayed, tables, virtual
 from headgate.cli.watch import run_each, run_one
 from headgate.config import read_pipeline
 from headgate.errors import HeadgateError, SparkGone
@@ -121,7 +121,7 @@ for command in (
     operate.sql, operate.stop, repair.restart, repair.pause, repair.resume, repair.alter,
 ):  # fmt: skip
     app.command()(command)
-app.add_typer(operate.set_app, name="set")
+app.add_typer(adjust.set_app, name="set")
 
 
 @app.command()

@@ -23,12 +23,6 @@ PIPELINE = Annotated[
 ]
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
-set_app = typer.Typer(
-    no_args_is_help=True,
-    help="Change the policy of a run, its performance specification, or a query."
-    "\n\nExample: headgate set policy hnr --state state/forest",
-)
-
 
 def add(
     file: Annotated[
@@ -60,89 +54,11 @@ def drop(
     print(f"dropped: {kind} {name}")
 
 
-@set_app.command("policy")
-def set_policy(
-    policy: Annotated[
-        str,
-        typer.Argument(
-            metavar="POLICY", help="A policy with its parameters, such as cqc(inner=hr)."
-        ),
-    ],
-    state: STATE = None,
-    pipeline: PIPELINE = None,
-) -> None:
-    """Change the policy of a run. Nothing is lost and nothing runs twice.
-
-    Example: headgate set policy "cqc(inner=hr)" --state state/forest
-    """
-    print(f"policy: {Client(state_of(state, pipeline)).set_policy(policy)}")
-
-
-@set_app.command("specification")
-def set_specification(
-    rows: Annotated[
-        str,
-        typer.Argument(
-            metavar="ROWS", help="Rows of METRIC:minimize|maximize:WEIGHT, separated by commas."
-        ),
-    ],
-    state: STATE = None,
-    pipeline: PIPELINE = None,
-) -> None:
-    """Change the performance specification of a run under the policy `amos`.
-
-    Example: headgate set specification "pending:minimize:0.75,mean_response_s:minimize:0.25"
-    """
-    Client(state_of(state, pipeline)).set_specification(rows)
-    print(f"specification: {rows}")
-
-
-@set_app.command("query")
-def set_query(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of a query.")],
-    query_class: Annotated[
-        str | None, typer.Option("--class", metavar="CLASS", help="Its new class.")
-    ] = None,
-    weight: Annotated[float | None, typer.Option(help="Its new weight.")] = None,
-    deadline: Annotated[
-        str | None,
-        typer.Option(metavar="SECONDS", help="Seconds until a result is due, or `none`."),
-    ] = None,
-    qos: Annotated[
-        str | None,
-        typer.Option(
-            metavar="POINTS", help='QoS graph, such as "[[0, 1], [2, 1], [5, 0]]", or `none`.'
-        ),
-    ] = None,
-    state: STATE = None,
-    pipeline: PIPELINE = None,
-) -> None:
-    """Change class, weight, deadline or QoS graph of a query of a run, until the run ends.
-
-    Example: headgate set query night_frost --class C --deadline 1.5 --state state/forest
-    """
-    options: dict[str, Any] = {
-        "class": query_class,
-        "weight": weight,
-        "deadline_s": deadline,
-        "qos": qos,
-    }
-    values = {
-        key: _value(value) if key in ("deadline_s", "qos") else value
-        for key, value in options.items()
-        if value is not None
-    }
-    changed = Client(state_of(state, pipeline)).set_query(name, values)
-    deadline_s, points = changed["deadline_s"], changed["qos"]
-    print(
-        f"{name}: class {changed['class']}, weight {changed['weight']:g},"
-        f" {'no deadline' if deadline_s is None else f'deadline {deadline_s:g} s'},"
-        f" {'no QoS graph' if points is None else f'QoS graph {points}'}"
-    )
-
-
 def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False) -> None:
-    """Show every query of a run: state, waiting tuples, mean response, lane, tuples lost.
+    """Show every query of a run: state, waiting tuples, response times, lane, tuples lost.
+
+    The age of the oldest waiting tuple is that of now; tuples per second, mean and 95th percentile
+    of the response time are of the last minute. With --json they are also of the whole run.
 
     Below the table are the causes of failed queries, and of streams whose sources do not deliver.
     While a run is starting, show how many of its queries have been rehearsed. The exit
@@ -159,14 +75,16 @@ def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False
         print(f"starting: {starting['rehearsed']} of {starting['of']} queries rehearsed")
         return
     table = Table()
-    for name in ("query", "class", "state", "waiting", "mean s", "lane", "shed", "missed"):
-        right = name in ("waiting", "mean s", "shed", "missed")
-        table.add_column(name, justify="right" if right else "left")
+    texts = ("query", "class", "state", "lane")
+    for name in (*texts, "waiting", "oldest s", "per s", "mean s", "p95 s", "shed", "missed"):
+        table.add_column(name, justify="left" if name in texts else "right")
     for query in answer["queries"]:
-        mean_s, account = query["mean_response_s"], query["account"] or {}
+        minute, account = query["last_minute"], query["account"] or {}
         table.add_row(
-            query["query"], query["class"], query["state"], f"{query['waiting']:,}",
-            "–" if mean_s is None else f"{mean_s:.2f}", query["lane"] or "–",
+            query["query"], query["class"], query["state"], query["lane"] or "–",
+            f"{query['waiting']:,}", _short(query["oldest_waiting_s"]),
+            _short(minute["tuples_per_s"]), _short(minute["mean_response_s"]),
+            _short(minute["p95_response_s"]),
             f"{account.get('shed', 0):,}", f"{account.get('missed', 0):,}",
         )  # fmt: skip
     out.print(f"policy {answer['policy']}", highlight=False, markup=False)
@@ -180,6 +98,17 @@ def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False
     for stream, letters in answer["dead_letters"].items():
         out.print(f"dead letters of {stream}: {letters:,}", highlight=False, markup=False)
     raise typer.Exit(code)
+
+
+def _short(value: float | None) -> str:
+    """Return a number with two decimals if it is small, and without if it is large.
+
+    >>> _short(None), _short(0.123), _short(54.32), _short(1234.5)
+    ('–', '0.12', '54.3', '1,234')
+    """
+    if value is None:
+        return "–"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
 
 
 def is_unhealthy(status: dict[str, Any]) -> bool:
@@ -298,18 +227,6 @@ def stop(state: STATE = None, pipeline: PIPELINE = None) -> None:
         print(f"{folder}: the run has not stopped yet; see headgate.log", file=sys.stderr)
         raise typer.Exit(1)
     print(f"stopped: {folder}")
-
-
-def _value(text: str) -> object:
-    """Return what an option says: a number, a list, or None for `none`; else its text.
-
-    >>> _value("none"), _value("1.5"), _value("[[0, 1]]"), _value("soon")
-    (None, 1.5, [[0, 1]], 'soon')
-    """
-    try:
-        return None if text == "none" else json.loads(text)
-    except ValueError:
-        return text
 
 
 def _pipeline(state: str | None, file: str | None) -> Pipeline | None:

@@ -12,6 +12,18 @@ SMALLEST, STEP, BINS = 1e-7, 1.02, 2000
 MOST_WAITING = 64
 
 
+def bins_of(values: Floats) -> Ints:
+    """Return the bin of each value."""
+    bins = np.log(np.maximum(values, SMALLEST) / SMALLEST) / np.log(STEP)
+    places: Ints = np.minimum(bins.astype(np.int64), BINS - 1)
+    return places
+
+
+def value_in(place: int) -> float:
+    """Return the value in the middle of a bin."""
+    return float(SMALLEST * STEP ** (place + 0.5))
+
+
 @dataclass(frozen=True)
 class Summary:
     """The statistics of a tally; NaN if no value was counted."""
@@ -73,8 +85,7 @@ class Tally:
         self._sum += float(values.sum())
         self._squares += float(values @ values)
         self._maximum = max(self._maximum, float(values.max()))
-        bins = np.log(np.maximum(values, SMALLEST) / SMALLEST) / np.log(STEP)
-        self._bins += np.bincount(np.minimum(bins.astype(np.int64), BINS - 1), minlength=BINS)
+        self._bins += np.bincount(bins_of(values), minlength=BINS)
 
     def merge(self, other: "Tally") -> None:
         """Add the values that another tally has counted."""
@@ -90,7 +101,7 @@ class Tally:
         if not self.count:  # which folds
             return float("nan")
         rank = int(np.searchsorted(np.cumsum(self._bins), fraction * self.count))
-        return float(min(self._maximum, SMALLEST * STEP ** (rank + 0.5)))
+        return float(min(self._maximum, value_in(rank)))
 
     def summary(self) -> Summary:
         count = self.count  # which folds

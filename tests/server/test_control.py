@@ -137,7 +137,13 @@ def test_queries_are_listed_with_state_account_and_statistics(client: Client) ->
     parts = ("delivered", "filtered", "queued", "shed", "missed", "late", "dead_lettered")
     assert account["arrived"] == sum(account[part] for part in parts)
     assert set(hot["statistics"]) == {"selectivity", "tuple_cost_s", "overhead_s", "ideal_s"}
-    assert until(lambda: row(client, "hot")["mean_response_s"]) > 0
+    hot = until(lambda: (entry := row(client, "hot"))["mean_response_s"] and entry)
+    for figures in (hot["last_minute"], hot["since_start"]):
+        assert 0 < figures["results_per_s"] < figures["tuples_per_s"] < 1000
+        assert 0 < figures["mean_response_s"] < 60
+        assert 0 < figures["p95_response_s"] < 60
+    assert hot["since_start"]["mean_response_s"] == hot["mean_response_s"]
+    assert until(lambda: row(client, "hot")["oldest_waiting_s"]) < 60
     assert row(client, "hot")["lane"] in ("driver", "job")
 
 

@@ -25,6 +25,8 @@ class LiveQuery:
         self.run_id = str(uuid.uuid4())
         self.id: int | None = None
         """Its id, which no other query of the state directory ever has; None before the start."""
+        self.bound_at_s: float | None = None
+        """Since when it is part of the run."""
         self.receiver: Receiver | None = None
         """What its results are delivered to; None for files and streams, and before the start."""
         self.steps: deque[FinishedStep] = deque(maxlen=100)

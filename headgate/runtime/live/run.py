@@ -4,11 +4,13 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from pathlib import Path as File
 
+from headgate.metrics.last_minute import LastMinute, Recent, recent_by_unit
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
-from headgate.model.events import Event, Overloaded, TuplesShed, units_in
+from headgate.model.events import Event, Overloaded, StepFinished, TuplesShed, units_in
 from headgate.model.network.network import Network
 from headgate.model.network.unit_table import unit_table
 from headgate.model.network.units import units_of
@@ -64,6 +66,7 @@ class Running:
         )  # fmt: skip
         self._timed = Timed(self.scheduler)
         self._metrics, self._lock = RunMetrics(network, table), threading.Lock()
+        self._last_minute = LastMinute()
         self._bound: dict[int, LiveQuery] = {}
         self._wishes: deque[Callable[[], None]] = deque()
         self._recorder: Recorder | None = None
@@ -75,6 +78,8 @@ class Running:
         """Connect a query under its id, so that it gets its events."""
         engine = self.engine
         receiver = engine.receiver_of(query.name)
+        if query.id != number:  # not one that was restarted, whose figures go on
+            query.bound_at_s = engine.now_s()
         query.bind(number, self.scheduler, engine.changes.stop_query, receiver)
         self._bound[number] = query
 
@@ -130,6 +135,18 @@ class Running:
             loop_s = self.engine.loop_s
             return Report.of(policy, self._metrics, self._timed.seconds, errors, loop_s)
 
+    def recent(self, now_s: float) -> dict[int, Recent]:
+        """Return what every unit did in the last minute, by its id."""
+        with self._lock:
+            counts = self._last_minute.counts(now_s)
+        return recent_by_unit(counts)
+
+    def oldest_arrived_at_s(self, units: Sequence[int]) -> float | None:
+        """Return when the oldest tuple that waits at units arrived; None if none waits."""
+        rows = [self.scheduler.rows.unit(unit) for unit in units]
+        heads_s = [float(row["head_arrived_at_s"]) for row in rows if row is not None]
+        return min((head_s for head_s in heads_s if head_s < inf), default=None)
+
     def pending(self, units: Sequence[int]) -> int:
         """Return the tuples that wait at units; 0 for a unit that the scheduler does not have."""
         rows = [self.scheduler.rows.unit(unit) for unit in units]
@@ -145,6 +162,8 @@ class Running:
         with self._lock:
             self._follow()
             self._metrics.hear(event)
+            if isinstance(event, StepFinished):
+                self._last_minute.hear(event)
         for position, unit in enumerate(units_in(event)):
             if (query := self._bound.get(unit)) is not None:
                 query.hear(event, position)

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 from headgate.errors import UnknownName
+from headgate.metrics.last_minute import Recent, minute_s
 from headgate.runtime.describe.drawing import Drawing
 from headgate.runtime.describe.explanation import Explanation, number
 from headgate.runtime.live.live_query import LiveQuery
@@ -47,17 +48,33 @@ def drawing_of(membership: Membership, policy: str) -> Drawing:
 
 def status_of(membership: Membership, run: Running, policy: str) -> dict[str, Any]:
     """Return the policy, the streams and every query's state and figures."""
+    catalog = membership.catalog
     lines = {line.name: line for line in run.report(policy).queries}
-    accounts = run.engine.accounts()
+    accounts, now_s = run.engine.accounts(), run.engine.now_s()
+    recent_by_unit = run.recent(now_s)
 
     def row(query: LiveQuery) -> dict[str, Any]:
         line, account = lines.get(query.name), accounts.get(query.name)
+        units, segments = catalog.ids_of(query.name), catalog.segments_of(query.name)
+        oldest_at_s = run.oldest_arrived_at_s(units)
+        seconds = now_s - (query.bound_at_s or now_s)
+        recent = replace(
+            recent_by_unit.get(units[-1], Recent()),
+            tuples=recent_by_unit.get(units[0], Recent()).tuples,
+        )
+        total = Recent()
+        if line is not None:
+            first, response_s = lines.get(segments[0].query.name, line), line.response_s
+            total = Recent(first.tuples_in, response_s.count, response_s.mean, response_s.p95)
         return {
             **_named(query, membership),
             "state": query.state,
             "cause": _cause(query),
-            "waiting": run.pending(membership.catalog.ids_of(query.name)),
-            "mean_response_s": None if line is None else number(line.response_s.mean),
+            "waiting": run.pending(units),
+            "oldest_waiting_s": None if oldest_at_s is None else max(0.0, now_s - oldest_at_s),
+            "last_minute": _rates(recent, min(seconds, minute_s(now_s))),
+            "since_start": _rates(total, seconds),
+            "mean_response_s": number(total.mean_s),
             "lane": query.lane,
             "account": None if account is None else asdict(account),
             "statistics": _figures(query),
@@ -93,7 +110,9 @@ def starting(membership: Membership, policy: str, rehearsed_of: tuple[int, int])
     def row(query: LiveQuery) -> dict[str, Any]:
         return {
             **_named(query, membership), "state": "STARTING", "cause": None, "waiting": 0,
-            "mean_response_s": None, "lane": None, "account": None, "statistics": {},
+            "oldest_waiting_s": None, "last_minute": _rates(Recent(), 0.0),
+            "since_start": _rates(Recent(), 0.0), "mean_response_s": None, "lane": None,
+            "account": None, "statistics": {},
         }  # fmt: skip
 
     done, total = rehearsed_of
@@ -125,6 +144,15 @@ def _named(query: LiveQuery, membership: Membership) -> dict[str, Any]:
 
 def _cause(query: LiveQuery) -> str | None:
     return None if query.error is None else str(query.error)
+
+
+def _rates(recent: Recent, seconds: float) -> dict[str, float | None]:
+    """Return rates, mean and p95 of what a query did in a time."""
+    return {
+        "tuples_per_s": recent.tuples / seconds if seconds > 0 else None,
+        "results_per_s": recent.results / seconds if seconds > 0 else None,
+        "mean_response_s": number(recent.mean_s), "p95_response_s": number(recent.p95_s),
+    }  # fmt: skip
 
 
 def _figures(query: LiveQuery) -> dict[str, float | None]:
