@@ -92,18 +92,33 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
             process.wait(60)
 
 
+def contents_of(folder: Path) -> Iterator[tuple[Path, bytes]]:
+    """Yield the files of a folder with their contents, except those that are gone by then."""
+    for file in folder.rglob("*"):
+        if file.is_file() and file.name != "pipeline.yaml":
+            with suppress(FileNotFoundError):
+                yield file, file.read_bytes()
+
+
 def test_secrets_and_rows_are_for_the_owner_alone(run: Run) -> None:
     run.until(lambda: run.status()["all"]["account"]["delivered"])
     assert telling_commands() == []
     state, client = Path(run.state), Client(Path(run.state))
     answers = [client.status(), client.explanation("hot"), client.drawing(), client.report()]
     assert "canary" not in json.dumps(answers)
-    files = [path for folder in (state, run.folder) for path in folder.rglob("*") if path.is_file()]
-    texts = {file: file.read_bytes() for file in files if file.name != "pipeline.yaml"}
+    texts = {file: text for folder in (state, run.folder) for file, text in contents_of(folder)}
     assert {"headgate.log", "spark.log", "0000.jsonl", "stderr"} <= {file.name for file in texts}
     assert [file for file, text in texts.items() if b"canary" in text] == []
-    modes = {path: path.stat().st_mode & 0o077 for path in (state, *state.rglob("*"))}
+    modes = {path: mode_of(path) & 0o077 for path in (state, *state.rglob("*"))}
     assert [path for path, mode in modes.items() if mode] == []
+
+
+def mode_of(path: Path) -> int:
+    """Return the permissions of a file; 0 if it is gone by now."""
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return 0
 
 
 def refused(done: Done, message: str) -> None:
