@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, replace
+from math import nan
 from typing import Any, TypeVar
 
 from headgate.errors import UnknownName
@@ -48,7 +49,7 @@ def drawing_of(membership: Membership, policy: str) -> Drawing:
 def status_of(membership: Membership, run: Running, policy: str) -> dict[str, Any]:
     """Return the policy, the streams and every query's state and figures."""
     lines = {line.name: line for line in run.report(policy).queries}
-    accounts = run.engine.accounts()
+    accounts, delays_s = run.engine.accounts(), run.engine.added_delays_s()
 
     def row(query: LiveQuery) -> dict[str, Any]:
         line, account = lines.get(query.name), accounts.get(query.name)
@@ -58,6 +59,7 @@ def status_of(membership: Membership, run: Running, policy: str) -> dict[str, An
             "cause": _cause(query),
             "waiting": run.pending(membership.catalog.ids_of(query.name)),
             "mean_response_s": None if line is None else number(line.response_s.mean),
+            "added_delay_s": number(delays_s.get(query.name, nan)),
             "lane": query.lane,
             "account": None if account is None else asdict(account),
             "statistics": _figures(query),
@@ -93,7 +95,8 @@ def starting(membership: Membership, policy: str, rehearsed_of: tuple[int, int])
     def row(query: LiveQuery) -> dict[str, Any]:
         return {
             **_named(query, membership), "state": "STARTING", "cause": None, "waiting": 0,
-            "mean_response_s": None, "lane": None, "account": None, "statistics": {},
+            "mean_response_s": None, "added_delay_s": None, "lane": None, "account": None,
+            "statistics": {},
         }  # fmt: skip
 
     done, total = rehearsed_of
