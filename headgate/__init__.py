@@ -7,7 +7,16 @@ from headgate.metrics.report import Report
 from headgate.model.query import Query, Sink, View
 from headgate.model.stream import Stream
 from headgate.policies import Policy, policy_named, priority
-from headgate.runtime import Headgate, Replay, Workload, compare, load, replay, simulate
+from headgate.runtime import (
+    Headgate,
+    Replay,
+    Workload,
+    compare,
+    load,
+    replay,
+    results,
+    simulate,
+)
 
 __version__ = "0.1.0"
 
@@ -31,6 +40,7 @@ __all__ = [
     "policy_named",
     "priority",
     "replay",
+    "results",
     "simulate",
     "sink",
     "source",

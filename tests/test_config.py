@@ -88,7 +88,8 @@ queries:
         "line 6: streams.copy: unknown key 'fromat'; did you mean 'format'?",
         'line 7: streams.sensors.lateness_s: expected a number of seconds, got "5s"',
         'line 7: streams.copy.lateness_s: expected a number of seconds, got "5s"',
-        "line 12: queries.dry.sink: unknown key 'folder'; use one of format, options, path",
+        "line 12: queries.dry.sink: unknown key 'folder'; use one of commit_every_s, compact,"
+        " format, options, partition_by, path, target_file_mb",
         "line 12: queries.dry.class is 'X', but must be one of H, N.",
         "line 12: queries.dry.sink.format is 'cvs', but must be one of parquet, json, csv, console,"
         " memory, callback, jdbc, kafka, stream; did you mean 'csv'?",
@@ -133,14 +134,18 @@ queries:
     class: H
     weight: 0
     deadline_s: 2.5
-    sink: {format: json, path: /tmp/hot, options: {ignoreNullFields: false}}
+    sink: {format: json, path: /tmp/hot, options: {ignoreNullFields: false}, commit_every_s: 5,
+           target_file_mb: 0.5, compact: true}
     statistics: {cost_s: 0.001, selectivity: 0.5, overhead_s: 0.1}
 """
     pipeline = read(tmp_path, text)
     query, stream = pipeline.query_models()[0], pipeline.stream_models()[0]
     assert (query.weight, query.deadline_s) == (0, 2.5)
     options = {"ignoreNullFields": "false"}
-    assert query.sink == Sink(format="json", path="/tmp/hot", options=options)
+    assert query.sink == Sink(
+        format="json", path="/tmp/hot", options=options, commit_every_s=5, target_file_mb=0.5,
+        compact=True,
+    )  # fmt: skip
     assert query.statistics == QueryStatistics(cost_s=0.001, selectivity=0.5, overhead_s=0.1)
     assert (stream.schema, stream.event_time, stream.trigger_s) == ("a INT", "ts", 1)
     assert stream.options == {"multiLine": "true"}
@@ -261,6 +266,40 @@ def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Pa
             "queries.hot.sink",
             {"format": "kafka", "path": "out"},
             "queries.hot.sink.path is 'out', but must be left out: format 'kafka' has no directory",
+        ),
+        (
+            "queries.hot.sink",
+            {"commit_every_s": 0},
+            "queries.hot.sink.commit_every_s is 0, but must be above 0 seconds.",
+        ),
+        (
+            "queries.hot.sink",
+            {"commit_every_s": "5s"},
+            'queries.hot.sink.commit_every_s: expected a number of seconds, got "5s"',
+        ),
+        (
+            "queries.hot.sink",
+            {"format": "memory", "compact": True},
+            "queries.hot.sink.compact is True, but must be left out: format 'memory' writes no"
+            " files.",
+        ),
+        (
+            "queries.hot.sink",
+            {"format": "csv", "partition_by": ["a"]},
+            "queries.hot.sink.partition_by is ['a'], but must be left out: format 'csv' writes rows"
+            " as text. Write parquet.",
+        ),
+        (
+            "queries.hot.sink",
+            {"partition_by": ["a", "A"]},
+            "queries.hot.sink.partition_by is ['a', 'A'], but must be a list that names no column"
+            " twice.",
+        ),
+        (
+            "queries.hot.sink",
+            {"target_file_mb": 8},
+            "queries.hot.sink.target_file_mb is 8.0, but must be given together with"
+            " commit_every_s, after which smaller files become visible, or with compact.",
         ),
         ("queries.hot.class", "X", "queries.hot.class is 'X', but must be one of H, N."),
         ("queries.hot.class", "X|Y", "queries.hot.class is 'X|Y', but must be one of H, N."),

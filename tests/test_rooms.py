@@ -55,7 +55,8 @@ POLICY_NEVER = CORE_NEVER | {"logging"}
 
 def spark_room(ours: str, others: str = "") -> Room:
     """Return the rules of a folder of `spark`. Besides `ours`, it may import the leaf modules."""
-    leaves = names("access spark.clock spark.json_lines spark.output spark.time_limit spark.work")
+    leaves = names("access result_files spark.clock spark.json_lines spark.output")
+    leaves |= names("spark.time_limit spark.work")
     beside = names("extensions model scheduler metrics workloads")
     return Room(
         ours=frozenset(f"spark.{name}" for name in ours.split()) | leaves | beside,
@@ -95,6 +96,7 @@ ROOMS = {
     "testing": Room(ours=names("model runtime"), for_types=names("pyspark")),
     "errors": Room(never=CORE_NEVER),
     "access": Room(never=CLOCKS | THREADS | RANDOM),
+    "result_files": Room(never=CLOCKS | THREADS | RANDOM),
     "compiled": Room(others=names("numba")),
     "extensions": Room(for_types=names("pyarrow"), never=CORE_NEVER),
     "model": Room(ours=names("extensions"), others=names("numpy pydantic"), never=CORE_NEVER),
@@ -151,7 +153,8 @@ ROOMS = {
         others=names("pydantic yaml"),
         never=THREADS | RANDOM,
     ),
-    "runtime": runtime_room("live describe what_if recording", "pyspark"),
+    "runtime": runtime_room("live describe what_if recording results", "pyspark"),
+    "runtime.results": Room(ours=names("model result_files"), others=names("pyarrow")),
     "runtime.live": runtime_room(
         f"live.spark_room describe recording {RUNTIME_LEAVES}", "pyspark pyarrow"
     ),

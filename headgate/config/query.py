@@ -25,6 +25,27 @@ class SinkConfig(Section):
     options: Options = Field(
         default_factory=dict, description="options of the format: see sinks.md"
     )
+    commit_every_s: float | None = Field(
+        None,
+        gt=0,
+        description="seconds for which results are collected before they become visible as one"
+        " file; if not set, every result is a file",
+    )
+    target_file_mb: float | None = Field(
+        None,
+        gt=0,
+        description="megabytes at which collected results become visible at once, and up to which"
+        " files are compacted; if not set, 128",
+    )
+    partition_by: list[str] = Field(
+        default_factory=list,
+        description="columns whose values become directories, as in `location=l7` (parquet)",
+    )
+    compact: bool = Field(
+        False,
+        description="whether small files are merged in the background; the file `_manifest` then"
+        " lists the files to read",
+    )
 
     def model(self) -> Sink:
         """Return the sink, unchecked: `Sink.mistake` describes what is wrong with it."""
@@ -32,6 +53,10 @@ class SinkConfig(Section):
             format=self.format,
             path=self.path,
             options=option_texts(self.options),
+            commit_every_s=self.commit_every_s,
+            target_file_mb=self.target_file_mb,
+            partition_by=tuple(self.partition_by),
+            compact=self.compact,
         )
 
 

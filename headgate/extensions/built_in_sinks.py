@@ -36,7 +36,7 @@ SINKS = (
     SinkEntry(
         name="parquet", make=deferred("headgate.spark.sinks.files:parquet_files"),
         options={"compression": f"one of {', '.join(COMPRESSIONS)}"}, check=_refuse_compression,
-        delivery="exactly once", has_files=True,
+        delivery="exactly once", has_files=True, has_columns=True,
     ),
     SinkEntry(
         name="json", make=deferred("headgate.spark.sinks.files:text_files"),

@@ -93,11 +93,13 @@ class SinkEntry(Entry):
     Args:
         delivery: what a reader of the sink sees after a crash.
         has_files: whether results are files in a directory.
+        has_columns: whether these files hold columns, so that some can be directories instead.
         by_position: whether columns are known by position, so that two may share a name.
     """
 
     delivery: Delivery = "at least once"
     has_files: bool = False
+    has_columns: bool = False
     by_position: bool = False
 
 

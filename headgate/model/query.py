@@ -7,7 +7,7 @@ from typing import Any
 
 from headgate.errors import ConfigRefused, OptionRefused, QueryRefused
 from headgate.extensions import sink_entry, sink_names
-from headgate.extensions.declared_options import hint
+from headgate.extensions.declared_options import SinkEntry, hint
 from headgate.model.argument_types import refuse_types
 from headgate.model.plan import Lane
 from headgate.model.qos_graph import QoSGraph
@@ -16,6 +16,10 @@ from headgate.model.stream import NAME, NAME_RULE
 
 Deliver = Callable[[Any, str], object]
 """A function of a result, a pyarrow table, and of the key that identifies it if it comes again."""
+
+
+TARGET_FILE_MB = 128.0
+"""The size of files of collected or compacted results, unless the sink has its own."""
 
 
 Apply = Callable[[Any], Any]
@@ -41,14 +45,51 @@ class Sink(Readable):
         path: the directory, for formats of files.
         options: the options of the format, as text. Those of `stream` are `stream`, the name of the
             stream (by default that of the query), `event_time` and `lateness_s`.
+        commit_every_s: how long results are collected before they become visible as one file.
+        target_file_mb: the size from which collected results become visible at once, and up to
+            which files are compacted.
+        partition_by: columns whose values become directories, as in `location=l7`.
+        compact: whether small files are merged, and a manifest lists the files to read.
     """
 
     format: str = "parquet"
     path: str = ""
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    commit_every_s: float | None = None
+    target_file_mb: float | None = None
+    partition_by: tuple[str, ...] = ()
+    compact: bool = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.partition_by, list):
+            object.__setattr__(self, "partition_by", tuple(self.partition_by))
         refuse_types(self)
+
+    @property
+    def collects(self) -> bool:
+        """Whether results become visible later than they are committed."""
+        return self.commit_every_s is not None or bool(self.partition_by)
+
+    @property
+    def target_bytes(self) -> float:
+        """The size that files of collected or compacted results should have."""
+        return (self.target_file_mb or TARGET_FILE_MB) * 1e6
+
+    @property
+    def rhythm(self) -> str:
+        """How results become files, in words; empty if every result is a file.
+
+        >>> Sink(commit_every_s=60, partition_by=("day",), compact=True).rhythm
+        'a file every 60 s or 128 MB, by day, compacted'
+        """
+        parts = []
+        if self.commit_every_s is not None:
+            parts.append(
+                f"a file every {self.commit_every_s:g} s or {self.target_bytes / 1e6:g} MB"
+            )
+        if self.partition_by:
+            parts.append(f"by {', '.join(self.partition_by)}")
+        return ", ".join(parts + ["compacted"] * self.compact)
 
     @property
     def has_files(self) -> bool:
@@ -68,6 +109,31 @@ class Sink(Readable):
             entry.refuse_options(self.options)
         except OptionRefused as refused:
             return refused.key, refused.value, refused.expected
+        return self._mistake_in_files(entry)
+
+    def _mistake_in_files(self, entry: SinkEntry) -> tuple[str, object, str] | None:
+        """Return the first key about files that is wrong, its value and what is expected."""
+        keys = ("commit_every_s", "target_file_mb", "partition_by", "compact")
+        for key in keys:
+            value = getattr(self, key)
+            if value is None or value is False or value == ():
+                continue
+            if not entry.has_files:
+                value = list(value) if isinstance(value, tuple) else value
+                return key, value, f"left out: format '{self.format}' writes no files"
+            if key.endswith(("_s", "_mb")) and not 0 < value < inf:
+                return key, value, f"above 0 {'seconds' if key.endswith('_s') else 'megabytes'}"
+        columns = self.partition_by
+        if columns and not entry.has_columns:
+            expected = f"left out: format '{self.format}' writes rows as text. Write parquet"
+            return "partition_by", list(columns), expected
+        if not all(isinstance(column, str) and column for column in columns):
+            return "partition_by", list(columns), "a list of columns"
+        if len({column.lower() for column in columns}) < len(columns):
+            return "partition_by", list(columns), "a list that names no column twice"
+        if self.target_file_mb is not None and not (self.commit_every_s or self.compact):
+            expected = "given together with commit_every_s, after which smaller files become"
+            return "target_file_mb", self.target_file_mb, f"{expected} visible, or with compact"
         return None
 
 

@@ -12,6 +12,7 @@ from headgate.runtime.live.history import past
 from headgate.runtime.live.load import load
 from headgate.runtime.modules import load_module
 from headgate.runtime.policy_text import Spelled, spelled, value_of
+from headgate.runtime.results import results
 from headgate.runtime.what_if.compare import Comparison, compare
 from headgate.runtime.what_if.replay import Calibration, Replay, replay
 from headgate.runtime.what_if.simulate import simulate
@@ -41,6 +42,7 @@ __all__ = [
     "load_module",
     "past",
     "replay",
+    "results",
     "simulate",
     "spelled",
     "value_of",

@@ -16,6 +16,7 @@ from headgate import Headgate
 from headgate.config import read_pipeline
 from headgate.runtime import load
 from headgate.runtime.live import run as running
+from headgate.spark.sinks import compaction
 
 
 def main(file: str, offered: str, point: str = "", times: str = "0") -> None:
@@ -27,6 +28,7 @@ def main(file: str, offered: str, point: str = "", times: str = "0") -> None:
         times: the group dies when it reaches the point for the n-th time.
     """
     running.FORGET_EVERY_S = 0.0  # so that even a run of a few seconds drops trains many times
+    compaction.FEW, compaction.TIERS = 2, 1
     headgate = loaded(file)
     headgate._reached = killer(point, int(times))
     headgate.start()

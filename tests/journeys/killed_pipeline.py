@@ -2,7 +2,8 @@
 
 import os
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ class KilledQuery:
     reads: str = ""
     query_class: str = "N"
     sink: str = "parquet"
+    rhythm: Mapping[str, Any] = field(default_factory=dict)
     cut: bool = False
 
 
@@ -79,8 +81,15 @@ QUERIES = {
         reads="warm",
         query_class="H",
     ),
-    "hot": _stateless("location, temperature, ts", "temperature > 30", query_class="H"),
-    "dry": _stateless("location, humidity, ts", "humidity < 20", query_class="H"),
+    "hot": _stateless(
+        "location, temperature, ts",
+        "temperature > 30",
+        query_class="H",
+        rhythm={"commit_every_s": 0.1, "compact": True},
+    ),
+    "dry": _stateless(
+        "location, humidity, ts", "humidity < 20", query_class="H", rhythm={"compact": True}
+    ),
     "both": _stateless("*", "temperature > 20 AND humidity < 50"),
     "sum": _stateless("temperature + humidity AS total, ts", "true", "masts"),
     "cut": _stateless("upper(location) AS place, ts", "temperature > 25", "masts", cut=True),
@@ -158,7 +167,7 @@ def write_pipeline(folder: Path, ingest: str) -> Path:
         "queries": {
             name: {
                 "class": query.query_class, "sql": query.sql, "cut": query.cut,
-                "sink": {"format": query.sink},
+                "sink": {"format": query.sink, **query.rhythm},
             }
             for name, query in QUERIES.items()
         },

@@ -11,6 +11,7 @@ from headgate.errors import UnknownName
 from headgate.language.unread import unread_path
 from headgate.model.network.derived import producers
 from headgate.model.network.network import Path
+from headgate.model.query import Query
 from headgate.runtime.recording.statistics_file import recorded_statistics
 
 MOST_NAMES = 10
@@ -63,7 +64,7 @@ class Explanation:
         return cls(
             query=query.name, query_class=query_class or query.query_class,
             stream=paths[0].stream, sql=query.sql, operators=operators,
-            sink=f"{query.sink.format} {query.into or query.sink.path}".rstrip(),
+            sink=sink_text(query, query.sink.path),
             policy=policy,
             reads=list(paths[0].reads),
         )  # fmt: skip
@@ -103,6 +104,12 @@ class Explanation:
         return "\n".join([head, *(f"  {name:<11} {value}".rstrip() for name, value in rows)])
 
 
+def sink_text(query: Query, folder: str) -> str:
+    """Return the sink of a query in words."""
+    text = f"{query.sink.format} {query.into or folder}".rstrip()
+    return f"{text} ({query.sink.rhythm})" if query.sink.rhythm else text
+
+
 def explained(pipeline: Pipeline, name: str) -> Explanation:
     """Explain a query of a pipeline file that does not run, with statistics of earlier runs.
 
@@ -118,7 +125,7 @@ def explained(pipeline: Pipeline, name: str) -> Explanation:
     facts = Explanation.of([path], pipeline.policy.name).to_dict()
     facts["reads"] = [stream for timeline in timelines for stream in timeline.of] or [path.stream]
     if queries[name].sink.has_files and not queries[name].sink.path:
-        facts["sink"] = f"{queries[name].sink.format} {File(pipeline.state) / 'results' / name}"
+        facts["sink"] = sink_text(queries[name], str(File(pipeline.state) / "results" / name))
     figures = recorded_statistics(File(pipeline.state)).get(name, queries[name].statistics)
     if figures is not None:
         facts["statistics"] = {

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, replace
+from math import nan
 from typing import Any, TypeVar
 
 from headgate.errors import UnknownName
@@ -51,7 +52,7 @@ def status_of(membership: Membership, run: Running, policy: str) -> dict[str, An
     catalog = membership.catalog
     lines = {line.name: line for line in run.report(policy).queries}
     accounts, now_s = run.engine.accounts(), run.engine.now_s()
-    recent_by_unit = run.recent(now_s)
+    delays_s, recent_by_unit = run.engine.added_delays_s(), run.recent(now_s)
 
     def row(query: LiveQuery) -> dict[str, Any]:
         line, account = lines.get(query.name), accounts.get(query.name)
@@ -75,6 +76,7 @@ def status_of(membership: Membership, run: Running, policy: str) -> dict[str, An
             "last_minute": _rates(recent, min(seconds, minute_s(now_s))),
             "since_start": _rates(total, seconds),
             "mean_response_s": number(total.mean_s),
+            "added_delay_s": number(delays_s.get(query.name, nan)),
             "lane": query.lane,
             "account": None if account is None else asdict(account),
             "statistics": _figures(query),
@@ -111,8 +113,8 @@ def starting(membership: Membership, policy: str, rehearsed_of: tuple[int, int])
         return {
             **_named(query, membership), "state": "STARTING", "cause": None, "waiting": 0,
             "oldest_waiting_s": None, "last_minute": _rates(Recent(), 0.0),
-            "since_start": _rates(Recent(), 0.0), "mean_response_s": None, "lane": None,
-            "account": None, "statistics": {},
+            "since_start": _rates(Recent(), 0.0), "mean_response_s": None, "added_delay_s": None,
+            "lane": None, "account": None, "statistics": {},
         }  # fmt: skip
 
     done, total = rehearsed_of

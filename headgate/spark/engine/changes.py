@@ -155,6 +155,7 @@ class Changes:
             }
             self._store.sweep()
             self._sinks[paths[-1].query.name].resume()
+            self._parts.publisher.adopt(paths[-1].query.name)
             self._store.keep_for(paths[-1])
             first_trains = {
                 number: self._store.first_train(name)
@@ -246,7 +247,9 @@ class Changes:
             return  # an event of such a query may be among them
         for unit in self.unplanned.intersection(list(self._leaving)):
             segments = set(self._members.segments_of(unit))
-            if not self._parts.calls.runs_any(segments):
+            query = self._members.path_of(unit).query.name
+            ended = not self._parts.calls.runs_any(segments)
+            if ended and self._parts.publisher.has_ended(query):
                 gone, leave = self._leaving[unit]
                 leave(unit, segments)
                 del self._leaving[unit]

@@ -132,6 +132,7 @@ class SparkEngine:
     def begin(self) -> None:
         """Report the trains that are in the log already, then start ingest."""
         self.sinks.resume()
+        self.parts.publisher.begin()
         for number, stream in enumerate(self.members.streams):
             # All at once: a cursor may stand anywhere among them, but never beyond the last.
             if stream.of:
@@ -229,6 +230,15 @@ class SparkEngine:
         """Return, by query, what has become of its tuples, over all runs."""
         return self._totals.accounts()
 
+    def added_delays_s(self) -> dict[str, float]:
+        """Return, by query, how long after their commit its results became visible at most.
+
+        Only queries whose results are collected have such a delay.
+        """
+        collected = {query: sink.collected for query, sink in list(self.sinks.items())
+                     if sink.collects}  # fmt: skip
+        return {query: results.most_delay_s for query, results in collected.items() if results}
+
     def dead_letters(self) -> dict[str, int]:
         """Return the number of dead letters of each stream that has any, over all runs."""
         return self._totals.dead_letters()
@@ -252,6 +262,7 @@ class SparkEngine:
         self.parts.ingest.stop(max(LEAST_S, self._give_up_at_s - time.monotonic()))
         self._calls.close(max(0.1, self._give_up_at_s - time.monotonic()))
         self.parts.executor.commits.renames.try_again()
+        self.parts.publisher.close(max(LEAST_S, end_at_s - time.monotonic() - LEAST_S))
         self.sinks.close(end_at_s - time.monotonic())
         self._totals.freeze()
         self.parts.journal.close()

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from headgate.access import PRIVATE, access_of
+from headgate.model.events import ClockTicked
 from headgate.model.network.network import Network
 from headgate.model.query import Deliver
 from headgate.model.settings import Settings
@@ -34,6 +35,7 @@ from headgate.spark.log.budget import Budget
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.journal import Journal
 from headgate.spark.sinks.derived_streams import DerivedStreams
+from headgate.spark.sinks.publisher import Publisher
 from headgate.spark.sources.ingest import StreamIngest
 
 
@@ -62,6 +64,7 @@ class Parts:
     derived: DerivedStreams
     sinks: RunSinks
     executor: Executor
+    publisher: Publisher
     warm_up: WarmUp
     ingest: StreamIngest
     calls: Calls
@@ -140,7 +143,12 @@ def assemble(
         journal, store.logs, sinks, reached, driver_lane(own_session(session), state), budget,
         store.timelines, derived, share=settings.share,
     )  # fmt: skip
-    executor.commits.renames.adopt(late)
+    commits = executor.commits
+    commits.renames.adopt(late)
+    publisher = Publisher(
+        commits.intents, commits.renames, sinks, reached,
+        lambda: events.put(ClockTicked(clock.now_s())),
+    )  # fmt: skip
     budget.measure(trains=store, panes=executor.windowed, results=sinks)
     warm_up = WarmUp(
         engine_session, executor, state / "rehearsal", settings.call_timeout_s,
@@ -153,6 +161,6 @@ def assemble(
     )  # fmt: skip
     return Parts(
         settings, JvmWatch(session), clock, events, Requests(events), journal, budget, members,
-        producers, store, arrivals, derived, sinks, executor, warm_up, ingest, calls, cursors,
-        recovered,
+        producers, store, arrivals, derived, sinks, executor, publisher, warm_up, ingest, calls,
+        cursors, recovered,
     )  # fmt: skip

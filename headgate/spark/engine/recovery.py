@@ -2,27 +2,31 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path as File
 
 from pyspark.sql import SparkSession
 
+from headgate.access import PRIVATE
 from headgate.errors import RecoveryRefused
 from headgate.model.network.network import FIRST, REST, Network, Path
+from headgate.model.query import Sink
+from headgate.result_files import visible
 from headgate.spark.event_time.store import Store
 from headgate.spark.jvm.time_zone import SESSION_ZONE, same_zone, zone_of
 from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.cut_cursors import CutCursors
-from headgate.spark.log.files import HIDDEN, remove
+from headgate.spark.log.files import HIDDEN, flush_all, remove
 from headgate.spark.log.intents import Intents
 from headgate.spark.log.journal import Journal
+from headgate.spark.sinks.collected import COLLECTED
 from headgate.spark.sinks.files import FileSink
 from headgate.spark.sinks.renames import Rename, finish
 
 log = logging.getLogger("headgate.spark")
 
-RESULT = re.compile(r"\d{12}-(\d{12})\.\w+")
+RESULT = re.compile(r"\d{12}-(\d{12})(\.\w+)+")
 """The name of a result: its first and its last train."""
 
 
@@ -61,18 +65,22 @@ def recover(
     undone, intents = 0, Intents(journal)
     late: list[Rename] = []
     done: list[tuple[int, str]] = []
-    for step, query, temporary, final in intents.unconfirmed():
+    replaced = [file for file, _ in intents.replaced()]
+    for (step, query), files in intents.unconfirmed().items():
+        sink = sinks.get(query)
         try:
-            undone += finish(query, temporary, final)
+            for temporary, final in files:
+                undone += finish(query, temporary, final, sink.access if sink else PRIVATE)
+            _list(files, replaced, sink)
         except OSError as error:
-            log.warning("query '%s': its result %s stays hidden: %s", query, final, error)
-            if query in sinks:
-                late.append(Rename(step, query, sinks[query], temporary, final))
+            log.warning("query '%s': its result %s stays hidden: %s", query, files[0][1], error)
+            if sink is not None:
+                late.append(Rename(step, query, sink, files, replaced))
             continue
         reached("result recovered")
         done.append((step, query))
     intents.confirm(done)
-    hidden_results = {rename.temporary for rename in late}
+    hidden_results = {temporary for rename in late for temporary, _ in rename.files}
     for sink in sinks.values():
         hidden = sink.folder / HIDDEN
         leftovers = set(hidden.iterdir()) - hidden_results if hidden.is_dir() else ()
@@ -80,6 +88,24 @@ def recover(
             with suppress(OSError):  # read-only, for example: the leftover does no harm
                 remove(path)
     return undone, late
+
+
+def _list(
+    files: Sequence[tuple[File, File]], replaced: Sequence[File], sink: FileSink | None
+) -> None:
+    """List results that have their final names now, if their folder has a manifest.
+
+    Args:
+        replaced: all files that were replaced; those of this folder are not listed any more.
+        sink: None if nothing writes to the folder in this run.
+    """
+    folder = files[0][0].parent.parent
+    if sink is None:
+        sink = FileSink(Sink(path=str(folder)))
+        sink.gather(sink.settings)
+    in_folder = [file for file in replaced if file.is_relative_to(folder)]
+    flush_all({path for path in sink.show([final for _, final in files], in_folder)
+               if path.exists()})  # fmt: skip
 
 
 def resumed(path: Path, network: Network, journal: Journal, store: Store) -> int:
@@ -127,9 +153,9 @@ def refuse_old_results(journal: Journal, paths: Iterable[Path]) -> None:
         name, sink = path.query.name, path.query.sink
         if not sink.has_files or not File(sink.path).is_dir():
             continue
-        old = sorted(
-            file.name for file in File(sink.path).iterdir() if not file.name.startswith((".", "_"))
-        )
+        old = sorted(visible(File(sink.path)))
+        collected = File(sink.path) / COLLECTED
+        old += [str(file) for file in sorted(collected.glob("*"))]
         # Results of a cut query are named by the trains of its source.
         end = cursors.train_of(name + FIRST)
         end = cursors.train_of(name) if end is None else end
@@ -150,8 +176,8 @@ def refuse_old_results(journal: Journal, paths: Iterable[Path]) -> None:
 def _refuse_newer_results(path: Path, files: Iterable[str], end: int) -> None:
     """Refuse a query that has results of train `end` or later, which it is about to read."""
     name, folder = path.query.name, path.query.sink.path
-    matches = filter(None, map(RESULT.fullmatch, files))
-    newer = [match[0] for match in matches if int(match[1]) >= end]
+    matches = [(file, RESULT.fullmatch(File(file).name)) for file in files]
+    newer = [file for file, match in matches if match and int(match[1]) >= end]
     if newer:
         raise RecoveryRefused(
             subject=f"query '{name}'",

@@ -76,6 +76,7 @@ class Repairs:
                     )  # fmt: skip
             Cursors(self._journal).pause(name, False)
             sink.resume()
+            self._parts.publisher.adopt(name)
             self._changes.unplanned.difference_update(segments)
             return [self._changes.switch(members.network, cursors, {}, {})]
 

@@ -1,7 +1,8 @@
 """Intents: results that the journal has committed, with the renames that make them visible."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 from headgate.errors import RecoveryRefused
@@ -22,6 +23,27 @@ class Result:
     temporary: Path | None
     final: Path | None
     late: int = 0
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Files of a query that hold the rows of older ones.
+
+    Args:
+        renames: the temporary and the final name of each.
+        replaced: the older files, and when each was modified.
+        remove_at_s: when these may be removed; 0 if nobody could see them.
+    """
+
+    query: str
+    renames: tuple[tuple[Path, Path], ...]
+    replaced: Mapping[Path, int]
+    remove_at_s: float = 0.0
+
+    @property
+    def listed(self) -> tuple[Path, ...]:
+        """The older files that a manifest may list."""
+        return tuple(self.replaced) if self.remove_at_s else ()
 
 
 class Intents:
@@ -70,12 +92,52 @@ class Intents:
                 self._derived.add(db, addition)
             return step
 
+    def replace(self, merges: Sequence["Merge"]) -> int:
+        """Commit that files replace others, and return the number of the step.
+
+        Recovery will finish the renames, and the replaced files do not count any more.
+        """
+        with self._journal.transaction() as db:
+            self._steps += 1
+            for merge in merges:
+                db.executemany(
+                    "INSERT INTO intents VALUES (?, ?, ?, ?)",
+                    [(self._steps, merge.query, str(temporary), str(final))
+                     for temporary, final in merge.renames],
+                )  # fmt: skip
+                db.executemany(
+                    "INSERT OR REPLACE INTO replaced VALUES (?, ?, ?)",
+                    [(str(file), modified_ns, merge.remove_at_s)
+                     for file, modified_ns in merge.replaced.items()],
+                )  # fmt: skip
+            return self._steps
+
+    def replaced(self, before_s: float = inf) -> list[tuple[Path, int]]:
+        """Return the replaced files that may be removed before an instant, and when each was
+        modified: a later file of the same name is another one."""
+        rows = self._journal.read(
+            "SELECT file, modified_ns FROM replaced WHERE remove_at_s < ?", (before_s,)
+        )
+        return [(Path(file), modified_ns) for file, modified_ns in rows]
+
+    def removed(self, files: Sequence[Path]) -> None:
+        """Forget replaced files that are removed.
+
+        Not durable: a file that is removed already is removed again without harm.
+        """
+        with self._journal.transaction(durable=False) as db:
+            db.executemany("DELETE FROM replaced WHERE file = ?", [(str(file),) for file in files])
+
     def confirm(self, results: Sequence[tuple[int, str]]) -> None:
         """Record that results, named by step and query, have their final names."""
         with self._journal.transaction() as db:
             db.executemany("DELETE FROM intents WHERE step = ? AND query = ?", results)
 
-    def unconfirmed(self) -> list[tuple[int, str, Path, Path]]:
-        """Return the renames that a crash may have left undone: step, query, from and to."""
-        rows = self._journal.read("SELECT * FROM intents ORDER BY step", ())
-        return [(step, query, Path(hidden), Path(final)) for step, query, hidden, final in rows]
+    def unconfirmed(self) -> dict[tuple[int, str], tuple[tuple[Path, Path], ...]]:
+        """Return the renames that a crash may have left undone, by step and query."""
+        rows = self._journal.read("SELECT * FROM intents ORDER BY step, rowid", ())
+        renames: dict[tuple[int, str], tuple[tuple[Path, Path], ...]] = {}
+        for step, query, hidden, final in rows:
+            pair = Path(hidden), Path(final)
+            renames[step, query] = (*renames.get((step, query), ()), pair)
+        return renames

@@ -29,6 +29,9 @@ CREATE TABLE IF NOT EXISTS letters (
 CREATE TABLE IF NOT EXISTS beginnings (
   query TEXT, stream TEXT, first_letter INTEGER, PRIMARY KEY (query, stream)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS intents (step INTEGER, query TEXT, temporary TEXT, final TEXT);
+CREATE TABLE IF NOT EXISTS replaced (
+  file TEXT PRIMARY KEY, modified_ns INTEGER, remove_at_s REAL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS replaced_due ON replaced (remove_at_s);
 """
 
 LATER_COLUMNS = (

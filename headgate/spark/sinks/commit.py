@@ -60,7 +60,7 @@ class Commits:
             late: how many tuples came too late for windows by time, and how many have no time.
         """
         results: list[Result] = []
-        written: list[tuple[str, FileSink, File, File]] = []
+        written: list[tuple[str, FileSink, tuple[tuple[File, File], ...]]] = []
         derived: list[Derived] = []
         unwritten: dict[str, Exception] = {}
         for path, output in outputs:
@@ -95,7 +95,7 @@ class Commits:
                     unwritten[path.query.name] = error
                     continue
                 self._reached("result written")
-                written.append((path.query.name, sink, temporary, final))
+                written.append((path.query.name, sink, ((temporary, final),)))
             late_counts = late if path.kind.by_time else (0, 0)
             in_time = work.tuples - sum(late_counts)
             results.append(
@@ -112,7 +112,7 @@ class Commits:
             )
         if not results:
             return unwritten
-        files = [temporary for *_, temporary, _ in written]
+        files = [temporary for *_, ((temporary, _),) in written]
         flush_all(files if self._streams is None else files + self._streams.staged(derived))
         self._reached("results written")
         step = self.intents.intend(results, derived)

@@ -1,6 +1,7 @@
 """File sinks: one file for each range of trains with results, whole or not at all."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -12,9 +13,16 @@ from pyspark.sql.types import StructType
 from headgate.access import PRIVATE, Access
 from headgate.extensions import SinkContext
 from headgate.model.query import Sink
+from headgate.result_files import MANIFEST
+from headgate.spark.jvm.partition_names import partition_name
 from headgate.spark.log.files import HIDDEN
 from headgate.spark.log.parquet_bytes import parquet_of, with_spark_schema
 from headgate.spark.output import quoted
+from headgate.spark.sinks.collected import COLLECTED, Collected
+from headgate.spark.sinks.manifest import Manifest
+
+PartitionName = Callable[[str, str | None], str]
+"""A function of a column and its value as text that returns the name of their directory."""
 
 MICROSECONDS = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 
@@ -25,22 +33,40 @@ class FileSink:
     Args:
         header: the line that every text file begins with.
         schema: of the results, for Parquet files.
+        partition_name: returns the names of directories, if results are partitioned.
     """
 
     def __init__(
-        self, sink: Sink, header: str | None = None, schema: StructType | None = None
+        self,
+        sink: Sink,
+        header: str | None = None,
+        schema: StructType | None = None,
+        partition_name: PartitionName | None = None,
     ) -> None:
-        self.format = sink.format
+        self.format, self.settings = sink.format, sink
         self.folder = Path(sink.path)
-        self._options, self._header = sink.options, header
-        self._schema = schema
-        self._access = PRIVATE
+        self.header, self.schema = header, schema
+        self.partition_name = partition_name
+        self.access = PRIVATE
+        self.collected: Collected | None = None
+        self.manifest: Manifest | None = None
 
     def open_to(self, access: Access) -> None:
         """Create the folder; say who may read the results."""
-        self._access = access
-        access.folder(self.folder / HIDDEN)
-        access.take_over(self.folder / HIDDEN)
+        self.access = access
+        for name in (HIDDEN, COLLECTED) if self.settings.collects else (HIDDEN,):
+            access.folder(self.folder / name)
+            access.take_over(self.folder / name)
+
+    def gather(self, sink: Sink) -> None:
+        """Set how results become visible files: when, in which directories, and how many.
+
+        A folder that has a manifest has one for ever: it says which of its files count.
+        """
+        self.settings = sink
+        self.collected = Collected(self.folder / COLLECTED, sink)
+        if sink.compact or (self.folder / MANIFEST).exists():
+            self.manifest = Manifest(self.folder, self.access)
 
     def names(self, first_train: int, end_train: int) -> tuple[Path, Path]:
         """Return the temporary and the final name of the results of a range of trains.
@@ -48,14 +74,43 @@ class FileSink:
         Every attempt has its own temporary name, so that none can spoil what another has promised
         in the journal.
         """
-        name = f"{first_train:012d}-{end_train - 1:012d}.{self.format}"
-        return self.folder / HIDDEN / f"{uuid4().hex}-{name}", self.folder / name
+        name = f"{first_train:012d}-{end_train - 1:012d}"
+        if self.collects:
+            return self.temporary(name), self.folder / COLLECTED / f"{name}.{self.format}.part"
+        return self.temporary(name), self.folder / f"{name}.{self.format}"
+
+    def temporary(self, name: str) -> Path:
+        """Return a new hidden name for a file; it has no ending by which a glob might find it."""
+        return self.folder / HIDDEN / f"{uuid4().hex}-{name}"
+
+    @property
+    def collects(self) -> bool:
+        """Whether results are collected before they become visible."""
+        return self.collected is not None and self.settings.collects
+
+    def show(self, files: Sequence[Path], replaced: Collection[Path] = ()) -> list[Path]:
+        """List files that have their final names; return the files and folders to flush.
+
+        Args:
+            replaced: listed files that they replace.
+        """
+        folders = {folder for file in files for folder in (file.parent, *file.parent.parents)
+                   if folder.is_relative_to(self.folder)}  # fmt: skip
+        hidden = self.folder / COLLECTED
+        visible_files = [file for file in files if file.parent != hidden and file.exists()]
+        if self.manifest is None or not (visible_files or replaced):
+            return [*folders]
+        if replaced:
+            self.manifest.replace(replaced, visible_files)
+        else:
+            self.manifest.add(visible_files)
+        return [*folders, self.manifest.path]
 
     def text(self, outputs: Sequence[str], names: Sequence[str]) -> str | None:
         """Return the SQL with which Spark writes a row as a line of text; None for Parquet."""
         if self.format == "parquet":
             return None
-        return line_of(self.format, outputs, names, self._options)
+        return line_of(self.format, outputs, names, self.settings.options)
 
     def write(self, table: pa.Table, file: Path) -> None:
         """Write results; the commit flushes them to disk.
@@ -63,19 +118,19 @@ class FileSink:
         The folder is created again if somebody has removed it.
         """
         if self.format == "parquet":
-            if self._schema is not None:
-                table = with_spark_schema(table, self._schema)
-            data: Any = parquet_of(table, self._options.get("compression"))
+            if self.schema is not None:
+                table = with_spark_schema(table, self.schema)
+            data: Any = parquet_of(table, self.settings.options.get("compression"))
         else:
             lines = table.column(0).to_pylist()
-            if self._header is not None:
-                lines.insert(0, self._header)
+            if self.header is not None:
+                lines.insert(0, self.header)
             data = "".join(f"{line}\n" for line in lines).encode()
         try:
-            self._access.write(file, data)
+            self.access.write(file, data)
         except FileNotFoundError:
-            self._access.folder(file.parent)
-            self._access.write(file, data)
+            self.access.folder(file.parent)
+            self.access.write(file, data)
 
     @property
     def waiting_bytes(self) -> int:
@@ -86,7 +141,9 @@ class FileSink:
         """Continue with what the last run has left."""
 
     def hand_over(self, file: Path) -> None:
-        """Deliver a result that is committed and visible; a folder has nothing left to do."""
+        """Deliver a result that has its final name; in a folder, it may be collected."""
+        if self.collected is not None and file.parent == self.folder / COLLECTED:
+            self.collected.add(file)
 
     def settle(self) -> None:
         """Wait a little until what was handed over has arrived."""
@@ -101,7 +158,8 @@ class FileSink:
 def parquet_files(context: SinkContext) -> FileSink:
     """Create the sink of a folder of Parquet files."""
     sink = Sink(format=context.format, path=context.folder, options=context.options)
-    return FileSink(sink, schema=context.spark_schema)
+    name = partial(partition_name, context.session)
+    return FileSink(sink, schema=context.spark_schema, partition_name=name)
 
 
 def text_files(context: SinkContext) -> FileSink:
@@ -117,10 +175,13 @@ class StreamSink(FileSink):
     """The log of a derived stream; `derived_streams` writes and journals its trains."""
 
     def __init__(self, context: SinkContext) -> None:
-        self.format, self.folder = "stream", Path(context.folder)
+        super().__init__(Sink(format="stream", path=context.folder))
 
     def open_to(self, access: Access) -> None:
         """Leave the folder to the log."""
+
+    def gather(self, sink: Sink) -> None:
+        """Leave the rhythm to the log."""
 
     def text(self, outputs: Sequence[str], names: Sequence[str]) -> str | None:
         return None

@@ -1,14 +1,24 @@
 """A query's sink: refused or accepted when the query is added, created when it starts."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path as File
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import (
+    BooleanType,
+    ByteType,
+    DateType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+)
 
 from headgate.access import PRIVATE, Access
 from headgate.errors import HeadgateError, OptionRefused, QueryRefused
 from headgate.extensions import Options, Receiver, SinkContext, sink_entry
-from headgate.extensions.declared_options import SinkEntry
+from headgate.extensions.declared_options import SinkEntry, hint
 from headgate.model.network.network import Path
 from headgate.model.query import Deliver
 from headgate.spark.jvm.errors import cause_of
@@ -16,14 +26,19 @@ from headgate.spark.jvm.types import arrow_schema, output_schema
 from headgate.spark.sinks.files import FileSink
 from headgate.spark.sinks.outbox import Outbox
 
+IN_DIRECTORIES = (*(BooleanType, ByteType, ShortType, IntegerType, LongType, StringType, DateType),)
+"""Types of columns that may become directories: their text is the same for Spark and for Arrow."""
+
 
 def refuse_sink(session: SparkSession, path: Path, deliver: Deliver | None = None) -> None:
-    """Refuse a query whose receiver cannot be created.
+    """Refuse a query whose receiver cannot be created, or whose results cannot be partitioned.
 
     Raises:
-        QueryRefused: names the option, or the setting of Spark that is missing.
+        QueryRefused: names the option, the column, or the setting of Spark that is missing.
     """
     entry = _entry(path)
+    if path.query.sink.partition_by:
+        _refuse_partitions(path)
     if not entry.has_files and path.into is None:
         _created(entry, _context(path, session, deliver))
 
@@ -54,6 +69,7 @@ def sink_of(
     if isinstance(sink, FileSink):
         try:
             sink.open_to(access)
+            sink.gather(replace(path.query.sink, path=folder))
         except (OSError, ValueError) as error:
             raise QueryRefused(
                 query=name, clause=f"sink path {folder!r}",
@@ -63,6 +79,27 @@ def sink_of(
         return sink
     outbox = state / "outbox" / name
     return Outbox(name, entry.name, outbox, sink, reached, may_wait, path.version)
+
+
+def _refuse_partitions(path: Path) -> None:
+    """Refuse columns for directories that do not exist, or whose values have no certain text."""
+    fields = {field.name.lower(): field for field in output_schema(path).fields}
+    names = path.query.sink.partition_by
+    for name in names:
+        field = fields.get(name.lower())
+        reason, fix = "", f"write CAST({name} AS STRING) AS {name}, or CAST({name} AS DATE)"
+        if field is None:
+            reason = f"names {name!r}, which the query does not output"
+            fix = f"name output columns{hint(name, fields)}"
+        elif not isinstance(field.dataType, IN_DIRECTORIES):
+            reason = f"names {name!r} of type {field.dataType.simpleString().upper()}"
+            reason += ", which directories cannot have"
+        elif len(names) == len(fields):
+            reason, fix = "leaves no column for the files", "output another column"
+        if reason:
+            raise QueryRefused(
+                query=path.query.name, clause="sink partition_by", reason=reason, fix=fix
+            )
 
 
 def _entry(path: Path) -> SinkEntry:

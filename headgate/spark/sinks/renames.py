@@ -4,10 +4,11 @@ import errno
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from headgate.access import PRIVATE, Access
 from headgate.errors import ResultsHidden
 from headgate.spark.log.files import flush_all, put
 from headgate.spark.log.intents import Intents
@@ -18,29 +19,43 @@ log = logging.getLogger("headgate.spark")
 
 @dataclass(frozen=True)
 class Rename:
-    """A result under its temporary name that the journal has promised to make visible."""
+    """Results of a query that the journal has promised to give their final names.
+
+    Args:
+        files: the temporary and the final name of each.
+        replaced: listed files whose rows are in these.
+    """
 
     step: int
     query: str
     sink: FileSink
-    temporary: Path
-    final: Path
+    files: tuple[tuple[Path, Path], ...]
+    replaced: Collection[Path] = ()
+
+    @property
+    def key(self) -> tuple[int, str]:
+        return self.step, self.query
 
 
-def finish(query: str, temporary: Path, final: Path) -> bool:
+def finish(query: str, temporary: Path, final: Path, access: Access = PRIVATE) -> bool:
     """Give a committed result its final name; return True if it did not have it yet.
 
     A result that has neither name was moved or removed by somebody else. That concerns its query
     alone: it is reported, and nobody waits for it.
 
+    Args:
+        access: who may read the folder of the result, if it is a new one.
+
     Raises:
         OSError: the folder is away, or cannot be written.
     """
     if temporary.exists():
+        access.folder(final.parent)
         put(temporary, final)
         return True
-    if not final.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(final.parent))
+    folder = temporary.parent.parent
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
     if not final.exists():
         log.warning(
             "query '%s': its result %s is gone, somebody has moved or removed it; the query goes on"
@@ -63,17 +78,17 @@ class Renames:
 
     def __init__(self, intents: Intents, reached: Callable[[str], None]) -> None:
         self._intents, self._reached = intents, reached
-        self._late: dict[str, Rename] = {}
+        self._late: dict[tuple[int, str], Rename] = {}
 
     def adopt(self, late: Sequence[Rename]) -> None:
         """Retry renames that recovery could not finish."""
-        self._late |= {rename.query: rename for rename in late}
+        self._late |= {rename.key: rename for rename in late}
 
     def perform(self, renames: Sequence[Rename]) -> None:
         """Make the results of a step visible; none of its queries is in another step meanwhile."""
         done, error = self._perform(renames)
         if error is not None:
-            late = {rename.query: rename for rename in renames if rename not in done}
+            late = {rename.key: rename for rename in renames if rename not in done}
             self._late |= late
             folders = ", ".join(sorted({str(rename.sink.folder) for rename in late.values()}))
             log.warning("results stay hidden, and are tried again: %s (%s)", error, folders)
@@ -86,45 +101,52 @@ class Renames:
         Raises:
             ResultsHidden: they are hidden.
         """
-        if (late := self._late.get(query)) is not None:
-            raise ResultsHidden(folder=str(late.sink.folder))
+        for late in list(self._late.values()):
+            if late.query == query:
+                raise ResultsHidden(folder=str(late.sink.folder))
 
     def try_again(self) -> None:
         """Retry the renames that failed; only the loop does, and `close` after its end."""
-        for query, late in list(self._late.items()):
+        for key, late in sorted(self._late.items()):
             done, _ = self._perform([late])
             if done:
-                del self._late[query]
-                log.warning("query '%s' writes results again", query)
+                del self._late[key]
+                log.warning("query '%s' writes results again", late.query)
 
     def forget(self, query: str) -> None:
         """Retry the renames that failed, then give up that of a query that was dropped."""
         self.try_again()
-        if (late := self._late.pop(query, None)) is not None:
+        for late in [late for late in list(self._late.values()) if late.query == query]:
+            del self._late[late.key]
             log.warning(
                 "query '%s' was dropped, and its last result was never made visible: %s",
-                query, late.temporary,
+                query, late.files[0][0],
             )  # fmt: skip
 
     def _perform(self, renames: Sequence[Rename]) -> tuple[list[Rename], Exception | None]:
         """Rename results; return the renames that are done, and the error of the others."""
         done: list[Rename] = []
         failure: Exception | None = None
+        to_flush: set[Path] = set()
         for rename in renames:
             try:
-                finish(rename.query, rename.temporary, rename.final)
+                for temporary, final in rename.files:
+                    finish(rename.query, temporary, final, rename.sink.access)
                 self._reached("result visible")
+                finals = [final for _, final in rename.files]
+                to_flush.update(rename.sink.show(finals, rename.replaced))
                 done.append(rename)
             except OSError as error:
                 failure = error
         if not done:
             return [], failure
         try:
-            flush_all({rename.sink.folder for rename in done if rename.sink.folder.is_dir()})
-            self._intents.confirm([(rename.step, rename.query) for rename in done])
+            flush_all({path for path in to_flush if path.exists()})
+            self._intents.confirm([rename.key for rename in done])
         except (OSError, sqlite3.Error) as error:
             return [], error
         # Only after the step is confirmed: recovery looks for the files of one that is not.
         for rename in done:
-            rename.sink.hand_over(rename.final)
+            for _, final in rename.files:
+                rename.sink.hand_over(final)
         return done, failure

@@ -125,11 +125,11 @@ def test_a_rename_that_fails_after_the_promise_is_left_to_recovery(
     assert "results stay hidden, and are tried again" in caplog.text
     # Only the result whose directory is away is hidden; both are committed.
     assert len(list((tmp_path / "second").glob("*.parquet"))) == 1
-    assert [query for _, query, _, _ in Intents(journal).unconfirmed()] == ["first"]
+    assert [query for _, query in Intents(journal).unconfirmed()] == ["first"]
     assert Cursors(journal).counts() == {"first": (3, 3), "second": (3, 3)}
     away.restore()
     assert recover(journal, sinks) == (1, [])
-    assert Intents(journal).unconfirmed() == []
+    assert Intents(journal).unconfirmed() == {}
     for name in ("first", "second"):
         (file,) = (tmp_path / name).glob("*.parquet")
         assert pq.read_table(file) == table
@@ -161,19 +161,19 @@ def test_a_result_that_is_gone_or_cannot_be_renamed_concerns_its_query_alone(
     assert pq.read_table(tmp_path / "kept" / result.name) == table
     for name in ("moved", "removed"):
         assert f"query '{name}': its result {tmp_path / name / result.name} is gone" in caplog.text
-    assert [query for _, query, _, _ in Intents(journal).unconfirmed()] == ["away"]
+    assert [query for _, query in Intents(journal).unconfirmed()] == ["away"]
     commits = Commits(journal, again, lambda point: None)
     commits.renames.adopt(late)
     refused = commits(Work(paths, 1, 2, 3), [(path, output) for path in paths])
     assert [*refused] == ["away"]
-    assert [query for _, query, _, _ in Intents(journal).unconfirmed()] == ["away"]
+    assert [query for _, query in Intents(journal).unconfirmed()] == ["away"]
     (tmp_path / "aside").rename(tmp_path / "away")
     commits.renames.try_again()
     assert pq.read_table(tmp_path / "away" / result.name) == table
     assert commits(Work(paths[-1:], 1, 2, 3), [(paths[-1], output)]) == {}
     shutil.rmtree(tmp_path / "moved")  # during the run: it is made again
     assert commits(Work(paths, 2, 3, 3), [(path, output) for path in paths]) == {}
-    assert Intents(journal).unconfirmed() == []
+    assert Intents(journal).unconfirmed() == {}
     assert len(list((tmp_path / "moved").glob("*.parquet"))) == 1
     journal.close()
 
@@ -203,7 +203,7 @@ def test_a_rename_that_fails_is_tried_again_and_the_query_waits_for_it(
     away.restore()
     executor.commits.renames.try_again()
     assert visible_files == ["000000000000-000000000000.parquet"]
-    assert Intents(journal).unconfirmed() == []
+    assert Intents(journal).unconfirmed() == {}
     assert executor.commits(Work((path,), 1, 2, 3), [(path, output)]) == {}
     assert len(visible_files) == 2
     assert Cursors(journal).counts() == {"first": (6, 6)}
@@ -225,5 +225,5 @@ def test_a_dropped_query_leaves_no_promise(
     executor.commits.renames.forget("first")
     Cursors(journal).forget("first")
     assert "its last result was never made visible" in caplog.text
-    assert Intents(journal).unconfirmed() == []
+    assert Intents(journal).unconfirmed() == {}
     journal.close()

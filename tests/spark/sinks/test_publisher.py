@@ -1,0 +1,285 @@
+"""Collected and compacted results: each row once for a reader of the manifest, at any instant."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path as File
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from crash import Crash, CrashAt
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+import headgate as hg
+from headgate.access import PRIVATE
+from headgate.model.network.network import Path
+from headgate.model.network.operator import Operator
+from headgate.result_files import MANIFEST, visible
+from headgate.spark.engine.recovery import recover
+from headgate.spark.log.cursors import Cursors
+from headgate.spark.log.journal import Journal
+from headgate.spark.output import Output
+from headgate.spark.sinks import compaction, publisher
+from headgate.spark.sinks.commit import Commits
+from headgate.spark.sinks.files import FileSink
+from headgate.spark.sinks.merging import merged
+from headgate.spark.sinks.publisher import Publisher
+from headgate.spark.work import Work
+
+TRAINS = 10
+SCHEMA = StructType([StructField("n", LongType()), StructField("word", StringType())])
+WORDS = ("plain", "a b/c=d%", "", None)
+ROWS = {
+    train: [(train * 4 + row, word) for row, word in enumerate(WORDS)] for train in range(TRAINS)
+}
+EXPECTED = Counter(number for rows in ROWS.values() for number, _ in rows)
+POINTS = {
+    "results written": 10, "step journalled": 10, "result visible": 12, "files merged": 5,
+    "merge journalled": 5, "replaced file removed": 9,
+}  # fmt: skip
+"""Points where a crash must lose nothing, and how often a run reaches them at least."""
+
+
+@pytest.fixture(autouse=True)
+def _few_files_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "FEW", 3)
+    monkeypatch.setattr(compaction, "TIERS", 1)
+
+
+def text_of(rows: list[tuple[int, str | None]]) -> pa.Table:
+    return pa.table({"line": [json.dumps({"n": number, "word": word}) for number, word in rows]})
+
+
+class Run:
+    """A query that commits a result for each train, until it is done or dies."""
+
+    def __init__(
+        self,
+        folder: File,
+        sink: hg.Sink,
+        reached: Callable[[str], None] = lambda point: None,
+        name: Callable[[str, str | None], str] | None = None,
+    ) -> None:
+        self.folder, self.journal = folder / "out", Journal(folder / "state")
+        query = hg.Query(name="q", sql="x", query_class="H", sink=sink)
+        operators = (Operator(kind="project", expressions=("n", "word")),)
+        self._path = Path(query=query, stream="s", operators=operators)
+        Cursors(self.journal).remember("q", "x", "s")
+        schema = SCHEMA if sink.format == "parquet" else None
+        self.sink = FileSink(sink, schema=schema, partition_name=name)
+        self.sink.open_to(PRIVATE)
+        self.sink.gather(sink)
+        self.seen: dict[File, tuple[bytes, int]] = {}
+        _, late = recover(self.journal, {"q": self.sink}, reached)
+        assert not late
+        commits = Commits(self.journal, {"q": self.sink}, reached)
+        self.commit = commits
+        sinks = {"q": self.sink}
+        self.publisher = Publisher(commits.intents, commits.renames, sinks, reached)
+        self.publisher.remove_replaced()
+        assert self.sink.collected is not None
+        replaced = {file for file, _ in commits.intents.replaced()}
+        self.sink.collected.resume(replaced)
+
+    def __call__(self, trains: int = TRAINS) -> None:
+        for train in range(Cursors(self.journal).train_of("q") or 0, trains):
+            self.take(train)
+            if train % 2:
+                self.publisher.publish(["q"])
+            self.publisher.compact()
+            self.look()
+        self.publisher.publish(["q"])
+
+    def take(self, train: int) -> None:
+        rows = ROWS[train]
+        table = text_of(rows) if self.sink.format == "json" else pa.table(
+            {"n": pa.array([n for n, _ in rows]), "word": pa.array([word for _, word in rows])}
+        )  # fmt: skip
+        work = Work((self._path,), train, train + 1, len(rows))
+        assert self.commit(work, [(self._path, Output(table, np.zeros(len(rows))))]) == {}
+
+    def look(self) -> None:
+        """Check that no file that was visible once has changed."""
+        for name in visible(self.folder):
+            file = self.folder / name
+            facts = file.read_bytes(), file.stat().st_mtime_ns
+            assert self.seen.setdefault(file, facts) == facts
+
+    def end(self) -> None:
+        self.journal.close()
+
+
+def numbers_in(folder: File) -> Counter[int]:
+    dataset = hg.results(folder)
+    return Counter(dataset.to_table(columns=["n"])["n"].to_pylist() if dataset.files else ())
+
+
+SINKS = {
+    "collected": hg.Sink(commit_every_s=60.0),
+    "compacted": hg.Sink(compact=True),
+    "lines": hg.Sink(format="json", commit_every_s=60.0, compact=True),
+    "both": hg.Sink(commit_every_s=60.0, compact=True),
+}
+
+
+@pytest.mark.parametrize("kind", SINKS)
+def test_a_crash_at_any_instant_loses_nothing_and_repeats_nothing(
+    tmp_path: File, kind: str
+) -> None:
+    for point, times in POINTS.items():
+        for after in range(0, times, 2 if kind == "both" else 6):
+            folder = tmp_path / f"{point}-{after}"
+            placed = replace(SINKS[kind], path=str(folder / "out"))
+            crash = CrashAt(point, after)
+            first = Run(folder, placed, crash)
+            with suppress(Crash):
+                first()
+            first.end()
+            assert crash.dead.is_set() or kind != "both"
+            first.look()
+            assert numbers_in(folder / "out") <= EXPECTED
+            second = Run(folder, placed)
+            second.seen = first.seen
+            second()
+            second.look()
+            assert numbers_in(folder / "out") == EXPECTED, (point, after)
+            assert not list((folder / "out").glob("_*/*"))
+            second.end()
+
+
+def test_a_reader_of_the_manifest_never_misses_what_it_saw_nor_sees_it_twice(
+    tmp_path: File,
+) -> None:
+    seen: Counter[int] = Counter()
+
+    def read(point: str) -> None:
+        nonlocal seen
+        if (tmp_path / "out").is_dir():
+            now = numbers_in(tmp_path / "out")
+            assert seen <= now <= EXPECTED, point
+            seen = now
+
+    run = Run(tmp_path, replace(SINKS["both"], path=str(tmp_path / "out")), read)
+    run()
+    assert seen == EXPECTED
+    run.end()
+
+
+def test_replaced_files_stay_for_an_hour_unlisted(
+    tmp_path: File, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(tmp_path, hg.Sink(path=str(tmp_path / "out"), compact=True))
+    run()
+    run.publisher.remove_replaced()
+    files = {str(tmp_path / "out" / name) for name in visible(tmp_path / "out")}
+    listed = set(hg.results(tmp_path / "out").files)
+    assert len(files - listed) == len(run.commit.intents.replaced()) > 3
+    other_file = File(sorted(files - listed)[0])  # somebody puts another file in its place
+    other_file.write_bytes(b"other")
+    now_s = time.time()
+    monkeypatch.setattr(publisher.time, "time", lambda: now_s + publisher.KEEP_S + 1)
+    run.publisher.remove_replaced()
+    assert {str(tmp_path / "out" / name) for name in visible(tmp_path / "out")} == (
+        listed | {str(other_file)}
+    )
+    assert run.commit.intents.replaced() == []
+    run.end()
+
+
+def test_another_sink_shows_what_a_dead_run_has_collected(tmp_path: File) -> None:
+    folder = tmp_path / "out"
+    first = Run(tmp_path, hg.Sink(path=str(folder), commit_every_s=60.0))
+    for train in range(3):
+        first.take(train)
+    first.end()
+    assert not list(visible(folder))
+    second = Run(tmp_path, hg.Sink(path=str(folder), format="json", commit_every_s=60.0))
+    second.take(3)
+    second.publisher.publish(["q"])
+    second.publisher.publish(["q"])
+    assert sorted(visible(folder)) == [
+        "000000000000-000000000002.parquet", "000000000003-000000000003.json",
+    ]  # fmt: skip
+    second.end()
+
+
+def test_a_manifest_begins_with_what_is_there_and_survives_damage(tmp_path: File) -> None:
+    folder = tmp_path / "out"
+    first = Run(tmp_path, hg.Sink(path=str(folder)))
+    first(4)
+    first.end()
+    second = Run(tmp_path, hg.Sink(path=str(folder), compact=True))
+    second(7)
+    second.end()
+    manifest = folder / MANIFEST
+    whole_text = manifest.read_text()
+    assert numbers_in(folder) == Counter(range(7 * 4))
+    with manifest.open("a") as file:
+        file.write("000000000099-0000")  # a crash while a line was written
+    assert numbers_in(folder) == Counter(range(7 * 4))
+    # Without `compact`, the folder keeps its manifest: it says which files count.
+    third = Run(tmp_path, hg.Sink(path=str(folder)))
+    third.take(7)
+    assert manifest.read_text() == f"{whole_text}000000000007-000000000007.parquet\n"
+    manifest.unlink()
+    third.take(8)
+    assert len(manifest.read_text().split()) > len(whole_text.split()) + 1  # all that is there
+    third.end()
+
+
+def test_a_commit_appends_a_line_and_many_commits_leave_few_files(
+    tmp_path: File, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    files: list[tuple[File, int]] = []
+    written_bytes = 0
+    for number in range(20_000):
+        files.append((File(str(number)), 2_000))
+        if number % compaction.FEW == 0 and (chosen_files := compaction.chosen(files, 128e6)):
+            count = sum(size for _, size in files[-len(chosen_files) :])
+            files[-len(chosen_files) :] = [(chosen_files[-1], count)]
+            written_bytes += count
+    assert len(files) < 100
+    assert written_bytes < 8 * 20_000 * 2_000
+    run = Run(tmp_path, hg.Sink(path=str(tmp_path / "out"), compact=True))
+    run.take(0)
+    inode = (tmp_path / "out" / MANIFEST).stat().st_ino
+    run.take(1)
+    assert (tmp_path / "out" / MANIFEST).stat().st_ino == inode
+    run.end()
+
+
+def test_lines_are_merged_under_one_header(tmp_path: File) -> None:
+    sink = FileSink(hg.Sink(format="csv", path=str(tmp_path), compact=True), "n,word")
+    sink.open_to(PRIVATE)
+    files = []
+    for train, lines in enumerate((["1,a", "n,word"], ["2,b"])):
+        files.append(tmp_path / f"{train:012d}-{train:012d}.csv")
+        sink.write(pa.table({"line": lines}), files[-1])
+    temporary, final = merged(sink, files, tmp_path, lambda: None)
+    assert temporary.read_text() == "n,word\n1,a\nn,word\n2,b\n"
+    assert final.name == "000000000000-000000000001.csv"
+
+
+def test_results_that_cannot_be_merged_wait_and_concern_their_query_alone(
+    tmp_path: File, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = Run(tmp_path, hg.Sink(path=str(tmp_path / "out"), commit_every_s=60.0))
+    run.take(0)
+    hidden, aside = tmp_path / "out" / "_unfinished", tmp_path / "aside"
+    hidden.rename(aside)
+    hidden.write_bytes(b"")  # not even root can write there
+    for _ in range(2):
+        run.publisher.publish(["q"])
+    assert caplog.text.count("query 'q': its results cannot become visible, and it is tried") == 1
+    assert not run.publisher.has_ended("q")
+    hidden.unlink()
+    aside.rename(hidden)
+    run.publisher.publish(["q"])
+    assert numbers_in(tmp_path / "out") == Counter(number for number, _ in ROWS[0])
+    assert run.publisher.has_ended("q")
+    run.end()
