@@ -27,6 +27,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="seed of every random choice")
     parser.add_argument("--queries", type=int, default=200, help="how many texts to check")
     parser.add_argument("--batch", type=int, default=100, help="how many texts run in one gate")
+    parser.add_argument("--first-batch", type=int, default=1, help="skip the batches before it")
     parser.add_argument("--zone", action="append", help="session time zone; by default several")
     parser.add_argument("--all-ways", action="store_true", help="both lanes, shared or not")
     parser.add_argument("--no-minimize", action="store_true", help="do not shorten failing texts")
@@ -45,7 +46,7 @@ def main() -> int:
     settings = Settings(
         seed=options.seed, queries=options.queries, batch=options.batch,
         zones=tuple(options.zone or ()), all_ways=options.all_ways,
-        minimize=not options.no_minimize,
+        minimize=not options.no_minimize, first_batch=options.first_batch,
     )  # fmt: skip
     if options.again:
         lines = options.again.read_text().splitlines()

@@ -30,7 +30,8 @@ class Settings:
     """What a run checks.
 
     Batches take turns in time zones and, unless `all_ways` is set, in ways: every text runs on both
-    lanes, on one of them with sharing.
+    lanes, on one of them with sharing. Every batch is drawn from the seed and its number, so a run
+    may begin with any batch.
     """
 
     seed: int
@@ -39,6 +40,7 @@ class Settings:
     zones: tuple[str, ...] = ()
     all_ways: bool = False
     minimize: bool = True
+    first_batch: int = 1
 
     def zone(self, number: int) -> str:
         zones = self.zones or ("Europe/Berlin", "UTC", "America/New_York")
@@ -71,7 +73,7 @@ class LongRun:
         finished, begun = self._remembered()
         self._tell(f"seed={settings.seed}, {settings.queries} queries, state in {self._folder}")
         began_s = time.monotonic()
-        for number in range(count):
+        for number in range(settings.first_batch - 1, count):
             if number not in finished and begun[number] > 1:
                 lost = {"what": "crashed", "detail": f"batch {number} ended the process twice"}
                 finished[number] = {"batch": number, "findings": [lost], "tally": {}}
