@@ -28,8 +28,8 @@ from headgate.model.events import Event, StepFinished
 from headgate.model.network.network import Path
 from headgate.model.network.operator import Operator
 from headgate.result_files import visible
-from headgate.spark.log.cursors import Cursors
-from headgate.spark.log.journal import Journal
+from headgate.spark.journal.cursors import Cursors
+from headgate.spark.journal.journal import Journal
 from headgate.spark.output import Output
 from headgate.spark.sinks.commit import Commits
 from headgate.spark.sinks.files import FileSink

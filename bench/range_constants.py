@@ -59,7 +59,7 @@ def calls(counts: Sequence[int], sizes: Sequence[int], repeats: int) -> None:
     """Print the milliseconds of a call, all groups together."""
     from headgate.model.query import Query  # noqa: PLC0415  # `--gate` needs none of these
     from headgate.model.stream import ARRIVED_AT, Stream  # noqa: PLC0415
-    from headgate.runtime.live.query_paths import segments_of  # noqa: PLC0415
+    from headgate.runtime.members.query_paths import segments_of  # noqa: PLC0415
     from headgate.spark.jvm.lane.plan_runner import DriverLane  # noqa: PLC0415
     from headgate.spark.jvm.query.analysis import Analyst  # noqa: PLC0415
     from headgate.spark.jvm.session import local_session, own_session  # noqa: PLC0415

@@ -140,14 +140,17 @@ ROOMS = {
     "spark.jvm": spark_room(""),
     "spark.jvm.query": spark_room("jvm"),
     "spark.jvm.lane": spark_room("jvm"),
-    "spark.log": spark_room("jvm"),
-    "spark.event_time": spark_room("log"),
-    "spark.sources": spark_room("log jvm", "confluent_kafka"),
-    "spark.sinks": spark_room("event_time log jvm"),
+    "spark.journal": spark_room(""),
+    "spark.log": spark_room("journal jvm"),
+    "spark.event_time": spark_room("log journal"),
+    "spark.sources": spark_room("log journal jvm", "confluent_kafka"),
+    "spark.sinks": spark_room("event_time log journal jvm"),
     "spark.sharing": spark_room("event_time log jvm"),
     "spark.windows": spark_room("sharing sinks event_time log jvm"),
-    "spark.execution": spark_room("windows sinks sharing event_time log jvm"),
-    "spark.engine": spark_room("execution windows sources sinks sharing event_time log jvm"),
+    "spark.execution": spark_room("windows sinks sharing event_time log journal jvm"),
+    "spark.engine": spark_room(
+        "execution windows sources sinks sharing event_time log journal jvm"
+    ),
     "config": Room(
         ours=names("extensions model workloads"),
         others=names("pydantic yaml"),
@@ -156,9 +159,11 @@ ROOMS = {
     "runtime": runtime_room("live describe what_if recording results", "pyspark"),
     "runtime.results": Room(ours=names("model result_files"), others=names("pyarrow")),
     "runtime.live": runtime_room(
-        f"live.spark_room describe recording {RUNTIME_LEAVES}", "pyspark pyarrow"
+        f"members run describe recording {RUNTIME_LEAVES}", "pyspark pyarrow"
     ),
-    "runtime.live.spark_room": runtime_room("", "pyspark pyarrow", "spark.room"),
+    "runtime.members": runtime_room("run views", "pyspark pyarrow"),
+    "runtime.run": runtime_room("run.spark_room recording listeners", "pyspark pyarrow"),
+    "runtime.run.spark_room": runtime_room("", "pyspark pyarrow", "spark.room"),
     "runtime.describe": runtime_room("recording"),
     "runtime.what_if": runtime_room(f"recording {RUNTIME_LEAVES}"),
     "runtime.recording": runtime_room("", others="pydantic pydantic_core"),

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from headgate import Headgate
 from headgate.config import read_pipeline
 from headgate.runtime import load
-from headgate.runtime.live import run as running
+from headgate.runtime.run import run as running
 from headgate.spark.sinks import compaction
 
 

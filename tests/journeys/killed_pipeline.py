@@ -14,7 +14,7 @@ from independent import Rows, committed_rows, rows_of
 from sources import write_readings
 from window_cases import SECOND, sessions, windows
 
-from headgate.spark.log.journal import Journal
+from headgate.spark.journal.journal import Journal
 from headgate.workloads.testbeds.forest import SCHEMA
 
 ROWS = 200

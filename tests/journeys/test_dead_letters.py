@@ -18,9 +18,9 @@ from pyspark.sql import SparkSession
 
 from headgate import Headgate, Query, Stream
 from headgate.model.stream import Ingest
-from headgate.spark.log.cursors import Cursors
+from headgate.spark.journal.cursors import Cursors
+from headgate.spark.journal.journal import Journal
 from headgate.spark.log.dead_letters import letter_counts
-from headgate.spark.log.journal import Journal
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -16,8 +16,8 @@ from killed_pipeline import QUERIES, VIEWS, check_results, offer, write_pipeline
 from kit.seeds import drawing_seed
 
 from headgate.result_files import MANIFEST
-from headgate.spark.log.cursors import Cursors
-from headgate.spark.log.journal import Journal
+from headgate.spark.journal.cursors import Cursors
+from headgate.spark.journal.journal import Journal
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -20,8 +20,8 @@ from pyspark.sql import functions as F
 
 from headgate import Headgate, Query, Sink, Stream
 from headgate.errors import QueryRefused, RecoveryRefused
-from headgate.spark.log.journal import Journal
-from headgate.spark.log.journal_schema import VERSION
+from headgate.spark.journal.journal import Journal
+from headgate.spark.journal.journal_schema import VERSION
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

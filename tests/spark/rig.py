@@ -11,13 +11,13 @@ from headgate.model.network.network import Path as QueryPath
 from headgate.model.plan import Lane
 from headgate.model.query import Query, Sink
 from headgate.model.stream import Stream
-from headgate.runtime.live.query_paths import segments_of
+from headgate.runtime.members.query_paths import segments_of
 from headgate.spark.execution.executor import Executor
+from headgate.spark.journal.journal import Journal
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import own_session
 from headgate.spark.log.byte_cache import ByteCache
-from headgate.spark.log.journal import Journal
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.log.trains import Trains
 from headgate.spark.output import Output

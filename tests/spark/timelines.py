@@ -11,8 +11,8 @@ from headgate.model.kind import Kind
 from headgate.model.stream import Stream
 from headgate.model.window import Input, Window
 from headgate.spark.event_time.timeline import Timeline
-from headgate.spark.log.journal import Journal
-from headgate.spark.log.journal_rows import NewTrain, Train
+from headgate.spark.journal.journal import Journal
+from headgate.spark.journal.journal_rows import NewTrain, Train
 
 SECOND = 1_000_000
 

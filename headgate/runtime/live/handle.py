@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from headgate.errors import QueryRefused
 from headgate.runtime.describe.explanation import Explanation
-from headgate.runtime.live.live_query import FinishedStep, LiveQuery
+from headgate.runtime.run.live_query import FinishedStep, LiveQuery
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,17 +19,17 @@ from headgate.model.stream import Rows, Stream
 from headgate.policies import Policy, policy_named
 from headgate.policies.amos import Amos
 from headgate.runtime.listeners import Listener
-from headgate.runtime.live.cutting import cut_pays
 from headgate.runtime.live.handle import QueryHandle
-from headgate.runtime.live.membership import Membership
 from headgate.runtime.live.operations import Operations
-from headgate.runtime.live.rehearsal import Rehearsal
-from headgate.runtime.live.run import Running
-from headgate.runtime.live.spark_room import LiveEngine, spark_room
 from headgate.runtime.live.state_folder import StateFolder
+from headgate.runtime.members.cutting import cut_pays
+from headgate.runtime.members.membership import Membership
 from headgate.runtime.pipeline import refuse_off_spark
 from headgate.runtime.policy_text import Spelled
 from headgate.runtime.recording.statistics_file import recorded_statistics
+from headgate.runtime.run.rehearsal import Rehearsal
+from headgate.runtime.run.run import Running
+from headgate.runtime.run.spark_room import LiveEngine, spark_room
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

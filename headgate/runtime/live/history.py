@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from headgate.model.settings import Settings
-from headgate.runtime.live.spark_room import spark_room
+from headgate.runtime.run.spark_room import spark_room
 
 
 def past(

@@ -8,10 +8,10 @@ from headgate.model.argument_types import refuse_type
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import Query
 from headgate.policies import Policy
-from headgate.runtime.live.membership import Membership
 from headgate.runtime.live.questions import Questions
-from headgate.runtime.live.rehearsal import Rehearsal
-from headgate.runtime.live.repairs import Repairs
+from headgate.runtime.members.membership import Membership
+from headgate.runtime.members.repairs import Repairs
+from headgate.runtime.run.rehearsal import Rehearsal
 
 
 class Operations(Questions):

@@ -10,9 +10,9 @@ from headgate.policies.amos import Amos
 from headgate.runtime.describe.drawing import Drawing
 from headgate.runtime.describe.explanation import Explanation
 from headgate.runtime.live.handle import QueryHandle
-from headgate.runtime.live.membership import Membership
-from headgate.runtime.live.rehearsal import Rehearsal
 from headgate.runtime.live.status import drawing_of, explanation_of, health_of, starting, status_of
+from headgate.runtime.members.membership import Membership
+from headgate.runtime.run.rehearsal import Rehearsal
 
 
 class Questions:

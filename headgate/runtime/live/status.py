@@ -10,9 +10,9 @@ from headgate.errors import UnknownName
 from headgate.metrics.last_minute import Recent, minute_s
 from headgate.runtime.describe.drawing import Drawing
 from headgate.runtime.describe.explanation import Explanation, number
-from headgate.runtime.live.live_query import LiveQuery
-from headgate.runtime.live.membership import Membership
-from headgate.runtime.live.run import Running
+from headgate.runtime.members.membership import Membership
+from headgate.runtime.run.live_query import LiveQuery
+from headgate.runtime.run.run import Running
 
 T = TypeVar("T")
 

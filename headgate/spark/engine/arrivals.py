@@ -9,7 +9,7 @@ from headgate.spark.clock import Clock
 from headgate.spark.engine.members import Members
 from headgate.spark.engine.requests import EventQueue
 from headgate.spark.event_time.store import Store
-from headgate.spark.log.journal_rows import Train
+from headgate.spark.journal.journal_rows import Train
 
 
 class Arrivals:

@@ -18,8 +18,8 @@ from headgate.model.network.network import Network, Path
 from headgate.model.query import QueryStatistics
 from headgate.spark.engine.parts import Parts
 from headgate.spark.engine.recovery import refuse_old_results, resumed
-from headgate.spark.log.cursors import Cursors
-from headgate.spark.log.journal_rows import Train
+from headgate.spark.journal.cursors import Cursors
+from headgate.spark.journal.journal_rows import Train
 
 Leave = Callable[[int, set[int]], None]
 """What is done with a query that is quiet: its last unit, and all of its units."""

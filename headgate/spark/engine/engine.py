@@ -38,8 +38,8 @@ from headgate.spark.engine.repairs import Repairs
 from headgate.spark.engine.requests import Request
 from headgate.spark.engine.totals import Totals
 from headgate.spark.engine.upkeep import Upkeep
+from headgate.spark.journal.cursors import Cursors
 from headgate.spark.log.budget import FULL
-from headgate.spark.log.cursors import Cursors
 from headgate.spark.sinks.outbox import Outbox
 
 log = logging.getLogger("headgate.spark")

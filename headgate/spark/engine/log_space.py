@@ -9,8 +9,8 @@ from math import inf
 from headgate.model.events import TuplesShed
 from headgate.spark.engine.changes import Changes
 from headgate.spark.engine.parts import Parts
+from headgate.spark.journal.cursors import Cursors
 from headgate.spark.log.budget import SLOW_DOWN
-from headgate.spark.log.cursors import Cursors
 
 log = logging.getLogger("headgate.spark")
 

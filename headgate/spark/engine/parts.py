@@ -27,13 +27,13 @@ from headgate.spark.event_time.watched_time import WatchedTime
 from headgate.spark.execution.calls import Calls
 from headgate.spark.execution.executor import Executor
 from headgate.spark.execution.warm_up import WarmUp
+from headgate.spark.journal.cursors import Cursors
+from headgate.spark.journal.journal import Journal
 from headgate.spark.jvm.executors import refuse_unshared
 from headgate.spark.jvm.jvm_watch import JvmWatch
 from headgate.spark.jvm.lane.compatibility import driver_lane
 from headgate.spark.jvm.session import own_session
 from headgate.spark.log.budget import Budget
-from headgate.spark.log.cursors import Cursors
-from headgate.spark.log.journal import Journal
 from headgate.spark.sinks.derived_streams import DerivedStreams
 from headgate.spark.sinks.publisher import Publisher
 from headgate.spark.sources.ingest import StreamIngest

@@ -14,12 +14,12 @@ from headgate.model.network.network import FIRST, REST, Network, Path
 from headgate.model.query import Sink
 from headgate.result_files import visible
 from headgate.spark.event_time.store import Store
+from headgate.spark.journal.cursors import Cursors
+from headgate.spark.journal.cut_cursors import CutCursors
+from headgate.spark.journal.intents import Intents
+from headgate.spark.journal.journal import Journal
 from headgate.spark.jvm.time_zone import SESSION_ZONE, same_zone, zone_of
-from headgate.spark.log.cursors import Cursors
-from headgate.spark.log.cut_cursors import CutCursors
 from headgate.spark.log.files import HIDDEN, flush_all, remove
-from headgate.spark.log.intents import Intents
-from headgate.spark.log.journal import Journal
 from headgate.spark.sinks.collected import COLLECTED
 from headgate.spark.sinks.files import FileSink
 from headgate.spark.sinks.renames import Rename, finish

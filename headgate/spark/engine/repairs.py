@@ -8,7 +8,7 @@ from headgate.model.network.network import Network, Path
 from headgate.spark.engine.changes import Changes
 from headgate.spark.engine.parts import Parts
 from headgate.spark.engine.recovery import resumed
-from headgate.spark.log.cursors import Cursors
+from headgate.spark.journal.cursors import Cursors
 
 log = logging.getLogger("headgate.spark")
 

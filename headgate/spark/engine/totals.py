@@ -1,9 +1,9 @@
 """Totals over all runs: what has become of the tuples of every query, and the dead letters."""
 
 from headgate.model.account import Account
-from headgate.spark.log.cursors import Cursors
+from headgate.spark.journal.cursors import Cursors
+from headgate.spark.journal.journal import Journal
 from headgate.spark.log.dead_letters import letter_counts
-from headgate.spark.log.journal import Journal
 
 
 class Totals:

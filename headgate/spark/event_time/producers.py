@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from headgate.model.network.derived import producers, streams_of
 from headgate.model.network.network import Path
 from headgate.model.stream import Stream
-from headgate.spark.log.cursors import Cursors
-from headgate.spark.log.journal import Journal
+from headgate.spark.journal.cursors import Cursors
+from headgate.spark.journal.journal import Journal
 
 
 class Producers:

@@ -11,11 +11,11 @@ from headgate.errors import RecoveryRefused
 from headgate.model.network.network import Path
 from headgate.model.stream import Stream
 from headgate.spark.event_time.timeline import Timeline
+from headgate.spark.journal.cursors import Cursors
+from headgate.spark.journal.derived_trains import DerivedTrains
+from headgate.spark.journal.journal import Journal
 from headgate.spark.log.byte_cache import ByteCache
-from headgate.spark.log.cursors import Cursors
-from headgate.spark.log.derived_trains import DerivedTrains
 from headgate.spark.log.files import remove
-from headgate.spark.log.journal import Journal
 from headgate.spark.log.late_tuples import LateTuples
 from headgate.spark.log.stream_log import StreamLog
 

@@ -17,9 +17,9 @@ from headgate.spark.event_time.retention import Retention
 from headgate.spark.event_time.timeline_entries import CLOCK, PRODUCER, Entry
 from headgate.spark.event_time.timeline_reader import TimelineReader
 from headgate.spark.event_time.train_times import least_mark
-from headgate.spark.log.derived_trains import DerivedTrains
-from headgate.spark.log.journal import Journal
-from headgate.spark.log.journal_rows import Train
+from headgate.spark.journal.derived_trains import DerivedTrains
+from headgate.spark.journal.journal import Journal
+from headgate.spark.journal.journal_rows import Train
 from headgate.spark.log.stream_log import StreamLog
 
 log = logging.getLogger("headgate.spark")

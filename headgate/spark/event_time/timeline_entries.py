@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 
-from headgate.spark.log.journal import Journal
+from headgate.spark.journal.journal import Journal
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from headgate.spark.event_time.places import PLACES
 from headgate.spark.event_time.timeline_entries import Entry
 from headgate.spark.event_time.train_order import TrainOrder
 from headgate.spark.event_time.train_times import Rows, TrainTimes
-from headgate.spark.log.journal import Journal
+from headgate.spark.journal.journal import Journal
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.log.trains import TimelineTrains
 

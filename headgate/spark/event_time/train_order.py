@@ -7,7 +7,7 @@ import numpy as np
 from headgate.model.window import Axis
 from headgate.model.window_ends import NEVER, Times
 from headgate.spark.event_time.timeline_entries import CLOCK, Entry, Stand, TimelineEntries
-from headgate.spark.log.journal import Journal
+from headgate.spark.journal.journal import Journal
 
 
 class TrainOrder:

@@ -17,9 +17,9 @@ from headgate.spark.execution.arrangement import Arrangement
 from headgate.spark.execution.condition_sampling import ConditionSampler
 from headgate.spark.execution.row_origins import produced
 from headgate.spark.execution.workers import Turn
+from headgate.spark.journal.journal import Journal
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.log.budget import Budget
-from headgate.spark.log.journal import Journal
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.log.trains import Trains
 from headgate.spark.output import Output

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from headgate.model.network.network import Path
 from headgate.model.plan import Lane
 from headgate.model.stream import ARRIVED_AT
-from headgate.spark.log.journal import Journal
+from headgate.spark.journal.journal import Journal
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.log.trains import Trains
 from headgate.spark.output import Output

@@ -9,12 +9,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from headgate.model.stream import ARRIVED_AT
+from headgate.spark.journal.journal_rows import NewLetters
 from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.errors import SPARK_ERRORS
 from headgate.spark.log.corrupt_records import FILE, RECORD, letters_of, malformed_in
 from headgate.spark.log.dead_letters import LetterFile
 from headgate.spark.log.files import flush, put, remove
-from headgate.spark.log.journal_rows import NewLetters
 
 
 def collected_batch(batch: DataFrame) -> pa.Table | None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from headgate.access import PRIVATE
 from headgate.extensions import Letter
+from headgate.spark.journal.journal import Journal
+from headgate.spark.journal.journal_rows import NewLetters
 from headgate.spark.log.files import flush_all
-from headgate.spark.log.journal import Journal
-from headgate.spark.log.journal_rows import NewLetters
 
 log = logging.getLogger("headgate.spark")
 

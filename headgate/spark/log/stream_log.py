@@ -15,14 +15,14 @@ from headgate.access import PRIVATE, Access
 from headgate.errors import RecoveryRefused, TrainUnreadable
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window_ends import NEVER, Times
+from headgate.spark.journal.journal import Journal
+from headgate.spark.journal.journal_rows import NewLetters, NewTrain, Train
 from headgate.spark.jvm.types import arrow_schema
 from headgate.spark.log.batches import collected_batch, with_arrival, write_batch
 from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.log.corrupt_records import letters_of, readable
 from headgate.spark.log.dead_letters import LetterFile
 from headgate.spark.log.files import checksum_of, flush, flush_all, put, remove, size_of
-from headgate.spark.log.journal import Journal
-from headgate.spark.log.journal_rows import NewLetters, NewTrain, Train
 from headgate.spark.log.parquet_bytes import parquet_of
 from headgate.spark.log.trains import NumberedTrains, Trains
 

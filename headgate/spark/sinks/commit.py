@@ -13,10 +13,10 @@ from headgate.errors import (
     TrainUnreadable,
 )
 from headgate.model.network.network import Path
-from headgate.spark.log.derived_trains import Derived, DerivedTrains
+from headgate.spark.journal.derived_trains import Derived, DerivedTrains
+from headgate.spark.journal.intents import Intents, Result
+from headgate.spark.journal.journal import Journal
 from headgate.spark.log.files import flush_all
-from headgate.spark.log.intents import Intents, Result
-from headgate.spark.log.journal import Journal
 from headgate.spark.output import Output
 from headgate.spark.sinks.derived_streams import DerivedStreams
 from headgate.spark.sinks.files import FileSink

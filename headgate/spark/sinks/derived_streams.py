@@ -51,8 +51,8 @@ from headgate.spark.event_time.derived_watermark import from_own_times, inherite
 from headgate.spark.event_time.producers import Producers
 from headgate.spark.event_time.store import Store
 from headgate.spark.event_time.train_times import times_in
-from headgate.spark.log.derived_trains import Derived, DerivedTrains
-from headgate.spark.log.journal import Journal
+from headgate.spark.journal.derived_trains import Derived, DerivedTrains
+from headgate.spark.journal.journal import Journal
 from headgate.spark.output import Output
 from headgate.spark.work import Work
 

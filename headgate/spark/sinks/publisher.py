@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from headgate.spark.journal.intents import Intents, Merge
 from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
 from headgate.spark.log.files import flush_all
-from headgate.spark.log.intents import Intents, Merge
 from headgate.spark.sinks import compaction
 from headgate.spark.sinks.collected import Collected
 from headgate.spark.sinks.files import FileSink

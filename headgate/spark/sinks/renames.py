@@ -10,8 +10,8 @@ from pathlib import Path
 
 from headgate.access import PRIVATE, Access
 from headgate.errors import ResultsHidden
+from headgate.spark.journal.intents import Intents
 from headgate.spark.log.files import flush_all, put
-from headgate.spark.log.intents import Intents
 from headgate.spark.sinks.files import FileSink
 
 log = logging.getLogger("headgate.spark")

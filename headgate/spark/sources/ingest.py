@@ -15,11 +15,11 @@ from headgate.extensions import LeftToSpark
 from headgate.model.settings import Settings
 from headgate.model.stream import Rows, Stream
 from headgate.model.trouble import Trouble
+from headgate.spark.journal.journal import Journal
+from headgate.spark.journal.journal_rows import Train
 from headgate.spark.jvm.errors import cause_of
 from headgate.spark.jvm.session import own_session
 from headgate.spark.jvm.time_zone import zone_of
-from headgate.spark.log.journal import Journal
-from headgate.spark.log.journal_rows import Train
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.sources.opening import polled_source
 from headgate.spark.sources.poller import Line, Poller

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from headgate.errors import StreamFailed
 from headgate.extensions import Polled, Source
 from headgate.model.stream import ARRIVED_AT, Stream
+from headgate.spark.journal.journal import Journal
+from headgate.spark.journal.journal_rows import NewLetters, NewTrain, Train
 from headgate.spark.jvm.errors import cause_of
 from headgate.spark.log.files import flush_all
-from headgate.spark.log.journal import Journal
-from headgate.spark.log.journal_rows import NewLetters, NewTrain, Train
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.sources.wall_clock import instants_of
 

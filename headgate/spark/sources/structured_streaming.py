@@ -14,10 +14,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from headgate.access import PRIVATE
 from headgate.errors import ConfigRefused
 from headgate.model.stream import ARRIVED_AT, Stream
+from headgate.spark.journal.journal_rows import Train
 from headgate.spark.jvm.errors import SPARK_ERRORS, reason_of
 from headgate.spark.jvm.session import activate
 from headgate.spark.log.corrupt_records import reports_malformed, with_malformed
-from headgate.spark.log.journal_rows import Train
 from headgate.spark.log.stream_log import StreamLog
 
 log = logging.getLogger("headgate.spark")

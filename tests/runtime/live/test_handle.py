@@ -12,7 +12,7 @@ from headgate.model.network.operator import Operator
 from headgate.model.plan import BoxCall
 from headgate.model.query import Query
 from headgate.runtime.live.handle import QueryHandle
-from headgate.runtime.live.live_query import LiveQuery
+from headgate.runtime.run.live_query import LiveQuery
 
 
 def query_and_handle() -> tuple[LiveQuery, QueryHandle]:

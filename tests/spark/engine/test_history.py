@@ -7,9 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.spark.engine import history
+from headgate.spark.journal.journal import Journal
 from headgate.spark.jvm.session import own_session
 from headgate.spark.log.byte_cache import ByteCache
-from headgate.spark.log.journal import Journal
 from headgate.spark.log.stream_log import StreamLog
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

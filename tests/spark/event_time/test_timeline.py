@@ -18,7 +18,7 @@ from headgate.model.stream import Stream
 from headgate.model.window import Axis, Join, Window
 from headgate.model.window_ends import NEVER, windows_of
 from headgate.spark.event_time.timeline_entries import TimelineEntries
-from headgate.spark.log.cursors import Cursors
+from headgate.spark.journal.cursors import Cursors
 
 FAILS = "BEGIN SELECT RAISE(ABORT, 'a crash'); END"
 

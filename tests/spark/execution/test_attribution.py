@@ -16,15 +16,15 @@ from headgate.model.network.units import units_of
 from headgate.model.plan import BoxCall
 from headgate.model.query import Query, QueryClass, Sink
 from headgate.model.stream import ARRIVED_AT, Stream
-from headgate.runtime.live.query_paths import segments_of
+from headgate.runtime.members.query_paths import segments_of
 from headgate.scheduler.statistics import Statistics
 from headgate.spark.execution.executor import Executor
 from headgate.spark.execution.warm_up import WarmUp
+from headgate.spark.journal.journal import Journal
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import own_session
 from headgate.spark.log.byte_cache import ByteCache
-from headgate.spark.log.journal import Journal
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.log.trains import Trains
 from headgate.spark.sinks.files import FileSink

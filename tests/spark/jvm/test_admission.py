@@ -14,9 +14,9 @@ from headgate.errors import QueryRefused
 from headgate.model.query import Query
 from headgate.model.settings import Settings
 from headgate.spark.engine.history import history_of
+from headgate.spark.journal.journal import Journal
 from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import own_session
-from headgate.spark.log.journal import Journal
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -14,7 +14,7 @@ from headgate.language.kinds.joins import Joins
 from headgate.model.network.join_tree import Bound, JoinTree
 from headgate.model.query import Query
 from headgate.model.stream import Stream
-from headgate.runtime.live.query_paths import segments_of
+from headgate.runtime.members.query_paths import segments_of
 from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import own_session
 

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from headgate.errors import QueryRefused
 from headgate.model.query import Query
 from headgate.model.stream import Stream
-from headgate.runtime.live.query_paths import segments_of
+from headgate.runtime.members.query_paths import segments_of
 from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import own_session
 

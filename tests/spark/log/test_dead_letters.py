@@ -13,11 +13,11 @@ from polled import schema_of
 from pyspark.sql import SparkSession
 
 from headgate import Stream
+from headgate.spark.journal.cursors import Cursors
+from headgate.spark.journal.journal import Journal
+from headgate.spark.journal.journal_rows import NewLetters, NewTrain, Train
 from headgate.spark.log.byte_cache import ByteCache
-from headgate.spark.log.cursors import Cursors
 from headgate.spark.log.dead_letters import Letter, LetterFile, letter_counts
-from headgate.spark.log.journal import Journal
-from headgate.spark.log.journal_rows import NewLetters, NewTrain, Train
 from headgate.spark.log.stream_log import DRIVER_TUPLES, StreamLog
 from headgate.spark.sources.structured_streaming import start_ingest
 

@@ -17,8 +17,8 @@ from headgate.errors import ConfigRefused, RecoveryRefused
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.model.window_ends import NEVER
 from headgate.spark.event_time.timeline_entries import TimelineEntries
+from headgate.spark.journal.journal import Journal
 from headgate.spark.log.byte_cache import ByteCache
-from headgate.spark.log.journal import Journal
 from headgate.spark.log.late_tuples import LateTuples
 from headgate.spark.log.parquet_bytes import SPARK_SCHEMA
 from headgate.spark.log.stream_log import StreamLog

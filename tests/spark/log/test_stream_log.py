@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 from headgate.errors import RecoveryRefused, TrainUnreadable
+from headgate.spark.journal.journal import Journal
 from headgate.spark.log.byte_cache import ByteCache
-from headgate.spark.log.journal import Journal
 from headgate.spark.log.stream_log import ARRIVED, StreamLog
 from headgate.spark.log.trains import Trains
 

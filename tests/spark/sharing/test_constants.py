@@ -21,7 +21,7 @@ from headgate.model.plan import Lane
 from headgate.model.query import Query
 from headgate.model.stream import ARRIVED_AT, Stream
 from headgate.model.window import ROW
-from headgate.runtime.live.query_paths import segments_of
+from headgate.runtime.members.query_paths import segments_of
 from headgate.spark.jvm.errors import cause_of
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.jvm.query.analysis import Analyst

@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 from rig import Rig
 
 from headgate.spark.execution.warm_up import invent
+from headgate.spark.journal.journal import Journal
 from headgate.spark.jvm.errors import cause_of
 from headgate.spark.jvm.session import own_session
 from headgate.spark.log.byte_cache import ByteCache
-from headgate.spark.log.journal import Journal
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.output import Output
 from headgate.spark.sharing.constants_group import ConstantsGroup

@@ -17,11 +17,11 @@ from headgate.model.network.operator import Operator
 from headgate.model.query import Query, Sink
 from headgate.spark.engine.recovery import recover
 from headgate.spark.execution.executor import Executor
+from headgate.spark.journal.cursors import Cursors
+from headgate.spark.journal.intents import Intents
+from headgate.spark.journal.journal import Journal
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.jvm.session import own_session
-from headgate.spark.log.cursors import Cursors
-from headgate.spark.log.intents import Intents
-from headgate.spark.log.journal import Journal
 from headgate.spark.output import Output
 from headgate.spark.sinks.callback import Callback
 from headgate.spark.sinks.commit import Commits

@@ -24,9 +24,9 @@ from headgate.model.network.network import Path
 from headgate.model.network.operator import Operator
 from headgate.model.query import Deliver
 from headgate.spark.engine.recovery import recover
+from headgate.spark.journal.cursors import Cursors
+from headgate.spark.journal.journal import Journal
 from headgate.spark.jvm.arrow_frames import collected
-from headgate.spark.log.cursors import Cursors
-from headgate.spark.log.journal import Journal
 from headgate.spark.output import Output
 from headgate.spark.sinks.commit import Commits
 from headgate.spark.sinks.files import FileSink

@@ -20,8 +20,8 @@ from headgate.model.network.network import Path
 from headgate.model.network.operator import Operator
 from headgate.result_files import MANIFEST, visible
 from headgate.spark.engine.recovery import recover
-from headgate.spark.log.cursors import Cursors
-from headgate.spark.log.journal import Journal
+from headgate.spark.journal.cursors import Cursors
+from headgate.spark.journal.journal import Journal
 from headgate.spark.output import Output
 from headgate.spark.sinks import compaction, publisher
 from headgate.spark.sinks.commit import Commits

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 from headgate import Headgate, Query, Stream
 from headgate.errors import ConfigRefused
+from headgate.spark.journal.journal import Journal
+from headgate.spark.journal.journal_rows import Train
 from headgate.spark.log.byte_cache import ByteCache
-from headgate.spark.log.journal import Journal
-from headgate.spark.log.journal_rows import Train
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.sources import structured_streaming as ingest
 

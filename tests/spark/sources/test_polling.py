@@ -17,10 +17,10 @@ from pyspark.sql import SparkSession
 from headgate import Stream
 from headgate.extensions import Polled, Source
 from headgate.model.settings import Settings
+from headgate.spark.journal.journal import Journal
+from headgate.spark.journal.journal_rows import Train
 from headgate.spark.log.budget import Budget
 from headgate.spark.log.byte_cache import ByteCache
-from headgate.spark.log.journal import Journal
-from headgate.spark.log.journal_rows import Train
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.sources.generator import GeneratorSource
 from headgate.spark.sources.poller import REST_S, Line, Poller

@@ -6,13 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from headgate.spark.log.cursors import Cursors
-from headgate.spark.log.journal import Journal
+from headgate.spark.journal.cursors import Cursors
+from headgate.spark.journal.journal import Journal
 
 KILLED = """
 import os, pathlib, signal, sys
-from headgate.spark.log.cursors import Cursors
-from headgate.spark.log.journal import Journal
+from headgate.spark.journal.cursors import Cursors
+from headgate.spark.journal.journal import Journal
 
 cursors = Cursors(Journal(pathlib.Path(sys.argv[1])))
 cursors.ids(["c", "d"])

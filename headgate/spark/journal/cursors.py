@@ -8,7 +8,7 @@ from math import inf
 from headgate.errors import RecoveryRefused
 from headgate.model.account import Account
 from headgate.model.network.network import FIRST, REST
-from headgate.spark.log.journal import Journal
+from headgate.spark.journal.journal import Journal
 
 
 @dataclass(frozen=True)

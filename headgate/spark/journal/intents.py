@@ -6,8 +6,8 @@ from math import inf
 from pathlib import Path
 
 from headgate.errors import RecoveryRefused
-from headgate.spark.log.derived_trains import Derived, DerivedTrains
-from headgate.spark.log.journal import Journal
+from headgate.spark.journal.derived_trains import Derived, DerivedTrains
+from headgate.spark.journal.journal import Journal
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from headgate.model.network.unit_table import unit_table
 from headgate.model.network.units import units_of
 from headgate.model.plan import BoxCall, Step
 from headgate.policies import Policy, State, policy_named
-from headgate.runtime.live.guarded_scheduler import GuardedScheduler
+from headgate.runtime.run.guarded_scheduler import GuardedScheduler
 
 
 class Fails(Policy):

@@ -19,12 +19,12 @@ from headgate.model.network.network import Path
 from headgate.model.query import Deliver, Query, QueryClass
 from headgate.model.settings import Settings
 from headgate.model.stream import Rows, Stream
-from headgate.runtime.live.catalog import Catalog
-from headgate.runtime.live.live_query import LiveQuery
-from headgate.runtime.live.query_paths import segments_of, with_values
-from headgate.runtime.live.run import Running
-from headgate.runtime.live.sink_folder import placed, versioned
-from headgate.runtime.live.spark_room import LiveEngine, SparkRoom, StreamAnalyst
+from headgate.runtime.members.catalog import Catalog
+from headgate.runtime.members.query_paths import segments_of, with_values
+from headgate.runtime.members.sink_folder import placed, versioned
+from headgate.runtime.run.live_query import LiveQuery
+from headgate.runtime.run.run import Running
+from headgate.runtime.run.spark_room import LiveEngine, SparkRoom, StreamAnalyst
 from headgate.runtime.views import (
     derived_stream,
     reading_order,

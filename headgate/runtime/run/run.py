@@ -19,12 +19,12 @@ from headgate.model.query import QueryStatistics
 from headgate.model.settings import Settings
 from headgate.policies import Policy
 from headgate.runtime.listeners import Guarded, Listener, Observed
-from headgate.runtime.live.guarded_scheduler import GuardedScheduler
-from headgate.runtime.live.live_query import LiveQuery
-from headgate.runtime.live.scheduler_timer import Timed
-from headgate.runtime.live.spark_room import LiveEngine
 from headgate.runtime.recording.recorder import Recorder
 from headgate.runtime.recording.statistics_file import record_statistics
+from headgate.runtime.run.guarded_scheduler import GuardedScheduler
+from headgate.runtime.run.live_query import LiveQuery
+from headgate.runtime.run.scheduler_timer import Timed
+from headgate.runtime.run.spark_room import LiveEngine
 from headgate.scheduler.engine import Engine
 from headgate.scheduler.loop import run
 from headgate.scheduler.statistics import Statistics

@@ -5,8 +5,8 @@ from pathlib import Path as File
 
 from headgate.model.network.network import Path
 from headgate.model.query import QueryStatistics
-from headgate.runtime.live.spark_room import LiveEngine
 from headgate.runtime.recording.statistics_file import recorded_statistics
+from headgate.runtime.run.spark_room import LiveEngine
 
 
 class Rehearsal:

@@ -3,7 +3,7 @@
 import pytest
 
 from headgate.model.query import QueryStatistics
-from headgate.runtime.live.cutting import cut_pays
+from headgate.runtime.members.cutting import cut_pays
 
 
 @pytest.mark.parametrize(

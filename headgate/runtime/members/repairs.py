@@ -9,9 +9,9 @@ from headgate.errors import ConfigRefused, QueryRefused, RequestRefused
 from headgate.model.network.network import Path
 from headgate.model.query import Query
 from headgate.model.stream import Stream
-from headgate.runtime.live.live_query import LiveQuery
-from headgate.runtime.live.membership import Membership
-from headgate.runtime.live.sink_folder import placed, versioned
+from headgate.runtime.members.membership import Membership
+from headgate.runtime.members.sink_folder import placed, versioned
+from headgate.runtime.run.live_query import LiveQuery
 
 LOOK_EVERY_S = 0.2
 """How often a repair checks that the run goes on while it waits for the last call of a query."""

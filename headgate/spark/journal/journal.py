@@ -10,9 +10,9 @@ from typing import Any
 
 from headgate.access import PRIVATE
 from headgate.errors import RecoveryRefused
-from headgate.spark.log.generation import GenerationFile, refuse_missing_journal
-from headgate.spark.log.journal_rows import NewLetters, NewTrain, Train
-from headgate.spark.log.journal_schema import (
+from headgate.spark.journal.generation import GenerationFile, refuse_missing_journal
+from headgate.spark.journal.journal_rows import NewLetters, NewTrain, Train
+from headgate.spark.journal.journal_schema import (
     VERSION,
     create_tables,
     generation_of,

@@ -9,7 +9,7 @@ from headgate.model.network.derived import lifted, readers_of
 from headgate.model.network.network import Network, Path
 from headgate.model.query import QueryClass
 from headgate.model.stream import Stream
-from headgate.runtime.live.sink_folder import versioned
+from headgate.runtime.members.sink_folder import versioned
 from headgate.runtime.views import refuse_filled
 
 if TYPE_CHECKING:

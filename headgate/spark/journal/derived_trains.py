@@ -5,8 +5,8 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headgate.spark.log.journal import Journal
-from headgate.spark.log.journal_rows import NewTrain
+from headgate.spark.journal.journal import Journal
+from headgate.spark.journal.journal_rows import NewTrain
 
 TIME = "time"
 """The key, among a derived stream's positions, of the time that its query has reached."""

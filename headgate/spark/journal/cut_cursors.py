@@ -9,8 +9,8 @@ a query can always continue uncut from the source, with exactly the tuples it ha
 import sqlite3
 
 from headgate.model.network.network import FIRST, REST
-from headgate.spark.log.cursors import Cursors
-from headgate.spark.log.journal import Journal
+from headgate.spark.journal.cursors import Cursors
+from headgate.spark.journal.journal import Journal
 
 
 class CutCursors:
