@@ -167,7 +167,7 @@ def test_a_sink_directory_that_comes_back_shows_what_was_hidden_without_a_restar
     away = threading.Event()
 
     def reached(point: str) -> None:
-        second = (folder / "_unfinished").glob("*-000000000001-*.parquet")
+        second = (folder / "_unfinished").glob("*-000000000001-*")
         if point == "step journalled" and any(second):
             folder.rename(aside)
             away.set()

@@ -113,14 +113,20 @@ def kept_trains(state: Path) -> dict[str, tuple[str, list[str]]]:
 
 
 def versions_of(state: Path) -> dict[str, int]:
-    """Return how many texts each query of a state directory has had; none without a journal."""
+    """Return how many texts each query of a state directory has had; none without a journal.
+
+    A journal that SQLite cannot read has none either: the start refuses it when it opens it.
+    """
     file = state / "journal.db"
     if not file.exists():
         return {}
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as db:
-        if not any(row[1] == "version" for row in db.execute("PRAGMA table_info(cursors)")):
-            return {}  # of an older release
-        return dict(db.execute("SELECT query, version FROM cursors"))
+        try:
+            if not any(row[1] == "version" for row in db.execute("PRAGMA table_info(cursors)")):
+                return {}  # of an older release
+            return dict(db.execute("SELECT query, version FROM cursors"))
+        except sqlite3.DatabaseError:
+            return {}
 
 
 def recorded_zone(state: Path) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 FEW = 16
-"""So many files are not merged: each row is written again once for about so many more."""
+"""So many files of each tier are not merged: a row is written again once for so many more."""
 
 TIERS = 4
 """Each tier has files of up to FEW times the size of the tier below; the largest is the target."""
@@ -21,7 +21,7 @@ def chosen(files: Sequence[tuple[Path, int]], target_bytes: float) -> list[Path]
         target_bytes: a file of this size is large enough.
 
     >>> files = [(Path(str(number)), 1000) for number in range(40)]
-    >>> len(chosen(files, 1e6)), len(chosen(files[:15], 1e6)), len(chosen(files, 1500))
+    >>> len(chosen(files, 1e6)), len(chosen(files[:15], 1e6)), len(chosen(files * 2, 1500))
     (40, 0, 2)
     >>> len(chosen([(Path("large"), 900_000), *files[:20]], 1e6))
     20

@@ -1,6 +1,7 @@
 """File sinks: one file for each range of trains with results, whole or not at all."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -61,9 +62,10 @@ class FileSink:
     def gather(self, sink: Sink) -> None:
         """Set how results become visible files: when, in which directories, and how many.
 
-        A folder that has a manifest has one for ever: it says which of its files count.
+        The options of the format stay: `text_files` has added some. A folder that has a manifest
+        has one for ever: it says which of its files count.
         """
-        self.settings = sink
+        self.settings = replace(sink, options=self.settings.options)
         self.collected = Collected(self.folder / COLLECTED, sink)
         if sink.compact or (self.folder / MANIFEST).exists():
             self.manifest = Manifest(self.folder, self.access)
