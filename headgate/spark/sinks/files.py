@@ -96,11 +96,14 @@ class FileSink:
         Args:
             replaced: listed files that they replace.
         """
-        folders = {folder for file in files for folder in (file.parent, *file.parent.parents)
-                   if folder.is_relative_to(self.folder)}  # fmt: skip
+        folders = {file.parent for file in files}
+        for folder in folders - {self.folder}:
+            folders |= {above for above in folder.parents if above.is_relative_to(self.folder)}
+        if self.manifest is None:
+            return [*folders]
         hidden = self.folder / COLLECTED
         visible_files = [file for file in files if file.parent != hidden and file.exists()]
-        if self.manifest is None or not (visible_files or replaced):
+        if not (visible_files or replaced):
             return [*folders]
         if replaced:
             self.manifest.replace(replaced, visible_files)

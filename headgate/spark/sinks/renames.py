@@ -5,6 +5,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +50,9 @@ def finish(query: str, temporary: Path, final: Path, access: Access = PRIVATE) -
     Raises:
         OSError: the folder is away, or cannot be written.
     """
+    with suppress(FileNotFoundError):  # the file or the folder: looking first takes longer
+        put(temporary, final)
+        return True
     if temporary.exists():
         access.folder(final.parent)
         put(temporary, final)

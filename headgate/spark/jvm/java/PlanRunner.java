@@ -182,6 +182,27 @@ public class PlanRunner {
     }
   }
 
+  /** The rows of a scan, each through one projection. Calls of a plan run one after the other. */
+  private static class Projected extends RDD {
+    private final RDD scan;
+    private final UnsafeProjection projection;
+
+    Projected(RDD scan, UnsafeProjection projection) {
+      super(scan.sparkContext(), (Seq) Nil$.MODULE$, ClassTag$.MODULE$.apply(InternalRow.class));
+      this.scan = scan;
+      this.projection = projection;
+    }
+
+    public Partition[] getPartitions() {
+      return new Partition[] {new Relations.OnlyPartition()};
+    }
+
+    public Iterator compute(Partition split, TaskContext context) {
+      projection.initialize(0);
+      return scan.iterator(split, context).map(projection);
+    }
+  }
+
   /** Rows that never change, in one partition, such as those of VALUES. */
   private static class Fixed extends RDD {
     private final Seq fixed;
@@ -455,8 +476,35 @@ public class PlanRunner {
     explanation = runnable.toString();
     // If a sort is interpreted, each comparison costs microseconds.
     few = sorts(runnable) ? FEW_TO_SORT : FEW_ROWS;
-    rows = runnable.execute();
+    rows = projected(runnable);
+    if (rows == null) {
+      rows = runnable.execute();
+    }
     partition = only(rows);
+  }
+
+  /**
+   * Return the rows of a projection of a scan; null if the plan is anything else.
+   *
+   * If many queries share a projection, its code is too long for one method. Spark then creates a
+   * projection of split methods for each task, which takes longer than to run it. This one is
+   * created once for all calls.
+   */
+  private static RDD projected(SparkPlan runnable) {
+    SparkPlan plan = runnable;
+    if (plan instanceof WholeStageCodegenExec) {
+      plan = ((WholeStageCodegenExec) plan).child();
+    }
+    if (!(plan instanceof ProjectExec)) {
+      return null;
+    }
+    ProjectExec project = (ProjectExec) plan;
+    SparkPlan child = project.child();
+    if (!(child instanceof RDDScanExec) || !(((RDDScanExec) child).rdd() instanceof Scan)) {
+      return null;
+    }
+    return new Projected(((RDDScanExec) child).rdd(),
+        UnsafeProjection.create(project.projectList(), child.output()));
   }
 
   private static boolean sorts(SparkPlan plan) {
@@ -794,6 +842,8 @@ public class PlanRunner {
     }
     if (few) {
       properties.setProperty("spark.sql.codegen.factoryMode", "NO_CODEGEN");
+      // Interpreted projections look common parts up in a cache, which is slower than computing them.
+      properties.setProperty("spark.sql.subexpressionElimination.enabled", "false");
     }
     return properties;
   }
