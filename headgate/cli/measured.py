@@ -6,9 +6,9 @@ from math import isclose, isnan
 from rich.table import Table
 
 from headgate.cli.tables import out, show
+from headgate.metrics.line import Line
 from headgate.metrics.measures import MEASURES, Measure
 from headgate.metrics.report import Report
-from headgate.metrics.run import Line
 from headgate.runtime import Comparison, Workload
 
 ROOM = 66

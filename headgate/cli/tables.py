@@ -9,8 +9,8 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from headgate.config import Pipeline
+from headgate.metrics.line import Line
 from headgate.metrics.report import Report
-from headgate.metrics.run import Line
 from headgate.runtime import Checked
 
 out = Console(width=None if sys.stdout.isatty() else 100)

@@ -6,8 +6,8 @@ from math import nan
 from typing import Literal
 
 from headgate.errors import ConfigRefused, UnknownName
+from headgate.metrics.line import Line
 from headgate.metrics.report import Report
-from headgate.metrics.run import Line
 
 Scope = Literal["all", "class", "query"]
 

@@ -4,8 +4,15 @@ from dataclasses import asdict, dataclass, replace
 from math import isnan, nan
 from typing import Any
 
-from headgate.metrics.run import Line, RunMetrics
+from headgate.metrics.line import Line
+from headgate.metrics.run import RunMetrics
 from headgate.metrics.tally import Summary
+
+IF_IT_APPLIES = (
+    "staleness", "staleness_expected", "weighted_staleness",
+    "tardiness_s", "tardiness_max_s", "qos",
+)  # fmt: skip
+"""The figures of a line that only some queries have."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,28 +67,48 @@ class Report:
         scheduler_s: float = 0.0,
         errors: tuple[Exception, ...] = (),
         loop_s: float = 0.0,
+        workers: int = 0,
+        storage_s: float = 0.0,
     ) -> "Report":
-        """Return the report of the metrics so far."""
+        """Return the report of the metrics so far.
+
+        Args:
+            workers: the number of workers; 0 if unknown.
+        """
+        total = metrics.total()
         return cls(
             policy=policy,
             seconds=metrics.seconds,
             calls=metrics.calls,
             scheduler_s=scheduler_s,
             loop_s=loop_s,
+            storage_s=storage_s,
             overhead_s=metrics.overhead_s,
-            total=metrics.total(),
+            total=total,
             classes=tuple(metrics.by_class()),
             queries=tuple(metrics.by_query()),
             pending_over_time=tuple(metrics.pending_over_time.rows),
             errors=tuple(str(error) for error in errors),
             decisions=metrics.calls,
+            utilisation=total.busy_s / (workers * metrics.seconds or nan),
+            bytes_mean=metrics.bytes_mean,
+            bytes_max=metrics.bytes_max,
             over_time=metrics.results_over_time.rows(),
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON; NaN, which means unknown, becomes None."""
-        plain: dict[str, Any] = _with_none(asdict(self))
-        return plain
+        """Return plain data for JSON.
+
+        A figure of a line that does not apply, such as the QoS of a query without a graph, is left
+        out; NaN elsewhere, which means unknown, becomes None.
+        """
+        plain = asdict(self)
+        for line in (plain["total"], *plain["classes"], *plain["queries"]):
+            for name in IF_IT_APPLIES:
+                if isnan(line[name]):
+                    del line[name]
+        with_none: dict[str, Any] = _with_none(plain)
+        return with_none
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Report":

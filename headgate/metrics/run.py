@@ -1,4 +1,4 @@
-"""The metrics of one run: response time and slowdown by query and class, queue size, overhead."""
+"""The metrics of one run, by query, by class and for all queries."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -6,61 +6,19 @@ from math import nan
 
 import numpy as np
 
-from headgate.metrics.over_time import ResultsOverTime
-from headgate.metrics.tally import Summary, Tally
-from headgate.model.arrays import Ints, moved, places_before
+from headgate.metrics.line import Line
+from headgate.metrics.over_time import PendingOverTime, ResultsOverTime
+from headgate.metrics.stale_time import StaleTime
+from headgate.metrics.tally import Tally
+from headgate.metrics.utility import Utility
+from headgate.metrics.waiting import Waiting
+from headgate.model.arrays import Floats, Ints, moved, places_before
 from headgate.model.events import Event, StepFinished, TrainArrived, TuplesShed, UnitFailed
 from headgate.model.network.network import Network
 from headgate.model.network.unit_table import UnitTable
 
-
-@dataclass(frozen=True)
-class Line:
-    """The line of a report for one query, one class or all queries."""
-
-    name: str
-    tuples_in: int
-    response_s: Summary
-    slowdown: Summary
-    pending: int
-    pending_mean: float
-    pending_max: int
-    busy_s: float
-    output_per_s: float = nan
-    staleness: float = nan
-    """Share of the time in which a tuple that will give a result waits, a mean over queries."""
-    weighted_staleness: float = nan
-    tardiness_s: float = nan
-    """How late the results of windows are, as a mean and, in `tardiness_max_s`, as a maximum."""
-    tardiness_max_s: float = nan
-    qos: float = nan
-    """Mean utility of the results, by the queries' QoS graphs."""
-    shed: int = 0
-
-
-class PendingOverTime:
-    """Pending tuples by class, in at most a few hundred samples however long the run.
-
-    >>> samples = PendingOverTime(every_s=1.0, most=4)
-    >>> for second in range(9):
-    ...     samples.see(float(second), np.array([second]))
-    >>> samples.rows
-    [(0.0, 0), (4.0, 4), (8.0, 8)]
-    """
-
-    def __init__(self, every_s: float = 0.25, most: int = 512) -> None:
-        self._every_s, self._most, self._next_s = every_s, most, 0.0
-        self.rows: list[tuple[float, ...]] = []
-
-    def see(self, at_s: float, by_class: Ints) -> None:
-        """Record a sample if one is due; if there are too many, drop every other one."""
-        if at_s < self._next_s:
-            return
-        self.rows.append((at_s, *by_class.tolist()))
-        if len(self.rows) > self._most:
-            self.rows = self.rows[::2]
-            self._every_s *= 2
-        self._next_s = self.rows[-1][0] + self._every_s
+TUPLES_IN, SHED, BUSY_S, PENDING_AREA, WORTH, DUE = range(6)
+"""Sums that a unit has: WORTH is the utility of the results that were DUE, both times weight."""
 
 
 @dataclass
@@ -69,46 +27,52 @@ class Past:
 
     responses: Tally = field(default_factory=Tally)
     slowdowns: Tally = field(default_factory=Tally)
-    tuples_in: int = 0
-    shed: int = 0
-    busy_s: float = 0.0
-    pending_area: float = 0.0
+    tardiness: Tally = field(default_factory=Tally)
+    sums: Floats = field(default_factory=lambda: np.zeros(DUE + 1))
 
     def add(self, other: "Past") -> None:
         self.responses.merge(other.responses)
         self.slowdowns.merge(other.slowdowns)
-        self.tuples_in += other.tuples_in
-        self.shed += other.shed
-        self.busy_s += other.busy_s
-        self.pending_area += other.pending_area
+        self.tardiness.merge(other.tardiness)
+        self.sums += other.sums
 
 
 class RunMetrics:
     """The metrics of a run, updated by each event; `by_query`, `by_class` and `total` read them.
 
     Response time is D − A of every output tuple (Sharaf definition 1), slowdown is response over
-    the ideal time of its query (definition 2). Queue sizes are means over time. A class has what
-    its queries did while they were in it.
+    the ideal time of its query (definition 2). Queue sizes are means over time. QoS is the mean
+    utility of the results that were due: those of tuples that were shed have none, those of tuples
+    that wait count S each, at their present age. A class has what its queries did while they were
+    in it, but staleness is that of the queries which are in it now.
     """
 
     def __init__(self, network: Network, table: UnitTable) -> None:
         self.network, self.table = network, table
         count = len(table)
-        self._responses = [Tally() for _ in range(count)]
-        self._slowdowns = [Tally() for _ in range(count)]
-        self._tuples_in = np.zeros(count, dtype=np.int64)
-        self._shed = np.zeros(count, dtype=np.int64)
-        self._busy_s = np.zeros(count)
+        self._did = [Past() for _ in range(count)]
+        self._sums = np.zeros((DUE + 1, count))
         self._pending: Ints = table["pending"].copy()
         self._pending_max = self._pending.copy()
         self._class_max = np.zeros(len(network.classes), dtype=np.int64)
         self._total_max = 0
-        self._pending_area = np.zeros(count)
         self._past = [Past() for _ in network.classes]
         self._past_by_id: dict[int, Past] = {}
         """By id of a query whose class has changed, what it did before."""
         self._began_s: float | None = None
         self._last_s = 0.0
+        self._utility = Utility(network)
+        self._waiting: dict[int, Waiting] = {}
+        """By stream, the trains that may still wait."""
+        self._stale: dict[int, StaleTime] = {}
+        """By id of a unit that has put out a result."""
+        self._since_s: dict[int, float] = dict.fromkeys(network.places, 0.0)
+        """By id of a unit, when it came."""
+        self._tuple_bytes: dict[int, float] = {}
+        """By stream, the size of its tuples."""
+        self._unit_bytes = np.zeros(count)
+        self._bytes_area = 0.0
+        self.bytes_max = nan
         self.calls = 0
         self.overhead_s = 0.0
         self.pending_over_time = PendingOverTime()
@@ -133,32 +97,32 @@ class RunMetrics:
             if unit >= 0 and query_class != self.table["query_class"][unit]:
                 past = self._leave_class(unit)
                 self._past_by_id.setdefault(number, Past()).add(past)
-        self._responses = [Tally() if row < 0 else self._responses[row] for row in rows]
-        self._slowdowns = [Tally() if row < 0 else self._slowdowns[row] for row in rows]
-        self._tuples_in = moved(self._tuples_in, before)
-        self._shed = moved(self._shed, before)
-        self._busy_s = moved(self._busy_s, before)
+        self._did = [Past() if row < 0 else self._did[row] for row in rows]
+        self._sums = moved(self._sums, before)
         waiting = table["pending"]
         self._pending = np.where(before < 0, waiting, moved(self._pending, before))
         self._pending_max = np.where(before < 0, waiting, moved(self._pending_max, before))
-        self._pending_area = moved(self._pending_area, before)
+        self._since_s = {
+            number: self._since_s.get(number, self._last_s) for number in network.places
+        }
+        self._stale = {number: self._stale[number] for number in network.places
+                       if number in self._stale}  # fmt: skip
+        self._utility = Utility(network)
         self.network, self.table = network, table
+        self._size_units()
 
     def _leave_class(self, unit: int) -> Past:
         """Move what a unit did in its class to the past of this class, and return it."""
         did = self._in_class(unit)
         self._past[int(self.table["query_class"][unit])].add(did)
-        self._responses[unit], self._slowdowns[unit] = Tally(), Tally()
-        for figures in (self._tuples_in, self._shed, self._busy_s, self._pending_area):
-            figures[unit] = 0
+        self._did[unit] = Past()
+        self._sums[:, unit] = 0
         return did
 
     def _in_class(self, unit: int) -> Past:
         """Return what a unit did since it is in its class."""
-        return Past(
-            self._responses[unit], self._slowdowns[unit], int(self._tuples_in[unit]),
-            int(self._shed[unit]), float(self._busy_s[unit]), float(self._pending_area[unit]),
-        )  # fmt: skip
+        did = self._did[unit]
+        return Past(did.responses, did.slowdowns, did.tardiness, self._sums[:, unit].copy())
 
     def hear(self, event: Event) -> None:
         """Update the metrics with one event."""
@@ -170,14 +134,20 @@ class RunMetrics:
                 self._finish(event)
             case TuplesShed():
                 unit = self.network.places[event.unit]
-                self._shed[unit] += event.tuples
+                self._sums[SHED, unit] += event.tuples
+                self._sums[DUE, unit] += self._due(unit, event.tuples)
                 self._pending[unit] -= event.tuples
             case UnitFailed():
                 if not any(error is event.error for error in self.errors):  # segments fail together
                     self.errors.append(event.error)
         by_class = self._by_class()
         self.pending_over_time.see(self.seconds, by_class)
-        self.results_over_time.see(self.seconds, int(by_class.sum()))
+        self.results_over_time.see(self.seconds, int(by_class.sum()), self._pending_bytes())
+
+    @property
+    def bytes_mean(self) -> float:
+        """The mean size of all queues in bytes; NaN before the first tuple whose size is known."""
+        return self._bytes_area / (self.seconds or nan) if self._tuple_bytes else nan
 
     @property
     def seconds(self) -> float:
@@ -212,8 +182,16 @@ class RunMetrics:
         """Count arrived trains. Each has waited since its own arrival, not since the event."""
         readers = self.table["stream"] == event.stream
         waited_s = np.clip(event.at_s - event.mean_arrived_at_s, 0.0, passed_s)
-        self._pending_area[readers] += float(event.tuples @ waited_s)
+        self._sums[PENDING_AREA, readers] += float(event.tuples @ waited_s)
         self._pending[readers] += int(event.tuples.sum())
+        if self._utility.applies:
+            trains = self._waiting.setdefault(event.stream, Waiting())
+            longest = int(self._pending[readers].max(initial=1))
+            trains.add(event.tuples, event.mean_arrived_at_s, longest)
+        if event.tuple_bytes:
+            self._tuple_bytes[event.stream] = event.tuple_bytes
+            self._size_units()
+            self.bytes_max = float(np.fmax(self.bytes_max, self._pending_bytes()))
         np.maximum(self._pending_max, self._pending, out=self._pending_max)
         np.maximum(self._class_max, self._by_class(), out=self._class_max)
         self._total_max = max(self._total_max, int(self._pending.sum()))
@@ -229,28 +207,99 @@ class RunMetrics:
         self.calls += 1
         self.overhead_s += float(self.table["overhead_s"][all_units].max())
         ideals_s = self.table["ideal_s"][all_units].tolist()
-        all_s, slowed = [], []
-        for unit, ideal_s, responses_s in zip(all_units, ideals_s, event.responses_s, strict=True):
+        all_s, slowed, worths = [], [], []
+        for place, (unit, ideal_s, responses_s) in enumerate(
+            zip(all_units, ideals_s, event.responses_s, strict=True)
+        ):
             if not len(responses_s):
                 continue
             slowdowns = responses_s / ideal_s
-            self._responses[unit].add(responses_s)
-            self._slowdowns[unit].add(slowdowns)
+            did = self._did[unit]
+            did.responses.add(responses_s)
+            did.slowdowns.add(slowdowns)
+            if event.tardiness_s:
+                did.tardiness.add(event.tardiness_s[place])
+            worth = self._utility.of(unit, responses_s)
+            if worth is not None:
+                weight = float(self.table["weight"][unit])
+                self._sums[WORTH, unit] += weight * float(worth.sum())
+                self._sums[DUE, unit] += weight * len(worth)
+            number = call.units[place]
+            if number not in self._stale:
+                self._stale[number] = StaleTime(max(self._since_s[number], self._began_s or 0.0))
+            oldest_s = float(np.max(responses_s, initial=0.0, where=np.isfinite(responses_s)))
+            self._stale[number].add(event.at_s - oldest_s, event.at_s)
             all_s.append(responses_s)
             slowed.append(slowdowns)
+            worths.append(np.full(len(responses_s), nan) if worth is None else worth)
         if all_s:
-            together = np.concatenate(all_s), np.concatenate(slowed)
+            together = map(np.concatenate, (all_s, slowed, worths))
             self.results_over_time.add(self.seconds, *together)
         units = [places[number] for number in call.units if number not in event.failed]
-        self._tuples_in[units] += call.tuples
+        self._sums[TUPLES_IN, units] += call.tuples
         self._pending[units] -= call.tuples
-        self._busy_s[all_units] += event.seconds / len(call.units)
+        self._sums[BUSY_S, all_units] += event.seconds / len(call.units)
+
+    def _due(self, unit: int, tuples: float) -> float:
+        """Return how many results tuples would give, times the weight; 0 without a QoS graph."""
+        row = self.table[unit]
+        selectivity = float(row["selectivity"])
+        if not self._utility.has(unit) or np.isnan(selectivity):
+            return 0.0
+        return float(row["weight"]) * selectivity * tuples
+
+    def _still_due(self, unit: int) -> Floats:
+        """Return WORTH and DUE of the tuples that wait at a unit, at their present age."""
+        pending = int(self._pending[unit])
+        trains = self._waiting.get(int(self.table["stream"][unit]))
+        due = self._due(unit, 1.0)
+        if not pending or not due or trains is None:
+            return np.zeros(2)
+        tuples, arrived_at_s = trains.newest(pending)
+        worth = self._utility.of(unit, self._last_s - arrived_at_s)
+        assert worth is not None
+        return due * np.array([float(tuples @ worth), float(tuples.sum())])
+
+    def _staleness(self, units: Sequence[int]) -> tuple[float, float, float]:
+        """Return staleness as it was, as expected, and weighted: means over units with results."""
+        numbers, now_s = list(self.network.places), self._last_s
+        shares, expected, weights = [], [], []
+        for unit in units:
+            number = numbers[unit]
+            if number not in self._stale:
+                continue
+            stale, row = self._stale[number], self.table[unit]
+            elapsed_s = now_s - max(self._since_s[number], self._began_s or 0.0)
+            if elapsed_s <= 0:
+                continue
+            stale_s = expected_s = stale.seconds
+            head_s, pending = float(row["head_arrived_at_s"]), int(self._pending[unit])
+            if pending and head_s < now_s:
+                probability = 1.0 - (1.0 - min(1.0, float(row["selectivity"]))) ** pending
+                expected_s = stale.before(head_s) + probability * (now_s - head_s)
+            shares.append(min(1.0, stale_s / elapsed_s))
+            expected.append(min(1.0, expected_s / elapsed_s))
+            weights.append(float(row["weight"]))
+        if not shares:
+            return nan, nan, nan
+        weighted = float(np.average(shares, weights=weights)) if sum(weights) else nan
+        return float(np.mean(shares)), float(np.mean(expected)), weighted
+
+    def _size_units(self) -> None:
+        """Set the size of the tuples that wait at each unit; 0 where unknown."""
+        streams = self.table["stream"].tolist()
+        self._unit_bytes = np.array([self._tuple_bytes.get(stream, 0.0) for stream in streams])
+
+    def _pending_bytes(self) -> float:
+        """Return the size of all queues in bytes."""
+        return float(self._pending @ self._unit_bytes)
 
     def _pass_time(self, at_s: float) -> float:
         if self._began_s is None:
             self._began_s = self._last_s = at_s
         passed_s = max(0.0, at_s - self._last_s)
-        self._pending_area += self._pending * passed_s
+        self._sums[PENDING_AREA] += self._pending * passed_s
+        self._bytes_area += self._pending_bytes() * passed_s
         self._last_s += passed_s
         return passed_s
 
@@ -260,16 +309,25 @@ class RunMetrics:
         chosen, all_did = list(units), Past()
         for did in (*map(self._in_class, chosen), *pasts):
             all_did.add(did)
-        response_s = all_did.responses.summary()
+        response_s, sums = all_did.responses.summary(), all_did.sums
+        tardiness_s = all_did.tardiness.summary()
+        worth, due = sums[WORTH:] + sum((self._still_due(unit) for unit in chosen), np.zeros(2))
+        staleness, staleness_expected, weighted_staleness = self._staleness(chosen)
         return Line(
             name=name,
-            tuples_in=all_did.tuples_in,
+            tuples_in=int(sums[TUPLES_IN]),
             response_s=response_s,
             slowdown=all_did.slowdowns.summary(),
             pending=int(self._pending[chosen].sum()),
-            pending_mean=all_did.pending_area / (self.seconds or 1.0),
+            pending_mean=float(sums[PENDING_AREA]) / (self.seconds or 1.0),
             pending_max=pending_max,
-            busy_s=all_did.busy_s,
-            shed=all_did.shed,
+            busy_s=float(sums[BUSY_S]),
             output_per_s=response_s.count / (self.seconds or nan),
+            staleness=staleness,
+            staleness_expected=staleness_expected,
+            weighted_staleness=weighted_staleness,
+            tardiness_s=tardiness_s.mean,
+            tardiness_max_s=tardiness_s.maximum,
+            qos=float(worth / due) if due else nan,
+            shed=int(sums[SHED]),
         )

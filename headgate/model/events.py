@@ -73,6 +73,9 @@ class StepFinished:
     instants: tuple[int, ...] = ()
     """By unit, the number of outputs that counts for S. For an aggregate it is the number of closed
     windows, however many groups they have (Sharaf §3.5). Empty where S counts output tuples."""
+    tardiness_s: tuple[Floats, ...] = ()
+    """By unit, how late each result of a time window is: from the window's end on the arrival clock
+    or, for event time, from the arrival that moved the watermark past it. Empty without windows."""
     samples: tuple[ConditionSample, ...] = ()
     """Samples of the units whose conditions were measured after the call."""
 

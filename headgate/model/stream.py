@@ -96,6 +96,12 @@ class Stream(Readable):
         return self.format == DERIVED
 
     @property
+    def is_stamped_at_arrival(self) -> bool:
+        """Whether the event time of a tuple is the time at which it arrives."""
+        times = self.event_time, self.arrival_time
+        return None not in times and len({str(column).lower() for column in times}) == 1
+
+    @property
     def asked_every_s(self) -> float:
         """Seconds between two polls of the source."""
         if self.trigger_s is not None:

@@ -85,10 +85,8 @@ class Scheduler:
         self._idle, self._active = np.ones((2, len(table)), dtype=np.bool_)
         self._delayed_until_s = np.full(len(table), inf)
         self._commit_shed, self._overloaded_until_s = shed, -inf
-        self._running = 0
-        self._calls = 0
+        self._running = self._calls = self._figures = 0
         self._more_follow = False
-        self._figures = 0
         self._monitor: Monitor | None = None
         self._prepare()
 
@@ -105,10 +103,12 @@ class Scheduler:
         match event:
             case TrainArrived():
                 self.buffers[event.stream].append(event)
+                readers = self._units_of_stream[event.stream]
                 if event.tuple_bytes:
                     most = max(1, int(min(self.call_bytes / event.tuple_bytes, ALL)))
                     self._most_tuples[event.stream] = min(self.train_tuples, most)
-                self._refresh(self._units_of_stream[event.stream])
+                    self.table["bytes_in"][readers] = event.tuple_bytes
+                self._refresh(readers)
                 self._more_follow = event.more_follow
             case StepFinished():
                 self._finish(event)

@@ -1,4 +1,4 @@
-"""The clock of a run: wall-clock time without its jumps."""
+"""The clock of a run, wall-clock time without its jumps, and a stopwatch for several threads."""
 
 import threading
 import time
@@ -37,3 +37,27 @@ class Clock:
             self._at_s, self._read_at_s = (wall_s if near else expected_s), steady_s
             self._last_s = max(self._last_s, self._at_s)
             return self._last_s
+
+
+class Stopwatch:
+    """The seconds that all threads together have spent on one purpose.
+
+    >>> watch = Stopwatch()
+    >>> with watch:
+    ...     pass
+    >>> 0.0 <= watch.seconds < 1.0
+    True
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._lock = threading.Lock()
+        self._began = threading.local()
+
+    def __enter__(self) -> None:
+        self._began.at_s = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        spent_s = time.perf_counter() - self._began.at_s
+        with self._lock:
+            self.seconds += spent_s

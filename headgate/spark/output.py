@@ -17,12 +17,15 @@ class Output:
         places: the position of each row in a derived stream: the number, among the tuples of the
             call, of the tuple that the row comes from. Of a query with windows it is an event time,
             such as the end of the row's window. None if unknown.
+        due_at_s: for results of time windows, the instants at which they were due: the ends of the
+            windows on the arrival clock or, for event time, the arrivals that closed them.
     """
 
     table: pa.Table
     arrived_at_s: Floats
     closed: int | None = None
     places: Times | None = None
+    due_at_s: Floats | None = None
 
     @property
     def instants(self) -> int:

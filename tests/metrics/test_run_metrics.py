@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from kit.events import arrival, end
 from kit.networks import line, network, select
 
 from headgate.metrics.run import RunMetrics
-from headgate.model.events import StepFinished, TrainArrived, UnitFailed
+from headgate.model.events import StepFinished, UnitFailed
 from headgate.model.network.network import Network
 from headgate.model.network.unit_table import unit_table
 from headgate.model.network.units import units_of
@@ -29,25 +30,6 @@ def network_with(queries: Queries) -> Network:
         for name, (query_class, stream, ideal_s) in queries.items()
     )
     return network(*paths, streams=("s", "t"), classes={"H": 6, "N": 1})
-
-
-def arrival(at_s: float, stream: int, *tuples: int) -> TrainArrived:
-    times_s = np.full(len(tuples), at_s)
-    return TrainArrived(at_s, stream, np.array(tuples), times_s, times_s)
-
-
-def end(
-    at_s: float,
-    units: tuple[int, ...],
-    tuples: int,
-    *responses_s: list[float],
-    seconds: float = 1.0,
-) -> StepFinished:
-    call = BoxCall(0, units, 0, 0, 1, tuples)
-    arrays = tuple(np.array(values_s) for values_s in responses_s)
-    return StepFinished(
-        at_s, call, seconds, tuple(len(values_s) for values_s in responses_s), arrays
-    )
 
 
 def test_response_and_slowdown_of_each_query() -> None:

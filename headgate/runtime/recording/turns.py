@@ -70,7 +70,10 @@ class TrainData(NamedTuple):
 
 
 class StepData(NamedTuple):
-    """What is written of `StepFinished`; response times are pairs of value and count."""
+    """What is written of `StepFinished`; response times and tardiness are pairs of value and count.
+
+    Old recordings have no tardiness.
+    """
 
     call: int
     seconds: float
@@ -79,6 +82,7 @@ class StepData(NamedTuple):
     lane: str
     responses_s: list[list[list[float]]]
     instants: tuple[int, ...]
+    tardiness_s: tuple[list[list[float]], ...] = ()
 
 
 class NetworkChange(NamedTuple):
@@ -152,7 +156,7 @@ class TurnReader:
                 return StepFinished(
                     at_s, self._calls[step.call], step.seconds, step.tuples_out,
                     tuple(map(_expanded, step.responses_s)), failed=step.failed, lane=step.lane,
-                    instants=step.instants,
+                    instants=step.instants, tardiness_s=tuple(map(_expanded, step.tardiness_s)),
                 )  # fmt: skip
             case "delayed":
                 return UnitDelayed(at_s, values[0], values[1], RuntimeError(values[2]))
@@ -212,6 +216,7 @@ def _event_data(event: Event, exact: bool) -> tuple[str, Sequence[Any]]:
             return "step", StepData(
                 event.call.number, event.seconds, event.tuples_out, event.failed, event.lane,
                 responses, event.instants,
+                tuple(condensed(values, exact=exact) for values in event.tardiness_s),
             )  # fmt: skip
         case UnitDelayed():
             return "delayed", (event.unit, event.until_s, str(event.error))

@@ -56,6 +56,7 @@ class Running:
         settings: Settings,
     ) -> None:
         self.engine, self._first_statistics, self._state = engine, statistics, state
+        self._workers = settings.workers
         table = unit_table(units_of(network), statistics)
         self.scheduler = GuardedScheduler(
             network, table, policy, shed=self._shed, statistics=Statistics(table),
@@ -131,9 +132,11 @@ class Running:
     def report(self, policy: str) -> Report:
         """Return the report of the run so far."""
         with self._lock:
-            errors = (*self._metrics.errors, *self.engine.failures)
-            loop_s = self.engine.loop_s
-            return Report.of(policy, self._metrics, self._timed.seconds, errors, loop_s)
+            engine, errors = self.engine, (*self._metrics.errors, *self.engine.failures)
+            return Report.of(
+                policy, self._metrics, self._timed.seconds, errors, engine.loop_s,
+                self._workers, engine.storage_s,
+            )  # fmt: skip
 
     def recent(self, now_s: float) -> dict[int, Recent]:
         """Return what every unit did in the last minute, by its id."""

@@ -151,6 +151,9 @@ class LiveEngine(Engine, Protocol):
     @property
     def loop_s(self) -> float: ...
 
+    @property
+    def storage_s(self) -> float: ...
+
     def troubles(self) -> Sequence[Trouble]: ...
 
     def rehearse(

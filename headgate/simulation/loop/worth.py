@@ -6,8 +6,8 @@ from math import nan
 import numpy as np
 
 from headgate.compiled import compiled
+from headgate.metrics.line import Line
 from headgate.metrics.report import Report
-from headgate.metrics.run import Line
 from headgate.metrics.tally import SMALLEST, STEP, Tally
 from headgate.model.arrays import Floats, Ints
 from headgate.model.events import Measured
@@ -193,6 +193,7 @@ class _Lines:
         judged = int(rows["outputs"][graphs].sum())
         weights, span_s = self._weights[chosen], self._seconds or nan
         stale = rows["stale_s"] / span_s
+        expected = (rows["stale_s"] + [self._waits_s(number) for number in chosen]) / span_s
         area = (
             float(world.clock["pending_area"][0]) if whole else float(queues["pending_area"].sum())
         )
@@ -207,12 +208,23 @@ class _Lines:
             busy_s=float(queues["busy_s"].sum()),
             output_per_s=(outputs + windows) / span_s,
             staleness=float(stale.mean()) if len(rows) else nan,
+            staleness_expected=float(expected.mean()) if len(rows) else nan,
             weighted_staleness=float(stale @ weights / weights.sum()) if weights.sum() else nan,
             tardiness_s=float(rows["tardy_sum"].sum()) / windows if windows else nan,
             tardiness_max_s=float(rows["tardy_max"].max()) if windows else nan,
             qos=float(rows["qos_sum"].sum()) / judged if judged else nan,
             shed=int(queues["shed"].sum()),
         )
+
+    def _waits_s(self, query: int) -> float:
+        """Return how long tuples have waited that will be output, times the probability of it."""
+        table = self._world.table[self._units_of[query]]
+        table = table[table["pending"] > 0]
+        if not len(table):
+            return 0.0
+        none_passes = (1.0 - np.minimum(table["selectivity"], 1.0)) ** table["pending"]
+        begun_s = max(table["head_arrived_at_s"].min(), self._world.results["stale_until_s"][query])
+        return float(1.0 - none_passes.prod()) * max(0.0, self._now_s - float(begun_s))
 
 
 def _samples(world: World) -> tuple[tuple[float, ...], ...]:

@@ -106,6 +106,11 @@ class SparkEngine:
         return dict(zip(names, members.network.places, strict=True))
 
     @property
+    def storage_s(self) -> float:
+        """The seconds in which trains and results were written and journalled, by all threads."""
+        return self.parts.journal.storage.seconds
+
+    @property
     def paused(self) -> list[str]:
         """The queries that were paused, in this run or before, and not resumed since."""
         return Cursors(self.parts.journal).paused

@@ -48,6 +48,12 @@ class TimelineReader:
         return tuple(self._sources)
 
     @property
+    def is_on_arrival_clock(self) -> bool:
+        """Whether the event time of every stream is the time at which its tuples arrive."""
+        streams = [stream for stream, _ in self._sources.values()]
+        return all(stream.is_stamped_at_arrival for stream in streams)
+
+    @property
     def next_number(self) -> int:
         return self._order.next_number
 

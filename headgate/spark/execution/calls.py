@@ -211,6 +211,12 @@ class Calls:
             committed_at_s - output.arrived_at_s if isinstance(output, Output) and end else NOTHING
             for output, end in zip(outputs, ends, strict=True)
         )
+        tardiness = tuple(
+            np.maximum(0.0, committed_at_s - output.due_at_s)
+            if isinstance(output, Output) and output.due_at_s is not None and end
+            else NOTHING
+            for output, end in zip(outputs, ends, strict=True)
+        )
         outs = tuple(
             output.table.num_rows if isinstance(output, Output) else 0 for output in outputs
         )
@@ -222,6 +228,7 @@ class Calls:
                 self._now_s(), call, task.seconds, outs, responses,
                 failed=tuple(unit for unit, _ in failed), lane=task.lane,
                 instants=() if instants == outs else instants, samples=tuple(task.samples),
+                tardiness_s=tardiness if any(map(len, tardiness)) else (),
             )
         )  # fmt: skip
 

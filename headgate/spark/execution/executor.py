@@ -173,7 +173,8 @@ class Executor:
         if turn is not None:
             turn.commits()
         output_bytes = sum(output.table.nbytes for output in outputs if isinstance(output, Output))
-        with self._budget.holding(output_bytes) if self._budget else nullcontext():
+        holding = self._budget.holding(output_bytes) if self._budget else nullcontext()
+        with holding, self._journal.storage:
             unwritten = self._commit_good(work, outputs)
         names = [path.query.name for path in work.paths]
         return [unwritten.get(name, out) for name, out in zip(names, outputs, strict=True)], lane

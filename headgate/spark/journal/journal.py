@@ -10,6 +10,7 @@ from typing import Any
 
 from headgate.access import PRIVATE
 from headgate.errors import RecoveryRefused
+from headgate.spark.clock import Stopwatch
 from headgate.spark.journal.generation import GenerationFile, refuse_missing_journal
 from headgate.spark.journal.journal_rows import NewLetters, NewTrain, Train
 from headgate.spark.journal.journal_schema import (
@@ -32,6 +33,8 @@ class Journal:
         PRIVATE.folder(state)
         refuse_missing_journal(state)
         self._lock = threading.Lock()
+        self.storage = Stopwatch()
+        """Runs while trains and results are written, flushed and journalled."""
         with suppress(OSError):  # SQLite says why it cannot be written
             PRIVATE.touch(state / "journal.db")  # its other files get the same permissions
         self._db = sqlite3.connect(state / "journal.db", check_same_thread=False)

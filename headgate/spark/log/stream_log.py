@@ -161,14 +161,17 @@ class StreamLog:
         else:
             self.expected_tuples = table.num_rows
             letters = self.letters.write(letters_of([table], source_batch), source_batch)
-            table = readable(table)
-            new = self.stage(with_arrival(table, now_s), source_batch) if table.num_rows else None
-            flush_all([] if new is None else self.staged(new))
+            table, new = readable(table), None
+            with self._journal.storage:
+                if table.num_rows:
+                    new = self.stage(with_arrival(table, now_s), source_batch)
+                    flush_all(self.staged(new))
         if new is None and letters is None:
             return None
-        self._journal.add_trains(
-            [] if new is None else [new], letters=[] if letters is None else [letters]
-        )
+        with self._journal.storage:
+            self._journal.add_trains(
+                [] if new is None else [new], letters=[] if letters is None else [letters]
+            )
         if letters is not None:
             self.letters.added(letters)
         if new is None:

@@ -267,8 +267,9 @@ class Poller:
         trains = [(poll.line, poll.train) for poll in polls if poll.train is not None]
         letters = [poll.letters for poll in polls if poll.letters is not None]
         try:
-            flush_all([path for line, new in trains for path in line.log.staged(new)])
-            self._journal.add_trains([new for _, new in trains], positions, letters)
+            with self._journal.storage:
+                flush_all([path for line, new in trains for path in line.log.staged(new)])
+                self._journal.add_trains([new for _, new in trains], positions, letters)
         except (sqlite3.Error, OSError) as error:
             for poll in polls:
                 self._fail(poll.line, error)
@@ -292,7 +293,8 @@ class Poller:
             seconds = pc.cast(instants, pa.int64()).to_numpy().astype(np.float64) / 1e6
             arrived_s = np.where(np.isnan(seconds), arrived_s, seconds)
         table = polled.table.append_column(ARRIVED_AT, pa.array(arrived_s))
-        return line.log.stage(table, line.log.next_number)
+        with self._journal.storage:
+            return line.log.stage(table, line.log.next_number)
 
     def _fail(self, line: Line, error: Exception) -> None:
         pause_s = min(PAUSE_S * 2 ** min(line.failures, 10), LONGEST_PAUSE_S)

@@ -123,7 +123,9 @@ class ClosingWindows:
         )
         arrived_s = np.concatenate([part.arrived_at_s for part in outputs])
         places = np.concatenate([part.places for part in outputs if part.places is not None])
-        return Output(table, arrived_s, len(closed), places)
+        dues_s = [part.due_at_s for part in outputs if part.due_at_s is not None]
+        due_at_s = np.concatenate(dues_s) if dues_s else None
+        return Output(table, arrived_s, len(closed), places, due_at_s)
 
     def _one_by_one(
         self, session: SparkSession, lane: Lane, first: int, end: int, before: int, after: int
@@ -184,7 +186,10 @@ class ClosingWindows:
         marks, arrived_s = self._timeline.watermarks(first, end, self._axis)
         trains = np.searchsorted(np.maximum.accumulate(marks), ends)
         arrived_at_s = arrived_s[np.minimum(trains, len(arrived_s) - 1)]
-        return Output(table, arrived_at_s, len(np.unique(ends)), ends)
+        due_at_s = None
+        if self._axis == "time":
+            due_at_s = ends / 1e6 if self._timeline.is_on_arrival_clock else arrived_at_s
+        return Output(table, arrived_at_s, len(np.unique(ends)), ends, due_at_s)
 
     def _none(self) -> Output:
         """Return an output without rows, with the right columns."""

@@ -65,7 +65,8 @@ class Sessions:
         marks, arrived_s = self._timeline.watermarks(first, end, "time")
         trains = np.searchsorted(np.maximum.accumulate(marks), ends[ended], side="right")
         visible = self._results.visible(table.filter(pa.array(ended)))
-        return Output(visible, arrived_s[trains], places=ends[ended])
+        due_at_s = ends[ended] / 1e6 if self._timeline.is_on_arrival_clock else arrived_s[trains]
+        return Output(visible, arrived_s[trains], places=ends[ended], due_at_s=due_at_s)
 
     def _may_end(self, end: int, before: int, after: int, since: int) -> bool:
         """Return True if a session of a single tuple would end with these trains."""

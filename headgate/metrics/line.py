@@ -1,0 +1,33 @@
+"""The line of a report for one query, one class or all queries."""
+
+from dataclasses import dataclass
+from math import nan
+
+from headgate.metrics.tally import Summary
+
+
+@dataclass(frozen=True)
+class Line:
+    """The figures of one query, one class or all queries; NaN where one does not apply."""
+
+    name: str
+    tuples_in: int
+    response_s: Summary
+    slowdown: Summary
+    pending: int
+    pending_mean: float
+    pending_max: int
+    busy_s: float
+    output_per_s: float = nan
+    staleness: float = nan
+    """Share of the time in which a tuple that was output later waited, a mean over queries."""
+    staleness_expected: float = nan
+    """The same with the tuples that still wait: at least one of N will be output with a probability
+    of 1 − (1 − S)^N."""
+    weighted_staleness: float = nan
+    tardiness_s: float = nan
+    """How late the results of windows are, as a mean and, in `tardiness_max_s`, as a maximum."""
+    tardiness_max_s: float = nan
+    qos: float = nan
+    """Mean utility of the results, by the queries' QoS graphs."""
+    shed: int = 0

@@ -1,0 +1,98 @@
+"""A run on Spark measures delivered QoS, staleness, tardiness and bytes, as a simulation does."""
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+from kit.networks import line, network, select
+from kit.streams import file_stream
+from pyspark.sql import SparkSession
+from sources import balanced, consume, new_gate, write_readings
+
+from headgate import QoSGraph, Query
+from headgate.metrics.report import Report
+from headgate.model.events import Event, StepFinished
+from headgate.policies import policy_named
+from headgate.runtime.what_if.simulate import simulation_of
+from headgate.simulation.kernel.outputs import output
+from headgate.simulation.loop.worth import report_of
+from headgate.workloads.testbeds.forest import SCHEMA
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+GRAPH = QoSGraph(((0.0, 1.0), (0.05, 1.0), (30.0, 0.0)))
+
+QUERIES = (
+    Query(name="hot", sql="SELECT * FROM sensors WHERE temperature > 20", query_class="H",
+          qos=GRAPH, weight=2.0),
+    Query(name="cold", sql="SELECT * FROM sensors WHERE temperature <= 20", query_class="N"),
+    Query(name="means", sql="SELECT location, avg(temperature) AS t FROM sensors"
+          " [RANGE 2 SECONDS SLIDE 1 SECOND] GROUP BY location", query_class="N", qos=GRAPH),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Report, Any, Any]:
+    folder = tmp_path_factory.mktemp("measures")
+    stream = file_stream("sensors", folder / "source", SCHEMA, event_time="ts")
+    offered = write_readings(folder / "source", files=4, rows=300)
+    gate = new_gate(spark, folder, [stream], QUERIES, classes={"H": 6, "N": 1})
+    events: list[Event] = []
+    gate.start(listeners=[events.append])
+    consume(gate, offered)
+    status = gate.status()
+    report = gate.stop()
+    assert report is not None
+    balanced(gate, offered)
+    return report, events, status
+
+
+def test_every_measure_that_applies_is_a_number(run: tuple[Report, Any, Any]) -> None:
+    report, *_ = run
+    hot, cold, means = (query for query in report.to_dict()["queries"])
+    assert 0 < hot["qos"] <= 1
+    assert 0 < means["qos"] <= 1
+    assert "qos" not in cold
+    for query in (hot, cold, means):
+        assert 0 < query["staleness"] <= 1
+        assert 0 < query["weighted_staleness"] <= 1
+        assert query["response_s"]["norm"] > 0
+        assert query["output_per_s"] > 0
+    assert "tardiness_s" not in hot
+    assert 0 < means["tardiness_s"] <= means["tardiness_max_s"]
+    plain = report.to_dict()
+    for measure in ("utilisation", "bytes_mean", "bytes_max", "storage_s", "scheduler_s"):
+        assert plain[measure] > 0, measure
+    assert plain["utilisation"] <= 1
+    assert plain["total"]["qos"] > 0
+
+
+def test_the_accumulators_of_the_simulation_agree(run: tuple[Report, Any, Any]) -> None:
+    report, events, _ = run
+    paths = (line(query.name, select(0.001), qos=query.qos) for query in QUERIES)
+    simulation = simulation_of(
+        network(*paths), {"s": np.array([0.0])}, policy_named("fcfs"), seed=1
+    )  # fmt: skip
+    world = simulation.world
+    periods: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    first_s = min(event.at_s for event in events)
+    for event in events:
+        if isinstance(event, StepFinished):
+            for unit, responses_s in zip(event.call.units, event.responses_s, strict=True):
+                for response_s in np.sort(responses_s)[::-1].tolist():
+                    left_s = event.at_s - first_s
+                    periods[unit].append((left_s - response_s, left_s))
+    for place, unit in enumerate(sorted(periods)):
+        world.results["since_s"][place] = -np.inf
+        for arrived_s, left_s in periods[unit]:
+            output(world, place, arrived_s, left_s, left_s, 1.0)
+    simulated = report_of("fcfs", world, simulation.units)
+    stale_s = world.results["stale_s"].tolist()
+    for live, other, query_stale_s in zip(report.queries, simulated.queries, stale_s, strict=True):
+        assert live.response_s.count == other.response_s.count > 0
+        assert live.response_s.mean == pytest.approx(other.response_s.mean, rel=1e-9)
+        assert live.response_s.norm == pytest.approx(other.response_s.norm, rel=1e-9)
+        if live.qos == live.qos:
+            assert live.qos == pytest.approx(other.qos, rel=1e-9)
+        assert live.staleness * report.seconds == pytest.approx(query_stale_s, rel=1e-9)
