@@ -116,7 +116,7 @@ def answered(oracle: Oracle, name: str, case: Case) -> AnsweredQuestion | None:
     try:
         return AnsweredQuestion(name, case, schema, of_frame(frame))
     except SPARK_ERRORS as error:
-        return AnsweredQuestion(name, case, schema, None, str(error))
+        return AnsweredQuestion(name, case, schema, None, f"{type(error).__name__}: {error}")
 
 
 def check(

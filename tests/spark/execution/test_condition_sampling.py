@@ -80,6 +80,7 @@ def test_a_query_is_sampled_at_256_tuples_and_at_twice_as_many_at_most_once_a_se
         ("place LIKE other", False),
         ("element_at(many, 3) > 1", False),
         ("bigint(share) > 1", False),
+        ("is_variant_null(variant_get(parse_json('2024-03-31'), '$.a'))", False),
     ],
 )
 def test_what_never_fails(spark: SparkSession, condition: str, certain: bool) -> None:

@@ -340,7 +340,7 @@ public class JoinTimes {
     private Sum sum(Expression node) {
       try {
         return understood(node);
-      } catch (RuntimeException unknown) {
+      } catch (Exception unknown) {
         return null; // a number is too great, or a constant cannot be computed: there is no bound
       }
     }

@@ -305,7 +305,7 @@ public class SharedPlans {
       try {
         node.eval(null);
         return true;
-      } catch (RuntimeException error) {
+      } catch (Exception error) {
         return false;
       }
     }
@@ -859,7 +859,7 @@ public class SharedPlans {
       Object value;
       try {
         value = constant.eval(null);
-      } catch (RuntimeException error) {
+      } catch (Exception error) {
         continue;
       }
       if (value == null) {
