@@ -1,9 +1,15 @@
 """The line of a report for one query, one class or all queries."""
 
 from dataclasses import dataclass
-from math import nan
+from math import isnan, nan
 
 from headgate.metrics.tally import Summary
+
+IF_IT_APPLIES = (
+    "qos", "staleness", "staleness_expected", "weighted_staleness", "tardiness_s",
+    "tardiness_max_s",
+)  # fmt: skip
+"""The figures that only some queries have: QoS needs a graph, tardiness a window by time."""
 
 
 @dataclass(frozen=True)
@@ -31,3 +37,9 @@ class Line:
     qos: float = nan
     """Mean utility of the results, by the queries' QoS graphs."""
     shed: int = 0
+
+    @property
+    def applicable(self) -> dict[str, float]:
+        """The figures among IF_IT_APPLIES that this line has, by name."""
+        figures = {name: float(getattr(self, name)) for name in IF_IT_APPLIES}
+        return {name: value for name, value in figures.items() if not isnan(value)}

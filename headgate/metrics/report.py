@@ -4,15 +4,9 @@ from dataclasses import asdict, dataclass, replace
 from math import isnan, nan
 from typing import Any
 
-from headgate.metrics.line import Line
+from headgate.metrics.line import IF_IT_APPLIES, Line
 from headgate.metrics.run import RunMetrics
 from headgate.metrics.tally import Summary
-
-IF_IT_APPLIES = (
-    "staleness", "staleness_expected", "weighted_staleness",
-    "tardiness_s", "tardiness_max_s", "qos",
-)  # fmt: skip
-"""The figures of a line that only some queries have."""
 
 
 @dataclass(frozen=True, repr=False)

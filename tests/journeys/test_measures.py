@@ -69,6 +69,14 @@ def test_every_measure_that_applies_is_a_number(run: tuple[Report, Any, Any]) ->
     assert plain["total"]["qos"] > 0
 
 
+def test_the_status_has_the_measures_that_apply(run: tuple[Report, Any, Any]) -> None:
+    *_, status = run
+    measures = {query["query"]: query["measures"] for query in status["queries"]}
+    assert 0 < measures["hot"]["qos"] <= 1
+    assert {"staleness", "staleness_expected", "tardiness_s"} <= measures["means"].keys()
+    assert measures["cold"].keys().isdisjoint({"qos", "tardiness_s"})
+
+
 def test_the_accumulators_of_the_simulation_agree(run: tuple[Report, Any, Any]) -> None:
     report, events, _ = run
     paths = (line(query.name, select(0.001), qos=query.qos) for query in QUERIES)
