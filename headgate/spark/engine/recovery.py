@@ -104,8 +104,7 @@ def _list(
         sink = FileSink(Sink(path=str(folder)))
         sink.gather(sink.settings)
     in_folder = [file for file in replaced if file.is_relative_to(folder)]
-    flush_all({path for path in sink.show([final for _, final in files], in_folder)
-               if path.exists()})  # fmt: skip
+    flush_all(sink.show([final for _, final in files], in_folder), missing_ok=True)
 
 
 def resumed(path: Path, network: Network, journal: Journal, store: Store) -> int:

@@ -6,6 +6,7 @@ import os
 import shutil
 import zlib
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 HIDDEN = "_unfinished"
@@ -29,13 +30,23 @@ def flush(path: Path) -> None:
         os.close(descriptor)
 
 
-def flush_all(paths: Collection[Path]) -> None:
-    """Flush files and directories to disk; hundreds cost hardly more than one."""
+def flush_all(paths: Collection[Path], missing_ok: bool = False) -> None:
+    """Flush files and directories to disk; hundreds cost hardly more than one.
+
+    Args:
+        missing_ok: whether files that are gone are skipped.
+    """
+    missing = [FileNotFoundError] if missing_ok else []
     if len(paths) <= FEW or _SYNCFS is None:
         for path in paths:
-            flush(path)
+            with suppress(*missing):
+                flush(path)
         return
-    for path in {path.stat().st_dev: path for path in paths}.values():
+    devices: dict[int, Path] = {}
+    for path in paths:
+        with suppress(*missing):
+            devices[path.stat().st_dev] = path
+    for path in devices.values():
         descriptor = os.open(path, os.O_RDONLY)
         try:
             if _SYNCFS(descriptor):

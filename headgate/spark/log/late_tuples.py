@@ -14,7 +14,7 @@ from headgate.access import PRIVATE, Access
 from headgate.errors import ConfigRefused, RecoveryRefused
 from headgate.model.window_ends import NEVER, Times
 from headgate.spark.log.files import HIDDEN, flush, put
-from headgate.spark.log.parquet_bytes import with_spark_schema
+from headgate.spark.log.parquet_bytes import footer_of
 from headgate.spark.log.stream_log import StreamLog
 
 log = logging.getLogger("headgate.spark")
@@ -40,7 +40,7 @@ class LateTuples:
         self._folder, self._log, self._turn = Path(folder), stream_log, threading.Lock()
         self._fails, stream = False, stream_log.stream
         extra = StructField(NUMBER, LongType()), StructField(WHY, StringType())
-        self._schema = StructType([*stream_log.schema.fields, *extra])
+        self._footer = footer_of(StructType([*stream_log.schema.fields, *extra]))
         if clashes := sorted({NUMBER, WHY}.intersection(map(str.lower, stream_log.schema.names))):
             reason = f"the stream has a column {clashes[0]}, a name that files of late tuples need"
             raise _refused(stream, folder, f"left out: {reason}")
@@ -91,7 +91,7 @@ class LateTuples:
         why = ["no time" if time == NEVER else "late" for time in times[rows].tolist()]
         table = table.append_column(NUMBER, pa.array(rows + first_tuple))
         table = table.append_column(WHY, pa.array(why, pa.string()))
-        table = with_spark_schema(table, self._schema)
+        table = table.replace_schema_metadata(self._footer)
         self._access.folder(temporary.parent)
         with open(temporary, "wb", opener=self._access.opener) as file:
             pq.write_table(table, file, use_dictionary=False)

@@ -78,9 +78,9 @@ def _options(table: pa.Table, compression: str | None, large: bool) -> dict[str,
     }
 
 
-def with_spark_schema(table: pa.Table, schema: StructType) -> pa.Table:
-    """Return a table whose file has Spark's schema in its footer.
+def footer_of(schema: StructType) -> dict[str, str]:
+    """Return what a file's footer says of Spark's schema, as the metadata of an Arrow table.
 
     Spark needs it to read types that Parquet lacks: intervals, variants, collations.
     """
-    return table.replace_schema_metadata({SPARK_SCHEMA: schema.json()})
+    return {SPARK_SCHEMA: schema.json()}

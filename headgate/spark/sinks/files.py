@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,13 +18,16 @@ from headgate.model.query import Sink
 from headgate.result_files import MANIFEST
 from headgate.spark.jvm.partition_names import partition_name
 from headgate.spark.log.files import HIDDEN
-from headgate.spark.log.parquet_bytes import parquet_of, with_spark_schema
+from headgate.spark.log.parquet_bytes import footer_of, parquet_of
 from headgate.spark.output import quoted
 from headgate.spark.sinks.collected import COLLECTED, Collected
 from headgate.spark.sinks.manifest import Manifest
 
 PartitionName = Callable[[str, str | None], str]
 """A function of a column and its value as text that returns the name of their directory."""
+
+_PROCESS, _ATTEMPTS = uuid4().hex, count()
+"""What makes hidden names unique: this process, and how many names it has given."""
 
 MICROSECONDS = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 
@@ -47,6 +51,7 @@ class FileSink:
         self.format, self.settings = sink.format, sink
         self.folder = Path(sink.path)
         self.header, self.schema = header, schema
+        self._footer = None if schema is None else footer_of(schema)
         self.partition_name = partition_name
         self.access = PRIVATE
         self.collected: Collected | None = None
@@ -83,7 +88,7 @@ class FileSink:
 
     def temporary(self, name: str) -> Path:
         """Return a new hidden name for a file; it has no ending by which a glob might find it."""
-        return self.folder / HIDDEN / f"{uuid4().hex}-{name}"
+        return self.folder / HIDDEN / f"{_PROCESS}-{next(_ATTEMPTS)}-{name}"
 
     @property
     def collects(self) -> bool:
@@ -123,8 +128,8 @@ class FileSink:
         The folder is created again if somebody has removed it.
         """
         if self.format == "parquet":
-            if self.schema is not None:
-                table = with_spark_schema(table, self.schema)
+            if self._footer is not None:
+                table = table.replace_schema_metadata(self._footer)
             data: Any = parquet_of(table, self.settings.options.get("compression"))
         else:
             lines = table.column(0).to_pylist()

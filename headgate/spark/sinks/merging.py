@@ -12,9 +12,9 @@ from pyspark.sql.types import StructType
 
 from headgate.spark.log.parquet_bytes import (
     HELD_BYTES,
+    footer_of,
     parquet_of,
     tables_in,
-    with_spark_schema,
     write_parquet,
 )
 from headgate.spark.sinks.files import FileSink
@@ -58,7 +58,7 @@ def partitioned(sink: FileSink, inputs: Sequence[Path], goes_on: GoesOn) -> list
             temporary = sink.temporary(name)
             if sink.schema is not None:
                 fields = [field for field in sink.schema if field.name in rows.column_names]
-                rows = with_spark_schema(rows, StructType(fields))
+                rows = rows.replace_schema_metadata(footer_of(StructType(fields)))
             sink.access.folder(temporary.parent)
             sink.access.write(temporary, parquet_of(rows, sink.settings.options.get("compression")))
             renames.append((temporary, folder / f"{name}.{sink.format}"))

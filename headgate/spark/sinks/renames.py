@@ -145,7 +145,7 @@ class Renames:
         if not done:
             return [], failure
         try:
-            flush_all({path for path in to_flush if path.exists()})
+            flush_all(to_flush, missing_ok=True)
             self._intents.confirm([rename.key for rename in done])
         except (OSError, sqlite3.Error) as error:
             return [], error
