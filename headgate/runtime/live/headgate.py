@@ -278,7 +278,7 @@ class Headgate(Operations):
         """Start the engine, rehearse, and return the run."""
         membership = self._membership
         membership.place_versions()
-        membership.engine = self._engine = engine = self._room.SparkEngine(
+        membership.engine = self._engine = engine = self._room.open_engine(
             self._session, membership.catalog.network, membership.catalog.schemas, self.state,
             self._settings,
             rows=membership.rows, deliver=membership.deliver, reached=self._reached,
