@@ -37,7 +37,7 @@ from headgate.spark.jvm.lane.compatibility import driver_lane
 from headgate.spark.jvm.session import own_session
 from headgate.spark.log.budget import Budget
 from headgate.spark.sinks.derived_streams import DerivedStreams
-from headgate.spark.sinks.publisher import Publisher
+from headgate.spark.sinks.files.publisher import Publisher
 from headgate.spark.sources.ingest import StreamIngest
 
 

@@ -17,7 +17,7 @@ from headgate.spark.journal.journal import Journal
 from headgate.spark.jvm.jvm_watch import JvmWatch
 from headgate.spark.log.budget import Budget
 from headgate.spark.sinks.derived_streams import DerivedStreams
-from headgate.spark.sinks.publisher import Publisher
+from headgate.spark.sinks.files.publisher import Publisher
 from headgate.spark.sources.ingest import StreamIngest
 
 

@@ -20,11 +20,11 @@ import pyarrow as pa
 from headgate.spark.journal.intents import Intents, Merge
 from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
 from headgate.spark.log.files import flush_all
-from headgate.spark.sinks import compaction
-from headgate.spark.sinks.collected import Collected
-from headgate.spark.sinks.files import FileSink
-from headgate.spark.sinks.merging import merged, partitioned
-from headgate.spark.sinks.renames import Rename, Renames
+from headgate.spark.sinks.files import compaction
+from headgate.spark.sinks.files.collected import Collected
+from headgate.spark.sinks.files.file_sink import FileSink
+from headgate.spark.sinks.files.merging import merged, partitioned
+from headgate.spark.sinks.files.renames import Rename, Renames
 
 log = logging.getLogger("headgate.spark")
 
