@@ -283,7 +283,7 @@ class Headgate(Operations):
             self._settings,
             rows=membership.rows, deliver=membership.deliver, reached=self._reached,
         )  # fmt: skip
-        membership.catalog.ids = engine.ids
+        membership.catalog = membership.catalog.with_ids(engine.ids)
         try:
             new = Running(
                 engine, membership.catalog.network, self.policy,
