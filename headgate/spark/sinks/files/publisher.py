@@ -90,9 +90,10 @@ class Publisher:
                     self._thread.start()
 
     def has_ended(self, query: str) -> bool:
-        """Return True if nothing of a query waits; otherwise make it visible now.
+        """Return True once no result of a query that ends waits to become visible.
 
-        What cannot become visible stays hidden, which is reported.
+        Until then, results that wait become visible without waiting for their rhythm. Those that
+        cannot stay hidden: the log says how many, and the answer is True all the same.
         """
         collected = self._sinks[query].collected
         left = [] if collected is None else collected.waiting()
