@@ -30,7 +30,7 @@ class Lock:
 class Row:
     lock: Lock
     level: float
-    taken: tuple[str, ...]
+    nested: tuple[str, ...]
     """What may be taken while it is held: classes, or files without `.py`."""
 
 
@@ -63,8 +63,8 @@ def rows() -> list[Row]:
     """Return the rows of the table of locks."""
     lines = re.findall(r"^\| ([\d.]+) \| (.*?) \| .* \| (.*) \|$", PAGE, re.MULTILINE)
     return [
-        Row(_lock_of(name), float(level), tuple(re.findall(r"`(.*?)`", taken)))
-        for level, name, taken in lines
+        Row(_lock_of(name), float(level), tuple(re.findall(r"`(.*?)`", nested)))
+        for level, name, nested in lines
     ]
 
 
@@ -99,7 +99,7 @@ def test_only_locks_of_a_higher_level_are_taken_while_one_is_held() -> None:
     faults = [
         f"{row.lock.place}.{row.lock.name} before {name}"
         for row in rows()
-        for name in row.taken
+        for name in row.nested
         for later in _named(name)
         if later.level <= row.level
     ]

@@ -175,7 +175,7 @@ def with_options(shared: type[Any]) -> Callable[[Callable[..., None]], Callable[
     declared = list(signature(shared).parameters.values())
 
     def decorator(command: Callable[..., None]) -> Callable[..., None]:
-        own = list(signature(command).parameters.values())[1:]
+        specific = list(signature(command).parameters.values())[1:]
 
         @wraps(command)
         def wrapper(**values: Any) -> None:
@@ -185,9 +185,9 @@ def with_options(shared: type[Any]) -> Callable[[Callable[..., None]], Callable[
             command(options, **values)
 
         wrapper.__annotations__ = {
-            parameter.name: parameter.annotation for parameter in (*own, *declared)
+            parameter.name: parameter.annotation for parameter in (*specific, *declared)
         }
-        vars(wrapper)["__signature__"] = Signature([*own, *declared])
+        vars(wrapper)["__signature__"] = Signature([*specific, *declared])
         return wrapper
 
     return decorator
