@@ -205,6 +205,9 @@ def module_of(file: Path) -> str:
     return ".".join(file.relative_to(HEADGATE).with_suffix("").parts)
 
 
+MODULES = frozenset(map(module_of, FILES))
+
+
 @cache
 def files_of(room: str) -> frozenset[str]:
     """Return the modules that lie in a room itself, not in a folder inside it."""
@@ -285,11 +288,10 @@ def test_a_file_imports_only_what_its_room_may(file: Path) -> None:
 def imported_modules(file: Path) -> set[str]:
     """Return the modules of ours that a file imports, types included."""
     place = file.relative_to(HEADGATE.parent)
-    modules = {module_of(file) for file in FILES}
-    imported = set()
+    imported: set[str] = set()
     for statement in imports_of(file.read_text(), ".".join(place.parts[:-1])):
         name = statement.module.removeprefix("headgate.")
-        imported |= {name, name.rpartition(".")[0]} & modules
+        imported |= {name, name.rpartition(".")[0]} & MODULES
     return imported - {module_of(file)}
 
 
