@@ -32,8 +32,8 @@ from headgate.spark.journal.cursors import Cursors
 from headgate.spark.journal.journal import Journal
 from headgate.spark.output import Output
 from headgate.spark.sinks.commit import Commits
-from headgate.spark.sinks.files import FileSink
-from headgate.spark.sinks.publisher import Publisher
+from headgate.spark.sinks.files.file_sink import FileSink
+from headgate.spark.sinks.files.publisher import Publisher
 from headgate.spark.work import Work
 
 MOST_FILES, MOST_RATIO = 100, 1.10

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kit.commands import Done, headgate
+from kit.commands import headgate, refused, status_of
 from kit.pipelines import ALL, SPARK_NOISE, pipeline_file
 from kit.terminal import Terminal
 from kit.waiting import until
@@ -56,10 +55,6 @@ class Run:
 
     def status(self) -> dict[str, Any]:
         return status_of(self.state)
-
-
-def status_of(state: str | Path) -> dict[str, Any]:
-    return {query["query"]: query for query in Client(Path(state)).status()["queries"]}
 
 
 def telling_commands() -> list[str]:
@@ -119,13 +114,6 @@ def mode_of(path: Path) -> int:
         return path.stat().st_mode
     except FileNotFoundError:
         return 0
-
-
-def refused(done: Done, message: str) -> None:
-    assert done.returncode == 2, done.stdout
-    assert message in done.stderr
-    assert not any(noise in done.stderr for noise in SPARK_NOISE)
-    assert done.stdout == ""
 
 
 def test_the_run_says_where_it_is_controlled(run: Run) -> None:
@@ -338,45 +326,6 @@ def test_the_past_can_be_read_after_the_run(run: Run, terminal: Terminal) -> Non
 
 def test_sql_where_nothing_ever_ran_is_a_sentence(tmp_path: Path) -> None:
     refused(headgate("sql", "SELECT 1", "--state", str(tmp_path)), "expected a journal.db")
-
-
-def test_a_run_that_is_starting_can_be_asked_and_ended(terminal: Terminal, tmp_path: Path) -> None:
-    run, state = terminal.start("run", pipeline_file(tmp_path, rehearsal_s=600)), tmp_path / "state"
-    until((state / "control.json").exists, run.ended)
-    progress = r"starting: \d of 2 queries rehearsed\n"
-    done = headgate("status", "--state", str(state))
-    assert re.fullmatch(progress, done.stdout), (done.stdout, done.stderr)
-    status = json.loads(headgate("status", "--state", str(state), "--json").stdout)
-    assert [query["state"] for query in status["queries"]] == ["STARTING", "STARTING"]
-    refused(headgate("explain", "hot", "--state", str(state)), "the run is starting")
-    refused(headgate("drop", "hot", "--state", str(state)), "the run is starting")
-    done = headgate("stop", "--state", str(state))
-    assert (done.returncode, done.stdout) == (0, f"stopped: {state}\n"), done.stderr
-    assert run.done(60).returncode == 0
-    assert not (state / "control.json").exists()
-    assert "stopped before the first tuple; a new start resumes" in run.stderr
-    assert not any(noise in run.stderr for noise in SPARK_NOISE)
-
-
-def test_a_run_that_is_terminated_ends_cleanly(terminal: Terminal, tmp_path: Path) -> None:
-    run, state = terminal.start("run", pipeline_file(tmp_path), "--json"), tmp_path / "state"
-    until((state / "control.json").exists, run.ended)
-    until(lambda: (line := status_of(state)["all"])["account"] and line["account"]["delivered"])
-    terminal.terminate()
-    assert run.done(60).returncode == 0
-    assert not (state / "control.json").exists()
-    (report,) = json.loads(run.stdout)
-    assert report["total"]["tuples_in"] > 0
-    refused(headgate("status", "--state", str(state)), "found no control.json.\nFix: start one")
-
-
-def test_a_run_that_is_interrupted_stops_cleanly(terminal: Terminal, tmp_path: Path) -> None:
-    run = terminal.start("run", pipeline_file(tmp_path))
-    until(lambda: list((tmp_path / "state/results/all").glob("*.parquet")), run.ended)
-    terminal.interrupt()
-    assert run.done(60).returncode == 130
-    assert "stopped; what is committed is kept, a new start resumes" in run.stderr
-    assert not any(noise in run.stderr for noise in SPARK_NOISE)
 
 
 def test_a_port_where_somebody_else_answers_is_no_run(tmp_path: Path) -> None:

@@ -143,8 +143,10 @@ ROOMS = {
     "spark.journal": spark_room(""),
     "spark.log": spark_room("journal jvm"),
     "spark.event_time": spark_room("log journal"),
-    "spark.sources": spark_room("log journal jvm", "confluent_kafka"),
-    "spark.sinks": spark_room("event_time log journal jvm"),
+    "spark.sources": spark_room("sources.files log journal jvm", "confluent_kafka"),
+    "spark.sources.files": spark_room("log jvm"),
+    "spark.sinks": spark_room("sinks.files event_time log journal jvm"),
+    "spark.sinks.files": spark_room("log journal jvm"),
     "spark.sharing": spark_room("event_time log jvm"),
     "spark.windows": spark_room("sharing sinks event_time log jvm"),
     "spark.execution": spark_room("windows sinks sharing event_time log journal jvm"),
@@ -201,6 +203,9 @@ def room_of(file: Path) -> str:
 
 def module_of(file: Path) -> str:
     return ".".join(file.relative_to(HEADGATE).with_suffix("").parts)
+
+
+MODULES = frozenset(map(module_of, FILES))
 
 
 @cache
@@ -283,11 +288,10 @@ def test_a_file_imports_only_what_its_room_may(file: Path) -> None:
 def imported_modules(file: Path) -> set[str]:
     """Return the modules of ours that a file imports, types included."""
     place = file.relative_to(HEADGATE.parent)
-    modules = {module_of(file) for file in FILES}
-    imported = set()
+    imported: set[str] = set()
     for statement in imports_of(file.read_text(), ".".join(place.parts[:-1])):
         name = statement.module.removeprefix("headgate.")
-        imported |= {name, name.rpartition(".")[0]} & modules
+        imported |= {name, name.rpartition(".")[0]} & MODULES
     return imported - {module_of(file)}
 
 

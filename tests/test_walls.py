@@ -59,7 +59,7 @@ def test_the_wall_around_spark_holds(line: str, forbidden: bool) -> None:
         ("runtime", "from headgate.cli import main", True),
         ("config", "from headgate.runtime import load", True),
         ("metrics", "import rich", True),
-        ("spark.log", "from headgate.spark.sinks.files import FileSink", True),
+        ("spark.log", "from headgate.spark.sinks.files.file_sink import FileSink", True),
         ("spark.log", "from headgate.spark.jvm.types import arrow_schema", False),
         ("spark.windows", "from headgate.spark.execution.executor import Executor", True),
         ("spark.execution", "from headgate.spark.windows.queries import WindowedQueries", False),

@@ -46,17 +46,8 @@ def headgate(
 
 
 @app.command()
-def run(
-    file: options.FILE,
-    policy: options.POLICIES = None,
-    seconds: options.RUN_SECONDS = None,
-    state: options.STATE = None,
-    fresh: options.FRESH = False,
-    control: options.CONTROL = True,
-    record: options.RECORD = False,
-    module: options.MODULES = None,
-    as_json: options.JSON = False,
-) -> None:
+@options.with_options(options.RunOptions)
+def run(request: options.RunOptions) -> None:
     """Run a pipeline on Spark. Several policies run one after the other and are compared.
 
     With several policies, each has its own folder under the state directory. The folder is emptied
@@ -64,18 +55,19 @@ def run(
 
     Example: headgate run examples/forest.yaml --policy rr,cqc --seconds 20
     """
-    options.load_modules(module)
-    flags = {key: value for key, value in {"state": state, "record": record}.items() if value}
-    pipeline = read_pipeline(file, os.environ, **flags)
-    chosen = spelled(policy or pipeline.policy.name)
+    options.load_modules(request.module)
+    pipeline = read_pipeline(request.file, os.environ, **request.settings)
+    chosen = spelled(request.policy or pipeline.policy.name)
+    seconds, controlled = request.seconds, request.control
     if len(chosen) > 1:
         reports = run_each(
-            file, Path(pipeline.state), chosen, seconds, module or [],
-            record=record, controlled=control,
+            request.file, Path(pipeline.state), chosen, seconds, request.module or [],
+            record=request.record, controlled=controlled,
         )  # fmt: skip
     else:
-        reports = [run_one(pipeline, chosen[0], seconds=seconds, fresh=fresh, controlled=control)]
-    if as_json:
+        policy, fresh = chosen[0], request.fresh
+        reports = [run_one(pipeline, policy, seconds=seconds, fresh=fresh, controlled=controlled)]
+    if request.as_json:
         print(json.dumps([report.to_dict() for report in reports]))
     else:
         tables.show_reports(reports)
@@ -83,17 +75,10 @@ def run(
 
 
 @app.command()
+@options.with_options(options.RunOptions)
 def check(
-    file: options.FILE,
+    request: options.RunOptions,
     show: Annotated[bool, typer.Option(help="Show where each value comes from.")] = False,
-    policy: options.POLICIES = None,
-    seconds: options.RUN_SECONDS = None,
-    state: options.STATE = None,
-    fresh: options.FRESH = False,
-    control: options.CONTROL = True,
-    record: options.RECORD = False,
-    module: options.MODULES = None,
-    as_json: options.JSON = False,
 ) -> None:
     """Check a pipeline file without running it, and show all mistakes with their lines.
 
@@ -102,11 +87,13 @@ def check(
 
     Example: headgate check examples/forest.yaml
     """
-    flags = {key: value for key, value in {"state": state, "record": record}.items() if value}
-    checked = check_file(file, os.environ, modules=module or [], policy=policy, **flags)
+    checked = check_file(
+        request.file, os.environ, modules=request.module or [], policy=request.policy,
+        **request.settings,
+    )  # fmt: skip
     if show and checked.pipeline is not None:
         tables.show_settings(checked.pipeline)
-    if as_json:
+    if request.as_json:
         print(json.dumps(checked.to_dict()))
     else:
         tables.show_check(checked)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import wraps
 from inspect import Signature, signature
 from typing import Annotated, Any
@@ -109,48 +110,87 @@ CONTROL = Annotated[
 ]
 RECORD = Annotated[bool, typer.Option("--record", help="Record the run, for `headgate replay`.")]
 
-_SETTINGS = {
-    "seconds": "seconds", "level": "level", "workers": "workers", "train": "train_tuples",
-    "overhead_s": "overhead_s", "shared_priority": "shared_priority", "learns": "learns",
-}  # fmt: skip
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The options of `run`, which `check` takes too."""
+
+    file: FILE
+    policy: POLICIES = None
+    seconds: RUN_SECONDS = None
+    state: STATE = None
+    fresh: FRESH = False
+    control: CONTROL = True
+    record: RECORD = False
+    module: MODULES = None
+    as_json: JSON = False
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that are used instead of those of the file."""
+        settings = {"state": self.state, "record": self.record}
+        return {name: value for name, value in settings.items() if value}
 
 
-def _shared(
-    words: WORDS = None,
-    testbed: TESTBED = None,
-    policy: POLICIES = None,
-    seconds: SECONDS = None,
-    level: LEVEL = None,
-    train: TRAIN = None,
-    overhead_s: OVERHEAD_S = None,
-    workers: WORKERS = None,
-    shared_priority: SHARED_PRIORITY = None,
-    learns: LEARNS = False,
-    trace: TRACE = None,
-    trace_column: TRACE_COLUMN = None,
-    trace_scale: TRACE_SCALE = None,
-    module: MODULES = None,
-    plot: PLOT = None,
-    as_json: JSON = False,
-) -> None:
-    """Declare the options of all commands that simulate. It is never called."""
+@dataclass(frozen=True, kw_only=True)
+class SimulationOptions:
+    """The options of all commands that simulate."""
+
+    words: WORDS = None
+    testbed: TESTBED = None
+    policy: POLICIES = None
+    seconds: SECONDS = None
+    level: LEVEL = None
+    train: TRAIN = None
+    overhead_s: OVERHEAD_S = None
+    workers: WORKERS = None
+    shared_priority: SHARED_PRIORITY = None
+    learns: LEARNS = False
+    trace: TRACE = None
+    trace_column: TRACE_COLUMN = None
+    trace_scale: TRACE_SCALE = None
+    module: MODULES = None
+    plot: PLOT = None
+    as_json: JSON = False
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of a simulation."""
+        return {
+            "seconds": self.seconds, "level": self.level, "workers": self.workers,
+            "train_tuples": self.train, "overhead_s": self.overhead_s,
+            "shared_priority": self.shared_priority, "learns": self.learns,
+            "traces": [
+                Trace.of(text, self.trace_column, self.trace_scale) for text in self.trace or ()
+            ],
+        }  # fmt: skip
 
 
-def with_simulation_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of all commands that simulate; the command reads them from its context."""
-    specific, shared = (
-        list(signature(function).parameters.values()) for function in (command, _shared)
-    )
+def with_options(shared: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that adds the options of several commands to one of them.
 
-    @wraps(command)
-    def wrapper(**values: Any) -> None:
-        command(**{parameter.name: values[parameter.name] for parameter in specific})
+    Args:
+        shared: the dataclass of these options. The command's first parameter is an instance of it.
+    """
+    declared = list(signature(shared).parameters.values())
 
-    wrapper.__annotations__ = {
-        parameter.name: parameter.annotation for parameter in (*specific, *shared)
-    }
-    vars(wrapper)["__signature__"] = Signature([*specific, *shared])
-    return wrapper
+    def decorator(command: Callable[..., None]) -> Callable[..., None]:
+        specific = list(signature(command).parameters.values())[1:]
+
+        @wraps(command)
+        def wrapper(**values: Any) -> None:
+            options = shared(
+                **{parameter.name: values.pop(parameter.name) for parameter in declared}
+            )
+            command(options, **values)
+
+        wrapper.__annotations__ = {
+            parameter.name: parameter.annotation for parameter in (*specific, *declared)
+        }
+        vars(wrapper)["__signature__"] = Signature([*specific, *declared])
+        return wrapper
+
+    return decorator
 
 
 def load_modules(modules: Sequence[str] | None) -> None:
@@ -159,33 +199,35 @@ def load_modules(modules: Sequence[str] | None) -> None:
         load_module(name)
 
 
-def policies(ctx: typer.Context) -> list[Spelled]:
+def policies(options: SimulationOptions) -> list[Spelled]:
     """Return the policies of --policy, after loading the user's modules."""
-    load_modules(ctx.params["module"])
-    return spelled(ctx.params["policy"]) if ctx.params["policy"] else []
+    load_modules(options.module)
+    return spelled(options.policy) if options.policy else []
 
 
-def simulation_request(ctx: typer.Context) -> tuple[Any, dict[str, Any]]:
+def simulation_request(
+    command: str | None, options: SimulationOptions
+) -> tuple[Any, dict[str, Any]]:
     """Return what to simulate, a testbed's name or a pipeline, and the settings for it.
+
+    Args:
+        command: the name of the command, for refusals.
 
     Raises:
         ConfigRefused: neither a file nor a testbed is named, or both.
         UnknownName: there is no such option.
     """
-    values = ctx.params
-    files, options = _sorted(values["words"] or ())
-    settings = {name: values[key] for key, name in _SETTINGS.items()}
-    column, scale = values["trace_column"], values["trace_scale"]
-    settings["traces"] = [Trace.of(text, column, scale) for text in values["trace"] or ()]
-    if values["testbed"] is not None and not files:
-        return values["testbed"], {**settings, **options}
-    if len(files) != 1 or values["testbed"] is not None:
+    files, testbed_options = _sorted(options.words or ())
+    settings = options.settings
+    if options.testbed is not None and not files:
+        return options.testbed, {**settings, **testbed_options}
+    if len(files) != 1 or options.testbed is not None:
         expected = "one pipeline file, or --testbed NAME (`headgate testbeds` lists them)"
         raise ConfigRefused(
-            path=f"headgate {ctx.command.name}", key="FILE", value=" ".join(files) or None,
+            path=f"headgate {command}", key="FILE", value=" ".join(files) or None,
             expected=expected,
         )  # fmt: skip
-    for name in options:
+    for name in testbed_options:
         raise UnknownName(kind="option", name=name, known=())
     return read_pipeline(files[0], os.environ), settings
 

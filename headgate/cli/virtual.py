@@ -17,8 +17,9 @@ from headgate.runtime import compare as compare_policies
 from headgate.runtime import spelled, workload
 
 
-@options.with_simulation_options
+@options.with_options(options.SimulationOptions)
 def simulate(
+    shared: options.SimulationOptions,
     ctx: typer.Context,
     seed: Annotated[
         int,
@@ -34,23 +35,24 @@ def simulate(
 
     Example: headgate simulate --testbed sharaf --queries 100 --tuples 5000 --policy hr,hnr,bsd
     """
-    _refuse_plot(ctx.params["plot"])
-    chosen = options.policies(ctx)
+    _refuse_plot(shared.plot)
+    chosen = options.policies(shared)
     with options.suggesting_options(ctx):
-        source, settings = options.simulation_request(ctx)
+        source, settings = options.simulation_request(ctx.command.name, shared)
         simulated = workload(source, seed=seed, **settings)
     chosen = chosen or spelled(simulated.usual_policy)
     with policy_bars(chosen, simulated.ends_at_s) as watch:
         reports = [simulated.simulate(policy, watch(policy)) for policy in chosen]
-    _write(ctx.params["plot"], lambda plots: plots.over_time_page(reports, simulated.name))
-    if ctx.params["as_json"]:
+    _write(shared.plot, lambda plots: plots.over_time_page(reports, simulated.name))
+    if shared.as_json:
         print(json.dumps([report.to_dict() for report in reports]))
     else:
         measured.show_measures(simulated, reports)
 
 
-@options.with_simulation_options
+@options.with_options(options.SimulationOptions)
 def compare(
+    shared: options.SimulationOptions,
     ctx: typer.Context,
     objective: Annotated[
         str,
@@ -71,16 +73,16 @@ def compare(
 
     Example: headgate compare --testbed cqc --workload B --objective p95_response:class=H
     """
-    _refuse_plot(ctx.params["plot"])
-    names = [policy.text for policy in options.policies(ctx)]
+    _refuse_plot(shared.plot)
+    names = [policy.text for policy in options.policies(shared)]
     with options.suggesting_options(ctx), overall_bar() as progress:
-        source, settings = options.simulation_request(ctx)
+        source, settings = options.simulation_request(ctx.command.name, shared)
         comparison = compare_policies(
             source, objective=objective, policies=names, seeds=seeds, patience_s=patience_s,
             progress=progress, **settings,
         )  # fmt: skip
-    _write(ctx.params["plot"], lambda plots: plots.comparison_page(comparison))
-    if ctx.params["as_json"]:
+    _write(shared.plot, lambda plots: plots.comparison_page(comparison))
+    if shared.as_json:
         print(json.dumps(comparison.to_dict()))
     else:
         measured.show_comparison(comparison)

@@ -34,16 +34,16 @@ def _refuse_stream(options: Options) -> None:
 
 SINKS = (
     SinkEntry(
-        name="parquet", make=deferred("headgate.spark.sinks.files:parquet_files"),
+        name="parquet", make=deferred("headgate.spark.sinks.files.file_sink:parquet_files"),
         options={"compression": f"one of {', '.join(COMPRESSIONS)}"}, check=_refuse_compression,
         delivery="exactly once", has_files=True, has_columns=True,
     ),
     SinkEntry(
-        name="json", make=deferred("headgate.spark.sinks.files:text_files"),
+        name="json", make=deferred("headgate.spark.sinks.files.file_sink:text_files"),
         other_options=True, delivery="exactly once", has_files=True,
     ),
     SinkEntry(
-        name="csv", make=deferred("headgate.spark.sinks.files:text_files"),
+        name="csv", make=deferred("headgate.spark.sinks.files.file_sink:text_files"),
         options={"header": "whether every file begins with the names"}, other_options=True,
         delivery="exactly once", has_files=True, by_position=True,
     ),
@@ -74,7 +74,7 @@ SINKS = (
         other_options=True, ask=deferred("headgate.spark.sources.kafka_options:ask_brokers"),
     ),
     SinkEntry(
-        name="stream", make=deferred("headgate.spark.sinks.files:StreamSink"),
+        name="stream", make=deferred("headgate.spark.sinks.files.file_sink:StreamSink"),
         options={
             "stream": "name of the stream; if not set, that of the query",
             "event_time": "column with the event time of a tuple",

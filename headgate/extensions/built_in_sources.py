@@ -23,7 +23,7 @@ def _refuse_values(options: Options) -> None:
 
 def _directory(name: str) -> SourceEntry:
     return SourceEntry(
-        name=name, make=deferred("headgate.spark.sources.directory:directory_source"),
+        name=name, make=deferred("headgate.spark.sources.files.directory:directory_source"),
         options=_FILES, other_options=True, check=_refuse_values, spark_reads=True,
     )  # fmt: skip
 

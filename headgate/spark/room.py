@@ -1,7 +1,7 @@
 """The entry point to `spark`: the names that the runtime imports, only when it needs Spark."""
 
-from headgate.spark.engine.engine import SparkEngine
 from headgate.spark.engine.history import history_of, kept_trains, refuse_failure, versions_of
+from headgate.spark.engine.opening import open_engine
 from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import (
@@ -16,11 +16,11 @@ from headgate.spark.sources.opening import source_of
 
 __all__ = [
     "Analyst",
-    "SparkEngine",
     "collected",
     "history_of",
     "kept_trains",
     "local_session",
+    "open_engine",
     "own_session",
     "quiet_python",
     "refuse_failure",

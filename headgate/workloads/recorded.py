@@ -67,6 +67,11 @@ def _opened(path: str | Path) -> pq.ParquetFile:
 
 
 def _column(where: str, schema: pa.Schema, wanted: str | None) -> str:
+    """Return the column of the times: the wanted one, or the one that stands out by type or name.
+
+    Raises:
+        ConfigRefused: it does not exist or holds no times, or several columns could be meant.
+    """
     usable = [
         name for name in schema.names if _is_time(schema.field(schema.names.index(name)).type)
     ]
@@ -75,13 +80,13 @@ def _column(where: str, schema: pa.Schema, wanted: str | None) -> str:
         demand(wanted in schema.names, where, "column", wanted, f"one of {names}")
         demand(wanted in usable, where, "column", wanted, "of numbers or timestamps")
         return wanted
-    for chosen in (
+    for candidates in (
         usable,
         [name for name in usable if ITS_NAME.fullmatch(name)],
         [name for name in usable if LIKE_ITS_NAME.fullmatch(name)],
     ):
-        if len(chosen) == 1:
-            return chosen[0]
+        if len(candidates) == 1:
+            return candidates[0]
     expected = f"named, since none stands out; numbers or timestamps: {', '.join(usable) or 'none'}"
     raise ConfigRefused(path=where, key="column", value=None, expected=expected)
 

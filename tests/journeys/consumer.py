@@ -16,7 +16,7 @@ from headgate import Headgate
 from headgate.config import read_pipeline
 from headgate.runtime import load
 from headgate.runtime.run import run as running
-from headgate.spark.sinks import compaction
+from headgate.spark.sinks.files import compaction
 
 
 def main(file: str, offered: str, point: str = "", times: str = "0") -> None:

@@ -56,60 +56,62 @@ def lines(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
-def test_names_that_sql_has_to_quote(spark: SparkSession, tmp_path: Path) -> None:
+QUOTED = {
+    "star": "SELECT * FROM s [RANGE 10 SECONDS] WHERE `c d` > 3",
+    "count": "SELECT `a.b`, count(*) AS `n.m` FROM s [RANGE 10 SECONDS] GROUP BY `a.b`",
+    "own": "SELECT `end`, `e``f` FROM s [ROWS 10] WHERE `end` = 1",
+    "pairs": "SELECT a.`c d` AS `x``y`, b.`a.b`, a.ts FROM s [RANGE 1 SECOND] a"
+    " JOIN s [RANGE 1 SECOND] b ON a.`c d` = b.`c d`",
+    "union": "(SELECT * FROM s) UNION ALL (SELECT * FROM s)",
+    "window": "SELECT window, ts FROM s [ROWS 3]",
+}
+TUPLES = "FROM s [RANGE 5 SECONDS] WHERE `c d` BETWEEN 7 AND 16"
+WITHOUT_ROWS = {
+    "at_once": f"SELECT count(*) AS n, max(`c d`) AS top {TUPLES}",
+    "each": f"SELECT count(*) AS n, max(`c d`) AS top {TUPLES} LIMIT 1",
+    "having": f"SELECT count(*) AS n, max(`c d`) AS top {TUPLES} HAVING count(*) < 9",
+}
+
+
+@pytest.fixture(scope="module")
+def stopped(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Headgate:
+    """Return a gate that has run all texts over three files, and was recorded."""
+    folder = tmp_path_factory.mktemp("edges")
     for number in range(3):
-        write(tmp_path / "s", number)
-    gate = Headgate(spark, state=tmp_path / "state", rehearsal_s=0, record=True)
-    gate.add_stream(stream(tmp_path / "s"))
-    texts = {
-        "star": "SELECT * FROM s [RANGE 10 SECONDS] WHERE `c d` > 3",
-        "count": "SELECT `a.b`, count(*) AS `n.m` FROM s [RANGE 10 SECONDS] GROUP BY `a.b`",
-        "own": "SELECT `end`, `e``f` FROM s [ROWS 10] WHERE `end` = 1",
-        "pairs": "SELECT a.`c d` AS `x``y`, b.`a.b`, a.ts FROM s [RANGE 1 SECOND] a"
-        " JOIN s [RANGE 1 SECOND] b ON a.`c d` = b.`c d`",
-        "union": "(SELECT * FROM s) UNION ALL (SELECT * FROM s)",
-        "window": "SELECT window, ts FROM s [ROWS 3]",
-    }
-    for name, sql in texts.items():
+        write(folder / "s", number)
+    gate = Headgate(spark, state=folder / "state", rehearsal_s=0, record=True)
+    gate.add_stream(stream(folder / "s"))
+    for name, sql in QUOTED.items():
         gate.add_query(query(name, sql))
         gate.add_query(query(f"{name}_text", sql, sink=Sink(format="json")))
+    for name, sql in WITHOUT_ROWS.items():
+        gate.add_query(query(name, sql))
     gate.start()
     consume(gate, 30)
     report = gate.stop()
     assert report is not None
     assert not report.errors
-    results = tmp_path / "state" / "results"
-    counts = {name: committed_rows(results / name).total() for name in texts}
+    return gate
+
+
+def test_names_that_sql_has_to_quote(stopped: Headgate) -> None:
+    results = stopped.state / "results"
+    counts = {name: committed_rows(results / name).total() for name in QUOTED}
     assert counts == {"star": 16, "count": 4, "own": 10, "pairs": 30, "union": 58, "window": 30}
-    for name in texts:
+    for name in QUOTED:
         assert len(lines(results / f"{name}_text")) == counts[name], name
     kind = pq.read_schema(next((results / "star").glob("*.parquet"))).field("ts").type
     assert kind == pa.timestamp("us"), "a time without a zone stays one"
     assert list(lines(results / "pairs_text")[0]) == ["x`y", "a.b", "ts"]
-    balanced(gate)
-    replayed = replay(tmp_path / "state", ["rr"])
+    balanced(stopped)
+    replayed = replay(stopped.state, ["rr"])
     assert replayed.same_decisions
     assert {outcome.policy for outcome in replayed.reports} == {"cqc", "rr"}
 
 
-def test_what_has_a_result_without_rows(spark: SparkSession, tmp_path: Path) -> None:
-    for number in range(3):
-        write(tmp_path / "s", number)
-    gate = Headgate(spark, state=tmp_path / "state", rehearsal_s=0)
-    gate.add_stream(stream(tmp_path / "s"))
-    tuples = "FROM s [RANGE 5 SECONDS] WHERE `c d` BETWEEN 7 AND 16"
-    texts = {
-        "at_once": f"SELECT count(*) AS n, max(`c d`) AS top {tuples}",
-        "each": f"SELECT count(*) AS n, max(`c d`) AS top {tuples} LIMIT 1",
-        "having": f"SELECT count(*) AS n, max(`c d`) AS top {tuples} HAVING count(*) < 9",
-    }
-    for name, sql in texts.items():
-        gate.add_query(query(name, sql))
-    gate.start()
-    consume(gate, 30)
-    gate.stop()
-    for name in texts:
-        rows = committed_rows(tmp_path / "state" / "results" / name)
+def test_what_has_a_result_without_rows(stopped: Headgate) -> None:
+    for name in WITHOUT_ROWS:
+        rows = committed_rows(stopped.state / "results" / name)
         assert rows == {(0, None): 2, (3, 9): 1, (5, 14): 1, (2, 16): 1}, name
 
 

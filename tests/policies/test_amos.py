@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.errors import ConfigRefused, UnknownName
 from headgate.model.events import Measured, StepFinished, StepStarted
 from headgate.model.network.network import Network, Path
 from headgate.model.network.operator import Operator
@@ -18,8 +17,8 @@ from headgate.model.network.units import Units, units_of
 from headgate.model.plan import BoxCall
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.policies import Policy, State, policies, policy_named
-from headgate.policies.amos import LIBRARY, TABLE_3, Amos
+from headgate.policies import State, policies, policy_named
+from headgate.policies.amos import TABLE_3, Amos
 from headgate.policies.methods.learning import LEARNING, Learning, SeededRandom
 from headgate.policies.mtiq import most_tuples
 from headgate.policies.priority import PriorityPolicy
@@ -328,51 +327,3 @@ def test_any_policies_plan_the_same_twice_and_only_who_waits(
         amos.hear(StepFinished(now_s, call, seconds, (1,), (np.zeros(1),)))
         amos.hear(Measured(now_s, seconds, {"pending": pending}))
     assert state.table.tobytes() == before
-
-
-def test_names_may_stand_in_one_text() -> None:
-    amos = policy_named("amos", policies="rr, fcfs,hr")
-    assert isinstance(amos, Amos)
-    assert [candidate.policy.name for candidate in amos.candidates] == ["rr", "fcfs", "hr"]
-
-
-def test_the_library_is_that_of_the_paper_and_the_rate_based() -> None:
-    assert set(LIBRARY) >= {"rr", "fcfs", "mtiq", "chain"}
-
-
-@pytest.mark.parametrize(
-    ("parameters", "part"),
-    [
-        ({"decay": 0.0}, "decay above 0 and below 0.5"),
-        ({"decay": 0.5}, "decay above 0 and below 0.5"),
-        ({"dwell_s": 0.0}, "dwell_s above 0 seconds"),
-        ({"dwell_s": nan}, "dwell_s above 0 seconds"),
-        ({"policies": ()}, "policies: at least one"),
-        ({"policies": ("rr", "rr")}, "each once, not 'rr' twice"),
-        ({"policies": (7,)}, "names of policies, or policies"),
-        ({"learning": 7}, "learning: the name of a learning strategy"),
-        ({"specification": "pending:minimize:0.5"}, "give row 1 \\(pending\\) 1 instead of 0.5"),
-    ],
-)
-def test_a_parameter_that_cannot_be_is_refused(parameters: Any, part: str) -> None:
-    with pytest.raises(ConfigRefused, match=part):
-        policy_named("amos", **{"policies": THREE, **parameters})
-
-
-def test_amos_does_not_choose_among_those_that_choose() -> None:
-    inner: Policy = policy_named("amos", policies=THREE)
-    with pytest.raises(ConfigRefused, match="that set no wake-up time, not 'amos'"):
-        policy_named("amos", policies=("hr", inner))
-
-
-@pytest.mark.parametrize(
-    ("parameters", "part"),
-    [
-        ({"policies": ("rr", "fcsf")}, "no policy 'fcsf'"),
-        ({"learning": "roulete"}, "no learning strategy 'roulete'"),
-        ({"specification": "pendin:minimize:1"}, "no metric 'pendin'"),
-    ],
-)
-def test_an_unknown_name_is_answered_as_such(parameters: Any, part: str) -> None:
-    with pytest.raises(UnknownName, match=part):
-        policy_named("amos", **{"policies": THREE, **parameters})

@@ -4,13 +4,10 @@ import json
 import os
 import re
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -21,7 +18,7 @@ from kit.waiting import until
 from pyspark.sql import SparkSession
 
 from headgate import Headgate, Query, Stream
-from headgate.errors import QueryRefused, RecoveryRefused, RequestRefused, UnknownName
+from headgate.errors import QueryRefused, RequestRefused, UnknownName
 from headgate.server import Client, Control, limits
 from headgate.server import control as control_file
 from headgate.server.service import served
@@ -416,22 +413,3 @@ def test_the_past_is_a_table_while_the_run_goes_on(gate: Headgate, client: Clien
 def test_a_stop_is_passed_on(client: Client) -> None:
     assert client.ask("POST", "/stop") == {"stopping": True}
     assert STOP_REQUESTED.is_set()
-
-
-def test_where_nothing_runs_the_error_says_how_to_start(tmp_path: Path) -> None:
-    with pytest.raises(RecoveryRefused, match=r"found no control.json.\nFix: start one with `head"):
-        Client(tmp_path)
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    Control(1, "token", gone.pid).write(tmp_path)
-    with pytest.raises(RecoveryRefused, match=f"of process {gone.pid}, which is gone"):
-        Client(tmp_path)
-    (tmp_path / "control.json").write_text("half of")
-    with pytest.raises(RecoveryRefused, match=r"a control.json that cannot be read"):
-        Client(tmp_path)
-
-
-def test_a_file_whose_process_does_not_answer_is_no_run(tmp_path: Path) -> None:
-    Control(1, "token", os.getpid()).write(tmp_path)
-    with pytest.raises(RecoveryRefused, match=r"no answer at http://127\.0\.0\.1:1"):
-        Client(tmp_path).status()

@@ -21,7 +21,7 @@ from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.log.trains import Trains
 from headgate.spark.output import Output
-from headgate.spark.sinks.files import FileSink
+from headgate.spark.sinks.files.file_sink import FileSink
 
 STREAMS = [Stream(name="readings", format="rate")]
 

@@ -158,7 +158,7 @@ def _settle(nodes: Any, queue: Any) -> None:
 
 @borrowing
 def _open(nodes: Any, queue: Any, room: Any) -> None:
-    """Open days until a unit is near, or none is left."""
+    """Move units near, one day after the other, until a unit is near or the queue is empty."""
     while nodes[queue.run].next == queue.run and queue.strays < 0:
         while (
             queue.day < queue.days

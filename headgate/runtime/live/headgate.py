@@ -278,12 +278,12 @@ class Headgate(Operations):
         """Start the engine, rehearse, and return the run."""
         membership = self._membership
         membership.place_versions()
-        membership.engine = self._engine = engine = self._room.SparkEngine(
+        membership.engine = self._engine = engine = self._room.open_engine(
             self._session, membership.catalog.network, membership.catalog.schemas, self.state,
             self._settings,
             rows=membership.rows, deliver=membership.deliver, reached=self._reached,
         )  # fmt: skip
-        membership.catalog.ids = engine.ids
+        membership.catalog = membership.catalog.with_ids(engine.ids)
         try:
             new = Running(
                 engine, membership.catalog.network, self.policy,

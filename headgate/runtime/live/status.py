@@ -49,13 +49,13 @@ def drawing_of(membership: Membership, policy: str) -> Drawing:
 
 def status_of(membership: Membership, run: Running, policy: str) -> dict[str, Any]:
     """Return the policy, the streams and every query's state and figures."""
-    catalog = membership.catalog
     lines = {line.name: line for line in run.report(policy).queries}
     accounts, now_s = run.engine.accounts(), run.engine.now_s()
     delays_s, recent_by_unit = run.engine.added_delays_s(), run.recent(now_s)
 
     def row(query: LiveQuery) -> dict[str, Any]:
         line, account = lines.get(query.name), accounts.get(query.name)
+        catalog = membership.catalog
         units, segments = catalog.ids_of(query.name), catalog.segments_of(query.name)
         oldest_at_s = run.oldest_arrived_at_s(units)
         seconds = now_s - (query.bound_at_s or now_s)

@@ -1,7 +1,7 @@
-"""The streams and queries of a Headgate, with the ids of queries."""
+"""The streams and queries of a Headgate, with the ids of queries, as an immutable snapshot."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from headgate.errors import ConfigRefused, UnknownName
@@ -16,21 +16,24 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
+@dataclass(frozen=True, eq=False)
 class Catalog:
-    """Streams and paths in the order in which they came.
+    """Streams and paths in the order in which they came. A change returns another catalog.
 
     A stream that was dropped keeps its number and may come back.
+
+    Args:
+        ids: by name of a path, its id; empty before the start, when the journal is not open.
+        schemas: by name of a stream, its schema.
+        gone: the names of streams that were dropped while others ran.
     """
 
-    def __init__(self, classes: Sequence[QueryClass]) -> None:
-        self.classes = tuple(classes)
-        self.streams: list[Stream] = []
-        self.paths: list[Path] = []
-        self.ids: dict[str, int] = {}
-        """By name of a path, its id; empty before the start, when the journal is not open."""
-        self.schemas: dict[str, StructType] = {}
-        self.gone: set[str] = set()
-        """Names of streams that were dropped while others ran."""
+    classes: tuple[QueryClass, ...]
+    streams: tuple[Stream, ...] = ()
+    paths: tuple[Path, ...] = ()
+    ids: Mapping[str, int] = field(default_factory=dict)
+    schemas: "Mapping[str, StructType]" = field(default_factory=dict)
+    gone: frozenset[str] = frozenset()
 
     @property
     def network(self) -> Network:
@@ -49,11 +52,6 @@ class Catalog:
         ids = tuple(id_by_name[path.query.name] for path in paths if path.query.name in id_by_name)
         complete = len(ids) == len(paths)
         return Network(tuple(streams), self.classes, raised, ids=ids if complete else ())
-
-    @property
-    def columns(self) -> dict[str, Sequence[str]]:
-        """The columns of every stream."""
-        return {name: schema.names for name, schema in self.schemas.items()}
 
     @property
     def readable(self) -> dict[str, str]:
@@ -160,50 +158,99 @@ class Catalog:
             path = next(producer for producer in raised if producer.query.name == query)
         return path.query.query_class
 
-    def remove(self, query: str) -> None:
-        """Remove a query that was dropped. Its streams keep their numbers."""
-        for path in self.segments_of(query):
-            if path.into is not None:
-                self.gone.add(path.into)
-            del self.ids[path.query.name]
-        self.paths = [path for path in self.paths if path.query.name in self.ids]
+    def with_ids(self, ids: Mapping[str, int]) -> "Catalog":
+        """Return the catalog with the ids that the journal has for its paths."""
+        return replace(self, ids=ids)
 
-    def forget(self, query: str) -> None:
-        """Remove a query that has never run, with its streams."""
-        filled = {path.into for path in self.segments_of(query)}
-        self.paths = [path for path in self.paths if query not in (path.query.name, path.first_of)]
-        read = {path.stream for path in self.paths}
-        self.streams = [
-            stream
-            for stream in self.streams
-            if stream.name not in filled and (not stream.of or stream.name in read)
-        ]
+    def add_stream(
+        self, streams: Iterable[Stream], name: str, schema: "StructType | None"
+    ) -> "Catalog":
+        """Return the catalog with a stream.
 
-    def place_version(self, query: str, version: int) -> None:
-        """Give the paths of a query its version, with the results folder of that version."""
-        for place, path in enumerate(self.paths):
-            if query in (path.query.name, path.first_of):
-                self.paths[place] = replace(
-                    path, query=versioned(path.query, version), version=version
-                )
+        Args:
+            streams: what `with_stream` returned for it.
+            schema: None if its source did not start; it then has a number, and is gone.
+        """
+        if schema is None:
+            return replace(self, streams=tuple(streams), gone=self.gone | {name})
+        schemas = {**self.schemas, name: schema}
+        return replace(self, streams=tuple(streams), schemas=schemas, gone=self.gone - {name})
 
-    def replace_query(
-        self, query: str, streams: list[Stream], new: Path, ids: Mapping[str, int]
-    ) -> None:
-        """Put the next version of a query in its place."""
-        self.remove(query)
-        self.streams, self.paths = streams, [*self.paths, new]
-        self.ids |= ids
-        self.gone.discard(new.into or "")
+    def drop_stream(self, name: str, *, runs: bool) -> "Catalog":
+        """Return the catalog without a stream, which keeps its number while a Headgate runs."""
+        catalog = self.without_schema(name)
+        if runs:
+            return replace(catalog, gone=self.gone | {name})
+        return replace(
+            catalog, streams=tuple(stream for stream in self.streams if stream.name != name)
+        )
+
+    def without_schema(self, stream: str) -> "Catalog":
+        """Return the catalog without the schema of a stream, so that no query can read it."""
+        schemas = {name: schema for name, schema in self.schemas.items() if name != stream}
+        return replace(self, schemas=schemas)
 
     def add_query(
         self,
-        streams: list[Stream],
-        paths: list[Path],
+        streams: Iterable[Stream],
+        paths: Iterable[Path],
         new: Sequence[Path],
         ids: Mapping[str, int],
-    ) -> None:
-        """Add a query, with the streams and paths that `with_query` returned for it."""
-        self.streams, self.paths = streams, paths
-        self.ids |= ids
-        self.gone -= {path.into for path in new}
+        schemas: "Mapping[str, StructType]",
+    ) -> "Catalog":
+        """Return the catalog with a query.
+
+        Args:
+            streams, paths: what `with_query` returned for it.
+            new: the paths of the query.
+            schemas: those of the streams that it fills.
+        """
+        filled = {path.into for path in new if path.into is not None}
+        return replace(
+            self, streams=tuple(streams), paths=tuple(paths), ids={**self.ids, **ids},
+            schemas={**self.schemas, **schemas}, gone=self.gone - filled,
+        )  # fmt: skip
+
+    def with_paths(self, paths: Iterable[Path]) -> "Catalog":
+        """Return the catalog with other values of its queries."""
+        return replace(self, paths=tuple(paths))
+
+    def replace_query(
+        self, query: str, streams: Iterable[Stream], new: Path, ids: Mapping[str, int]
+    ) -> "Catalog":
+        """Return the catalog with the next version of a query in its place."""
+        left = self.remove(query)
+        return left.add_query(streams, [*left.paths, new], [new], ids, {})
+
+    def remove(self, query: str) -> "Catalog":
+        """Return the catalog without a query that was dropped. Its streams keep their numbers."""
+        leaving = self.segments_of(query)
+        names = {path.query.name for path in leaving}
+        return replace(
+            self,
+            paths=tuple(path for path in self.paths if path.query.name not in names),
+            ids={name: number for name, number in self.ids.items() if name not in names},
+            gone=self.gone | {path.into for path in leaving if path.into is not None},
+        )
+
+    def forget(self, query: str) -> "Catalog":
+        """Return the catalog without a query that has never run, and without its streams."""
+        leaving = self.segments_of(query)
+        names, filled = {path.query.name for path in leaving}, {path.into for path in leaving}
+        paths = tuple(path for path in self.paths if path.query.name not in names)
+        read = {path.stream for path in paths}
+        streams = tuple(
+            stream
+            for stream in self.streams
+            if stream.name not in filled and (not stream.of or stream.name in read)
+        )
+        return replace(self, streams=streams, paths=paths)
+
+    def place_version(self, query: str, version: int) -> "Catalog":
+        """Return the catalog with the version of a query, and its results folder, in its paths."""
+        return self.with_paths(
+            replace(path, query=versioned(path.query, version), version=version)
+            if query in (path.query.name, path.first_of)
+            else path
+            for path in self.paths
+        )

@@ -60,8 +60,9 @@ class Membership:
         self.settings, self._cuts = settings, cuts
         self._analyst = room.Analyst(room.own_session(session), settings, state)
         self.lock = threading.RLock()
-        """Held by the thread that changes streams or queries."""
-        self.catalog = Catalog(classes)
+        """Held by the thread that changes streams or queries: one change after the other."""
+        self.catalog = Catalog(tuple(classes))
+        """The latest snapshot. Who reads it takes no lock."""
         self.rows: dict[str, Rows] = {}
         self.deliver: dict[str, Deliver] = {}
         self.definitions: dict[str, Query] = {}
@@ -114,12 +115,10 @@ class Membership:
                 self.engine.changes.add_stream(network, number, schema)
             except BaseException:
                 if self.engine.changes.has_stream(number):  # but its source did not start
-                    catalog.streams = streams
-                    catalog.gone.add(stream.name)
+                    self.catalog = catalog.add_stream(streams, stream.name, None)
                 raise
         self._analyst.add_stream(stream.name, schema, stream.event_time)
-        catalog.streams, catalog.schemas[stream.name] = streams, schema
-        catalog.gone.discard(stream.name)
+        self.catalog = catalog.add_stream(streams, stream.name, schema)
 
     def drop_stream(self, name: str) -> None:
         with self.lock:
@@ -127,11 +126,8 @@ class Membership:
             catalog.refuse_to_drop(name)
             if self.engine is not None:
                 self.engine.changes.drop_stream(name)
-                catalog.gone.add(name)  # streams have fixed numbers, so it keeps its own
-            else:
-                catalog.streams = [other for other in catalog.streams if other.name != name]
             self._analyst.drop_stream(name)
-            del catalog.schemas[name]
+            self.catalog = catalog.drop_stream(name, runs=self.engine is not None)
 
     def add_query(self, query: Query, deliver: Deliver | None = None) -> LiveQuery:
         with self.lock:
@@ -162,8 +158,7 @@ class Membership:
             self.run.bind(ids[query.name], live_query)
         if query.into is not None:
             self._analyst.add_stream(query.into, schemas[query.into], queues[-1].event_time)
-        catalog.schemas |= schemas
-        catalog.add_query(streams, paths, new, ids)
+        self.catalog = catalog.add_query(streams, paths, new, ids, schemas)
         self.queries[query.name], self.definitions[query.name] = live_query, definition
         return live_query
 
@@ -171,7 +166,7 @@ class Membership:
         """Give every query the version, and the results folder, that the journal has for it."""
         for name, version in self._room.versions_of(self.state).items():
             if version > 1 and name in self.queries:
-                self.catalog.place_version(name, version)
+                self.catalog = self.catalog.place_version(name, version)
                 self.queries[name].path = self.catalog.segments_of(name)[-1]
 
     def with_text(self, query: Query, others: Sequence[Path]) -> tuple[list[Stream], Path]:
@@ -226,8 +221,8 @@ class Membership:
         return [*queues, derived], new, {**filled, derived.name: schema}
 
     def drop_query(self, name: str) -> None:
-        catalog = self.catalog
         with self.lock:
+            catalog = self.catalog
             stream = self.query(name).path.into
             refuse_read(name, stream, catalog.paths)
             leaving, reads = self.queries.pop(name), catalog.segments_of(name)[0].reads
@@ -235,22 +230,23 @@ class Membership:
             self.definitions.pop(name, None)
             if stream is not None:  # from here on no query can begin to read it
                 self._analyst.drop_stream(stream)
-                del catalog.schemas[stream]
+                catalog = self.catalog = catalog.without_schema(stream)
             if self.engine is None:
-                catalog.forget(name)
+                self.catalog = catalog.forget(name)
                 return
-            gone = self.engine.changes.drop_query(catalog.ids[name])
+            number = catalog.ids[name]
+            gone = self.engine.changes.drop_query(number)
         # Without the lock: a call under way may take long.
         while not gone.wait(0.2) and self.run is not None and self.run.is_alive:
             pass
         with self.lock:
             leaving.stopped = True
             if self.run is not None:
-                self.run.release(catalog.ids[name])
+                self.run.release(number)
             if gone.is_set():  # else the engine still has it
-                catalog.remove(name)
-                if any(path.into in reads for path in catalog.paths):
-                    self.engine.changes.reclassify(catalog.network)
+                self.catalog = self.catalog.remove(name)
+                if any(path.into in reads for path in self.catalog.paths):
+                    self.engine.changes.reclassify(self.catalog.network)
 
     def set_query(self, name: str, values: Mapping[str, Any]) -> Query:
         """Change values of a query, by the names of its fields; return the query with them."""
@@ -260,9 +256,9 @@ class Membership:
             network = catalog.network_of(catalog.streams, paths)
             if self.engine is not None:
                 self.engine.changes.set_query(network, catalog.ids_of(name))
-            catalog.paths = paths
+            self.catalog = catalog.with_paths(paths)
             self.definitions[name] = replace(self.definitions[name], **values)
-            live_query.path = catalog.segments_of(name)[-1]
+            live_query.path = self.catalog.segments_of(name)[-1]
             return live_query.path.query
 
     def add(self, streams: Sequence[Stream], queries: Sequence[Query]) -> list[str]:

@@ -89,7 +89,7 @@ class Repairs:
         old, ids = catalog.ids[name], engine.changes.ids_of([new], renewed=True)
         network = catalog.network_of(streams, [*self._others(name), new], ids)
         engine.repairs.alter_query(network, old, ids[name], membership.settings.rehearsal_s)
-        catalog.replace_query(name, streams, new, ids)
+        membership.catalog = catalog.replace_query(name, streams, new, ids)
         run.release(old)
         query.begin_again(new)
         run.bind(ids[name], query)

@@ -195,7 +195,7 @@ class LiveEngine(Engine, Protocol):
 class SparkRoom(Protocol):
     """The module `headgate.spark.room`: sessions, the analyzer of queries, the engine."""
 
-    def SparkEngine(
+    def open_engine(
         self,
         session: "SparkSession",
         network: Network,

@@ -5,12 +5,9 @@ import queue
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path as File
 from typing import Any
 
 import numpy as np
-from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
 
 from headgate.errors import HeadgateError
 from headgate.extensions import Receiver
@@ -24,16 +21,13 @@ from headgate.model.events import (
     TuplesShed,
     UnitFailed,
 )
-from headgate.model.network.network import Network
 from headgate.model.plan import BoxCall
-from headgate.model.query import Deliver, QueryStatistics
-from headgate.model.settings import Settings
-from headgate.model.stream import Rows
+from headgate.model.query import QueryStatistics
 from headgate.model.trouble import Trouble
 from headgate.spark.engine.changes import Changes
 from headgate.spark.engine.explanation import lane_text, way_of
 from headgate.spark.engine.log_space import LogSpace
-from headgate.spark.engine.parts import assemble
+from headgate.spark.engine.parts import Parts
 from headgate.spark.engine.repairs import Repairs
 from headgate.spark.engine.requests import Request
 from headgate.spark.engine.totals import Totals
@@ -60,31 +54,10 @@ LEAST_S = 0.5
 
 
 class SparkEngine:
-    """Owns the real clock, the workers, the log and the journal of one application.
+    """Owns the real clock, the workers, the log and the journal of one application."""
 
-    Args:
-        schemas: the schema of each stream, as Spark reports it.
-        state: the directory of log, journal and checkpoints.
-        rows: for streams of format `python`, the function that returns their tuples.
-        deliver: for queries with sinks of format `callback`, the function that takes their results.
-        reached: called at every point where a crash must lose nothing; a test raises there.
-    """
-
-    def __init__(
-        self,
-        session: SparkSession,
-        network: Network,
-        schemas: Mapping[str, StructType],
-        state: File,
-        settings: Settings,
-        *,
-        rows: Mapping[str, Rows],
-        deliver: Mapping[str, Deliver],
-        reached: Callable[[str], None],
-    ) -> None:
-        self.parts = parts = assemble(
-            session, network, schemas, state, settings, rows=rows, deliver=deliver, reached=reached
-        )
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
         self.members, self.budget, self.sinks = parts.members, parts.budget, parts.sinks
         self.rehearsal, self.recovered = parts.warm_up, parts.recovered
         self.cursors = np.array(parts.cursors, dtype=np.int64)

@@ -9,7 +9,7 @@ from headgate.access import PRIVATE, Access
 from headgate.model.network.network import Path
 from headgate.model.query import Deliver
 from headgate.spark.log.budget import Budget
-from headgate.spark.sinks.files import FileSink
+from headgate.spark.sinks.files.file_sink import FileSink
 from headgate.spark.sinks.opening import sink_of
 from headgate.spark.sinks.outbox import LAST_S
 

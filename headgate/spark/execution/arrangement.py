@@ -13,7 +13,7 @@ from headgate.spark.sharing.group_plan import Prepared
 from headgate.spark.sharing.mask_group import mask_group
 from headgate.spark.sharing.sharing_plan import Member, Part, parts_of, shared_by
 from headgate.spark.sharing.whole_query import WholeQuery
-from headgate.spark.sinks.files import FileSink
+from headgate.spark.sinks.files.file_sink import FileSink
 
 Order = tuple[int, ...] | None
 """The numbers of a query's conditions in the order chosen for them; None: as they are written."""

@@ -26,7 +26,7 @@ from headgate.spark.output import Output
 from headgate.spark.sharing.group_plan import Prepared
 from headgate.spark.sinks.commit import Commits
 from headgate.spark.sinks.derived_streams import DerivedStreams
-from headgate.spark.sinks.files import FileSink
+from headgate.spark.sinks.files.file_sink import FileSink
 from headgate.spark.windows.queries import WindowedQueries
 from headgate.spark.work import Work
 

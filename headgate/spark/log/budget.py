@@ -152,6 +152,7 @@ class Budget:
         return self._in_flight + self._panes.memory_bytes
 
     def _add(self, count: int) -> None:
+        """Count bytes that calls take or, below 0, release; remember the most memory in use."""
         with self._lock:
             self._in_flight += count
         used = self._held_bytes + self._trains.memory_bytes

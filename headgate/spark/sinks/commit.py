@@ -19,8 +19,8 @@ from headgate.spark.journal.journal import Journal
 from headgate.spark.log.files import flush_all
 from headgate.spark.output import Output
 from headgate.spark.sinks.derived_streams import DerivedStreams
-from headgate.spark.sinks.files import FileSink
-from headgate.spark.sinks.renames import Rename, Renames
+from headgate.spark.sinks.files.file_sink import FileSink
+from headgate.spark.sinks.files.renames import Rename, Renames
 from headgate.spark.work import Work
 
 

@@ -210,7 +210,7 @@ class DerivedStreams:
         return np.maximum(below, before), before if top is None else top - lateness
 
     def _inherits(self, path: Path) -> bool:
-        """Return True if a stream has the event time of the one that its producer reads."""
+        """Return True if the stream that a path fills has the event time of the stream it reads."""
         assert path.into is not None
         stream, source = self._store.streams[path.into], self._store.streams[path.stream]
         names = [side.event_time or "" for side in (stream, source)]

@@ -10,7 +10,7 @@ from headgate.extensions import ROW_KEY, Receiver, SinkContext, row_keys
 from headgate.spark.jvm.arrow_frames import frame_of
 from headgate.spark.jvm.connectors import find_source
 from headgate.spark.jvm.errors import SPARK_ERRORS
-from headgate.spark.sinks.files import whole_timestamps
+from headgate.spark.sinks.files.file_sink import whole_timestamps
 
 COLUMNS = ("key", "value", "headers", "topic", "partition")
 """Columns that the connector reads."""

@@ -23,7 +23,7 @@ from headgate.model.network.network import Path
 from headgate.model.query import Deliver
 from headgate.spark.jvm.errors import cause_of
 from headgate.spark.jvm.types import arrow_schema, output_schema
-from headgate.spark.sinks.files import FileSink
+from headgate.spark.sinks.files.file_sink import FileSink
 from headgate.spark.sinks.outbox import Outbox
 
 IN_DIRECTORIES = (*(BooleanType, ByteType, ShortType, IntegerType, LongType, StringType, DateType),)

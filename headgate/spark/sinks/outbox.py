@@ -16,7 +16,7 @@ from headgate.extensions import Receiver
 from headgate.model.query import Sink
 from headgate.spark.jvm.errors import cause_of
 from headgate.spark.log.files import size_of
-from headgate.spark.sinks.files import FileSink
+from headgate.spark.sinks.files.file_sink import FileSink
 
 log = logging.getLogger("headgate.spark")
 

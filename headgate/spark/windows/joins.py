@@ -144,9 +144,12 @@ class Joins:
             complete = pc.and_(complete, self._results.hidden(table, name).is_valid())
         return table.filter(complete if wanted else pc.invert(complete))
 
-    def _led_by(self, first: int, table: pa.Table) -> pa.Table:
-        """Return the rows of a join whose first tuple, from the left, comes from this input."""
-        name = time_column(first)
+    def _led_by(self, leader: int, table: pa.Table) -> pa.Table:
+        """Return the rows of a join that have a tuple of this input, and of no input before it.
+
+        In rows of an outer join, tuples of some inputs are missing.
+        """
+        name = time_column(leader)
         for before in self._times[: self._times.index(name)]:
             table = table.filter(self._results.hidden(table, before).is_null())
         return table.filter(self._results.hidden(table, name).is_valid())

@@ -21,7 +21,7 @@ from headgate.spark.log.trains import TimelineTrains, Trains
 from headgate.spark.output import Output, numbered
 from headgate.spark.sharing.panes import Panes
 from headgate.spark.sharing.sharing_plan import shared_by
-from headgate.spark.sinks.files import FileSink
+from headgate.spark.sinks.files.file_sink import FileSink
 from headgate.spark.windows.computation import Computation, Material
 from headgate.spark.windows.results import Results
 

@@ -27,7 +27,7 @@ from headgate.spark.jvm.session import own_session
 from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.log.trains import Trains
-from headgate.spark.sinks.files import FileSink
+from headgate.spark.sinks.files.file_sink import FileSink
 from headgate.workloads.testbeds.forest import SCHEMA, sensor_readings
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]

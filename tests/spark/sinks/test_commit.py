@@ -25,7 +25,7 @@ from headgate.spark.jvm.session import own_session
 from headgate.spark.output import Output
 from headgate.spark.sinks.callback import Callback
 from headgate.spark.sinks.commit import Commits
-from headgate.spark.sinks.files import FileSink
+from headgate.spark.sinks.files.file_sink import FileSink
 from headgate.spark.sinks.outbox import Outbox
 from headgate.spark.work import Work
 

@@ -29,7 +29,7 @@ from headgate.spark.journal.journal import Journal
 from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.output import Output
 from headgate.spark.sinks.commit import Commits
-from headgate.spark.sinks.files import FileSink
+from headgate.spark.sinks.files.file_sink import FileSink
 from headgate.spark.sinks.memory import Memory
 from headgate.spark.sinks.opening import refuse_sink, sink_of
 from headgate.spark.sinks.outbox import Outbox

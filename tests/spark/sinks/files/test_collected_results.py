@@ -13,7 +13,7 @@ from sources import gate_over, write_readings
 import headgate as hg
 from headgate.errors import QueryRefused, UnknownName
 from headgate.result_files import visible
-from headgate.spark.sinks import compaction
+from headgate.spark.sinks.files import compaction
 from headgate.workloads.testbeds.forest import SCHEMA
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -17,7 +17,7 @@ from headgate.spark.log.parquet_bytes import (
     tables_in,
     write_parquet,
 )
-from headgate.spark.sinks.files import FileSink
+from headgate.spark.sinks.files.file_sink import FileSink
 
 Rename = tuple[Path, Path]
 """A temporary and a final name."""

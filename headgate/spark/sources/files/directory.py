@@ -22,10 +22,10 @@ from headgate.extensions import (
     SourceContext,
 )
 from headgate.spark.jvm.types import part_of
-from headgate.spark.sources.file_bytes import FileUnreadable
-from headgate.spark.sources.file_versions import FileVersion, end_of_lines
-from headgate.spark.sources.parquet_files import read_parquet
-from headgate.spark.sources.text_files import CORRUPT, TextReader
+from headgate.spark.sources.files.file_bytes import FileUnreadable
+from headgate.spark.sources.files.file_versions import FileVersion, end_of_lines
+from headgate.spark.sources.files.parquet_files import read_parquet
+from headgate.spark.sources.files.text_files import CORRUPT, TextReader
 
 log = logging.getLogger("headgate.spark")
 

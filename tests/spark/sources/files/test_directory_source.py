@@ -11,7 +11,7 @@ import pytest
 from polled import polled_of, read_as_spark, source_over
 from pyspark.sql import SparkSession
 
-from headgate.spark.sources import directory as directory_source
+from headgate.spark.sources.files import directory as directory_source
 
 pytestmark = pytest.mark.spark
 

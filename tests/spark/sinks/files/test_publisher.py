@@ -23,11 +23,11 @@ from headgate.spark.engine.recovery import recover
 from headgate.spark.journal.cursors import Cursors
 from headgate.spark.journal.journal import Journal
 from headgate.spark.output import Output
-from headgate.spark.sinks import compaction, publisher
 from headgate.spark.sinks.commit import Commits
-from headgate.spark.sinks.files import FileSink
-from headgate.spark.sinks.merging import merged
-from headgate.spark.sinks.publisher import Publisher
+from headgate.spark.sinks.files import compaction, publisher
+from headgate.spark.sinks.files.file_sink import FileSink
+from headgate.spark.sinks.files.merging import merged
+from headgate.spark.sinks.files.publisher import Publisher
 from headgate.spark.work import Work
 
 TRAINS = 10

@@ -1,65 +1,22 @@
-"""The pipeline file: every mistake is answered with file, key and what was expected."""
+"""Mistakes in a pipeline file: each is answered with file, key and what was expected."""
 
 import re
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from kit.pipeline_files import GOOD, changed, read, refusal
 
 from headgate import Headgate
-from headgate.config import Pipeline, read_pipeline
+from headgate.config import read_pipeline
 from headgate.errors import ConfigRefused, HeadgateError
-from headgate.model.query import QueryStatistics, Sink
-from headgate.model.settings import Settings
 from headgate.runtime.pipeline import policy_of
-from headgate.workloads.arrivals import Bursts
-
-GOOD: dict[str, Any] = {
-    "state": "state/test",
-    "classes": {"H": 6, "N": 1},
-    "streams": {"sensors": {"format": "rate", "options": {"rowsPerSecond": 5}}},
-    "queries": {"hot": {"sql": "SELECT * FROM sensors", "class": "H"}},
-}
-
 
 BOMB = "".join(f"{key}: &{key} [{'x' if key == 'a' else '*' + chr(ord(key) - 1)}" + (
     f", {'x' if key == 'a' else '*' + chr(ord(key) - 1)}" * 8 + "]\n"
 ) for key in "abcdefghi") + "classes: *i\n"  # fmt: skip
 """Nine lines, each a list of nine aliases of the line above."""
-
-
-def changed(key: str, value: object) -> dict[str, Any]:
-    """Return the good file with one value changed, or removed if the value is Ellipsis."""
-    data = yaml.safe_load(yaml.safe_dump(GOOD))
-    *folders, last = key.split(".")
-    place = data
-    for folder in folders:
-        place = place.setdefault(folder, {})
-    if value is ...:
-        del place[last]
-    else:
-        place[last] = value
-    return dict(data)
-
-
-def read(folder: Path, data: dict[str, Any] | str | bytes) -> Pipeline:
-    file = folder / "pipeline.yaml"
-    if isinstance(data, dict):
-        data = yaml.safe_dump(data)
-    file.write_bytes(data if isinstance(data, bytes) else data.encode())
-    return read_pipeline(file)
-
-
-def refusal(folder: Path, data: dict[str, Any] | str | bytes) -> str:
-    """Return the message of the refusal, without the file that each line must begin with."""
-    with pytest.raises(ConfigRefused) as refused:
-        read(folder, data)
-    lines = str(refused.value).splitlines()
-    file = str(folder / "pipeline.yaml")
-    assert all(line.startswith((f"{file}: ", f"{file}, line ")) for line in lines)
-    return "\n".join(line.removeprefix(file)[2:] for line in lines)
 
 
 def test_all_mistakes_of_a_file_are_answered_at_once_each_with_its_line(tmp_path: Path) -> None:
@@ -101,64 +58,6 @@ queries:
     ]
 
 
-def test_short_forms_name_a_policy_and_a_format(tmp_path: Path) -> None:
-    pipeline = read(tmp_path, {**changed("queries.hot.sink", "json"), "policy": "cqc(inner=hr)"})
-    assert pipeline.query_models()[0].sink == Sink(format="json")
-    assert policy_of(pipeline).spelled == "cqc(inner=hr)"
-    assert policy_of(read(tmp_path, changed("policy", "hnr"))).name == "hnr"
-
-
-def test_a_good_file_becomes_streams_queries_and_defaults(tmp_path: Path) -> None:
-    pipeline = read(tmp_path, GOOD)
-    stream, query = pipeline.stream_models()[0], pipeline.query_models()[0]
-    assert (stream.name, stream.format, stream.options) == (
-        "sensors",
-        "rate",
-        {"rowsPerSecond": "5"},
-    )
-    assert (query.name, query.query_class, query.weight) == ("hot", "H", 1.0)
-    assert query.sink == Sink(format="parquet", path="")
-    assert (pipeline.policy.name, pipeline.workers, pipeline.train_tuples) == ("cqc", 2, None)
-
-
-def test_every_key_of_a_query_arrives(tmp_path: Path) -> None:
-    text = """
-state: s
-classes: {H: 1}
-streams:
-  sensors: {format: json, schema: "a INT", options: {multiLine: true}, event_time: ts, trigger_s: 1,
-            late_path: out/late}
-queries:
-  hot:
-    sql: SELECT a FROM sensors
-    class: H
-    weight: 0
-    deadline_s: 2.5
-    sink: {format: json, path: /tmp/hot, options: {ignoreNullFields: false}, commit_every_s: 5,
-           target_file_mb: 0.5, compact: true}
-    statistics: {cost_s: 0.001, selectivity: 0.5, overhead_s: 0.1}
-"""
-    pipeline = read(tmp_path, text)
-    query, stream = pipeline.query_models()[0], pipeline.stream_models()[0]
-    assert (query.weight, query.deadline_s) == (0, 2.5)
-    options = {"ignoreNullFields": "false"}
-    assert query.sink == Sink(
-        format="json", path="/tmp/hot", options=options, commit_every_s=5, target_file_mb=0.5,
-        compact=True,
-    )  # fmt: skip
-    assert query.statistics == QueryStatistics(cost_s=0.001, selectivity=0.5, overhead_s=0.1)
-    assert (stream.schema, stream.event_time, stream.trigger_s) == ("a INT", "ts", 1)
-    assert stream.options == {"multiLine": "true"}
-    assert stream.late_path == "out/late"
-
-
-def test_the_settings_are_keywords_of_a_headgate_and_keys_of_a_file() -> None:
-    keywords, keys = signature(Headgate).parameters, Pipeline.model_fields
-    for name, field in Settings.model_fields.items():
-        assert keywords[name].default == keys[name].default == field.default
-        assert f"{name}: {field.description}" in (Headgate.__init__.__doc__ or "")
-
-
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
@@ -176,20 +75,6 @@ def test_a_wrong_keyword_is_answered_before_spark_starts(
     with pytest.raises(ConfigRefused) as refused:
         Headgate(state=tmp_path, **keywords)
     assert str(refused.value) == message
-
-
-def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
-    file = tmp_path / "pipeline.yaml"
-    file.write_text(yaml.safe_dump(changed("workers", 3)))
-    environment = {"HEADGATE_WORKERS": "4", "HEADGATE_MOST_FUSED": "7", "HOME": "/root"}
-    assert read_pipeline(file).workers == 3
-    assert read_pipeline(file, environment).workers == 4
-    pipeline = read_pipeline(file, environment, workers=5)
-    assert (pipeline.workers, pipeline.most_fused) == (5, 7)
-    assert pipeline.origins["workers"] == "flag"
-    assert pipeline.origins["most_fused"] == "HEADGATE_MOST_FUSED"
-    assert pipeline.origins["state"] == str(file)
-    assert "retention_s" not in pipeline.origins
 
 
 def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Path) -> None:
@@ -391,16 +276,6 @@ def test_a_directory_is_no_file(tmp_path: Path) -> None:
         read_pipeline(tmp_path)
 
 
-def test_arrivals_of_a_simulation_are_the_files_else_the_generators(tmp_path: Path) -> None:
-    from_file = read(tmp_path, changed("streams.sensors.arrivals", {"rate_per_s": 7}))
-    assert from_file.arrivals_of("sensors") == Bursts(rate_per_s=7)
-    options = {"rate_per_s": 1500, "burst_factor": 8, "burst_for_s": 3, "seed": 1}
-    pipeline = read(
-        tmp_path, changed("streams.sensors", {"format": "headgate", "options": options})
-    )
-    assert pipeline.arrivals_of("sensors") == Bursts(rate_per_s=1500, burst_factor=8, burst_for_s=3)
-
-
 def test_a_stream_without_arrivals_cannot_be_simulated_and_says_what_to_give(
     tmp_path: Path,
 ) -> None:
@@ -417,13 +292,6 @@ def test_a_generator_without_a_usable_rate_is_refused_not_a_stack_trace(
     data = changed("streams.sensors", {"format": "headgate", "options": options})
     with pytest.raises(HeadgateError, match="rate_per_s"):
         read(tmp_path, data).arrivals_of("sensors")
-
-
-def test_every_key_but_the_name_is_a_parameter_of_the_policy(tmp_path: Path) -> None:
-    pipeline = read(tmp_path, changed("policy", {"name": "cqc", "inner": "hnr", "period_s": 2}))
-    assert pipeline.policy.parameters == {"inner": "hnr", "period_s": 2}
-    assert policy_of(pipeline).name == "cqc"
-    assert policy_of(pipeline, "hr").name == "hr"
 
 
 @pytest.mark.parametrize(
@@ -473,12 +341,3 @@ def test_permissions_are_octal_digits_or_the_number_that_yaml_reads(
         "file_mode is 640, but must be permissions that let the owner read and write, as in '0600'"
         " or '0640'."
     )
-
-
-def test_the_example_is_a_good_file() -> None:
-    example = Path(__file__).parents[1] / "examples" / "forest.yaml"
-    pipeline = read_pipeline(example)
-    assert len(pipeline.query_models()) == 24
-    assert set(pipeline.classes) == {query.query_class for query in pipeline.query_models()}
-    assert policy_of(pipeline).name == "cqc"
-    assert pipeline.arrivals_of("sensors").rate_per_s == 3000

@@ -20,11 +20,11 @@ import pyarrow as pa
 from headgate.spark.journal.intents import Intents, Merge
 from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
 from headgate.spark.log.files import flush_all
-from headgate.spark.sinks import compaction
-from headgate.spark.sinks.collected import Collected
-from headgate.spark.sinks.files import FileSink
-from headgate.spark.sinks.merging import merged, partitioned
-from headgate.spark.sinks.renames import Rename, Renames
+from headgate.spark.sinks.files import compaction
+from headgate.spark.sinks.files.collected import Collected
+from headgate.spark.sinks.files.file_sink import FileSink
+from headgate.spark.sinks.files.merging import merged, partitioned
+from headgate.spark.sinks.files.renames import Rename, Renames
 
 log = logging.getLogger("headgate.spark")
 
@@ -90,9 +90,10 @@ class Publisher:
                     self._thread.start()
 
     def has_ended(self, query: str) -> bool:
-        """Return True if nothing of a query waits; otherwise make it visible now.
+        """Return True once no result of a query that ends waits to become visible.
 
-        What cannot become visible stays hidden, which is reported.
+        Until then, results that wait become visible without waiting for their rhythm. Those that
+        cannot stay hidden: the log says how many, and the answer is True all the same.
         """
         collected = self._sinks[query].collected
         left = [] if collected is None else collected.waiting()

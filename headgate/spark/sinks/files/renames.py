@@ -13,7 +13,7 @@ from headgate.access import PRIVATE, Access
 from headgate.errors import ResultsHidden
 from headgate.spark.journal.intents import Intents
 from headgate.spark.log.files import flush_all, put
-from headgate.spark.sinks.files import FileSink
+from headgate.spark.sinks.files.file_sink import FileSink
 
 log = logging.getLogger("headgate.spark")
 

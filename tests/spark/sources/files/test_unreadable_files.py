@@ -13,7 +13,7 @@ from polled import polled_of, source_over
 from pyspark.sql import SparkSession
 
 from headgate.spark.jvm.lane import row_files
-from headgate.spark.sources import directory as directory_source
+from headgate.spark.sources.files import directory as directory_source
 
 pytestmark = pytest.mark.spark
 

@@ -20,8 +20,8 @@ from headgate.spark.jvm.partition_names import partition_name
 from headgate.spark.log.files import HIDDEN
 from headgate.spark.log.parquet_bytes import footer_of, parquet_of
 from headgate.spark.output import quoted
-from headgate.spark.sinks.collected import COLLECTED, Collected
-from headgate.spark.sinks.manifest import Manifest
+from headgate.spark.sinks.files.collected import COLLECTED, Collected
+from headgate.spark.sinks.files.manifest import Manifest
 
 PartitionName = Callable[[str, str | None], str]
 """A function of a column and its value as text that returns the name of their directory."""

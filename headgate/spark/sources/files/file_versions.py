@@ -5,7 +5,7 @@ import zlib
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from headgate.spark.sources.file_bytes import FileUnreadable
+from headgate.spark.sources.files.file_bytes import FileUnreadable
 
 TAIL_BYTES = 16 << 10
 """How many bytes the checksum covers, at most. The end of a Parquet file says little: files with

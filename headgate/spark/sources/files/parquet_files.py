@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from headgate.extensions import Letter
 from headgate.spark.log.parquet_bytes import LARGE_BYTES
-from headgate.spark.sources.file_bytes import contents, too_large
+from headgate.spark.sources.files.file_bytes import contents, too_large
 
 
 def read_parquet(

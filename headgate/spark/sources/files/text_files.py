@@ -16,7 +16,7 @@ from headgate.spark.jvm.lane.compatibility import driver_lane
 from headgate.spark.jvm.lane.small_query import MOST_ROWS, SmallQuery
 from headgate.spark.jvm.query.plans import Plans, ddl
 from headgate.spark.jvm.session import own_session
-from headgate.spark.sources.file_bytes import contents
+from headgate.spark.sources.files.file_bytes import contents
 
 CORRUPT = "_corrupt_record"
 BLOCK_BYTES = 32 << 20
