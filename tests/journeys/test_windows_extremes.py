@@ -228,7 +228,7 @@ def test_sinks_of_text_and_of_python(spark: SparkSession, tmp_path: Path) -> Non
     gate.start()
     consume(gate, 40)
     results = tmp_path / "state" / "results"
-    wanted = {name: committed_rows(results / name).total() for name in texts}
+    wanted = {"windows": 12, "each": 6, "sessions": 27}
     until(
         lambda: all(
             sum(map(len, delivered[name].values())) == count for name, count in wanted.items()
@@ -236,7 +236,7 @@ def test_sinks_of_text_and_of_python(spark: SparkSession, tmp_path: Path) -> Non
         gate,
     )
     gate.stop()
-    assert wanted == {"windows": 12, "each": 6, "sessions": 27}
+    assert {name: committed_rows(results / name).total() for name in texts} == wanted
     for name in texts:
         committed = committed_rows(results / name)
         rows = [row for part in delivered[name].values() for row in part]
