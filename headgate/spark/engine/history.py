@@ -1,7 +1,7 @@
 """SQL over the past: each stream of a state directory is a view over the trains it still has."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import cast
@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from headgate.errors import QueryRefused, RecoveryRefused, UnknownName
+from headgate.errors import QueryRefused, RecoveryRefused, TrainUnreadable, UnknownName
 from headgate.model.network.network import REST
 from headgate.model.query import Query
 from headgate.model.settings import Settings
@@ -22,6 +22,7 @@ from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
 from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.time_zone import SESSION_ZONE
 from headgate.spark.jvm.types import arrow_schema
+from headgate.spark.log.files import verify_train
 from headgate.spark.log.stream_log import train_file
 
 MANY_FILES, MOST_BYTES = 32, 64 << 20
@@ -48,14 +49,16 @@ def history_of(
         RecoveryRefused: the directory has no journal.
         UnknownName: the text names a table or stream that does not exist.
         QueryRefused: Spark cannot read the text, it is not a SELECT, or it breaks a rule.
+        TrainUnreadable: the file of a train that the text reads has changed.
     """
     streams = kept_trains(state)
     # Trains are small and many: Spark would make one task per few dozen of them.
     session.conf.set("spark.sql.files.openCostInBytes", "4096")
     session.conf.set(SESSION_ZONE, recorded_zone(state))
+    named = {name for name in streams if name.lower() in text.lower()}  # others are not read
+    _verify(state, named)
     for name, (schema, files) in streams.items():
-        named = name.lower() in text.lower()  # the text does not read the others
-        _view(session, name, schema, files if named else [])
+        _view(session, name, schema, files if name in named else [])
     try:
         analyst = Analyst(session, settings, state)
         return analyst.frame(Query(name=NAME, sql=text, query_class=""))
@@ -110,6 +113,25 @@ def kept_trains(state: Path) -> dict[str, tuple[str, list[str]]]:
         if stream in files and (train := train_file(state / "log" / stream, number)).exists():
             files[stream].append(str(train))
     return {name: (schema, files[name]) for name, schema in schemas.items()}
+
+
+def _verify(state: Path, streams: Collection[str]) -> None:
+    """Raise TrainUnreadable unless the trains of streams are those that were written."""
+    file = state / "journal.db"
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        if not any(row[1] == "checksum" for row in db.execute("PRAGMA table_info(trains)")):
+            return  # of an older release
+        rows = db.execute(
+            "SELECT stream, number, checksum FROM trains WHERE kept AND checksum IS NOT NULL"
+        ).fetchall()
+    for stream, number, checksum in rows:
+        path = train_file(state / "log" / stream, number)
+        try:
+            if stream in streams and path.exists():
+                verify_train(path, stream, number, checksum)
+        except TrainUnreadable:
+            if path.exists():  # retention has not removed it meanwhile
+                raise
 
 
 def versions_of(state: Path) -> dict[str, int]:

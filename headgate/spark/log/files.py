@@ -9,6 +9,8 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
+from headgate.errors import TrainUnreadable
+
 HIDDEN = "_unfinished"
 """The folder of uncommitted files; the underscore makes readers of a results folder skip it."""
 
@@ -81,6 +83,18 @@ def checksum_of(path: Path) -> int:
             while piece := file.read(1 << 20):
                 checksum = zlib.crc32(piece, checksum)
     return checksum
+
+
+def verify_train(path: Path, stream: str, train: int, checksum: int) -> None:
+    """Raise TrainUnreadable unless the files of a train are those that were written."""
+    try:
+        actual = checksum_of(path)
+    except OSError as error:
+        cause = error.strerror or str(error)
+        raise TrainUnreadable(stream=stream, train=train, file=str(path), cause=cause) from error
+    if actual != checksum:
+        cause = f"its checksum is {actual:08x}, the journal has {checksum:08x}"
+        raise TrainUnreadable(stream=stream, train=train, file=str(path), cause=cause)
 
 
 def remove(path: Path) -> None:

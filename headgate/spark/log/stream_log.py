@@ -22,7 +22,15 @@ from headgate.spark.log.batches import collected_batch, with_arrival, write_batc
 from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.log.corrupt_records import letters_of, readable
 from headgate.spark.log.dead_letters import LetterFile
-from headgate.spark.log.files import checksum_of, flush, flush_all, put, remove, size_of
+from headgate.spark.log.files import (
+    checksum_of,
+    flush,
+    flush_all,
+    put,
+    remove,
+    size_of,
+    verify_train,
+)
 from headgate.spark.log.parquet_bytes import parquet_of
 from headgate.spark.log.trains import NumberedTrains, Trains
 
@@ -242,19 +250,8 @@ class StreamLog:
     def _verify(self, first: int, end: int) -> None:
         """Raise TrainUnreadable unless the files of trains are those that were written."""
         for number in range(first, end):
-            if (checksum := self._journal.checksum(self.stream, number)) is None:
-                continue
-            try:
-                actual = checksum_of(self.path(number))
-            except OSError as error:
-                raise self._unreadable(number, error.strerror or str(error)) from error
-            if actual != checksum:
-                cause = f"its checksum is {actual:08x}, the journal has {checksum:08x}"
-                raise self._unreadable(number, cause)
-
-    def _unreadable(self, number: int, cause: str) -> TrainUnreadable:
-        file = str(self.path(number))
-        return TrainUnreadable(stream=self.stream, train=number, file=file, cause=cause)
+            if (checksum := self._journal.checksum(self.stream, number)) is not None:
+                verify_train(self.path(number), self.stream, number, checksum)
 
     def _read(self, number: int) -> pa.Table:
         self._verify(number, number + 1)
@@ -264,7 +261,10 @@ class StreamLog:
                 self.path(number), partitioning=None, coerce_int96_timestamp_unit="us"
             )
         except (pa.ArrowException, OSError) as error:
-            raise self._unreadable(number, str(error).splitlines()[0]) from error
+            raise TrainUnreadable(
+                stream=self.stream, train=number, file=str(self.path(number)),
+                cause=str(error).splitlines()[0],
+            ) from error  # fmt: skip
         return table.select(self.arrow_schema.names).cast(self.arrow_schema).combine_chunks()
 
     def _check(self, trains: Sequence[Train]) -> None:

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from headgate.errors import TrainUnreadable
 from headgate.spark.engine import history
 from headgate.spark.journal.journal import Journal
 from headgate.spark.jvm.session import own_session
@@ -61,3 +62,19 @@ def test_small_trains_come_as_spark_reads_them_without_a_task_for_each(
 def test_a_stream_without_trains_is_an_empty_table(spark: SparkSession, tmp_path: Path) -> None:
     state_of(spark, tmp_path, trains=1)
     assert history.history_of(own_session(spark), tmp_path, "SELECT a FROM OTHER").collect() == []
+
+
+def test_a_train_that_has_changed_is_named_if_the_text_reads_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    state_of(spark, tmp_path, trains=2)
+    for train in (tmp_path / "log/s/000000000001.parquet", tmp_path / "log/s/000000000002.parquet"):
+        file = next(train.glob("*.parquet")) if train.is_dir() else train
+        whole = file.read_bytes()
+        damaged = bytearray(whole)
+        damaged[len(whole) // 2] ^= 1
+        file.write_bytes(damaged)
+        message = f"train {int(train.stem)} of stream 's' cannot be read: its checksum is"
+        with pytest.raises(TrainUnreadable, match=message):
+            history.history_of(own_session(spark), tmp_path, "SELECT count(*) FROM s")
+        file.write_bytes(whole)
