@@ -21,6 +21,9 @@ from headgate.spark.journal.journal_schema import (
     upgrade,
 )
 
+CHECKPOINT_EVERY = 100
+"""After so many transactions, SQLite copies them from `journal.db-wal` to `journal.db`."""
+
 
 class Journal:
     """The journal of a state directory, safe to use from any thread.
@@ -37,14 +40,23 @@ class Journal:
         """Runs while trains and results are written, flushed and journalled."""
         with suppress(OSError):  # SQLite says why it cannot be written
             PRIVATE.touch(state / "journal.db")  # its other files get the same permissions
-        self._db = sqlite3.connect(state / "journal.db", check_same_thread=False)
-        self._db.isolation_level = None
         self._generation = GenerationFile(state)
         try:
+            self._generation.refuse_older_copy()
+        except RecoveryRefused:
+            self._generation.close()
+            raise
+        self._db = sqlite3.connect(state / "journal.db", check_same_thread=False)
+        self._db.isolation_level = None
+        self._to_copy = 0
+        """How many transactions `journal.db-wal` has since it was copied."""
+        try:
             self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA wal_autocheckpoint = 0")  # `_copy` notes what was copied
             create_tables(self._db)
             # Before the first transaction: each counts, also one of a start that is refused.
             self._generation.refuse_set_back(generation_of(self._db))
+            self._copy()
             self._check_version(state)
         except RecoveryRefused:
             self.close()
@@ -252,6 +264,21 @@ class Journal:
                 raise
             if generation is not None:
                 self._generation.write(generation)
+            self._to_copy += 1
+            if self._to_copy >= CHECKPOINT_EVERY:
+                self._copy()
+
+    def _copy(self) -> None:
+        """Copy `journal.db-wal` to `journal.db`, and note the generation that this has now.
+
+        Nothing may fail here: what is committed stays in `journal.db-wal` until it is copied.
+        """
+        with suppress(sqlite3.Error):  # a full disk, for example
+            self._to_copy = 0
+            sql = "PRAGMA wal_checkpoint(PASSIVE)"
+            busy, pages, copied = self._db.execute(sql).fetchone()
+            if not busy and pages == copied:  # nobody else reads an old state of the journal
+                self._generation.write_copied(generation_of(self._db))
 
     def _check_version(self, state: Path) -> None:
         with self.transaction() as db:
