@@ -24,7 +24,12 @@ from headgate.server import Client, Control
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-SECRETS = {"spark.hadoop.fs.s3a.secret.key": "canary-in-config", "spark.canary": "canary-2 \\ é=:"}
+SECRETS = {
+    "spark.hadoop.fs.s3a.secret.key": "canary-in-config",
+    "spark.canary": "canary-2 \\ é=:",
+    "spark.driver.extraJavaOptions": "-Da=canary-3 '-Db=canary \"4\"'",
+    "spark.driver.defaultJavaOptions": "-Dc=canary-5",
+}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from shutil import which
 from typing import Any
 
@@ -59,6 +60,8 @@ SETTINGS = {
 _GONE: list[Any] = []
 """JVMs that are gone, kept because caches know a JVM by the identity of its object."""
 
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
 MASTER_S = 5.0
 """How long a standalone master may take to accept a connection."""
 
@@ -101,12 +104,13 @@ def local_session(
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "2g",
         "spark.sql.warehouse.dir": str(state / "warehouse"),
-        # Threads with the usual 1 MB of stack fail to plan a query of 500 nested brackets.
-        "spark.driver.extraJavaOptions": f"-Xss8m -Dlog4j2.configurationFile=file:{log4j}",
         **START_SETTINGS,
         **SETTINGS,
         **announced,
         **settings,
+        # Threads with the usual 1 MB of stack fail to plan a query of 500 nested brackets.
+        JAVA_OPTIONS: f"-Xss8m {quote(f'-Dlog4j2.configurationFile=file:{log4j}')}"
+        f" {settings.get(JAVA_OPTIONS, '')}",
     }
     is_ours = SparkContext._gateway is None
     with _stderr_to(log):
