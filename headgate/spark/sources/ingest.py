@@ -23,7 +23,8 @@ from headgate.spark.jvm.time_zone import zone_of
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.sources.opening import polled_source
 from headgate.spark.sources.poller import Line, Poller
-from headgate.spark.sources.structured_streaming import end_ingest, start_ingest
+from headgate.spark.sources.streaming_query import RestartedQuery
+from headgate.spark.sources.structured_streaming import start_ingest
 
 PAUSE_S = 0.5
 """If a source is not polled for longer, that does not count as time without tuples."""
@@ -60,7 +61,7 @@ class StreamIngest:
         self._settings = settings
         self._arrived, self._pause_s, self._now_s = arrived, pause_s, now_s
         self._importance, self._watched = importance, watched
-        self._ingests: dict[str, tuple[StreamingQuery, threading.Event]] = {}
+        self._queries: dict[str, RestartedQuery] = {}
         self.pollers = [self._poller([])]
         self._moving = threading.Lock()
         self._stopped: dict[str, StreamFailed] = {}
@@ -76,11 +77,7 @@ class StreamIngest:
         ]
 
     def begin(self) -> None:
-        """Start ingest of the streams of a run.
-
-        Raises:
-            ConfigRefused: Spark cannot open a source.
-        """
+        """Start ingest of the streams of a run; a source that cannot be opened is tried again."""
         for begin in self._prepared:
             begin()
         self.pollers[0].start()
@@ -134,8 +131,9 @@ class StreamIngest:
 
     def watch(self) -> None:
         """Count the time of streams that Structured Streaming reads; called twice a second."""
-        for name in list(self._ingests):
-            self._watched(name, time.monotonic(), 2 * PAUSE_S)
+        for name, query in list(self._queries.items()):
+            if not query.trouble:
+                self._watched(name, time.monotonic(), 2 * PAUSE_S)
 
     def _poll(self, line: Line) -> None:
         self._stopped.pop(line.stream.name, None)
@@ -145,18 +143,15 @@ class StreamIngest:
 
     def _ingest(self, number: int, stream: Stream, log: StreamLog) -> None:
         self._stopped.pop(stream.name, None)
-        ended = threading.Event()
-        ingest = start_ingest(
-            own_session(self._session),
-            stream,
-            log,
-            self._state,
-            partial(self._arrived, number),
-            self._pause_s,
-            ended,
-            self._now_s,
-        )
-        self._ingests[stream.name] = ingest, ended
+
+        def start(ended: threading.Event) -> StreamingQuery:
+            return start_ingest(
+                own_session(self._session), stream, log, self._state,
+                partial(self._arrived, number), self._pause_s, ended, self._now_s,
+            )  # fmt: skip
+
+        query = self._queries[stream.name] = RestartedQuery(stream.name, start)
+        query.begin()
 
     def drop(self, stream: str) -> None:
         """Stop ingest of a stream."""
@@ -164,10 +159,8 @@ class StreamIngest:
         with self._moving:
             for poller in self.pollers:
                 poller.remove(stream)
-        if (running := self._ingests.pop(stream, None)) is not None:
-            ingest, ended = running
-            ended.set()
-            end_ingest(ingest)
+        if (query := self._queries.pop(stream, None)) is not None:
+            query.end()
 
     def finish(self, timeout_s: float | None = None) -> None:
         """Begin no other poll; what was polled is in the log once ingest is `over`.
@@ -188,7 +181,9 @@ class StreamIngest:
         self._end_polling(patience_s, Poller.stop)
 
     def look_after(self) -> None:
-        """Give the streams that wait for a slow source to another poller."""
+        """Restart queries that died; give streams that wait for a slow source to another poller."""
+        for query in list(self._queries.values()):
+            query.look_after()
         if not self._moving.acquire(blocking=False):
             return  # a stream is being added or dropped
         try:
@@ -218,11 +213,11 @@ class StreamIngest:
 
     def _end_streaming(self) -> None:
         self._ended = True  # before the sources stop: that is no failure then
-        ingests = list(self._ingests.values())
-        for _, ended in ingests:
-            ended.set()
-        for ingest, _ in ingests:
-            end_ingest(ingest)
+        queries = list(self._queries.values())
+        for query in queries:
+            query.ended.set()
+        for query in queries:
+            query.end()
 
     def failures(self) -> list[StreamFailed]:
         """Return the failures of sources that have died since the last call."""
@@ -234,17 +229,14 @@ class StreamIngest:
                 cause, lines, poller.lines = cause_of(poller.broken), poller.lines, []
                 failures += [StreamFailed(stream=line.stream.name, cause=cause) for line in lines]
         self._polls = self._polls and (not failures or self._has_lines)
-        for name, (ingest, _) in list(self._ingests.items()):
-            if not ingest.isActive and not self._ended:
-                failures.append(StreamFailed(stream=name, cause=cause_of(ingest.exception())))
-                self._ingests.pop(name, None)  # `drop` may have removed it meanwhile
         self._stopped |= {failure.stream: failure for failure in failures}
         return failures
 
     def troubles(self) -> list[Trouble]:
         """Return the streams whose sources do not deliver, and why."""
         stopped = {name: failure.cause for name, failure in self._stopped.copy().items()}
-        failing: dict[str, str] = {}
+        queries = list(self._queries.items())
+        failing = {name: query.trouble for name, query in queries if query.trouble}
         for poller in tuple(self.pollers):
             failing |= poller.troubles()
         return [Trouble(name, "STOPPED", cause) for name, cause in stopped.items()] + [
@@ -262,4 +254,4 @@ class StreamIngest:
         """Whether nothing more can arrive."""
         if self._ended:
             return not any(poller.is_polling for poller in self.pollers)
-        return not self._ingests and not self._polls
+        return not self._queries and not self._polls

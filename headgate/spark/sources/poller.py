@@ -41,6 +41,11 @@ SLOW_S = 2.0
 """A poll that takes longer may delay its own stream, but no others any more."""
 
 
+def pause_after(failures: int) -> float:
+    """Return for how many seconds a source is left alone that has failed once more."""
+    return min(PAUSE_S * 2 ** min(failures, 10), LONGEST_PAUSE_S)
+
+
 @dataclass(eq=False)
 class Line:
     """A stream with its source and its log.
@@ -297,9 +302,8 @@ class Poller:
             return line.log.stage(table, line.log.next_number)
 
     def _fail(self, line: Line, error: Exception) -> None:
-        pause_s = min(PAUSE_S * 2 ** min(line.failures, 10), LONGEST_PAUSE_S)
+        line.due_at_s = time.monotonic() + pause_after(line.failures)
         line.failures += 1
-        line.due_at_s = time.monotonic() + pause_s
         cause = str(error) if isinstance(error, OSError) else cause_of(error)
         self._note_trouble(line, cause or type(error).__name__)
 
