@@ -122,6 +122,15 @@ def test_a_journal_that_is_missing_or_was_set_back_is_refused_and_nothing_is_del
     leftover.touch()  # of a crash: the next start removes it, unless it is refused
     refused("query 'new': expected an empty results folder")
     refused("query 'new': expected an empty results folder", fresh=True)
+    before = files_of(state)
+
+    def give_up(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    gate = gate_over(spark, tmp_path, {"all": ("H", ALL)}, rehearsal_s=0.01)
+    with pytest.raises(KeyboardInterrupt):
+        gate.start(progress=give_up)  # in the rehearsal
+    assert before <= files_of(state)
     journal.rename(tmp_path / "journal.db")
     refused(r"expected a journal\.db, which belongs to journal\.generation, found none")
     older = (tmp_path / "journal.db").read_bytes()

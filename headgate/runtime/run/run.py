@@ -90,12 +90,12 @@ class Running:
 
     def start(self, listeners: Sequence[Listener], *, record: bool) -> None:
         """Start ingest and the loop."""
-        self.engine.begin()
         observed: Engine = Observed(self.engine, [self._hear, *map(Guarded, listeners)])
         if record:
             observed = self._recorder = Recorder(
                 observed, self._state, self.scheduler, self._first_statistics
             )
+        self.engine.begin()  # last: it removes what the last run has left
         self._loop = threading.Thread(
             target=self._run, args=(observed,), name="headgate-loop", daemon=True
         )

@@ -28,6 +28,7 @@ from headgate.spark.engine.changes import Changes
 from headgate.spark.engine.explanation import lane_text, way_of
 from headgate.spark.engine.log_space import LogSpace
 from headgate.spark.engine.parts import Parts
+from headgate.spark.engine.recovery import recover
 from headgate.spark.engine.repairs import Repairs
 from headgate.spark.engine.requests import Request
 from headgate.spark.engine.totals import Totals
@@ -59,7 +60,7 @@ class SparkEngine:
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self.members, self.budget, self.sinks = parts.members, parts.budget, parts.sinks
-        self.rehearsal, self.recovered = parts.warm_up, parts.recovered
+        self.rehearsal = parts.warm_up
         self.cursors = np.array(parts.cursors, dtype=np.int64)
         self._events, self._calls, self._requests = parts.events, parts.calls, parts.requests
         self._totals = Totals(parts.journal)
@@ -108,7 +109,13 @@ class SparkEngine:
         return self.rehearsal.of_all(self.members.paths, recorded, budget_s, progress)
 
     def begin(self) -> None:
-        """Report the trains that are in the log already, then start ingest."""
+        """Finish what the last run has begun, report the trains in the log, then start ingest.
+
+        Nothing refuses the start any more. Only now is anything removed.
+        """
+        _, late = recover(self.parts.journal, self.sinks, self.parts.reached)
+        self.parts.executor.commits.renames.adopt(late)
+        self.parts.store.sweep()
         self.sinks.resume()
         self.parts.publisher.begin()
         for number, stream in enumerate(self.members.streams):

@@ -20,7 +20,7 @@ from headgate.spark.engine.arrivals import Arrivals
 from headgate.spark.engine.engine import SparkEngine
 from headgate.spark.engine.members import Members
 from headgate.spark.engine.parts import Parts
-from headgate.spark.engine.recovery import recover, refuse_old_results, refuse_other_zone, resumed
+from headgate.spark.engine.recovery import refuse_old_results, refuse_other_zone, resumed
 from headgate.spark.engine.requests import EventQueue, Requests
 from headgate.spark.engine.run_sinks import RunSinks
 from headgate.spark.event_time.producers import Producers
@@ -52,7 +52,7 @@ def open_engine(
     deliver: Mapping[str, Deliver],
     reached: Callable[[str], None],
 ) -> SparkEngine:
-    """Open the state directory, recover it, and return an engine over it.
+    """Open the state directory and return an engine over it; remove nothing.
 
     Args:
         schemas: the schema of each stream, as Spark reports it.
@@ -63,7 +63,7 @@ def open_engine(
 
     Raises:
         ConfigRefused: a source cannot be polled in the way that is asked for.
-        RecoveryRefused: the state directory does not fit the network; nothing in it is removed.
+        RecoveryRefused: the state directory does not fit the network.
     """
     clock, budget = Clock(), Budget(settings)
     events: EventQueue = SimpleQueue()
@@ -107,9 +107,6 @@ def open_engine(
             watched=watched.add,
         )  # fmt: skip
         ingest.prepare_all(network.streams, store.logs)
-        # Every refusal is decided. Only now may anything be removed.
-        recovered, late = recover(journal, sinks, reached)
-        store.sweep()
     except BaseException:
         journal.close()
         raise
@@ -118,7 +115,6 @@ def open_engine(
         store.timelines, derived, share=settings.share,
     )  # fmt: skip
     commits = executor.commits
-    commits.renames.adopt(late)
     publisher = Publisher(
         commits.intents, commits.renames, sinks, reached,
         lambda: events.put(ClockTicked(clock.now_s())),
@@ -136,6 +132,6 @@ def open_engine(
     parts = Parts(
         settings, JvmWatch(session), clock, events, Requests(events), journal, budget, members,
         producers, store, arrivals, derived, sinks, executor, publisher, warm_up, ingest, calls,
-        cursors, recovered,
+        cursors, reached,
     )  # fmt: skip
     return SparkEngine(parts)
