@@ -3,6 +3,7 @@
 from headgate.spark.engine.history import history_of, kept_trains, refuse_failure, versions_of
 from headgate.spark.engine.opening import open_engine
 from headgate.spark.jvm.arrow_frames import collected
+from headgate.spark.jvm.jvm_watch import noticed_end
 from headgate.spark.jvm.query.analysis import Analyst
 from headgate.spark.jvm.session import (
     local_session,
@@ -20,6 +21,7 @@ __all__ = [
     "history_of",
     "kept_trains",
     "local_session",
+    "noticed_end",
     "open_engine",
     "own_session",
     "quiet_python",

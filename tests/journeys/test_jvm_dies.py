@@ -107,3 +107,42 @@ def test_the_run_ends_with_a_sentence_and_the_next_one_resumes(
     for name in streams:
         rows = spark.read.parquet(str(results / f"q_{name}")).collect()
         assert sorted(row.i for row in rows) == list(range(43 * LINES))
+
+
+BEFORE_THE_RUN = """
+import os, signal, sys, threading, time
+from pyspark import SparkContext
+from headgate.cli.app import main
+
+def kill_once(exists):
+    while exists() is None:
+        time.sleep(0.002)
+    os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL)
+
+for command, exists in (
+    (["run", sys.argv[1], "--no-control"], lambda: SparkContext._gateway),
+    (["check", sys.argv[1]], lambda: SparkContext._active_spark_context),
+):
+    threading.Thread(target=kill_once, args=(exists,), daemon=True).start()
+    try:
+        main(command)
+    except SystemExit as end:
+        print(end.code)
+"""
+
+
+def test_before_the_run_it_is_a_sentence_too(tmp_path: Path) -> None:
+    """The JVM dies while Spark starts; then, in the same process, while it analyzes the file."""
+    pipeline = {
+        "state": str(tmp_path / "state"), "classes": {"H": 1},
+        "streams": {"s": {"format": "rate"}},
+        "queries": {f"q{n}": {"class": "H", "sql": "SELECT * FROM s"} for n in range(50)},
+    }  # fmt: skip
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(yaml.safe_dump(pipeline))
+    command = [sys.executable, "-c", BEFORE_THE_RUN, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    assert done.stdout == "1\n1\n", done.stderr
+    lines = [line for line in done.stderr.splitlines() if "starting Spark" not in line]
+    assert len(lines) == 2, done.stderr
+    assert all(line.startswith("the JVM of Spark is gone") for line in lines)

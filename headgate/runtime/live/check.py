@@ -8,7 +8,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from headgate.config import Examination, Mistake, Pipeline, examine
-from headgate.errors import ConfigRefused, HeadgateError, OptionRefused, QueryRefused, UnknownName
+from headgate.errors import (
+    ConfigRefused,
+    HeadgateError,
+    OptionRefused,
+    QueryRefused,
+    SparkGone,
+    UnknownName,
+)
 from headgate.extensions import LeftToSpark, Options, sink_entry, source_entry
 from headgate.language.streams_in_text import streams_in
 from headgate.model.query import Query
@@ -169,6 +176,8 @@ class _Checks:
     def _add_stream(self, gate: Headgate, stream: Stream) -> None:
         try:
             gate.add_stream(stream)
+        except SparkGone:
+            raise
         except HeadgateError as error:
             place: Place = ("streams", stream.name)
             if isinstance(error, ConfigRefused):
@@ -191,6 +200,8 @@ class _Checks:
                 self._refuse_text(place, error)
             except ConfigRefused as error:
                 self._expect((*place, *error.key.split(".", 2)), error.value, error.expected)
+            except SparkGone:
+                raise
             except HeadgateError as error:
                 self._add((*place, "sql"), str(error).removeprefix(f"query '{query.name}': "))
             else:

@@ -85,14 +85,15 @@ class Headgate(Operations):
             self._folder.take()
         try:
             room = self._room = spark_room()
-            # A copy, so that its time zone stays as it is now, whatever the user sets in theirs.
-            self._session = room.own_session(
-                spark or room.local_session(self.state, master, spark_config or {}, access)
-            )
-            room.quiet_python()
-            membership = Membership(
-                room, self._session, self.state, self.classes, self._settings, self._cuts
-            )  # fmt: skip
+            with room.noticed_end():
+                # A copy: its time zone stays as it is now, whatever the user sets in theirs.
+                self._session = room.own_session(
+                    spark or room.local_session(self.state, master, spark_config or {}, access)
+                )
+                room.quiet_python()
+                membership = Membership(
+                    room, self._session, self.state, self.classes, self._settings, self._cuts
+                )  # fmt: skip
         except BaseException:
             self._folder.release()
             raise
@@ -121,7 +122,8 @@ class Headgate(Operations):
         """
         self._refuse_stopped("add_stream")
         refuse_type("headgate", "stream", stream, Stream)
-        self._membership.add_stream(stream, rows)
+        with self._room.noticed_end():
+            self._membership.add_stream(stream, rows)
 
     def drop_stream(self, name: str) -> None:
         """Stop polling a stream's source; its log stays as long as retention demands.
@@ -147,7 +149,8 @@ class Headgate(Operations):
         """
         self._refuse_stopped("add_query")
         refuse_type("headgate", "query", query, Query)
-        return QueryHandle(self._membership.add_query(query, deliver), self.explanation)
+        with self._room.noticed_end():
+            return QueryHandle(self._membership.add_query(query, deliver), self.explanation)
 
     def add_view(self, view: View) -> QueryHandle:
         """Add a view, also while running: a stream of its name that queries, and other views, read.
@@ -267,7 +270,7 @@ class Headgate(Operations):
         if not membership.queries:
             raise ConfigRefused(path="queries", key="", value=None, expected="at least one query")
         self._rehearsal.rehearsed_of = 0, len(membership.catalog.paths)
-        with self._folder.for_start():
+        with self._folder.for_start(), self._room.noticed_end():
             membership.run = self._run = self._started(listeners, progress)
 
     def _started(

@@ -26,13 +26,14 @@ def past(
     """
     room = spark_room()
     room.kept_trains(state)  # raises before Spark is started in vain
-    with TemporaryDirectory() as folder:  # the state directory itself is only read
+    # The state directory itself is only read.
+    with TemporaryDirectory() as folder, room.noticed_end():
         session = room.local_session(File(folder), "local[*]", {})
         try:
             frame = room.history_of(session, state, text, settings)
             with room.refuse_failure():
                 table = room.collected(frame.limit(limit + 1))
         finally:
-            session.stop()
+            room.stop_session(session)
     columns = [column.to_pylist() for column in table.slice(0, limit).columns]
     return table.column_names, list(zip(*columns, strict=True)), table.num_rows > limit

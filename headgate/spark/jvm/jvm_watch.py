@@ -2,14 +2,51 @@
 
 import select
 import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from headgate.errors import SparkGone
+from headgate.errors import HeadgateError, SparkGone
+from headgate.spark.jvm.session import forget_jvm
 
 GRACE_S = 0.2
 """How long after an error the end of the JVM may become known."""
+
+
+@contextmanager
+def noticed_end() -> Iterator[None]:
+    """Raise SparkGone in place of an error that the end of the JVM has caused, before a run."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, SparkGone) or not _does_not_listen(
+            0.0 if isinstance(error, HeadgateError) else GRACE_S
+        ):
+            raise
+        forget_jvm()
+        raise SparkGone(during="command") from error
+
+
+def _does_not_listen(within_s: float) -> bool:
+    """Return True if the JVM of this process is gone; wait up to `within_s` for that."""
+    gateway: Any = SparkContext._gateway
+    if gateway is None:
+        return False  # none has begun to answer: the refusal says why
+    server, ends_at_s = gateway.gateway_parameters, time.monotonic() + within_s
+    while True:
+        try:
+            socket.create_connection((server.address, server.port), timeout=5).close()
+        except ConnectionRefusedError:
+            return True
+        except OSError:
+            return False  # it is busy, for example
+        if time.monotonic() >= ends_at_s:
+            return False
+        time.sleep(GRACE_S / 4)
 
 
 class JvmWatch:

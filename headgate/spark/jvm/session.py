@@ -137,9 +137,14 @@ def stop_session(session: SparkSession) -> None:
         with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
             session.stop()
     except (Py4JError, OSError):
-        _GONE.append(SparkContext._jvm)
-        SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
-        SparkSession._instantiatedSession = SparkSession._activeSession = None
+        forget_jvm()
+
+
+def forget_jvm() -> None:
+    """Forget a JVM that is gone, so that another one can start in this process."""
+    _GONE.append(SparkContext._jvm)
+    SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
 def _ignore_sigterm(session: SparkSession) -> None:
