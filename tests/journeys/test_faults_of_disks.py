@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from sources import balanced, consume, gate_over, until, write_readings
 
 from headgate import Headgate, Query, Sink
+from headgate.errors import QueryRefused
 from headgate.model.events import ClockTicked
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -247,8 +248,24 @@ def test_a_read_only_sink_stops_its_query_alone(
     until(lambda: second.query("all").exception() is not None, second)
     second.stop()
     mount("rw")
+    shutil.rmtree(results)  # consumed: at the next start the directory cannot be made again
+    mount("ro")
     third = gate()
+    assert third.query("all").state == "FAILED"
+    message = str(third.query("all").exception())
+    assert f"sink path '{results}' cannot be written: Read-only file system" in message
+    assert "then run `headgate restart all`" in message
+    offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=3)
+    consume(third, offered, but=("all",))
+    with pytest.raises(QueryRefused, match="cannot be written: Read-only file system"):
+        third.restart_query("all")
+    assert third.query("all").state == "FAILED"
+    mount("rw")
+    third.restart_query("all")
     consume(third, offered)
-    third.stop()
+    report = third.stop()
+    assert report is not None
+    assert not report.errors
     balanced(third)
-    same(third, tmp_path / "source", {"all": results}, hot=HOT, all=ALL)
+    same(third, tmp_path / "source", hot=HOT)
+    assert committed_rows(results).total() == offered - 50  # the first file was consumed

@@ -95,10 +95,14 @@ class Repairs:
         run.bind(ids[name], query)
 
     def begin(self) -> None:
-        """Keep the queries paused that were paused when the last run ended."""
-        for name in self._membership.engine_for("start").paused:
+        """Stop queries whose folders cannot be written; pause those that were paused before."""
+        engine = self._membership.engine_for("start")
+        for name in engine.paused:
             if name in self._membership.queries:
                 self.pause(name)
+        for name, error in engine.unusable.items():
+            self._membership.query(name).error = error
+            engine.changes.stop_query(self._membership.catalog.ids[name])
 
     @contextmanager
     def _quiet(self, name: str, method: str) -> Iterator[LiveQuery]:

@@ -123,6 +123,9 @@ class LiveEngine(Engine, Protocol):
     def paused(self) -> Sequence[str]: ...
 
     @property
+    def unusable(self) -> Mapping[str, HeadgateError]: ...
+
+    @property
     def members(self) -> Members: ...
 
     @property

@@ -199,9 +199,14 @@ class SparkEngine:
         return self.parts.jvm.cause_of(error)
 
     @property
+    def unusable(self) -> Mapping[str, HeadgateError]:
+        """The queries that do not run, as their folders cannot be written, and why."""
+        return self.sinks.unusable
+
+    @property
     def failures(self) -> list[HeadgateError]:
-        """Why sources have died."""
-        return self._upkeep.failures
+        """Why sources have died, and queries could not begin."""
+        return [*self._upkeep.failures, *self.sinks.unusable.values()]
 
     def troubles(self) -> list[Trouble]:
         """Return the streams whose sources do not deliver, and why."""

@@ -99,7 +99,7 @@ def open_engine(
         sinks = RunSinks(engine_session, state, deliver, budget, reached, access)
         ends = [path for path in network.paths if path.first_of is None]
         refuse_old_results(journal, ends)
-        sinks |= {path.query.name: sinks.create(path) for path in ends}
+        sinks.open_all(ends)
         cursors = [resumed(path, network, journal, store) for path in network.paths]
         ingest = StreamIngest(
             session, journal, state, rows=rows, arrived=arrivals.put, pause_s=budget.pause_s,

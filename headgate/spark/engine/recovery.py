@@ -83,9 +83,8 @@ def recover(
     hidden_results = {temporary for rename in late for temporary, _ in rename.files}
     for sink in sinks.values():
         hidden = sink.folder / HIDDEN
-        leftovers = set(hidden.iterdir()) - hidden_results if hidden.is_dir() else ()
-        for path in leftovers:
-            with suppress(OSError):  # read-only, for example: the leftover does no harm
+        with suppress(OSError):  # read-only, for example: leftovers do no harm
+            for path in set(hidden.iterdir()) - hidden_results if hidden.is_dir() else ():
                 remove(path)
     return undone, late
 
@@ -152,7 +151,10 @@ def refuse_old_results(journal: Journal, paths: Iterable[Path]) -> None:
         name, sink = path.query.name, path.query.sink
         if not sink.has_files or not File(sink.path).is_dir():
             continue
-        old = sorted(visible(File(sink.path)))
+        try:
+            old = sorted(visible(File(sink.path)))
+        except OSError:
+            continue  # it cannot be written either: the query fails, and is asked again
         collected = File(sink.path) / COLLECTED
         old += [str(file) for file in sorted(collected.glob("*"))]
         # Results of a cut query are named by the trains of its source.

@@ -7,7 +7,7 @@ from headgate.model.events import Event
 from headgate.model.network.network import Network, Path
 from headgate.spark.engine.changes import Changes
 from headgate.spark.engine.parts import Parts
-from headgate.spark.engine.recovery import resumed
+from headgate.spark.engine.recovery import refuse_old_results, resumed
 from headgate.spark.journal.cursors import Cursors
 
 log = logging.getLogger("headgate.spark")
@@ -54,7 +54,9 @@ class Repairs:
         members = self._members
         segments = members.segments_of(unit)
         paths = [members.path_of(segment) for segment in segments]
+        refuse_old_results(self._journal, paths[-1:])
         name, sink = paths[-1].query.name, self._sinks.create(paths[-1])
+        self._sinks.unusable.pop(name, None)
         if (old_sink := self._sinks.pop(name, None)) is not None:
             old_sink.close()
         self._sinks[name] = sink

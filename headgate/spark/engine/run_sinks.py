@@ -1,17 +1,22 @@
 """The sinks of a run: created, resumed and closed together."""
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path as File
 
 from pyspark.sql import SparkSession
 
 from headgate.access import PRIVATE, Access
+from headgate.errors import QueryRefused
 from headgate.model.network.network import Path
 from headgate.model.query import Deliver
 from headgate.spark.log.budget import Budget
 from headgate.spark.sinks.files.file_sink import FileSink
 from headgate.spark.sinks.opening import sink_of
 from headgate.spark.sinks.outbox import LAST_S
+
+log = logging.getLogger("headgate.spark")
 
 LEAST_S = 0.5
 """The time that results on their way get in any case when a run ends."""
@@ -41,6 +46,32 @@ class RunSinks(dict[str, FileSink]):
         self._access = access
         self._session, self._state, self._deliver = session, state, deliver
         self._budget, self._reached = budget, reached
+        self.unusable: dict[str, QueryRefused] = {}
+        """The queries that do not run, as their folders cannot be written, and why."""
+
+    def open_all(self, paths: Iterable[Path]) -> None:
+        """Create the sinks of a start. A folder that cannot be written concerns its query alone.
+
+        Raises:
+            QueryRefused: a sink cannot be created, whatever the state of the disk.
+        """
+        for path in paths:
+            name, settings = path.query.name, path.query.sink
+            try:
+                self[name] = self.create(path)
+            except QueryRefused as refused:
+                if not isinstance(refused.__cause__, OSError):
+                    raise
+                self[name] = sink = FileSink(settings)
+                sink.access = self._access
+                with suppress(OSError):
+                    sink.gather(settings)
+                self.unusable[name] = QueryRefused(
+                    query=name, clause=refused.clause, reason=refused.reason,
+                    fix="make it writable, with free space on its disk, then run"
+                    f" `headgate restart {name}`",
+                )  # fmt: skip
+                log.warning("%s", self.unusable[name])
 
     def create(self, path: Path) -> FileSink:
         """Return a new sink for a query's last path; the caller adds it."""
