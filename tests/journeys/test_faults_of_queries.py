@@ -13,6 +13,7 @@ from sources import balanced, consume, gate_over, until, write_readings
 
 from headgate import Headgate, Query, Sink
 from headgate.errors import ConfigRefused, StreamFailed
+from headgate.model.events import Event, UnitFailed
 from headgate.spark.execution import calls as calls_module
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -204,25 +205,36 @@ def test_a_run_ends_though_a_query_that_is_tried_again_was_stopped(
 
 
 @pytest.mark.long
-def test_calls_that_hang_on_all_cores_are_blamed_and_those_beside_them_are_not(
+def test_calls_that_hang_on_all_cores_end_together_and_those_beside_them_are_not_blamed(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     def doze(value: int) -> int:
         time.sleep(3600)
         return value
 
+    failed_at_s: dict[int, float] = {}
+
+    def hear(event: Event) -> None:
+        if isinstance(event, UnitFailed):
+            failed_at_s[event.unit] = time.monotonic()
+
     spark.udf.register("doze", doze, "int")
     spark.udf.register("same", lambda value: value, "int")
     offered = write_readings(tmp_path / "source", files=1, rows=20)
-    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)}, call_timeout_s=6.0, workers=3)
+    limit_s = 6.0
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)}, call_timeout_s=limit_s, workers=3)
     hang = ("temperature", "humidity")
     # All three start at once; the two that hang take both cores.
     for name in (*hang, "well"):
         sql = f"SELECT same({hang[0]}) AS x FROM sensors"
         sql = sql if name == "well" else f"SELECT doze({name}) AS x FROM sensors"
         gate.add_query(Query(name=name, sql=sql, query_class="H"))
-    gate.start()
+    began_s = time.monotonic()
+    gate.start(listeners=[hear])
     until(lambda: all(gate.query(name).exception() is not None for name in hang), gate)
+    first_s, last_s = sorted(failed_at_s.values())
+    assert last_s - first_s < limit_s / 2
+    assert last_s - began_s < 3 * limit_s
     offered += write_readings(tmp_path / "source", files=1, rows=20, first_file=1)
     consume(gate, offered, but=hang)
     gate.stop()

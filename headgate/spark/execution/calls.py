@@ -28,6 +28,7 @@ from headgate.spark.execution.executor import Executor
 from headgate.spark.execution.workers import Task, Turn, Workers
 from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
 from headgate.spark.jvm.session import own_session
+from headgate.spark.jvm.waiting_jobs import waits_for_cores
 from headgate.spark.output import Output
 from headgate.spark.time_limit import GRACE_S
 from headgate.spark.work import Work
@@ -41,9 +42,8 @@ PAUSE_S = 0.5
 """A query whose call fails is retried after PAUSE_S, then after twice as long. After ATTEMPTS
 failures in a row the query has failed."""
 
-HELD_S = 4.0
-"""How long a cancelled Python function may hold its core: Spark looks every 2 s whether the task
-was cancelled, and then waits for 2 s before it kills the worker."""
+SURELY_S = 1.0
+"""A call that takes longer is asked whether its jobs wait for a core."""
 
 
 class CallGone(ClockTicked):
@@ -83,8 +83,8 @@ class Calls:
         self._workers = Workers(workers, self._run, self._tag)
         self._sessions = threading.local()
         self._under_way: dict[int, BoxCall] = {}
-        self._held_until_s = 0.0
-        """Until when calls that hung may have held all cores."""
+        self._most_apart, self._settling = workers, threading.Lock()
+        self._looked_at_s = time.monotonic()
         self.attempts: dict[int, int] = {}
         """By unit that will be retried, how often it has failed."""
         self.running = 0
@@ -95,7 +95,8 @@ class Calls:
             return  # calls under way are finished, new ones do not begin
         self.running += 1
         self._under_way[call.number] = call
-        self._submit(Task(call, left=[call.units]))
+        task = Task(call, left=[], turns=1)
+        self._workers.submit(Turn(task, call.units, self._call_timeout_s))
 
     def note(self, event: Event | None) -> None:
         """Remove a call from those under way when the scheduler is about to receive its end."""
@@ -109,33 +110,31 @@ class Calls:
         return any(units & set(call.units) for call in self._under_way.values())
 
     def look_after(self) -> None:
-        """Cancel the jobs of a call that takes too long; abandon it if it does not end even so.
+        """Abandon the calls that take too long, all at once, and give others fresh workers.
 
-        A call that hangs may hold all cores. So calls are cancelled one after the other, the oldest
-        first, and the time of the others begins anew when the cores are free again.
+        The jobs of a call that hangs may hold all cores. So the time does not count in which the
+        jobs of a call wait for a core: that call is held up by others.
         """
         now_s = time.monotonic()
-        turns = sorted(self._workers.running(), key=lambda turn: turn.since_s)
-        for turn in turns:
-            if turn.cancelled_at_s is None:
-                continue
-            if now_s - turn.cancelled_at_s > GRACE_S and turn.abandon():
+        passed_s, self._looked_at_s = now_s - self._looked_at_s, now_s
+        for turn in self._workers.running():
+            took_s = now_s - turn.since_s
+            if took_s > SURELY_S and waits_for_cores(self._session, turn.tag):
+                self._wait(turn, min(passed_s, took_s))
+            elif took_s - turn.waited_s > self._call_timeout_s and turn.abandon(
+                self._session.sparkContext.cancelJobsWithTag
+            ):
                 arrangement = self._executor.arrangement
                 arrangement.renew(self._queries.path_of(unit) for unit in turn.units)
                 self._workers.replace(turn)
                 self._settle(turn, [CallTimedOut(limit_s=self._call_timeout_s)] * len(turn.units))
-            self._held_until_s = now_s + HELD_S
-        for turn in turns:
-            if now_s - max(turn.since_s, self._held_until_s) > self._call_timeout_s:
-                turn.had_rivals = any(
-                    now_s - other.since_s > self._call_timeout_s / 2
-                    for other in turns
-                    if other is not turn
-                )
-                turn.cancel(self._session.sparkContext.cancelJobsWithTag)
-                if turn.cancelled:  # not if it commits
-                    self._held_until_s = now_s + HELD_S
-                    break
+
+    def _wait(self, turn: Turn, seconds: float) -> None:
+        limit_s = self._call_timeout_s
+        if turn.waited_s < limit_s <= turn.waited_s + seconds:
+            names = ", ".join(self._queries.path_of(unit).query.name for unit in turn.units)
+            log.warning("a call of %s has waited %g s for a core", names, limit_s)
+        turn.waited_s += seconds
 
     def close(self, patience_s: float) -> None:
         """Wait for the calls under way; interrupt those that take longer than `patience_s`."""
@@ -145,8 +144,12 @@ class Calls:
         self._workers.close(patience_s + GRACE_S)
         alarm.cancel()
 
-    def _submit(self, task: Task) -> None:
-        self._workers.submit(Turn(task, task.left.pop(0), self._call_timeout_s))
+    def _next_turns(self, task: Task) -> list[Turn]:
+        """Return the turns of a call that may begin, each in a thread of its own."""
+        units = task.left[: max(0, self._most_apart - task.turns)]
+        del task.left[: len(units)]
+        task.turns += len(units)
+        return [Turn(task, alone, self._call_timeout_s, is_apart=True) for alone in units]
 
     def _run(self, turn: Turn) -> None:
         """Run a turn on a worker's thread: evaluate, commit, and report how it went."""
@@ -163,33 +166,36 @@ class Calls:
         try:
             outputs, lane = self._executor.run(self._worker_session(turn.tag), work, turn)
         except Exception as error:  # nothing was committed
-            outputs = [CallTimedOut(limit_s=turn.limit_s) if turn.cancelled else error] * len(paths)
+            outputs = [error] * len(paths)
         if not turn.end():
             return  # abandoned, and settled already
-        turn.task.lane = lane or turn.task.lane
-        turn.task.seconds += time.perf_counter() - began_s
-        turn.task.committed_at_s = self._now_s()
-        if not self.stopping:
-            turn.task.samples += self._executor.sampled(turn.units, work)
+        samples = [] if self.stopping else self._executor.sampled(turn.units, work)
+        with self._settling:
+            turn.task.lane = lane or turn.task.lane
+            turn.task.seconds += time.perf_counter() - began_s
+            turn.task.committed_at_s = self._now_s()
+            turn.task.samples += samples
         self._settle(turn, outputs)
 
     def _settle(self, turn: Turn, outputs: Sequence[Output | Exception]) -> None:
         """Record the outcomes of a turn.
 
-        Units that together took too long then run each alone. A unit that took too long alone runs
-        once more if another call may have held it up; a turn that was abandoned held itself up.
+        Units that together took too long then run each alone, some at the same time, so that those
+        that hang do so together, and do not hold up the others.
         """
-        task, units = turn.task, set(turn.units)
-        held_up = turn.had_rivals and not turn.is_abandoned and not units <= task.excused
+        task = turn.task
         timed_out = all(isinstance(output, CallTimedOut) for output in outputs)
-        if timed_out and (len(units) > 1 or held_up):
-            task.excused |= units if len(units) == 1 else set()
-            task.left += [(unit,) for unit in turn.units]
-        else:
-            task.outcomes.update(zip(turn.units, outputs, strict=True))
-        if task.left and not self.stopping:
-            self._submit(task)
-        else:
+        with self._settling:
+            if timed_out and len(turn.units) > 1:
+                task.left += [(unit,) for unit in turn.units]
+            else:
+                task.outcomes.update(zip(turn.units, outputs, strict=True))
+            task.turns -= 1
+            turns = [] if self.stopping else self._next_turns(task)
+            has_ended = not task.turns
+        for new_turn in turns:
+            self._workers.submit(new_turn)
+        if has_ended:
             self._finish(task)
 
     def _finish(self, task: Task) -> None:

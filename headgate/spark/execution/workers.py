@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from headgate.errors import CallTimedOut
@@ -18,8 +19,8 @@ class Task:
 
     call: BoxCall
     left: list[tuple[int, ...]]
-    excused: set[int] = field(default_factory=set)
-    """Units that have timed out once beside another long call, which may have held them up."""
+    turns: int = 0
+    """The turns of the call that are under way."""
     outcomes: dict[int, Any] = field(default_factory=dict)
     lane: str = ""
     seconds: float = 0.0
@@ -31,18 +32,21 @@ class Task:
 class Turn:
     """Some units of a call that one worker runs together.
 
-    A turn runs, then commits, then is over. A turn that takes too long is cancelled and, if that
-    does not help, abandoned. What an abandoned turn still produces is not committed.
+    A turn runs, then commits, then is over. A turn that takes too long is abandoned: its jobs are
+    cancelled, and what it still produces is not committed.
+
+    Args:
+        is_apart: whether it has a thread of its own.
     """
 
     task: Task
     units: tuple[int, ...]
     limit_s: float
+    is_apart: bool = False
     tag: str = ""
     since_s: float = 0.0
-    cancelled_at_s: float | None = None
-    had_rivals: bool = False
-    """Whether another call had run for long, too, when this turn was cancelled."""
+    waited_s: float = 0.0
+    """How long its jobs have waited for a core, which does not count as its time."""
     _phase: Literal["waits", "runs", "commits", "over", "abandoned"] = "waits"
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -52,7 +56,7 @@ class Turn:
 
     def check(self) -> None:
         """Raise if the time of the turn is up, so that it begins nothing more."""
-        if self.cancelled or self._phase == "abandoned":
+        if self._phase == "abandoned":
             raise CallTimedOut(limit_s=self.limit_s)
 
     def commits(self) -> None:
@@ -69,27 +73,20 @@ class Turn:
             self._phase = "over"
             return True
 
-    def cancel(self, cancel_jobs: Callable[[str], None]) -> None:
-        """Cancel the jobs of a turn that runs. The lock keeps jobs of the next turn safe."""
-        with self._lock:
-            if self._phase == "runs":
-                self.cancelled_at_s = time.monotonic()
-                cancel_jobs(self.tag)
-
-    @property
-    def cancelled(self) -> bool:
-        return self.cancelled_at_s is not None
-
     @property
     def is_abandoned(self) -> bool:
         return self._phase == "abandoned"
 
-    def abandon(self) -> bool:
-        """Abandon the turn if it runs; return True if it did."""
+    def abandon(self, cancel_jobs: Callable[[str], None] = lambda tag: None) -> bool:
+        """Abandon the turn and cancel its jobs, if it runs; return True if it did.
+
+        The lock keeps the jobs of the thread's next turn safe.
+        """
         with self._lock:
             if self._phase != "runs":
                 return False
             self._phase = "abandoned"
+            cancel_jobs(self.tag)
             return True
 
 
@@ -112,17 +109,30 @@ class Workers:
 
     def add(self) -> None:
         """Start one more thread."""
+        self._start(None)
+
+    def submit(self, turn: Turn) -> None:
+        """Have a thread run a turn: the next that is free, or a new one if the turn is apart."""
+        if turn.is_apart:
+            self._start(turn)
+        else:
+            self._turns.put(turn)
+
+    def _start(self, only: Turn | None) -> None:
+        """Start a thread.
+
+        Args:
+            only: the turn that it runs before it ends; None if it takes one after the other.
+        """
         with self._lock:
             tag = f"{self._tag}-{self._started}"
             self._started += 1
-            thread = threading.Thread(
-                target=self._take_turns, args=(tag,), name=f"headgate-worker-{tag}", daemon=True
+            work = (
+                partial(self._take_turns, tag) if only is None else partial(self._take, tag, only)
             )
+            thread = threading.Thread(target=work, name=f"headgate-worker-{tag}", daemon=True)
             self._busy[thread] = None
         thread.start()
-
-    def submit(self, turn: Turn) -> None:
-        self._turns.put(turn)
 
     def running(self) -> list[Turn]:
         """Return the turns in progress."""
@@ -134,7 +144,8 @@ class Workers:
         with self._lock:
             for thread in [worker for worker, busy in self._busy.items() if busy is turn]:
                 del self._busy[thread]
-        self.add()
+        if not turn.is_apart:
+            self.add()
 
     def close(self, patience_s: float) -> None:
         """Let the turns in progress end; abandon those that do not end in time."""
@@ -155,14 +166,19 @@ class Workers:
                 thread.join()  # it is committing
 
     def _take_turns(self, tag: str) -> None:
-        thread = threading.current_thread()
         while (turn := self._turns.get()) is not None:
-            with self._lock:
-                self._busy[thread] = turn
-            turn.begin(tag)
-            self._work(turn)
-            with self._lock:
-                if turn.is_abandoned:  # another thread takes, or has taken, this one's place
-                    self._busy.pop(thread, None)
-                    return
+            self._take(tag, turn)
+            if turn.is_abandoned:  # another thread takes, or has taken, this one's place
+                return
+
+    def _take(self, tag: str, turn: Turn) -> None:
+        thread = threading.current_thread()
+        with self._lock:
+            self._busy[thread] = turn
+        turn.begin(tag)
+        self._work(turn)
+        with self._lock:
+            if turn.is_abandoned or turn.is_apart:
+                self._busy.pop(thread, None)
+            else:
                 self._busy[thread] = None
