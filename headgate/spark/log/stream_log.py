@@ -163,6 +163,7 @@ class StreamLog:
         """
         if self._journal.has_batch(self.stream, source_batch):
             return None
+        remove(self._temporary())  # of an attempt that has failed: a file, or a folder of Spark's
         table = self._collect(batch)
         if table is None:
             new, letters = self._write_with_spark(batch, source_batch, now_s)
