@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from kit.commands import headgate
-from kit.pipelines import ALL, SPARK_NOISE, STATISTICS, pipeline_file, with_statistics
+from kit.pipelines import ALL, SENSORS, SPARK_NOISE, STATISTICS, pipeline_file, with_statistics
 from kit.terminal import Terminal
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -300,10 +300,20 @@ def test_check_takes_what_run_takes(terminal: Terminal, tmp_path: Path) -> None:
         "    def __init__(self, context): pass\n    def deliver(self, rows, key): pass\n"
     )
     mine = {"all": {**ALL, "sink": "own_sink"}}
-    file = pipeline_file(tmp_path, queries=mine)
+    (tmp_path / "in").mkdir()
+    files = {
+        "format": "json", "ingest": "spark", "schema": "i INT",
+        "options": {"path": str(tmp_path / "in")},
+    }  # fmt: skip
+    streams = {"sensors": SENSORS, "files": files}
+    file = pipeline_file(tmp_path, queries=mine, streams=streams)
     done = terminal.run("check", file, "--module", str(tmp_path / "own.py"), "--fresh")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{file}: 1 streams and 1 queries can run.\n"
+    (note,) = done.stderr.splitlines()
+    assert note.startswith(
+        f"{file}: note: stream 'files': Structured Streaming reads its files, so"
+    )
+    assert done.stdout == f"{file}: 2 streams and 1 queries can run.\n"
+    assert done.returncode == 0
     assert not (tmp_path / "state").exists()
 
 

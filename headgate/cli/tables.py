@@ -95,7 +95,9 @@ def show_settings(pipeline: Pipeline) -> None:
 
 
 def show_check(checked: Checked) -> None:
-    """Print that a pipeline can run, or all its mistakes to stderr."""
+    """Print that a pipeline can run, or all its mistakes to stderr; and what is worth knowing."""
+    for note in checked.notes:
+        print(f"{checked.file}: note: {note}.", file=sys.stderr)
     for mistake in checked.mistakes:
         print(mistake, file=sys.stderr)
     if checked.unread:

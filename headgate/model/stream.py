@@ -96,6 +96,17 @@ class Stream(Readable):
         return self.format == DERIVED
 
     @property
+    def unwatched(self) -> str:
+        """What does not hold if Structured Streaming reads it, in a sentence; "" if all does."""
+        if "path" not in map(str.lower, self.options):
+            return ""
+        return (
+            f"stream '{self.name}': Structured Streaming reads its files, so most_record_bytes and"
+            " most_file_bytes do not limit them, and a file that grows or is replaced after it was"
+            " read is not noticed"
+        )
+
+    @property
     def is_stamped_at_arrival(self) -> bool:
         """Whether the event time of a tuple is the time at which it arrives."""
         times = self.event_time, self.arrival_time

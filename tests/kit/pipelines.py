@@ -7,19 +7,19 @@ import yaml
 HOT = {"class": "H", "sql": "SELECT location, ts FROM sensors WHERE temperature > 35"}
 ALL = {"class": "N", "sql": "SELECT temperature FROM sensors"}
 STATISTICS = {"cost_s": 1e-5, "selectivity": 0.5, "overhead_s": 0.05}
+SENSORS = {"format": "headgate", "options": {"rate_per_s": 200}, "arrival_time": "ts"}
 SPARK_NOISE = ("WARN", "Traceback", "log4j", "incubator", "org.apache")
 """Words that never appear on a user's screen."""
 
 
 def pipeline_file(folder: Path, **changes: object) -> str:
     """Write a pipeline of two queries over one stream, with its state in the folder."""
-    stream = {"format": "headgate", "options": {"rate_per_s": 200}, "arrival_time": "ts"}
     pipeline = {
         "state": str(folder / "state"),
         "rehearsal_s": 1,
         "spark": {"master": "local[2]"},
         "classes": {"H": 6, "N": 1},
-        "streams": {"sensors": stream},
+        "streams": {"sensors": SENSORS},
         "queries": {"hot": HOT, "all": ALL},
         **changes,
     }

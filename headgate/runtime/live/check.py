@@ -39,12 +39,14 @@ class Checked:
     Args:
         pipeline: the file without its wrong parts; None if nothing is left of it.
         unread: queries that were not analyzed, since a stream that they read is refused.
+        notes: what is no mistake, but may be other than expected.
     """
 
     file: str
     pipeline: Pipeline | None
     mistakes: tuple[Mistake, ...]
     unread: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -55,6 +57,7 @@ class Checked:
             "queries": 0 if pipeline is None else len(pipeline.queries),
             "mistakes": [asdict(mistake) for mistake in self.mistakes],
             "unread": list(self.unread),
+            "notes": list(self.notes),
         }
 
 
@@ -79,13 +82,16 @@ def check(
     examination = examine(file, environment, **flags)
     mistakes, pipeline = examination.mistakes, examination.pipeline
     unread: list[str] = []
+    notes: list[str] = []
     if pipeline is not None:
         checks = _Checks(examination, pipeline)
         checks.surroundings()
         checks.analyze(checks.policy(policy))
         unread = checks.unread
+        streams = pipeline.stream_models()
+        notes = [s.unwatched for s in streams if s.ingest == "spark" and s.unwatched]
     ordered = (*wrong_modules, *sorted(mistakes, key=lambda mistake: mistake.line or 0))
-    return Checked(file, pipeline, ordered, tuple(unread))
+    return Checked(file, pipeline, ordered, tuple(unread), tuple(notes))
 
 
 def _wrong_modules(modules: Sequence[str]) -> Iterator[Mistake]:

@@ -1,5 +1,6 @@
 """Ingest: moves tuples of every stream from its source to its log."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,8 @@ from headgate.spark.sources.opening import polled_source
 from headgate.spark.sources.poller import Line, Poller
 from headgate.spark.sources.streaming_query import RestartedQuery
 from headgate.spark.sources.structured_streaming import start_ingest
+
+logger = logging.getLogger("headgate.spark")
 
 PAUSE_S = 0.5
 """If a source is not polled for longer, that does not count as time without tuples."""
@@ -123,6 +126,8 @@ class StreamIngest:
                 found="a log, but no position to go on from",
                 fix="restore the folder, or begin with a new state directory",
             )
+        if stream.unwatched:
+            logger.warning("%s", stream.unwatched)
         return partial(self._ingest, number, stream, log)
 
     def _in_vain(self, stream: Stream) -> None:
