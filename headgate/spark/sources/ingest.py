@@ -195,7 +195,7 @@ class StreamIngest:
             for poller in () if self._ended else tuple(self.pollers):
                 if lines := poller.leave_slow():
                     self.pollers.append(self._poller(lines))
-                    self.pollers[-1].start(resume=False)
+                    self.pollers[-1].start()
         finally:
             self._moving.release()
 

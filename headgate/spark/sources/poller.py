@@ -5,7 +5,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,6 +66,19 @@ class Line:
     trouble: str = ""
     """Why the source, or a part of it, cannot be read at present."""
     in_vain: Callable[[], None] = lambda: None
+    is_resumed: bool = False
+    """Whether the source knows where to continue."""
+    untaken: Polled | None = None
+    """What the journal has, and the source does not know yet: it would return it again."""
+
+    def make_ready(self, position: Mapping[str, str]) -> None:
+        """Tell the source what it does not know yet; raise what it raises."""
+        if not self.is_resumed:
+            self.source.resume(position)
+            self.is_resumed = True
+        if self.untaken is not None:
+            self.source.taken(self.untaken)
+            self.untaken = None
 
 
 @dataclass(frozen=True)
@@ -116,25 +129,14 @@ class Poller:
         """The line whose source is being polled, and since when."""
         self._thread = threading.Thread(target=self._work, name="headgate-poller", daemon=True)
 
-    def start(self, *, resume: bool = True) -> None:
-        """Start the thread.
-
-        Args:
-            resume: whether the sources still have to learn where to continue.
-        """
-        for line in self.lines if resume else ():
-            self._resume(line)
+    def start(self) -> None:
         self._thread.start()
 
     def add(self, line: Line) -> None:
         """Poll one more source from now on."""
         with self._lock:
-            self._resume(line)
+            line.due_at_s = time.monotonic()
             self.lines.append(line)
-
-    def _resume(self, line: Line) -> None:
-        line.source.resume(self._journal.positions(line.stream.name))
-        line.due_at_s = time.monotonic()
 
     def remove(self, stream: str) -> None:
         """Stop polling a stream's source; discard what the round under way has polled of it."""
@@ -201,7 +203,7 @@ class Poller:
         except Exception as error:  # the engine ends the run: nothing more would arrive
             self.broken = error
         for line in (*self._removed, *self.lines):
-            line.source.close()
+            _close(line)
 
     def _poll_until_stopped(self) -> None:
         while not self._ended.is_set():
@@ -213,7 +215,7 @@ class Poller:
                 lines, removed = list(self.lines), self._removed
                 self._removed = []
             for line in removed:
-                line.source.close()
+                _close(line)
             self._round(self._lines_to_poll(lines))
             now_s = time.monotonic()
             due_at_s = min((line.due_at_s for line in lines), default=now_s + 0.1)
@@ -241,7 +243,8 @@ class Poller:
                 self._polled = line, time.monotonic()
             line.due_at_s = time.monotonic() + line.stream.asked_every_s
             try:
-                polled = line.source.poll()
+                line.make_ready(self._journal.positions(line.stream.name))
+                polled = _checked(line.source.poll())
                 if polled is None:  # with trigger_s: 0, the thread would never rest
                     line.in_vain()
                     line.due_at_s = max(line.due_at_s, time.monotonic() + REST_S)
@@ -281,8 +284,12 @@ class Poller:
             return
         for poll in polls:
             line = poll.line
-            line.source.taken(poll.polled)
-            self._note_success(line)
+            line.untaken = poll.polled
+            try:
+                line.make_ready({})
+                self._note_success(line)
+            except Exception as error:  # before it is polled again, it is told again
+                self._fail(line, error)
             if poll.letters is not None:
                 line.log.letters.added(poll.letters)
             if poll.train is not None:
@@ -318,3 +325,22 @@ class Poller:
         elif line.trouble and not cause:
             log.warning("stream '%s' is back", line.stream.name)
         line.trouble = cause
+
+
+def _checked(polled: Polled | None) -> Polled | None:
+    """Return what a source has polled; raise TypeError if the journal cannot have its position."""
+    if polled is None:
+        return None
+    if not isinstance(polled, Polled):
+        raise TypeError(f"poll returned {type(polled).__name__}, not Polled or None")
+    for word in (word for item in polled.position.items() for word in item):
+        if not isinstance(word, str):
+            raise TypeError(f"poll returned a position with {word!r}, which is not a text")
+    return polled
+
+
+def _close(line: Line) -> None:
+    try:
+        line.source.close()
+    except Exception as error:  # whatever a source of another package raises
+        log.warning("stream '%s': its source cannot be closed: %s", line.stream.name, error)

@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from polled import generated, polled_of, schema_of, source_of_rows, source_over
@@ -111,6 +112,72 @@ def test_a_source_that_has_nothing_is_left_alone_for_a_moment(
     rig.until(lambda: source.polls > 20)
     rig.close()
     assert time.monotonic() - began_s >= 20 * REST_S
+
+
+class Raising(Source):
+    """Three tuples, one by one; some methods raise the first time, and `close` always."""
+
+    def __init__(self, *methods: str) -> None:
+        self._left, self._next = set(methods), 0
+
+    def _raise(self, method: str) -> None:
+        if method in self._left:
+            self._left.discard(method)
+            raise RuntimeError(method)
+
+    def resume(self, position: Mapping[str, str]) -> None:
+        self._raise("resume")
+        self._next = int(position.get("next", "0"))
+
+    def poll(self) -> Polled | None:
+        self._raise("poll")
+        if self._next == 3:
+            return None
+        table = pa.table({"i": pa.array([self._next], pa.int32())})
+        if "position" in self._left:
+            self._left.discard("position")
+            wrong: Any = {"next": self._next + 1}
+            return Polled(table, wrong)
+        return Polled(table, {"next": str(self._next + 1)})
+
+    def taken(self, polled: Polled) -> None:
+        self._raise("taken")
+        self._next = int(polled.position["next"])
+
+    @property
+    def trouble(self) -> str:
+        self._raise("trouble")
+        return ""
+
+    def close(self) -> None:
+        raise RuntimeError("close")
+
+
+def test_a_source_that_raises_in_any_method_stops_nobody_and_is_tried_again(
+    session: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("headgate.spark.sources.poller.PAUSE_S", 0.01)
+    methods = ("resume", "poll", "position", "taken", "trouble")
+    rig = Rig(session, tmp_path / "state", Raising(*methods), "i INT")
+    cache = ByteCache[tuple[str, int]](lambda: 1 << 20)
+    log = StreamLog(tmp_path / "state", "t", rig.journal, schema_of(session, "i INT"), cache)
+    stream = Stream(name="t", format="parquet", schema="i INT", trigger_s=0.01)
+    rig.poller.add(Line(1, stream, log, Raising()))
+    rig.until(lambda: len(rig.trains) == 6)
+    rig.until(lambda: not rig.line.trouble)
+    rig.close()
+    assert rig.poller.broken is None
+    assert not rig.poller.failed
+    for method in ("resume", "poll", "taken", "trouble"):
+        assert f"stream 's' stopped: RuntimeError: {method}; it is tried again" in caplog.text
+    assert "a position with 1, which is not a text" in caplog.text
+    assert caplog.text.count("its source cannot be closed: close") == 2
+    assert rig.rows() == [{"i": number} for number in range(3)]
+    rows = log.table(0, log.next_number).column("i").to_pylist()
+    assert rows == [0, 1, 2]
 
 
 def test_letters_are_kept_once_though_the_journal_fails_for_a_while(
