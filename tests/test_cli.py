@@ -12,11 +12,13 @@ import pytest
 from kit.commands import headgate
 from kit.pipelines import ALL, SENSORS, SPARK_NOISE, STATISTICS, pipeline_file, with_statistics
 from kit.terminal import Terminal
+from rich.table import Table
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from headgate import __version__
 from headgate.cli.app import app
+from headgate.cli.tables import show
 from headgate.errors import HeadgateError
 
 
@@ -354,3 +356,11 @@ def test_a_plot_without_its_library_is_refused_before_the_simulation(
     words = ["simulate", "--testbed", "sharaf", "--plot", str(tmp_path / "x.html")]
     error = CliRunner().invoke(app, words).exception
     assert str(error) == "--plot: plotly must be installed: pip install 'headgate[plots]'."
+
+
+def test_a_table_in_a_pipe_has_its_longest_cell_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    cell = "x" * 30_000
+    table = Table("query", "value")
+    table.add_row("long", cell)
+    show(table)
+    assert cell in capsys.readouterr().out

@@ -27,7 +27,7 @@ def show(table: Table, *, markup: bool = True) -> None:
     wide.print(table, markup=markup, highlight=markup)
 
 
-MOST_COLUMNS = 10_000
+MOST_COLUMNS = 1 << 30
 """The width of the widest table in a file or pipe, where no cell may be cut."""
 
 SAME = 1.05
