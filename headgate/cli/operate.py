@@ -96,6 +96,10 @@ def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False
         if (delay_s := query["added_delay_s"]) is not None:
             text = f"results of {query['query']} are visible up to {delay_s:.1f} s after the commit"
             out.print(text, highlight=False, markup=False)
+    for query in answer["queries"]:
+        if results := query["backfilled"]:
+            text = f"results of {query['query']} from before it was added: {results:,}"
+            out.print(text, highlight=False, markup=False)
     for trouble in answer["stream_troubles"]:
         text = "stream {stream} is {state}: {cause}".format_map(trouble)
         out.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -37,6 +37,9 @@ class Line:
     qos: float = nan
     """Mean utility of the results, by the queries' QoS graphs."""
     shed: int = 0
+    backfilled: int = 0
+    """Results of tuples that were in the log before the query was added. No other figure of results
+    counts them."""
 
     @property
     def applicable(self) -> dict[str, float]:

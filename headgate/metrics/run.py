@@ -17,7 +17,7 @@ from headgate.model.events import Event, StepFinished, TrainArrived, TuplesShed,
 from headgate.model.network.network import Network
 from headgate.model.network.unit_table import UnitTable
 
-TUPLES_IN, SHED, BUSY_S, PENDING_AREA, WORTH, DUE = range(6)
+TUPLES_IN, SHED, BUSY_S, PENDING_AREA, BACKFILLED, WORTH, DUE = range(7)
 """Sums that a unit has: WORTH is the utility of the results that were DUE, both times weight."""
 
 
@@ -235,6 +235,8 @@ class RunMetrics:
         if all_s:
             together = map(np.concatenate, (all_s, slowed, worths))
             self.results_over_time.add(self.seconds, *together)
+        if event.backfilled:
+            np.add.at(self._sums[BACKFILLED], all_units, event.backfilled)
         units = [places[number] for number in call.units if number not in event.failed]
         self._sums[TUPLES_IN, units] += call.tuples
         self._pending[units] -= call.tuples
@@ -330,4 +332,5 @@ class RunMetrics:
             tardiness_max_s=tardiness_s.maximum,
             qos=float(worth / due) if due else nan,
             shed=int(sums[SHED]),
+            backfilled=int(sums[BACKFILLED]),
         )

@@ -76,6 +76,9 @@ class StepFinished:
     tardiness_s: tuple[Floats, ...] = ()
     """By unit, how late each result of a time window is: from the window's end on the arrival clock
     or, for event time, from the arrival that moved the watermark past it. Empty without windows."""
+    backfilled: tuple[int, ...] = ()
+    """By unit, the number of results of tuples that were in the log before its query was added.
+    They have no response time. Empty if there are none."""
     samples: tuple[ConditionSample, ...] = ()
     """Samples of the units whose conditions were measured after the call."""
 

@@ -116,6 +116,42 @@ def test_a_query_that_is_refused_while_others_run_changes_nothing(
     same(gate, tmp_path / "source", hot=HOT)
 
 
+def test_results_of_tuples_from_before_a_query_came_are_reported_apart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    slow = "SELECT length(sha2(location, 256)) AS n FROM sensors WHERE temperature > -100"
+    counts = "SELECT count(*) AS n FROM sensors [ROWS 10]"
+    late = {"late": ALL, "cut": slow, "counts": counts}
+    write_readings(tmp_path / "source", files=2, rows=50)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)}, retention_s=3600)
+    gate.start()
+    consume(gate, 100)
+    for name, sql in late.items():
+        gate.add_query(Query(name=name, sql=sql, query_class="H", cut=name == "cut"))
+    consume(gate, 100)
+    write_readings(tmp_path / "source", files=1, rows=50, first_file=2)
+    consume(gate, 150)
+    rows = {row["query"]: row for row in gate.status()["queries"]}
+    assert {name: rows[name]["backfilled"] for name in late} == {
+        "late": 100, "cut": 100, "counts": 10,
+    }  # fmt: skip
+    assert rows["hot"]["backfilled"] == 0
+    report = gate.stop()
+    assert report is not None
+    results = {line.name: line.response_s.count for line in report.queries}
+    assert (results["late"], results["cut"], results["counts"]) == (50, 50, 5)
+    assert gate.accounts()["late"].delivered == 150
+
+    again = gate_over(spark, tmp_path, {"hot": ("H", HOT), "late": ("H", ALL)}, retention_s=3600)
+    write_readings(tmp_path / "source", files=1, rows=50, first_file=3)
+    again.start()
+    consume(again, 200, but=("cut", "counts"))
+    report = again.stop()
+    assert report is not None
+    line = next(line for line in report.queries if line.name == "late")
+    assert (line.backfilled, line.response_s.count) == (0, 50)
+
+
 def test_a_stream_that_cannot_begin_leaves_the_next_one_its_place(
     spark: SparkSession, tmp_path: Path
 ) -> None:

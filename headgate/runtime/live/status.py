@@ -75,6 +75,7 @@ def status_of(membership: Membership, run: Running, policy: str) -> dict[str, An
             "oldest_waiting_s": None if oldest_at_s is None else max(0.0, now_s - oldest_at_s),
             "last_minute": _rates(recent, min(seconds, minute_s(now_s))),
             "since_start": _rates(total, seconds),
+            "backfilled": 0 if line is None else line.backfilled,
             "measures": {} if line is None else line.applicable,
             "mean_response_s": number(total.mean_s),
             "added_delay_s": number(delays_s.get(query.name, nan)),
@@ -114,7 +115,8 @@ def starting(membership: Membership, policy: str, rehearsed_of: tuple[int, int])
         return {
             **_named(query, membership), "state": "STARTING", "cause": None, "waiting": 0,
             "oldest_waiting_s": None, "last_minute": _rates(Recent(), 0.0),
-            "since_start": _rates(Recent(), 0.0), "measures": {}, "mean_response_s": None,
+            "since_start": _rates(Recent(), 0.0), "backfilled": 0, "measures": {},
+            "mean_response_s": None,
             "added_delay_s": None, "lane": None, "account": None, "statistics": {},
         }  # fmt: skip
 

@@ -26,6 +26,7 @@ from headgate.spark.engine.run_sinks import RunSinks
 from headgate.spark.event_time.producers import Producers
 from headgate.spark.event_time.store import Store
 from headgate.spark.event_time.watched_time import WatchedTime
+from headgate.spark.execution.backfill import Backfill
 from headgate.spark.execution.calls import Calls
 from headgate.spark.execution.executor import Executor
 from headgate.spark.execution.warm_up import WarmUp
@@ -127,7 +128,7 @@ def open_engine(
     executor.arrangement.arrange(network.paths, warm_up.is_costly)
     calls = Calls(
         session, executor, members, workers=settings.workers, now_s=clock.now_s, tell=events.put,
-        call_timeout_s=settings.call_timeout_s,
+        call_timeout_s=settings.call_timeout_s, backfill=Backfill(journal),
     )  # fmt: skip
     parts = Parts(
         settings, JvmWatch(session), clock, events, Requests(events), journal, budget, members,

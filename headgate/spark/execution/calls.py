@@ -5,6 +5,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
+from operator import mul
 from typing import Protocol
 from uuid import uuid4
 
@@ -24,6 +25,7 @@ from headgate.model.arrays import Floats
 from headgate.model.events import ClockTicked, Event, StepFinished, UnitDelayed, UnitFailed
 from headgate.model.network.network import Path
 from headgate.model.plan import BoxCall
+from headgate.spark.execution.backfill import Backfill
 from headgate.spark.execution.executor import Executor
 from headgate.spark.execution.workers import Task, Turn, Workers
 from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
@@ -76,9 +78,11 @@ class Calls:
         now_s: Callable[[], float],
         tell: Callable[[Event], None],
         call_timeout_s: float,
+        backfill: Backfill,
     ) -> None:
         self._session, self._executor, self._queries = session, executor, queries
         self._now_s, self._tell, self._call_timeout_s = now_s, tell, call_timeout_s
+        self._backfill = backfill
         self._tag = f"headgate-{uuid4().hex}"
         self._workers = Workers(workers, self._run, self._tag)
         self._sessions = threading.local()
@@ -212,7 +216,12 @@ class Calls:
             return
         for unit, output in failed:
             self._fail(call, unit, output)
-        ends = [self._queries.path_of(unit).into is None for unit in call.units]
+        paths = [self._queries.path_of(unit) for unit in call.units]
+        old = [
+            isinstance(output, Output) and self._backfill.has(unit, path, call.first_train)
+            for unit, path, output in zip(call.units, paths, outputs, strict=True)
+        ]
+        ends = [path.into is None and not is_old for path, is_old in zip(paths, old, strict=True)]
         responses = tuple(
             committed_at_s - output.arrived_at_s if isinstance(output, Output) and end else NOTHING
             for output, end in zip(outputs, ends, strict=True)
@@ -235,6 +244,7 @@ class Calls:
                 failed=tuple(unit for unit, _ in failed), lane=task.lane,
                 instants=() if instants == outs else instants, samples=tuple(task.samples),
                 tardiness_s=tardiness if any(map(len, tardiness)) else (),
+                backfilled=tuple(map(mul, outs, old)) if any(old) else (),
             )
         )  # fmt: skip
 

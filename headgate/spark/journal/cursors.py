@@ -65,8 +65,17 @@ class Cursors:
             first, first_tuple = self._journal.beginning(db, stream, since_s or -inf)
             db.execute(
                 "INSERT INTO cursors (query, sql, stream, first_train, next_train, first_tuple,"
-                " version) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (query, sql, stream, first, first, first_tuple, version),
+                " version, backfill_end) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    query,
+                    sql,
+                    stream,
+                    first,
+                    first,
+                    first_tuple,
+                    version,
+                    self._journal.end(db, stream)[0],
+                ),
             )
             before = {
                 source: self._letters_before(db, source, stream, first)
@@ -78,6 +87,11 @@ class Cursors:
     def version(self, query: str) -> int:
         """Return how many texts a query has had; 0 if it has never run."""
         rows = self._journal.read("SELECT version FROM cursors WHERE query = ?", (query,))
+        return int(rows[0][0]) if rows else 0
+
+    def backfill_end(self, query: str) -> int:
+        """Return the train before which all were in the log when a query was added."""
+        rows = self._journal.read("SELECT backfill_end FROM cursors WHERE query = ?", (query,))
         return int(rows[0][0]) if rows else 0
 
     def pause(self, query: str, paused: bool) -> None:
