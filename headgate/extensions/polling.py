@@ -95,7 +95,9 @@ class Source(ABC):
 
     @abstractmethod
     def resume(self, position: Mapping[str, str]) -> None:
-        """Continue after everything that is in the journal. Called once, before the first poll.
+        """Continue after everything that is in the journal. Called before the first poll.
+
+        It is called again only if it raises.
 
         Args:
             position: the last journaled value of every key; empty if the stream is new.
@@ -114,7 +116,8 @@ class Source(ABC):
     def taken(self, polled: Polled) -> None:
         """Move on: the journal has committed what `poll` returned.
 
-        Only now may the source discard it. A crash may prevent this call although the journal has
+        Only now may the source discard it. If this raises, it is called again before the next poll.
+        A crash may prevent this call although the journal has
         the tuples. What decides is therefore the position that `resume` gets.
         """
 

@@ -98,6 +98,30 @@ def test_a_paused_query_stays_paused_in_the_next_run_and_then_goes_on(
     same(gate, tmp_path / "source", hot=HOT, dry=DRY)
 
 
+def test_a_query_that_is_paused_or_has_failed_holds_no_trains_beyond_retention(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=1, rows=50)
+    bad = "SELECT CAST(location AS INT) AS n FROM sensors"
+    queries = {"hot": ("H", HOT), "dry": ("N", DRY), "bad": ("N", bad)}
+    gate = gate_over(spark, tmp_path, queries, retention_s=0)
+    gate.start()
+    consume(gate, offered, but=("bad",))
+    until(lambda: gate.query("bad").exception() is not None, gate)
+    gate.pause_query("dry")
+    offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=1)
+    consume(gate, offered, but=("bad", "dry"))
+    until(lambda: not list((tmp_path / "state/log/sensors").glob("*.parquet")), gate)
+    gate.resume_query("dry")
+    gate.restart_query("bad")
+    accounts = gate.accounts()
+    assert (accounts["dry"].missed, accounts["bad"].missed) == (50, 100)
+    offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=2)
+    until(lambda: gate.totals()["dry"][0] == 100, gate)
+    gate.stop()
+    balanced(gate)
+
+
 def test_every_version_of_a_query_is_the_answer_over_its_own_part_of_the_log(
     spark: SparkSession, tmp_path: Path
 ) -> None:
