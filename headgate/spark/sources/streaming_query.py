@@ -56,7 +56,7 @@ class RestartedQuery:
         elif not query.isActive:
             self._query = None
             self._fail(cause_of(query.exception()))
-        elif self.trouble and query.status["message"].startswith("Waiting"):  # after a trigger
+        elif self.trouble and _has_triggered(query):
             self._failures, self.trouble = 0, ""
             log.warning("stream '%s' is back", self._stream)
 
@@ -77,3 +77,8 @@ class RestartedQuery:
         if cause != self.trouble:
             log.warning("stream '%s' stopped: %s; it is tried again", self._stream, cause)
         self.trouble = cause
+
+
+def _has_triggered(query: StreamingQuery) -> bool:
+    """Return True if a query has come to the end of a trigger since it was started."""
+    return query.status["message"].startswith("Waiting") or query.lastProgress is not None
