@@ -130,6 +130,8 @@ class Poller:
         self._thread = threading.Thread(target=self._work, name="headgate-poller", daemon=True)
 
     def start(self) -> None:
+        for line in self.lines:
+            line.due_at_s = line.due_at_s or time.monotonic()
         self._thread.start()
 
     def add(self, line: Line) -> None:
