@@ -43,7 +43,7 @@ SLOW_S = 2.0
 
 def pause_after(failures: int) -> float:
     """Return for how many seconds a source is left alone that has failed once more."""
-    return min(PAUSE_S * 2 ** min(failures, 10), LONGEST_PAUSE_S)
+    return min(PAUSE_S * 2.0 ** min(failures, 10), LONGEST_PAUSE_S)
 
 
 @dataclass(eq=False)
