@@ -113,6 +113,7 @@ def local_session(
         f" {settings.get(JAVA_OPTIONS, '')}",
     }
     is_ours = SparkContext._gateway is None
+    quiet_python()  # first: py4j also logs the death of a JVM that starts
     with _stderr_to(log):
         try:
             launch(options, access)
@@ -127,7 +128,6 @@ def local_session(
             ) from error  # fmt: skip
     if is_ours:
         _ignore_sigterm(session)
-    quiet_python()
     return session
 
 
