@@ -64,7 +64,14 @@ def segments_of(
         timeline = Stream(name=path.stream, format=DERIVED, of=path.reads)
         return (timeline,), (replace(path, into=query.into),)
     path = replace(stateless_path(query, analyst, reading, columns), into=query.into)
-    if query.cut is False or (query.cut is None and not cuts(query)):
+    if query.cut and query.on_error == "dead_letter":
+        raise QueryRefused(
+            query=query.name, clause="cut", reason="is not possible with on_error: dead_letter",
+            fix="leave one of them out",
+        )  # fmt: skip
+    if query.cut is False or query.on_error == "dead_letter":
+        return (), (path,)
+    if query.cut is None and not cuts(query):
         return (), (path,)
     try:
         queue, first, rest = cut(path, columns[path.stream])
@@ -130,14 +137,14 @@ def with_deadline(query: Query, kind: Kind) -> Query:
 
 
 def with_values(paths: Iterable[Path], name: str, values: Mapping[str, Any]) -> list[Path]:
-    """Return paths, after a query got another class, weight, deadline or QoS graph.
+    """Return paths, after a query got other values.
 
     Args:
         values: by name of a field of `Query`, its new value.
 
     Raises:
         ConfigRefused: a value is wrong, or the query fills a view, which has the class of its
-            readers.
+            readers; or its tuples cannot become dead letters, because it runs in two segments.
     """
 
     def changed(path: Path) -> Path:
@@ -148,6 +155,12 @@ def with_values(paths: Iterable[Path], name: str, values: Mapping[str, Any]) -> 
                 path=f"view '{name}'", key="class", value=values["query_class"],
                 expected="left out: a view runs in the highest class of its readers; change that"
                 " of a reader",
+            )  # fmt: skip
+        if path.first_of is not None and values.get("on_error") == "dead_letter":
+            raise ConfigRefused(
+                path=f"query '{name}'", key="on_error", value="dead_letter",
+                expected="set in the pipeline file, and read by the next start: the query runs in"
+                " two segments",
             )  # fmt: skip
         return replace(path, query=with_deadline(replace(path.query, **values), path.kind))
 

@@ -221,6 +221,10 @@ class SparkEngine:
         """Return the number of dead letters of each stream that has any, over all runs."""
         return self._totals.dead_letters()
 
+    def query_letters(self) -> dict[str, int]:
+        """Return the number of dead letters of each query that has any, over all runs."""
+        return self._totals.query_letters()
+
     def shed(self, events: Sequence[TuplesShed]) -> list[TuplesShed]:
         """Journal that queries skip trains in overload; return the events that are journaled."""
         return self.log_space.shed(events)

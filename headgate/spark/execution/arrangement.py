@@ -104,7 +104,10 @@ class Arrangement:
                 shared = shared_by(path, self._share)
                 windows, names = path.kind.windows, path.columns
                 text = self._whole_text(path)
-                key = shared, path.stream, path.key, windows, path.query.apply, names, text
+                key = (
+                    shared, path.stream, path.key, windows, path.query.apply,
+                    path.query.on_error, names, text,
+                )  # fmt: skip
                 twin_by_query[path.query.name] = first.setdefault(key, path.query.name)
         return twin_by_query
 

@@ -201,6 +201,11 @@ class Cursors:
             if query not in cut.values()
         }
 
+    def dead(self) -> dict[str, int]:
+        """Return how many tuples became dead letters of each query that has any, over all runs."""
+        rows = self._journal.read("SELECT query, dead FROM cursors WHERE dead", ())
+        return {query.removesuffix(FIRST): dead for query, dead in rows}
+
     def shed(self, query: str, first_train: int, end_train: int, tuples: int) -> None:
         """Move a query past trains that it will never read."""
         with self._journal.transaction() as db:
@@ -215,8 +220,8 @@ class Cursors:
         Each term is counted independently, so that a wrong sum reveals a mistake.
         """
         rows = self._journal.read(
-            "SELECT query, stream, first_tuple, delivered, tuples_in - delivered - late, shed,"
-            " missed, late,"
+            "SELECT query, stream, first_tuple, delivered, tuples_in - delivered - late - dead,"
+            " shed, missed, late, dead,"
             " (SELECT COALESCE(MAX(t.first_tuple + t.tuples), 0) FROM trains t"
             "   WHERE t.stream = c.stream),"
             " (SELECT COALESCE(SUM(t.tuples), 0) FROM trains t"
@@ -227,11 +232,13 @@ class Cursors:
         )  # fmt: skip
         accounts, streams = {}, {}
         for row in rows:
-            query, stream, first, delivered, filtered, shed, missed, late, end, queued, dead = row
+            query, stream, first, delivered, filtered, shed, missed, late, dead = row[:9]
+            end, queued, of_streams = row[9:]
             streams[query] = stream
             accounts[query] = Account(
-                end - first + dead, delivered, filtered, queued, shed, missed, late, dead
-            )
+                end - first + of_streams, delivered, filtered, queued, shed, missed, late,
+                of_streams + dead,
+            )  # fmt: skip
         for query, first_segment in _cut(streams).items():
             accounts[query] = _together(accounts.pop(first_segment), accounts[query])
         return accounts
