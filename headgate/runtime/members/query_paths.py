@@ -60,6 +60,7 @@ def segments_of(
                 query=query.name, clause="cut", reason="is for queries without windows or unions",
                 fix="leave cut out",
             )  # fmt: skip
+        refuse_dead_letters(query)
         path = stateful_path(kind, analysis)
         timeline = Stream(name=path.stream, format=DERIVED, of=path.reads)
         return (timeline,), (replace(path, into=query.into),)
@@ -80,6 +81,20 @@ def segments_of(
             raise
         return (), (path,)
     return (queue,), analyst.segments(path, first, rest)
+
+
+def refuse_dead_letters(query: Query) -> None:
+    """Refuse `on_error: dead_letter` for a query that needs several tuples at a time.
+
+    Raises:
+        QueryRefused: the query has it.
+    """
+    if query.on_error == "dead_letter":
+        raise QueryRefused(
+            query=query.name, clause="on_error", reason="is for queries without windows, joins of"
+            " streams and unions", fix="leave it out, or let a view with on_error: dead_letter"
+            " compute what may fail, and read the view",
+        )  # fmt: skip
 
 
 def stateless_path(
@@ -145,6 +160,7 @@ def with_values(paths: Iterable[Path], name: str, values: Mapping[str, Any]) -> 
     Raises:
         ConfigRefused: a value is wrong, or the query fills a view, which has the class of its
             readers; or its tuples cannot become dead letters, because it runs in two segments.
+        QueryRefused: its tuples cannot become dead letters, because it needs several at a time.
     """
 
     def changed(path: Path) -> Path:
@@ -156,12 +172,15 @@ def with_values(paths: Iterable[Path], name: str, values: Mapping[str, Any]) -> 
                 expected="left out: a view runs in the highest class of its readers; change that"
                 " of a reader",
             )  # fmt: skip
-        if path.first_of is not None and values.get("on_error") == "dead_letter":
-            raise ConfigRefused(
-                path=f"query '{name}'", key="on_error", value="dead_letter",
-                expected="set in the pipeline file, and read by the next start: the query runs in"
-                " two segments",
-            )  # fmt: skip
+        if values.get("on_error") == "dead_letter":
+            if not path.kind.takes_single_tuples:
+                refuse_dead_letters(replace(path.query, on_error="dead_letter"))
+            if path.first_of is not None:
+                raise ConfigRefused(
+                    path=f"query '{name}'", key="on_error", value="dead_letter",
+                    expected="set in the pipeline file, and read by the next start: the query runs"
+                    " in two segments",
+                )  # fmt: skip
         return replace(path, query=with_deadline(replace(path.query, **values), path.kind))
 
     return list(map(changed, paths))
