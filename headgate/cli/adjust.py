@@ -102,7 +102,7 @@ def set_query(
         f"{name}: class {changed['class']}, weight {changed['weight']:g},"
         f" {'no deadline' if deadline_s is None else f'deadline {deadline_s:g} s'},"
         f" {'no QoS graph' if points is None else f'QoS graph {points}'},"
-        f" on error {changed['on_error']}"
+        f" on_error {changed['on_error']}"
     )
 
 

@@ -60,7 +60,7 @@ def segments_of(
                 query=query.name, clause="cut", reason="is for queries without windows or unions",
                 fix="leave cut out",
             )  # fmt: skip
-        refuse_dead_letters(query)
+        refuse_dead_letters(query, kind)
         path = stateful_path(kind, analysis)
         timeline = Stream(name=path.stream, format=DERIVED, of=path.reads)
         return (timeline,), (replace(path, into=query.into),)
@@ -83,17 +83,17 @@ def segments_of(
     return (queue,), analyst.segments(path, first, rest)
 
 
-def refuse_dead_letters(query: Query) -> None:
-    """Refuse `on_error: dead_letter` for a query that needs several tuples at a time.
+def refuse_dead_letters(query: Query, kind: Kind | type[Kind]) -> None:
+    """Refuse `on_error: dead_letter` for a query of a kind that cannot leave tuples out.
 
     Raises:
         QueryRefused: the query has it.
     """
-    if query.on_error == "dead_letter":
+    if query.on_error == "dead_letter" and not kind.takes_dead_letters:
         raise QueryRefused(
-            query=query.name, clause="on_error", reason="is for queries without windows, joins of"
-            " streams and unions", fix="leave it out, or let a view with on_error: dead_letter"
-            " compute what may fail, and read the view",
+            query=query.name, clause="on_error", reason="is not possible for a query that groups by"
+            " session", fix="leave it out, or let a view with on_error: dead_letter compute what"
+            " may fail, and read the view",
         )  # fmt: skip
 
 
@@ -160,7 +160,7 @@ def with_values(paths: Iterable[Path], name: str, values: Mapping[str, Any]) -> 
     Raises:
         ConfigRefused: a value is wrong, or the query fills a view, which has the class of its
             readers; or its tuples cannot become dead letters, because it runs in two segments.
-        QueryRefused: its tuples cannot become dead letters, because it needs several at a time.
+        QueryRefused: its tuples cannot become dead letters, because it groups by session.
     """
 
     def changed(path: Path) -> Path:
@@ -173,8 +173,7 @@ def with_values(paths: Iterable[Path], name: str, values: Mapping[str, Any]) -> 
                 " of a reader",
             )  # fmt: skip
         if values.get("on_error") == "dead_letter":
-            if not path.kind.takes_single_tuples:
-                refuse_dead_letters(replace(path.query, on_error="dead_letter"))
+            refuse_dead_letters(replace(path.query, on_error="dead_letter"), path.kind)
             if path.first_of is not None:
                 raise ConfigRefused(
                     path=f"query '{name}'", key="on_error", value="dead_letter",

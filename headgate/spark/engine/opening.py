@@ -36,6 +36,7 @@ from headgate.spark.jvm.jvm_watch import JvmWatch
 from headgate.spark.jvm.lane.compatibility import driver_lane
 from headgate.spark.jvm.session import own_session
 from headgate.spark.log.budget import Budget
+from headgate.spark.log.dead_letters import sweep_query_letters
 from headgate.spark.sinks.derived_streams import DerivedStreams
 from headgate.spark.sinks.files.publisher import Publisher
 from headgate.spark.sources.ingest import StreamIngest
@@ -110,6 +111,7 @@ def open_engine(
         # Every refusal is decided. Only now may anything be removed.
         recovered, late = recover(journal, sinks, reached)
         store.sweep()
+        sweep_query_letters(journal)
     except BaseException:
         journal.close()
         raise

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from headgate.model.network.network import Path
 from headgate.model.plan import Lane
-from headgate.spark.jvm.errors import SPARK_ERRORS, is_of_row
+from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of, is_of_row
 from headgate.spark.jvm.lane.bad_rows import Failure, bad_rows
 from headgate.spark.log.row_letters import letters_of
 from headgate.spark.log.trains import RowsOfTrains, Trains
@@ -66,5 +66,6 @@ def without_bad_rows(
     is_good[[*bad]] = False
     good = RowsOfTrains.of(trains, rows.filter(pa.array(is_good)))
     (rest,), lane = prepared.run_or_repeat(session, lane, good, names, "")
-    letters = letters_of(path.stream, rows, trains.number_of(0) or 0, bad)
+    causes = {row: cause_of(error) for row, error in bad.items()}
+    letters = letters_of(path.stream, rows, trains.number_of(0) or 0, causes)
     return replace(rest, letters=tuple(letters)), lane

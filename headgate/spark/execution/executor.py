@@ -18,6 +18,7 @@ from headgate.spark.execution.condition_sampling import ConditionSampler
 from headgate.spark.execution.dead_rows import without_bad_rows
 from headgate.spark.execution.row_origins import produced
 from headgate.spark.execution.workers import Turn
+from headgate.spark.journal.cursors import Cursors
 from headgate.spark.journal.journal import Journal
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.log.budget import Budget
@@ -59,7 +60,9 @@ class Executor:
         self._journal, self._logs = journal, logs
         self._timelines, self._derived = {} if timelines is None else timelines, derived
         self.arrangement = Arrangement(driver, sinks, share)
-        self.windowed = WindowedQueries(self._timelines, logs, sinks, driver, share)
+        self.windowed = WindowedQueries(
+            self._timelines, logs, sinks, driver, share, Cursors(journal).letters_from
+        )
         self.commits = Commits(journal, sinks, reached, derived)
         self._sampler = ConditionSampler(driver, self.arrangement.parts)
 

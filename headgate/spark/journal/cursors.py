@@ -49,7 +49,8 @@ class Cursors:
             ).fetchone()
             if row is not None and version > row[3] and since_s is None:
                 db.execute(
-                    "UPDATE cursors SET sql = ?, version = ?, paused = 0 WHERE query = ?",
+                    "UPDATE cursors SET sql = ?, version = ?, paused = 0, letters_to = NULL"
+                    " WHERE query = ?",
                     (sql, version, query),
                 )
                 row = sql, stream, row[2]
@@ -200,6 +201,13 @@ class Cursors:
             for query, (_, tuples_in, tuples_out, queued) in by_query.items()
             if query not in cut.values()
         }
+
+    def letters_from(self, query: str) -> int:
+        """Return the train of a query's timeline from which on bad tuples have no letters yet."""
+        rows = self._journal.read(
+            "SELECT COALESCE(letters_to, first_train) FROM cursors WHERE query = ?", (query,)
+        )
+        return int(rows[0][0])
 
     def dead(self) -> dict[str, int]:
         """Return how many tuples became dead letters of each query that has any, over all runs."""

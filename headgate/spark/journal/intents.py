@@ -13,7 +13,12 @@ from headgate.spark.journal.journal_rows import NewLetters
 
 @dataclass(frozen=True)
 class Result:
-    """What one query computed from a range of trains; no files if there were no rows."""
+    """What one query computed from a range of trains; no files if there were no rows.
+
+    Args:
+        letters_to: the train before which all bad tuples have letters, where that is not the
+            cursor's: the query may have failed on such tuples before.
+    """
 
     query: str
     first_train: int
@@ -25,6 +30,7 @@ class Result:
     final: Path | None
     late: int = 0
     letters: NewLetters | None = None
+    letters_to: int | None = None
 
     @property
     def dead(self) -> int:
@@ -79,9 +85,10 @@ class Intents:
                 moved = db.execute(
                     "UPDATE cursors SET next_train = ?, tuples_in = tuples_in + ?,"
                     " tuples_out = tuples_out + ?, delivered = delivered + ?, late = late + ?,"
-                    " dead = dead + ? WHERE query = ? AND next_train = ?",
+                    " dead = dead + ?, letters_to = COALESCE(?, letters_to)"
+                    " WHERE query = ? AND next_train = ?",
                     (result.end_train, result.tuples_in, result.tuples_out, result.delivered,
-                     result.late, result.dead, result.query, result.first_train),
+                     result.late, result.dead, result.letters_to, result.query, result.first_train),
                 )  # fmt: skip
                 if moved.rowcount != 1:
                     raise RecoveryRefused(

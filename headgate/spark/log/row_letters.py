@@ -10,26 +10,25 @@ import pyarrow as pa
 
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import HIDDEN
-from headgate.spark.jvm.errors import cause_of
 from headgate.spark.output import RowLetter
 
 
 def letters_of(
-    stream: str, rows: pa.Table, first: int, errors: Mapping[int, Exception]
+    stream: str, rows: pa.Table, first: int, causes: Mapping[int, str]
 ) -> Iterator[RowLetter]:
     """Yield the letters of bad rows, in their order.
 
     Args:
         first: the number of the first row in its stream.
-        errors: by number among the rows, why it is bad.
+        causes: by number among the rows, why it is bad.
     """
-    for row, error in sorted(errors.items()):
+    for row, cause in sorted(causes.items()):
         values = {
             name: _value(rows[name][row])
             for name in rows.column_names
             if name != ARRIVED_AT and not name.startswith(HIDDEN)
         }
-        yield RowLetter(stream, first + row, cause_of(error), values)
+        yield RowLetter(stream, first + row, cause, values)
 
 
 def _value(scalar: Any) -> Any:

@@ -123,6 +123,7 @@ class Commits:
                     *names,
                     late_counts[0],
                     new_letters,
+                    None if path.query.on_error == "fail" else work.end_train,
                 )
             )
         if not results:
