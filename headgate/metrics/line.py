@@ -37,8 +37,6 @@ class Line:
     qos: float = nan
     """Mean utility of the results, by the queries' QoS graphs."""
     shed: int = 0
-    dead_letters: int = 0
-    """Tuples at which an expression failed; the tuples of a run on Spark, over all its runs."""
 
     @property
     def applicable(self) -> dict[str, float]:

@@ -201,7 +201,7 @@ def test_bad_rows_are_letters_once_and_the_others_are_delivered_through_crashes(
         else:
             until(crash.dead.is_set, gate)
         status = {row["query"]: row for row in gate.status()["queries"]}
-        gate.stop()
+        report = gate.stop()
         balanced(gate)
     assert "Division by zero" in str(gate.query("after").exception())
     check(spark, gate, tmp_path / "state", STATELESS | OF_PAIRS)
@@ -213,6 +213,8 @@ def test_bad_rows_are_letters_once_and_the_others_are_delivered_through_crashes(
         results = [committed_rows(state / "results" / query) for query in (name, other)]
         assert results[0] == results[1]
     assert status["cast"]["dead_letters"] == len(BAD["cast"])
+    assert report is not None
+    assert report.dead_letters["sums"] == len(BAD["sums"])
     assert committed_rows(tmp_path / "state/results/even") == expected(spark, FINE["even"], [])
 
 
