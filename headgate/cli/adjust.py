@@ -69,10 +69,18 @@ def set_query(
             metavar="POINTS", help='QoS graph, such as "[[0, 1], [2, 1], [5, 0]]", or `none`.'
         ),
     ] = None,
+    on_error: Annotated[
+        str | None,
+        typer.Option(
+            metavar="fail|dead_letter",
+            help="What happens if an expression fails on a tuple: the query fails, or the tuple"
+            " goes to its dead letters.",
+        ),
+    ] = None,
     state: STATE = None,
     pipeline: PIPELINE = None,
 ) -> None:
-    """Change class, weight, deadline or QoS graph of a query of a run, until the run ends.
+    """Change class, weight, deadline, QoS graph or on_error of a query, until the run ends.
 
     Example: headgate set query night_frost --class C --deadline 1.5 --state state/forest
     """
@@ -81,6 +89,7 @@ def set_query(
         "weight": weight,
         "deadline_s": deadline,
         "qos": qos,
+        "on_error": on_error,
     }
     values = {
         key: _value(value) if key in ("deadline_s", "qos") else value
@@ -92,7 +101,8 @@ def set_query(
     print(
         f"{name}: class {changed['class']}, weight {changed['weight']:g},"
         f" {'no deadline' if deadline_s is None else f'deadline {deadline_s:g} s'},"
-        f" {'no QoS graph' if points is None else f'QoS graph {points}'}"
+        f" {'no QoS graph' if points is None else f'QoS graph {points}'},"
+        f" on_error {changed['on_error']}"
     )
 
 

@@ -105,6 +105,10 @@ def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False
         out.print(text, highlight=False, markup=False, soft_wrap=True)
     for stream, letters in answer["dead_letters"].items():
         out.print(f"dead letters of {stream}: {letters:,}", highlight=False, markup=False)
+    for query in answer["queries"]:
+        if letters := query["dead_letters"]:
+            text = f"dead letters of query {query['query']}: {letters:,}"
+            out.print(text, highlight=False, markup=False)
     raise typer.Exit(code)
 
 

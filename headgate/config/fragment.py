@@ -52,7 +52,10 @@ def fragment_of(data: object, where: str, classes: Mapping[str, float]) -> Pipel
     )  # fmt: skip
 
 
-CHANGEABLE = {"class": "query_class", "weight": "weight", "deadline_s": "deadline_s", "qos": "qos"}
+CHANGEABLE = {
+    "class": "query_class", "weight": "weight", "deadline_s": "deadline_s", "qos": "qos",
+    "on_error": "on_error",
+}  # fmt: skip
 """The keys of a query that may change while it runs, and the fields of `Query` that they set."""
 
 

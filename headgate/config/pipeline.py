@@ -105,6 +105,7 @@ class Pipeline(Settings):
                 statistics=QueryStatistics(**view.statistics.model_dump())
                 if view.statistics
                 else None,
+                on_error=view.on_error,
             ).query(lowest)
             for name, view in self.views.items()
         )
@@ -119,6 +120,7 @@ class Pipeline(Settings):
                 qos=QoSGraph(tuple(query.qos)) if query.qos else None,
                 allows_shedding=query.allows_shedding,
                 start_from=query.from_,
+                on_error=query.on_error,
                 cut=query.cut,
                 statistics=QueryStatistics(**query.statistics.model_dump())
                 if query.statistics

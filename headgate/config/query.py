@@ -1,14 +1,14 @@
 """The sections of queries and views: SQL, class, sink, statistics."""
 
 from datetime import date
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
 from headgate.config.section import Options, Section, named, option_texts
 from headgate.config.since import since
 from headgate.extensions.built_in_sinks import SINKS
-from headgate.model.query import Sink
+from headgate.model.query import OnError, Sink
 
 
 class SinkConfig(Section):
@@ -68,6 +68,14 @@ class StatisticsConfig(Section):
     overhead_s: float = Field(0.0, ge=0, description="seconds per call")
 
 
+def _on_error() -> Any:
+    return Field(
+        "fail",
+        description="what happens if an expression fails on a tuple: the query fails (`fail`), or"
+        " the tuple goes to the query's dead letters and the others are delivered (`dead_letter`)",
+    )
+
+
 def _place(value: object) -> object:
     """Return the place at which a query begins as a text; YAML reads a time as more than that."""
     text = value.isoformat() if isinstance(value, date) else value
@@ -110,6 +118,7 @@ class QueryConfig(Section):
         description="where a new query begins: with the `oldest` tuple in the log, `now`, or with"
         " the first that arrived at a time, such as 2026-03-01T09:30",
     )
+    on_error: OnError = _on_error()
     cut: bool | None = Field(
         None,
         description="whether the cheap conditions run first, with a queue between them and the"
@@ -131,6 +140,7 @@ class ViewConfig(Section):
         description="seconds that a tuple's event time may lie behind the view's watermark before"
         " the tuple is late",
     )
+    on_error: OnError = _on_error()
     statistics: StatisticsConfig | None = Field(
         None, description="cost and selectivity, for a simulation before the first run"
     )

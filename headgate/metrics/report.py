@@ -1,6 +1,7 @@
 """A report: the metrics of a run or a simulation, as frozen data."""
 
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from math import isnan, nan
 from typing import Any
 
@@ -41,6 +42,8 @@ class Report:
     memory_mean: float = nan
     """Mean of the tuples in memory; one in several queues or windows counts once (BZ §4)."""
     memory_max: float = nan
+    dead_letters: Mapping[str, int] = field(default_factory=dict)
+    """By query, over all its runs: the tuples at which an expression of it failed."""
     over_time: tuple[tuple[float, ...], ...] = ()
     """Samples: seconds, pending tuples and bytes, then of the results since the last sample: their
     number, mean response, mean slowdown and mean utility."""

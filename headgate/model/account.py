@@ -11,7 +11,8 @@ class Account:
     `queued` tuples wait in the log. `shed` tuples were dropped in overload, `missed` ones by
     retention while the query was away. For a query with windows, `delivered` counts the tuples that
     entered its windows and `late` those that arrived too late for them. `dead_lettered` counts the
-    records since the query's first tuple that could not be parsed.
+    records since the query's first tuple that could not be parsed, and the tuples at which an
+    expression of the query failed.
     """
 
     arrived: int

@@ -26,6 +26,9 @@ class Kind:
     takes_single_tuples: ClassVar[bool] = False
     """Whether it takes each tuple by itself, and so reads a stream instead of a timeline."""
 
+    takes_dead_letters: ClassVar[bool] = True
+    """Whether tuples that break an expression can be left out."""
+
     computed_by: ClassVar[str] = ""
     """The class in `spark/windows` that computes it, as MODULE:NAME."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 from headgate.errors import ConfigRefused, OptionRefused, QueryRefused
 from headgate.extensions import sink_entry, sink_names
@@ -24,6 +24,9 @@ TARGET_FILE_MB = 128.0
 
 Apply = Callable[[Any], Any]
 """A function from one Spark DataFrame to another."""
+
+OnError = Literal["fail", "dead_letter"]
+"""What becomes of a query when an expression fails on a tuple."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +176,8 @@ class Query(Readable):
             tuples that pass them wait in a queue between the two. None lets the policy decide.
         start_from: where a new query begins: with the `oldest` tuple in the log, `now`, or with the
             first that arrived at a time or later. The log counts for its windows in any case.
+        on_error: what happens if an expression fails on a tuple: the query fails, or the tuple goes
+            to its dead letters and the results are those without it.
         apply: a function from the DataFrame that the text defines to the results. It works on each
             tuple by itself or, over a window, on the tuples of one window.
 
@@ -192,6 +197,7 @@ class Query(Readable):
     statistics: QueryStatistics | None = None
     apply: Apply | None = None
     start_from: str = "oldest"
+    on_error: OnError = "fail"
 
     @property
     def into(self) -> str | None:
@@ -233,7 +239,7 @@ class View(Readable):
     Args:
         event_time: the column with the event time of a tuple, for windows over the view.
         lateness_s: how far behind the view's watermark the event time of a tuple may lie.
-        statistics, apply: as in `Query`.
+        statistics, apply, on_error: as in `Query`.
 
     >>> View(name="parsed", sql="SELECT 1 AS a FROM raw", event_time="ts").query("low").into
     'parsed'
@@ -245,6 +251,7 @@ class View(Readable):
     lateness_s: float = 0.0
     statistics: QueryStatistics | None = None
     apply: Apply | None = None
+    on_error: OnError = "fail"
 
     def __post_init__(self) -> None:
         refuse_types(self)
@@ -261,5 +268,5 @@ class View(Readable):
         return ViewQuery(
             name=self.name, sql=self.sql, query_class=query_class, allows_shedding=True, cut=False,
             sink=Sink(format="stream", options=options), statistics=self.statistics,
-            apply=self.apply,
+            apply=self.apply, on_error=self.on_error,
         )  # fmt: skip

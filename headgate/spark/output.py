@@ -1,11 +1,28 @@
 """The output of a query over some trains."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from headgate.model.arrays import Floats
 from headgate.model.window_ends import Times
+
+
+@dataclass(frozen=True)
+class RowLetter:
+    """A dead letter of a query: a tuple at which an expression failed, as one line of JSON.
+
+    Args:
+        position: the number of the tuple in its stream.
+        row: its values by column, as JSON can have them.
+    """
+
+    stream: str
+    position: int
+    cause: str
+    row: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -19,6 +36,7 @@ class Output:
             such as the end of the row's window. None if unknown.
         due_at_s: for results of time windows, the instants at which they were due: the ends of the
             windows on the arrival clock or, for event time, the arrivals that closed them.
+        letters: the tuples that were left out because an expression failed on them.
     """
 
     table: pa.Table
@@ -26,6 +44,7 @@ class Output:
     closed: int | None = None
     places: Times | None = None
     due_at_s: Floats | None = None
+    letters: tuple[RowLetter, ...] = ()
 
     @property
     def instants(self) -> int:

@@ -261,6 +261,7 @@ def test_class_weight_deadline_and_graph_of_a_query_change(gate: Headgate, clien
     client.add({"queries": {"apt": fragment}}, "more.yaml")
     graph = [[0.0, 1.0], [2.0, 0.5]]
     was = {"query": "apt", "class": "N", "weight": 1.0, "deadline_s": 2.0, "qos": None}
+    was["on_error"] = "fail"
     assert client.set_query("apt", {"qos": graph, "class": "H"}) == was | {
         "qos": graph, "class": "H",
     }  # fmt: skip
@@ -268,7 +269,9 @@ def test_class_weight_deadline_and_graph_of_a_query_change(gate: Headgate, clien
     state = str(gate.state)
     done = headgate("set", "query", "apt", "--class", "N", "--weight", "2.5", "--deadline", "1.5",
                     "--qos", "none", "--state", state)  # fmt: skip
-    assert done.stdout == "apt: class N, weight 2.5, deadline 1.5 s, no QoS graph\n", done.stderr
+    assert (
+        done.stdout == "apt: class N, weight 2.5, deadline 1.5 s, no QoS graph, on_error fail\n"
+    ), done.stderr
     assert client.set_query("apt", {"deadline_s": None}) == was | {
         "weight": 2.5, "deadline_s": None,
     }  # fmt: skip

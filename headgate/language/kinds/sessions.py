@@ -20,6 +20,7 @@ EXAMPLE = "session_window(ts, '5 minutes')"
 class Sessions(Stateful):
     """A query that groups by session; a session is put out once it has ended."""
 
+    takes_dead_letters: ClassVar[bool] = False
     computed_by: ClassVar[str] = "headgate.spark.windows.sessions:Sessions"
 
     @property

@@ -232,7 +232,7 @@ class _Checks:
         """Add the refusal of a query, at the key that its clause names or in its text."""
         word, _, rest = error.clause.partition(" ")
         keys: Place = ("sql",)
-        if word in ("sink", "cut", "event_time"):
+        if word in ("sink", "cut", "event_time", "on_error"):
             keys = (word, *rest.split(" ")[0].split(".", 1)) if word == "sink" else (word,)
         document = self._examination.document
         line = document.line_in((*place, *keys), error.line)

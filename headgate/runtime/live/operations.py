@@ -6,7 +6,7 @@ from typing import Any
 from headgate.config import change_of
 from headgate.model.argument_types import refuse_type
 from headgate.model.qos_graph import QoSGraph
-from headgate.model.query import Query
+from headgate.model.query import OnError, Query
 from headgate.policies import Policy
 from headgate.runtime.live.questions import Questions
 from headgate.runtime.members.membership import Membership
@@ -78,8 +78,11 @@ class Operations(Questions):
         weight: float | EllipsisType = ...,
         deadline_s: float | EllipsisType | None = ...,
         qos: QoSGraph | EllipsisType | None = ...,
+        on_error: OnError | EllipsisType = ...,
     ) -> Query:
-        """Change what a query's results are worth, until the run ends; return the changed query.
+        """Change what a query's results are worth, or what happens if an expression of it fails.
+
+        Return the changed query. The change lasts until the run ends.
 
         What is left out stays as it is. None removes a deadline or a QoS graph; a query over
         windows by time then has their slide as its deadline, as without a deadline from the start.
@@ -94,6 +97,7 @@ class Operations(Questions):
         self._refuse_stopped("set_query")
         values = {
             "query_class": query_class, "weight": weight, "deadline_s": deadline_s, "qos": qos,
+            "on_error": on_error,
         }  # fmt: skip
         new = {field: value for field, value in values.items() if value is not ...}
         return self._membership.set_query(name, new)
@@ -102,7 +106,8 @@ class Operations(Questions):
         """Change a query as `set_query` does, in the form of a pipeline file.
 
         Args:
-            keys: a mapping with one or more of `class`, `weight`, `deadline_s` and `qos`.
+            keys: a mapping with one or more of `class`, `weight`, `deadline_s`, `qos` and
+                `on_error`.
             where: the origin of the mapping, for refusals.
         """
         self._refuse_stopped("change_query")
@@ -113,5 +118,5 @@ class Operations(Questions):
         return {
             "query": name, "class": query.query_class, "weight": query.weight,
             "deadline_s": query.deadline_s,
-            "qos": None if query.qos is None else query.qos.points,
+            "qos": None if query.qos is None else query.qos.points, "on_error": query.on_error,
         }  # fmt: skip

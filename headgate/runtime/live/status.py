@@ -52,6 +52,7 @@ def status_of(membership: Membership, run: Running, policy: str) -> dict[str, An
     lines = {line.name: line for line in run.report(policy).queries}
     accounts, now_s = run.engine.accounts(), run.engine.now_s()
     delays_s, recent_by_unit = run.engine.added_delays_s(), run.recent(now_s)
+    letters = run.engine.query_letters()
 
     def row(query: LiveQuery) -> dict[str, Any]:
         line, account = lines.get(query.name), accounts.get(query.name)
@@ -81,6 +82,7 @@ def status_of(membership: Membership, run: Running, policy: str) -> dict[str, An
             "added_delay_s": number(delays_s.get(query.name, nan)),
             "lane": query.lane,
             "account": None if account is None else asdict(account),
+            "dead_letters": letters.get(query.name, 0),
             "statistics": _figures(query),
         }
 
@@ -116,8 +118,8 @@ def starting(membership: Membership, policy: str, rehearsed_of: tuple[int, int])
             **_named(query, membership), "state": "STARTING", "cause": None, "waiting": 0,
             "oldest_waiting_s": None, "last_minute": _rates(Recent(), 0.0),
             "since_start": _rates(Recent(), 0.0), "backfilled": 0, "measures": {},
-            "mean_response_s": None,
-            "added_delay_s": None, "lane": None, "account": None, "statistics": {},
+            "mean_response_s": None, "added_delay_s": None, "lane": None, "account": None,
+            "dead_letters": 0, "statistics": {},
         }  # fmt: skip
 
     done, total = rehearsed_of

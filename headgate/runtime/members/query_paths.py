@@ -60,11 +60,19 @@ def segments_of(
                 query=query.name, clause="cut", reason="is for queries without windows or unions",
                 fix="leave cut out",
             )  # fmt: skip
+        refuse_dead_letters(query, kind)
         path = stateful_path(kind, analysis)
         timeline = Stream(name=path.stream, format=DERIVED, of=path.reads)
         return (timeline,), (replace(path, into=query.into),)
     path = replace(stateless_path(query, analyst, reading, columns), into=query.into)
-    if query.cut is False or (query.cut is None and not cuts(query)):
+    if query.cut and query.on_error == "dead_letter":
+        raise QueryRefused(
+            query=query.name, clause="cut", reason="is not possible with on_error: dead_letter",
+            fix="leave one of them out",
+        )  # fmt: skip
+    if query.cut is False or query.on_error == "dead_letter":
+        return (), (path,)
+    if query.cut is None and not cuts(query):
         return (), (path,)
     try:
         queue, first, rest = cut(path, columns[path.stream])
@@ -73,6 +81,20 @@ def segments_of(
             raise
         return (), (path,)
     return (queue,), analyst.segments(path, first, rest)
+
+
+def refuse_dead_letters(query: Query, kind: Kind | type[Kind]) -> None:
+    """Refuse `on_error: dead_letter` for a query of a kind that cannot leave tuples out.
+
+    Raises:
+        QueryRefused: the query has it.
+    """
+    if query.on_error == "dead_letter" and not kind.takes_dead_letters:
+        raise QueryRefused(
+            query=query.name, clause="on_error", reason="is not possible for a query that groups by"
+            " session", fix="leave it out, or let a view with on_error: dead_letter compute what"
+            " may fail, and read the view",
+        )  # fmt: skip
 
 
 def stateless_path(
@@ -130,14 +152,15 @@ def with_deadline(query: Query, kind: Kind) -> Query:
 
 
 def with_values(paths: Iterable[Path], name: str, values: Mapping[str, Any]) -> list[Path]:
-    """Return paths, after a query got another class, weight, deadline or QoS graph.
+    """Return paths, after a query got other values.
 
     Args:
         values: by name of a field of `Query`, its new value.
 
     Raises:
         ConfigRefused: a value is wrong, or the query fills a view, which has the class of its
-            readers.
+            readers; or its tuples cannot become dead letters, because it runs in two segments.
+        QueryRefused: its tuples cannot become dead letters, because it groups by session.
     """
 
     def changed(path: Path) -> Path:
@@ -149,6 +172,14 @@ def with_values(paths: Iterable[Path], name: str, values: Mapping[str, Any]) -> 
                 expected="left out: a view runs in the highest class of its readers; change that"
                 " of a reader",
             )  # fmt: skip
+        if values.get("on_error") == "dead_letter":
+            refuse_dead_letters(replace(path.query, on_error="dead_letter"), path.kind)
+            if path.first_of is not None:
+                raise ConfigRefused(
+                    path=f"query '{name}'", key="on_error", value="dead_letter",
+                    expected="set in the pipeline file, and read by the next start: the query runs"
+                    " in two segments",
+                )  # fmt: skip
         return replace(path, query=with_deadline(replace(path.query, **values), path.kind))
 
     return list(map(changed, paths))

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import inf
 from pathlib import Path as File
 
@@ -133,10 +134,11 @@ class Running:
         """Return the report of the run so far."""
         with self._lock:
             engine, errors = self.engine, (*self._metrics.errors, *self.engine.failures)
-            return Report.of(
+            report = Report.of(
                 policy, self._metrics, self._timed.seconds, errors, engine.loop_s,
                 self._workers, engine.storage_s,
             )  # fmt: skip
+        return replace(report, dead_letters=self.engine.query_letters())
 
     def recent(self, now_s: float) -> dict[int, Recent]:
         """Return what every unit did in the last minute, by its id."""

@@ -116,6 +116,7 @@ class SparkEngine:
         _, late = recover(self.parts.journal, self.sinks, self.parts.reached)
         self.parts.executor.commits.renames.adopt(late)
         self.parts.store.sweep()
+        sweep_query_letters(self.parts.journal)
         self.sinks.resume()
         self.parts.publisher.begin()
         for number, stream in enumerate(self.members.streams):
@@ -232,6 +233,10 @@ class SparkEngine:
     def dead_letters(self) -> dict[str, int]:
         """Return the number of dead letters of each stream that has any, over all runs."""
         return self._totals.dead_letters()
+
+    def query_letters(self) -> dict[str, int]:
+        """Return the number of dead letters of each query that has any, over all runs."""
+        return self._totals.query_letters()
 
     def shed(self, events: Sequence[TuplesShed]) -> list[TuplesShed]:
         """Journal that queries skip trains in overload; return the events that are journaled."""

@@ -14,6 +14,7 @@ class Totals:
         self._counts: dict[str, tuple[int, int]] | None = None
         self._accounts: dict[str, Account] | None = None
         self._letters: dict[str, int] | None = None
+        self._query_letters: dict[str, int] | None = None
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Return how many tuples each query has consumed and produced."""
@@ -27,9 +28,13 @@ class Totals:
         """Return the number of dead letters of each stream that has any."""
         return letter_counts(self._journal) if self._letters is None else self._letters
 
+    def query_letters(self) -> dict[str, int]:
+        """Return the number of dead letters of each query that has any of its own."""
+        return self._cursors.dead() if self._query_letters is None else self._query_letters
+
     def freeze(self) -> None:
         """Keep the totals in memory, before the journal is closed."""
-        self._letters = letter_counts(self._journal)
+        self._letters, self._query_letters = letter_counts(self._journal), self._cursors.dead()
         self._counts, self._accounts = self._cursors.counts(), self._cursors.accounts()
 
     @property

@@ -1,7 +1,7 @@
 """What workers read of a timeline: its watermarks, and the tuples that windows need."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,9 @@ from headgate.spark.event_time.train_times import Rows, TrainTimes
 from headgate.spark.journal.journal import Journal
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.log.trains import TimelineTrains
+
+IsGood = Callable[[Entry, pa.Table], NDArray[np.bool_]]
+"""A function of a train and its tuples that says which of them a query takes."""
 
 
 class TimelineReader:
@@ -42,6 +45,31 @@ class TimelineReader:
         self._order = TrainOrder(journal, name, tuple(sources))
         self._times = {name: TrainTimes(*source) for name, source in sources.items()}
         self.open_sessions = OpenSessions()
+        self._is_good: IsGood | None = None
+
+    def checked(self, is_good: IsGood) -> "TimelineReader":
+        """Return a reader of the same timeline that leaves the other tuples out of `rows`."""
+        reader = object.__new__(TimelineReader)
+        reader.name, reader._sources, reader._lock = self.name, self._sources, self._lock
+        reader._order, reader._times = self._order, self._times
+        reader.open_sessions, reader._is_good = self.open_sessions, is_good
+        return reader
+
+    def trains_between(self, first: int, end: int) -> list[Entry]:
+        """Return its trains first, ..., end − 1 that have tuples in the log."""
+        return [
+            entry
+            for entry in self._between(first, end)
+            if entry.train >= 0 and entry.tuples and entry.number not in self._order.lost
+        ]
+
+    def table(self, entry: Entry) -> pa.Table:
+        """Return the tuples of a train."""
+        return self._sources[entry.stream][1].table(entry.train, entry.train + 1)
+
+    def in_time(self, entry: Entry, axis: Axis) -> NDArray[np.bool_]:
+        """Return which tuples of a train are not late."""
+        return PLACES[axis].of(self._times[entry.stream], entry)[0]
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -166,14 +194,16 @@ class TimelineReader:
     def _rows(
         self, stream: str, entries: Sequence[Entry], first: int, axis: Axis, low: int
     ) -> Rows | None:
-        source, tables = self._sources[stream][1], []
+        tables = []
         places: list[Times] = []
         news: list[NDArray[np.bool_]] = []
         for entry in entries:
             in_time, place = PLACES[axis].of(self._times[entry.stream], entry)
             wanted = in_time & (place >= low)
             if wanted.any():
-                table = source.table(entry.train, entry.train + 1)
+                table = self.table(entry)
+                if self._is_good is not None:
+                    wanted = wanted & self._is_good(entry, table)
                 tables.append(table if wanted.all() else table.filter(pa.array(wanted)))
                 places.append(place[wanted])
                 news.append(np.full(int(wanted.sum()), entry.number >= first))

@@ -104,7 +104,9 @@ class Arrangement:
                 shared = shared_by(path, self._share)
                 windows, names = path.kind.windows, path.columns
                 text = self._whole_text(path)
-                key = shared, path.stream, path.key, windows, path.query.apply, names, text
+                # A query with dead letters has its own: it may have begun to take them later.
+                own = path.query.name if path.query.on_error == "dead_letter" else ""
+                key = shared, path.stream, path.key, windows, path.query.apply, names, text, own
                 twin_by_query[path.query.name] = first.setdefault(key, path.query.name)
         return twin_by_query
 

@@ -15,8 +15,10 @@ from headgate.model.plan import Lane, Share
 from headgate.spark.event_time.timeline_reader import TimelineReader
 from headgate.spark.execution.arrangement import Arrangement
 from headgate.spark.execution.condition_sampling import ConditionSampler
+from headgate.spark.execution.dead_rows import without_bad_rows
 from headgate.spark.execution.row_origins import produced
 from headgate.spark.execution.workers import Turn
+from headgate.spark.journal.cursors import Cursors
 from headgate.spark.journal.journal import Journal
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.log.budget import Budget
@@ -58,7 +60,9 @@ class Executor:
         self._journal, self._logs = journal, logs
         self._timelines, self._derived = {} if timelines is None else timelines, derived
         self.arrangement = Arrangement(driver, sinks, share)
-        self.windowed = WindowedQueries(self._timelines, logs, sinks, driver, share)
+        self.windowed = WindowedQueries(
+            self._timelines, logs, sinks, driver, share, Cursors(journal).letters_from
+        )
         self.commits = Commits(journal, sinks, reached, derived)
         self._sampler = ConditionSampler(driver, self.arrangement.parts)
 
@@ -143,6 +147,14 @@ class Executor:
         check()
         names = [path.query.name for path in members]
         try:
+            if members[0].query.on_error == "dead_letter" and not prepared.is_shared:
+                output, used_lane = without_bad_rows(
+                    session, prepared, members[0], trains, lane, check
+                )
+                if output.letters:
+                    self.arrangement.leave_out(members[0])
+                outcomes[names[0]] = output
+                return used_lane
             outputs, used_lane = prepared.run_or_repeat(session, lane, trains, names, "")
             outcomes.update(zip(names, outputs, strict=True))
             return used_lane

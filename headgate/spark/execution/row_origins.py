@@ -97,4 +97,5 @@ def _one_by_one(
         pa.concat_tables([output.table for output in outputs]),
         np.concatenate([output.arrived_at_s for output in outputs]),
         places=np.concatenate([output.places for output in outputs if output.places is not None]),
+        letters=tuple(letter for output in outputs for letter in output.letters),
     )

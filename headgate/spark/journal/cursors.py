@@ -49,7 +49,8 @@ class Cursors:
             ).fetchone()
             if row is not None and version > row[3] and since_s is None:
                 db.execute(
-                    "UPDATE cursors SET sql = ?, version = ?, paused = 0 WHERE query = ?",
+                    "UPDATE cursors SET sql = ?, version = ?, paused = 0, letters_to = NULL"
+                    " WHERE query = ?",
                     (sql, version, query),
                 )
                 row = sql, stream, row[2]
@@ -215,6 +216,18 @@ class Cursors:
             if query not in cut.values()
         }
 
+    def letters_from(self, query: str) -> int:
+        """Return the train of a query's timeline from which on bad tuples have no letters yet."""
+        rows = self._journal.read(
+            "SELECT COALESCE(letters_to, first_train) FROM cursors WHERE query = ?", (query,)
+        )
+        return int(rows[0][0])
+
+    def dead(self) -> dict[str, int]:
+        """Return how many tuples became dead letters of each query that has any, over all runs."""
+        rows = self._journal.read("SELECT query, dead FROM cursors WHERE dead", ())
+        return {query.removesuffix(FIRST): dead for query, dead in rows}
+
     def shed(self, query: str, first_train: int, end_train: int, tuples: int) -> None:
         """Move a query past trains that it will never read."""
         with self._journal.transaction() as db:
@@ -229,8 +242,8 @@ class Cursors:
         Each term is counted independently, so that a wrong sum reveals a mistake.
         """
         rows = self._journal.read(
-            "SELECT query, stream, first_tuple, delivered, tuples_in - delivered - late, shed,"
-            " missed, late,"
+            "SELECT query, stream, first_tuple, delivered, tuples_in - delivered - late - dead,"
+            " shed, missed, late, dead,"
             " (SELECT COALESCE(MAX(t.first_tuple + t.tuples), 0) FROM trains t"
             "   WHERE t.stream = c.stream),"
             " (SELECT COALESCE(SUM(t.tuples), 0) FROM trains t"
@@ -241,11 +254,13 @@ class Cursors:
         )  # fmt: skip
         accounts, streams = {}, {}
         for row in rows:
-            query, stream, first, delivered, filtered, shed, missed, late, end, queued, dead = row
+            query, stream, first, delivered, filtered, shed, missed, late, dead = row[:9]
+            end, queued, of_streams = row[9:]
             streams[query] = stream
             accounts[query] = Account(
-                end - first + dead, delivered, filtered, queued, shed, missed, late, dead
-            )
+                end - first + of_streams, delivered, filtered, queued, shed, missed, late,
+                of_streams + dead,
+            )  # fmt: skip
         for query, first_segment in _cut(streams).items():
             accounts[query] = _together(accounts.pop(first_segment), accounts[query])
         return accounts

@@ -46,14 +46,14 @@ class CutCursors:
         # What the query has filtered so far counts as filtered by the first segment.
         db.execute(
             "INSERT INTO cursors (query, sql, stream, first_train, next_train, first_tuple,"
-            " tuples_in, tuples_out, delivered, shed, missed)"
+            " tuples_in, tuples_out, delivered, shed, missed, dead)"
             " SELECT ?, ?, stream, first_train, next_train, first_tuple,"
-            " tuples_in, delivered, delivered, shed, missed FROM cursors WHERE query = ?",
+            " tuples_in, delivered, delivered, shed, missed, dead FROM cursors WHERE query = ?",
             (query + FIRST, first, query),
         )
         db.execute(
             "UPDATE cursors SET stream = ?2, first_train = ?3, next_train = ?3, first_tuple = ?4,"
-            " tuples_in = delivered, shed = 0, missed = 0 WHERE query = ?1",
+            " tuples_in = delivered, shed = 0, missed = 0, dead = 0 WHERE query = ?1",
             (query, query + REST, train, first_tuple),
         )
         db.execute("UPDATE beginnings SET query = ? WHERE query = ?", (query + FIRST, query))
@@ -62,10 +62,10 @@ class CutCursors:
         """Make a cut query continue uncut from the source; it reads again what waits in between."""
         with self._journal.transaction() as db:
             first = db.execute(
-                "SELECT stream, first_train, next_train, first_tuple, tuples_in, shed, missed"
+                "SELECT stream, first_train, next_train, first_tuple, tuples_in, shed, missed, dead"
                 " FROM cursors WHERE query = ?", (query + FIRST,)
             ).fetchone()  # fmt: skip
-            stream, first_train, passed, first_tuple, tuples_in, shed, missed = first
+            stream, first_train, passed, first_tuple, tuples_in, shed, missed, dead = first
             (origin,) = db.execute(
                 "SELECT MIN(t.origin) FROM trains t JOIN cursors c ON c.query = ?1"
                 " WHERE t.stream = ?1 || ?2 AND t.number >= c.next_train AND t.kept", (query, REST)
@@ -78,9 +78,10 @@ class CutCursors:
             db.execute(
                 "UPDATE cursors SET stream = ?2, first_train = ?3, next_train = ?4,"
                 " first_tuple = ?5, tuples_in = ?6 - shed - missed, shed = shed + ?7,"
-                " missed = missed + ?8 WHERE query = ?1",
-                (query, stream, first_train, train, first_tuple, tuples_in - reread, shed, missed),
-            )
+                " missed = missed + ?8, dead = dead + ?9 WHERE query = ?1",
+                (query, stream, first_train, train, first_tuple, tuples_in - reread, shed, missed,
+                 dead),
+            )  # fmt: skip
             self._journal.drop_lines(db, query + REST, self._journal.end(db, query + REST)[0])
             db.execute("DELETE FROM cursors WHERE query = ?", (query + FIRST,))
             db.execute("DELETE FROM beginnings WHERE query = ?", (query,))

@@ -8,11 +8,17 @@ from pathlib import Path
 from headgate.errors import RecoveryRefused
 from headgate.spark.journal.derived_trains import Derived, DerivedTrains
 from headgate.spark.journal.journal import Journal
+from headgate.spark.journal.journal_rows import NewLetters
 
 
 @dataclass(frozen=True)
 class Result:
-    """What one query computed from a range of trains; no files if there were no rows."""
+    """What one query computed from a range of trains; no files if there were no rows.
+
+    Args:
+        letters_to: the train before which all bad tuples have letters, where that is not the
+            cursor's: the query may have failed on such tuples before.
+    """
 
     query: str
     first_train: int
@@ -23,6 +29,13 @@ class Result:
     temporary: Path | None
     final: Path | None
     late: int = 0
+    letters: NewLetters | None = None
+    letters_to: int | None = None
+
+    @property
+    def dead(self) -> int:
+        """The number of tuples that became dead letters."""
+        return 0 if self.letters is None else self.letters.records
 
 
 @dataclass(frozen=True)
@@ -62,8 +75,8 @@ class Intents:
     def intend(self, results: Sequence[Result], derived: Sequence[Derived] = ()) -> int:
         """Commit a step's results, and return the number of the step.
 
-        Cursors move, trains of derived streams are in their logs, and recovery will finish the
-        renames.
+        Cursors move, dead letters count, trains of derived streams are in their logs, and recovery
+        will finish the renames.
         """
         with self._journal.transaction() as db:
             self._steps += 1
@@ -71,10 +84,11 @@ class Intents:
             for result in results:
                 moved = db.execute(
                     "UPDATE cursors SET next_train = ?, tuples_in = tuples_in + ?,"
-                    " tuples_out = tuples_out + ?, delivered = delivered + ?, late = late + ?"
+                    " tuples_out = tuples_out + ?, delivered = delivered + ?, late = late + ?,"
+                    " dead = dead + ?, letters_to = COALESCE(?, letters_to)"
                     " WHERE query = ? AND next_train = ?",
                     (result.end_train, result.tuples_in, result.tuples_out, result.delivered,
-                     result.late, result.query, result.first_train),
+                     result.late, result.dead, result.letters_to, result.query, result.first_train),
                 )  # fmt: skip
                 if moved.rowcount != 1:
                     raise RecoveryRefused(
@@ -88,6 +102,8 @@ class Intents:
                         "INSERT INTO intents VALUES (?, ?, ?, ?)",
                         (step, result.query, str(result.temporary), str(result.final)),
                     )
+            new_letters = [result.letters for result in results if result.letters is not None]
+            self._journal.add_letters(db, new_letters)
             for addition in derived:
                 self._derived.add(db, addition)
             return step

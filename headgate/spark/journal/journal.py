@@ -35,6 +35,7 @@ class Journal:
     def __init__(self, state: Path) -> None:
         PRIVATE.folder(state)
         refuse_missing_journal(state)
+        self.state = state
         self._lock = threading.Lock()
         self.storage = Stopwatch()
         """Runs while trains and results are written, flushed and journalled."""
@@ -170,13 +171,17 @@ class Journal:
         with self.transaction() as db:
             for new_train in new:
                 self.add_train(db, new_train)
-            db.executemany(
-                "INSERT INTO letters VALUES (?, ?, ?, ?) ON CONFLICT (stream) DO UPDATE SET"
-                " records = records + excluded.records, bytes = excluded.bytes,"
-                " source_batch = excluded.source_batch",
-                [astuple(new_letters) for new_letters in letters],
-            )  # fmt: skip
+            self.add_letters(db, letters)
             db.executemany("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", positions)
+
+    def add_letters(self, db: sqlite3.Connection, letters: Sequence[NewLetters]) -> None:
+        """Count dead letters that are written."""
+        db.executemany(
+            "INSERT INTO letters VALUES (?, ?, ?, ?) ON CONFLICT (stream) DO UPDATE SET"
+            " records = records + excluded.records, bytes = excluded.bytes,"
+            " source_batch = excluded.source_batch",
+            [astuple(new_letters) for new_letters in letters],
+        )  # fmt: skip
 
     def add_train(self, db: sqlite3.Connection, new: NewTrain) -> None:
         """Add a train to the log of its stream."""

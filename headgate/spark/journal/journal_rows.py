@@ -40,6 +40,7 @@ class NewLetters:
     """Dead letters to add to the journal: how many, and the size of their file with them.
 
     Args:
+        stream: the name of the stream, or of a query's file.
         source_batch: the source's batch that they were in, if Structured Streaming numbers batches.
     """
 

@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS cursors (
   first_tuple INTEGER, tuples_in INTEGER DEFAULT 0, tuples_out INTEGER DEFAULT 0,
   delivered INTEGER DEFAULT 0, shed INTEGER DEFAULT 0, missed INTEGER DEFAULT 0,
   late INTEGER DEFAULT 0, version INTEGER DEFAULT 1, paused INTEGER DEFAULT 0,
-  backfill_end INTEGER DEFAULT 0);
+  dead INTEGER DEFAULT 0, letters_to INTEGER, backfill_end INTEGER DEFAULT 0);
 CREATE TABLE IF NOT EXISTS ids (id INTEGER PRIMARY KEY AUTOINCREMENT, query TEXT UNIQUE);
 CREATE TABLE IF NOT EXISTS entries (
   timeline TEXT, number INTEGER, stream TEXT, train INTEGER, tuples INTEGER, first_tuple INTEGER,
@@ -44,6 +44,8 @@ LATER_COLUMNS = (
     ("cursors", "version", "INTEGER DEFAULT 1"),
     ("cursors", "paused", "INTEGER DEFAULT 0"),
     ("cursors", "backfill_end", "INTEGER DEFAULT 0"),
+    ("cursors", "dead", "INTEGER DEFAULT 0"),
+    ("cursors", "letters_to", "INTEGER"),
 )
 """Columns that a journal of an older release does not have: table, name and type."""
 

@@ -8,6 +8,12 @@ from pyspark.errors import PySparkException
 from headgate.errors import RowFailed
 
 PYTHON_ERROR = re.compile(r"\w+(\.\w+)*(Error|Exception|Refused): ")
+STATE = re.compile(r"SQLSTATE: (\w{5})\b")
+OF_ROWS = re.compile(r"22\w{3}|P0001|38000|39000")
+"""The SQLSTATEs of errors that the values of a row cause: data exceptions, raise_error, and errors
+of Python, Java and Scala functions."""
+OF_PYTHON = re.compile(r"^(ModuleNotFoundError|ImportError|MemoryError)\b", re.MULTILINE)
+"""Errors of a Python worker that say nothing about a row."""
 CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] ")
 SPARK_ERRORS = (PySparkException, Py4JJavaError, RowFailed)
 """Errors that a call into Spark may raise. PySpark translates most of Java's errors, but not all.
@@ -43,6 +49,17 @@ def cause_of(error: BaseException | None) -> str:
             return f"{kind.rsplit('.', 1)[-1]}: {what}".strip(": ")
         return reason_of(error)
     return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def is_of_row(error: BaseException | None) -> bool:
+    """Return True if the values of a row can have caused an error, whatever the row."""
+    if isinstance(error, RowFailed):
+        return is_of_row(error.__cause__)
+    if not isinstance(error, SPARK_ERRORS):
+        return False
+    state = error.getSqlState() if isinstance(error, PySparkException) else None
+    states = [state] if state else STATE.findall(str(error))
+    return any(map(OF_ROWS.fullmatch, states)) and not OF_PYTHON.search(str(error))
 
 
 def condition_of(error: BaseException) -> str:

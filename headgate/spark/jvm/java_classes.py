@@ -8,7 +8,10 @@ from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
-UNITS = (("Admission", "JoinTimes", "QueryPlans", "Relations", "SharedPlans"), ("PlanRunner",))
+UNITS = (
+    ("Admission", "JoinTimes", "QueryPlans", "Relations", "RowPlans", "SharedPlans"),
+    ("PlanRunner",),
+)
 """Classes that are compiled together. `PlanRunner` is a unit of its own because it depends most on
 Spark's internals: if it does not compile, the others still work and every call is a Spark job."""
 

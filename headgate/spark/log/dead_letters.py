@@ -1,4 +1,4 @@
-"""Dead letters: records of a source that could not be parsed."""
+"""Dead letters: records of a source that could not be parsed, and rows that broke a query."""
 
 import json
 import logging
@@ -14,26 +14,34 @@ from headgate.extensions import Letter
 from headgate.spark.journal.journal import Journal
 from headgate.spark.journal.journal_rows import NewLetters
 from headgate.spark.log.files import flush_all
+from headgate.spark.output import RowLetter
+
+FOLDER = "dead-letters"
+OF_QUERIES = "queries/"
+"""Begins the names of the files of queries, in the folder and in the journal."""
 
 log = logging.getLogger("headgate.spark")
 
 
 class LetterFile:
-    """A stream's dead letters, a line of JSON each; the journal says how many bytes are valid.
+    """A file of dead letters, a line of JSON each; the journal says how many bytes are valid.
 
     What follows these bytes is from a poll or batch that a crash kept out of the journal. It is cut
     off, because its source delivers it again.
+
+    Args:
+        name: of the stream, or that of a query's file (`query_letters`).
     """
 
     def __init__(
         self,
         state: Path,
-        stream: str,
+        name: str,
         journal: Journal,
         reached: Callable[[str], None] = lambda point: None,
     ) -> None:
-        self.path = state / "dead-letters" / f"{stream}.jsonl"
-        self._stream, self._journal, self._reached = stream, journal, reached
+        self.path = state / FOLDER / f"{name}.jsonl"
+        self._name, self._journal, self._reached = name, journal, reached
 
     def sweep(self) -> None:
         """Cut off what a crash has left."""
@@ -42,7 +50,7 @@ class LetterFile:
                 self._cut()
 
     def write(
-        self, letters: Iterable[Letter], source_batch: int | None = None
+        self, letters: Iterable[Letter | RowLetter], source_batch: int | None = None
     ) -> NewLetters | None:
         """Append letters, which count once the journal has them; return None if there are none."""
         lines = (f"{json.dumps(asdict(letter))}\n" for letter in letters)
@@ -59,11 +67,13 @@ class LetterFile:
                 records += 1
         flush_all([self.path, folder, folder.parent])
         self._reached("letters written")
-        return NewLetters(self._stream, records, self.path.stat().st_size, source_batch)
+        return NewLetters(self._name, records, self.path.stat().st_size, source_batch)
 
     def added(self, new: NewLetters) -> None:
         """Log letters that are now in the journal."""
-        log.warning("stream '%s': %s more dead letters in %s", new.stream, new.records, self.path)
+        subject = "query" if self._name.startswith(OF_QUERIES) else "stream"
+        name = self.path.stem
+        log.warning("%s '%s': %s more dead letters in %s", subject, name, new.records, self.path)
         self._reached("letters journalled")
 
     def _cut(self) -> None:
@@ -77,7 +87,7 @@ class LetterFile:
 
     def _valid_bytes(self) -> int | None:
         """Return how many bytes of the file are valid; None if it never had any."""
-        rows = self._journal.read("SELECT bytes FROM letters WHERE stream = ?", (self._stream,))
+        rows = self._journal.read("SELECT bytes FROM letters WHERE stream = ?", (self._name,))
         return int(rows[0][0]) if rows else None
 
     def _set_valid_bytes(self, size_bytes: int) -> None:
@@ -86,10 +96,25 @@ class LetterFile:
             db.execute(
                 "INSERT INTO letters (stream, bytes) VALUES (?, ?)"
                 " ON CONFLICT (stream) DO UPDATE SET bytes = excluded.bytes",
-                (self._stream, size_bytes),
+                (self._name, size_bytes),
             )
 
 
 def letter_counts(journal: Journal) -> dict[str, int]:
     """Return the number of dead letters, over all runs, of each stream that has any."""
-    return dict(journal.read("SELECT stream, records FROM letters WHERE records", ()))
+    rows = journal.read("SELECT stream, records FROM letters WHERE records", ())
+    return {name: records for name, records in rows if not name.startswith(OF_QUERIES)}
+
+
+def query_letters(
+    journal: Journal, query: str, version: int, reached: Callable[[str], None]
+) -> LetterFile:
+    """Return the file with the dead letters of a query; each version has one of its own."""
+    name = query if version < 2 else f"{query}.v{version}"
+    return LetterFile(journal.state, OF_QUERIES + name, journal, reached)
+
+
+def sweep_query_letters(journal: Journal) -> None:
+    """Cut off what a crash has left in the files of queries."""
+    for file in (journal.state / FOLDER / OF_QUERIES).glob("*.jsonl"):
+        LetterFile(journal.state, OF_QUERIES + file.stem, journal).sweep()

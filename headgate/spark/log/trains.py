@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from headgate.model.stream import ARRIVED_AT
+from headgate.spark.jvm.arrow_frames import frame_of
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,19 @@ class TimelineTrains(Trains):
 
     first: int = 0
     end: int = 0
+
+
+@dataclass(frozen=True)
+class RowsOfTrains(Trains):
+    """Some rows of trains; the mean arrival is that of all rows."""
+
+    @classmethod
+    def of(cls, trains: Trains, rows: pa.Table) -> "RowsOfTrains":
+        """Return trains with these of their rows."""
+        return cls(trains.schema, trains.files, rows.num_rows, lambda: rows)
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        return frame_of(session, self.table(), self.schema)
 
 
 def _files_of(trains: Sequence[str]) -> Iterator[Path]:

@@ -16,6 +16,8 @@ from headgate.model.network.network import Path
 from headgate.spark.journal.derived_trains import Derived, DerivedTrains
 from headgate.spark.journal.intents import Intents, Result
 from headgate.spark.journal.journal import Journal
+from headgate.spark.journal.journal_rows import NewLetters
+from headgate.spark.log.dead_letters import LetterFile, query_letters
 from headgate.spark.log.files import flush_all
 from headgate.spark.output import Output
 from headgate.spark.sinks.derived_streams import DerivedStreams
@@ -39,7 +41,8 @@ class Commits:
         reached: Callable[[str], None],
         streams: DerivedStreams | None = None,
     ) -> None:
-        self._sinks, self._reached, self._streams = sinks, reached, streams
+        self._journal, self._sinks = journal, sinks
+        self._reached, self._streams = reached, streams
         self.intents, self._derived_trains = Intents(journal), DerivedTrains(journal)
         self.renames = Renames(self.intents, reached)
 
@@ -63,8 +66,17 @@ class Commits:
         written: list[tuple[str, FileSink, tuple[tuple[File, File], ...]]] = []
         derived: list[Derived] = []
         unwritten: dict[str, Exception] = {}
+        letters: list[tuple[LetterFile, NewLetters]] = []
         for path, output in outputs:
             count = output.table.num_rows
+            file = query_letters(self._journal, path.query.name, path.version, self._reached)
+            try:
+                new_letters = file.write(output.letters)
+            except OSError as error:
+                unwritten[path.query.name] = SinkUnwritable(
+                    folder=str(file.path.parent), cause=error.strerror or str(error)
+                )
+                continue
             names: tuple[File | None, File | None] = (None, None)
             if path.into is not None:
                 assert self._streams is not None
@@ -96,8 +108,10 @@ class Commits:
                     continue
                 self._reached("result written")
                 written.append((path.query.name, sink, ((temporary, final),)))
+            if new_letters is not None:
+                letters.append((file, new_letters))
             late_counts = late if path.kind.by_time else (0, 0)
-            in_time = work.tuples - sum(late_counts)
+            in_time = work.tuples - sum(late_counts) - len(output.letters)
             results.append(
                 Result(
                     path.query.name,
@@ -108,6 +122,8 @@ class Commits:
                     path.kind.delivered(count, in_time),
                     *names,
                     late_counts[0],
+                    new_letters,
+                    None if path.query.on_error == "fail" else work.end_train,
                 )
             )
         if not results:
@@ -117,6 +133,8 @@ class Commits:
         self._reached("results written")
         step = self.intents.intend(results, derived)
         self._reached("step journalled")
+        for file, new_letters in letters:
+            file.added(new_letters)
         if self._streams is not None:
             self._streams.added(derived)
         self.renames.perform([Rename(step, *result) for result in written])

@@ -22,6 +22,7 @@ from headgate.spark.output import Output, numbered
 from headgate.spark.sharing.panes import Panes
 from headgate.spark.sharing.sharing_plan import shared_by
 from headgate.spark.sinks.files.file_sink import FileSink
+from headgate.spark.windows.checked_rows import Checked, CheckedRows
 from headgate.spark.windows.computation import Computation, Material
 from headgate.spark.windows.results import Results
 
@@ -33,6 +34,7 @@ class WindowedQueries:
 
     Args:
         driver: the lane that runs plans without a job.
+        letters_from: returns the train from which on bad tuples of a query have no letters yet.
         share: the scope within which queries share panes of equal aggregates. Prepared plans are
             shared by all queries, unless this is `none`.
     """
@@ -44,7 +46,9 @@ class WindowedQueries:
         sinks: Mapping[str, FileSink],
         driver: DriverLane,
         share: Share,
+        letters_from: Callable[[str], int] = lambda query: 0,
     ) -> None:
+        self._letters_from = letters_from
         self._timelines, self._logs, self._sinks = timelines, logs, sinks
         self._driver, self._share = driver, share
         self._queries: dict[str, Computation] = {}
@@ -71,9 +75,10 @@ class WindowedQueries:
         name = path.query.name
         try:
             with self._lock:
-                if name not in self._queries:
-                    self._queries[name] = self._new(path)
-                computation = self._queries[name]
+                computation = self._queries.get(name)
+                checks = path.query.on_error == "dead_letter"
+                if computation is None or isinstance(computation, Checked) != checks:
+                    computation = self._queries[name] = self._new(path)
             return computation(session, lane, trains.first, trains.end, shared_reads)
         except Exception as error:
             return error
@@ -127,13 +132,19 @@ class WindowedQueries:
             results = Results(plan, len(path.columns), text)
             return results, self._query(path, plan, results, text)
 
+        timeline, checked = self._timelines[path.stream], None
+        if path.query.on_error == "dead_letter":
+            checked = CheckedRows(path.kind, timeline, self._driver)
+            timeline = checked.timeline
         material = Material(
-            kind=path.kind, timeline=self._timelines[path.stream], nothing=self._nothing,
+            kind=path.kind, timeline=timeline, nothing=self._nothing,
             query=lambda plan: SmallQuery(plan, self._driver), results=with_results,
             panes=partial(self._panes_of, path),
         )  # fmt: skip
         computation: Computation = deferred(path.kind.computed_by)(material)
-        return computation
+        if checked is None:
+            return computation
+        return Checked(checked, computation, partial(self._letters_from, path.query.name))
 
     def _query(self, path: Path, plan: Plan, results: Results, text: str | None) -> SmallQuery:
         """Return the prepared plan of a query, the same for all queries that compute the same.
@@ -151,7 +162,9 @@ class WindowedQueries:
 
     def _panes_of(self, path: Path, key: int, make: Callable[[], Panes]) -> Panes:
         """Return the panes of a query, shared with other queries that aggregate alike."""
-        pane_key = path.stream, shared_by(path, self._share), key
+        # Panes of bad tuples are not those of other queries.
+        own = path.query.name if path.query.on_error == "dead_letter" else ""
+        pane_key = path.stream, shared_by(path, self._share), key, own
         with self._lock:
             self._pane_keys[path.query.name] = pane_key
             if pane_key not in self.panes:

@@ -14,7 +14,7 @@ from headgate.model.window import Input, Join, Window
 
 SHARED = {
     "headgate.language.kinds": {"__init__", "registry", "stateful"},
-    "headgate.spark.windows": {"__init__", "computation", "queries", "results"},
+    "headgate.spark.windows": {"__init__", "checked_rows", "computation", "queries", "results"},
 }
 """The files that belong to no kind."""
 

@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Mapping
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -10,7 +11,8 @@ from pyspark.sql.types import StructType
 
 from headgate.model.plan import Lane
 from headgate.spark.jvm.arrow_frames import collected, frame_of
-from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
+from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of, is_of_row
+from headgate.spark.jvm.lane.bad_rows import Failure, bad_rows
 from headgate.spark.jvm.lane.failing_row import blamed
 from headgate.spark.jvm.lane.plan_runner import DriverLane, NeedsJob, PlanRunner, SplitPlan
 from headgate.spark.jvm.query.plans import Plan
@@ -70,6 +72,38 @@ class SmallQuery:
             with self._turn:
                 self._runner, self.needs_job = None, True
             return rows
+
+    def bad_rows(self, session: SparkSession, lane: Lane, rows: pa.Table) -> dict[int, Exception]:
+        """Return the numbers of the rows that break the plan, each with its error.
+
+        The plan takes the rows of its only relation one by one.
+        """
+        small = rows.num_rows <= MOST_ROWS
+        runner = self._prepared() if small and lane == "driver" else None
+        run = partial(self._failure, session, runner, rows)
+        failure = run(0, rows.num_rows)
+        if failure is None:
+            return {}
+        if runner is not None and not is_of_row(failure.error):
+            self.needs_job = True
+            return self.bad_rows(session, "job", rows)
+        return bad_rows(rows.num_rows, failure, run)
+
+    def _failure(
+        self, session: SparkSession, runner: PlanRunner | None, rows: pa.Table, first: int, end: int
+    ) -> Failure | None:
+        """Run the plan over some rows of its only relation, and return how it failed."""
+        (name,) = self.plan.relations
+        tables = {name: rows.slice(first, end - first)}
+        try:
+            if runner is None:
+                self._by_job(session, tables)
+            else:
+                runner(tables)
+        except SPARK_ERRORS as error:
+            row = None if runner is None else runner.failing_row
+            return Failure(error, None if row is None else row.number)
+        return None
 
     def split(self) -> SplitPlan | None:
         """Return the plan as partial aggregates and their merge; None if it cannot be split."""

@@ -178,6 +178,7 @@ class Plans:
         self.shared = java_class(session, "SharedPlans").newInstance()
         self._relations = java_class(session, "Relations").newInstance()
         self._join_times = java_class(session, "JoinTimes").newInstance()
+        self._row_plans = java_class(session, "RowPlans").newInstance()
 
     def relation(self, name: str, schema: StructType) -> DataFrame:
         """Return a relation whose rows are supplied, under its name, at every call."""
@@ -219,6 +220,14 @@ class Plans:
         """
         text = _possible(lambda: self._join_times.describe(plan.java, list(times), zone))
         return str(text).splitlines()
+
+    def of_rows(self, plan: Plan) -> list[Plan]:
+        """Return what a plan computes from single rows before it combines them.
+
+        There is a plan for every relation whose rows can break an expression.
+        """
+        java = self._row_plans.of(self.session._jsparkSession, plan.java)
+        return [Plan(row_plan, self) for row_plan in java]
 
     def union(self, plan: Plan) -> Plan:
         """Return a union with the time of each tuple as its last column."""
