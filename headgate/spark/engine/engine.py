@@ -35,6 +35,7 @@ from headgate.spark.engine.totals import Totals
 from headgate.spark.engine.upkeep import Upkeep
 from headgate.spark.journal.cursors import Cursors
 from headgate.spark.log.budget import FULL
+from headgate.spark.log.dead_letters import sweep_query_letters
 from headgate.spark.sinks.outbox import Outbox
 
 log = logging.getLogger("headgate.spark")
