@@ -89,8 +89,10 @@ def start_ingest(
             if waits_s < 1:
                 break
         train = log.append(batch, source_batch, now_s())
-        if train is not None:
-            arrived(train)
+        is_next = train is not None and train.number == log.next_told
+        for new_train in [train] if train is not None and is_next else log.untold():
+            arrived(new_train)
+            log.next_told = new_train.number + 1
 
     activate(source.sparkSession)
     PRIVATE.folder(checkpoint.parent)  # Spark creates what is in it by its own umask
