@@ -90,7 +90,7 @@ def start_ingest(
                 break
         train = log.append(batch, source_batch, now_s())
         is_next = train is not None and train.number == log.next_told
-        for new_train in [train] if train is not None and is_next else log.untold():
+        for new_train in [train] if train and is_next else log.untold():
             arrived(new_train)
             log.next_told = new_train.number + 1
 
