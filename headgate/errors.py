@@ -159,14 +159,9 @@ class StreamFailed(HeadgateError):
 class SparkGone(HeadgateError):
     """A run, or another command, that has ended because the JVM of Spark is gone."""
 
-    def __init__(self, *, during: str = "run") -> None:
-        super().__init__(during)
-        self.during = during
-
     def __str__(self) -> str:
         return (
-            "the JVM of Spark is gone (killed, or out of memory), so the"
-            f" {self.during} has ended; what is"
+            "the JVM of Spark is gone (killed, or out of memory), so the run has ended; what is"
             " committed is kept, and a new start resumes with nothing lost and nothing twice."
         )
 

@@ -28,7 +28,7 @@ def noticed_end() -> Iterator[None]:
         ):
             raise
         forget_jvm()
-        raise SparkGone(during="command") from error
+        raise SparkGone from error
 
 
 def _does_not_listen(within_s: float) -> bool:

@@ -17,8 +17,8 @@ def waits_for_cores(session: SparkSession, tag: str) -> bool:
     try:
         queue = context._jsc.sc().taskScheduler().rootPool().getSortedTaskSetQueue()
         task_sets = [queue.apply(number) for number in range(queue.size())]
-        own = [tasks for tasks in task_sets if tag in _tags_of(tasks)]
-        return bool(own) and not any(tasks.runningTasks() for tasks in own)
+        tagged = [tasks for tasks in task_sets if tag in _tags_of(tasks)]
+        return bool(tagged) and not any(tasks.runningTasks() for tasks in tagged)
     except Py4JError:  # another version of Spark, or a set that has just ended
         return False
 
