@@ -105,8 +105,8 @@ class Arrangement:
                 windows, names = path.kind.windows, path.columns
                 text = self._whole_text(path)
                 # A query with dead letters has its own: it may have begun to take them later.
-                own = path.query.name if path.query.on_error == "dead_letter" else ""
-                key = shared, path.stream, path.key, windows, path.query.apply, names, text, own
+                alone = path.query.name if path.query.on_error == "dead_letter" else ""
+                key = shared, path.stream, path.key, windows, path.query.apply, names, text, alone
                 twin_by_query[path.query.name] = first.setdefault(key, path.query.name)
         return twin_by_query
 

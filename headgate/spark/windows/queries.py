@@ -163,8 +163,8 @@ class WindowedQueries:
     def _panes_of(self, path: Path, key: int, make: Callable[[], Panes]) -> Panes:
         """Return the panes of a query, shared with other queries that aggregate alike."""
         # Panes of bad tuples are not those of other queries.
-        own = path.query.name if path.query.on_error == "dead_letter" else ""
-        pane_key = path.stream, shared_by(path, self._share), key, own
+        alone = path.query.name if path.query.on_error == "dead_letter" else ""
+        pane_key = path.stream, shared_by(path, self._share), key, alone
         with self._lock:
             self._pane_keys[path.query.name] = pane_key
             if pane_key not in self.panes:

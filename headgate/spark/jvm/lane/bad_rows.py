@@ -37,10 +37,10 @@ def bad_rows(
     bad: dict[int, Exception] = {}
     parts: list[tuple[int, int, Failure | None]] = [(0, count, failure)]
     while parts:
-        first, end, known = parts.pop()
+        first, end, last_failure = parts.pop()
         if first == end:
             continue
-        failed = known or run(first, end)
+        failed = last_failure or run(first, end)
         if failed is None:
             continue
         if not is_of_row(failed.error):
