@@ -105,6 +105,8 @@ class Graph:
         closes a window every slide.
         """
         operator = self.nodes[box].operator
+        if operator.slide_tuples is not None:
+            return 1.0 / operator.slide_tuples
         if operator.kind == "aggregate":
             return 1.0 / max(self.input_per_s(box) * (operator.slide_s or nan), 1.0)
         selectivity = nan if operator.selectivity is None else operator.selectivity
@@ -128,7 +130,7 @@ class Graph:
     def mean_cost_s(self, box: int, side: int = 0) -> float:
         """Return C̄ of everything that one tuple at a side causes; shared boxes count once."""
         if (box, side) not in self._mean_cost:
-            readers = [reader for reader in self.nodes[box].readers if self.ways(*reader)]
+            readers = self.useful_readers(box)
             after = sum(self.mean_cost_s(*reader) for reader in readers)
             cost_s = self.nodes[box].cost_s
             if readers:
@@ -157,6 +159,10 @@ class Graph:
                     )
             self._ways[box, side] = tuple(ways)
         return self._ways[box, side]
+
+    def useful_readers(self, box: int) -> list[tuple[int, int]]:
+        """Return the readers of a box from which a way leads to an output."""
+        return [reader for reader in self.nodes[box].readers if self.ways(*reader)]
 
     def _add_boxes(self) -> None:
         network = self.network

@@ -70,7 +70,8 @@ class Units:
 
     At query level a tuple runs from a stream to the outputs in one call, and the unit of a plain
     path has the path's number. At operator level every box has a queue and a call of its own
-    (Sharaf §3.3).
+    (Sharaf §3.3). The clock triggers the results of an aggregate over windows by time, and no call
+    does. So at either level the boxes behind it have queues.
     """
 
     network: Network
@@ -136,9 +137,19 @@ class Units:
 
     def cost_s(self, unit: int) -> float:
         """Return C̄ of the segments that define a unit's priority; shared boxes count once."""
-        shape = self.shapes[unit]
-        whole = self.level == "operator"
-        return self.graph.mean_cost_s(shape.box, shape.side) if whole else self.figures(unit)[1]
+        shape, graph = self.shapes[unit], self.graph
+        if self.level == "operator":
+            return graph.mean_cost_s(shape.box, shape.side)
+        reach: list[float] = []
+        cost_s = 0.0
+        for stage in shape.stages:
+            coming = 1.0 if stage.parent < 0 else reach[stage.parent]
+            cost_s += coming * graph.nodes[stage.box].cost_s
+            reach.append(coming * graph.selectivity(stage.box, stage.side))
+            if graph.nodes[stage.box].operator.closes_by_clock:
+                after = graph.useful_readers(stage.box)
+                cost_s += reach[-1] * sum(graph.mean_cost_s(*reader) for reader in after)
+        return cost_s
 
 
 def units_of(
@@ -227,12 +238,15 @@ def _entries(
         for entry in useful
         if graph.nodes[entry[0]].streams[entry[1]] or graph.nodes[entry[0]].queue >= 0
     ]
+    closing = [node for node in graph.nodes if node.operator.closes_by_clock]
+    behind = [reader for node in closing for reader in graph.useful_readers(node.number)]
+    entries = sorted({*entries, *behind})
     if shared_priority == "pdt":
         cut = [
             reader
             for box, side in entries
-            for reader in graph.nodes[box].readers
-            if graph.ways(*reader) and reader not in _tree(graph, box, side, value)
+            for reader in graph.useful_readers(box)
+            if reader not in _tree(graph, box, side, value)
         ]
         entries = sorted({*entries, *cut})
     return entries
@@ -244,8 +258,7 @@ def _tree(graph: Graph, box: int, side: int, value: Value) -> list[tuple[int, in
     Segments are added in descending priority while the value of all of them grows. The first one
     that does not help ends this, as in the thesis, and none is removed again.
     """
-    node = graph.nodes[box]
-    readers = [reader for reader in node.readers if graph.ways(*reader)]
+    node, readers = graph.nodes[box], graph.useful_readers(box)
     if len(readers) < 2:
         return readers
     selectivity = graph.selectivity(box, side)
@@ -284,7 +297,7 @@ def _program(
 
     def add(box: int, side: int, parent: int) -> None:
         node = graph.nodes[box]
-        useful = [reader for reader in node.readers if graph.ways(*reader)]
+        useful = graph.useful_readers(box)
         fills = tuple(number_of[reader] for reader in useful if reader in number_of)
         stages.append(Stage(box, side, parent, tuple(node.queries), fills))
         position = len(stages) - 1
@@ -299,11 +312,17 @@ def _program(
 def _segments(
     graph: Graph, box: int, side: int, stages: tuple[Stage, ...], level: Level
 ) -> tuple[Way, ...]:
-    """Return the ways that count for a unit's priority: at query level, those it runs itself."""
+    """Return the ways that count for a unit's priority: at query level, those it runs itself.
+
+    The ways behind an aggregate over windows by time count as well: nobody else brings it tuples.
+    """
     ways = graph.ways(box, side)
     if level == "operator":
         return ways
     queries = {query for stage in stages for query in stage.queries}
+    for stage in stages:
+        if graph.nodes[stage.box].operator.closes_by_clock:
+            queries.update(way.query for way in graph.ways(stage.box, stage.side))
     return tuple(way for way in ways if way.query in queries) or ways
 
 

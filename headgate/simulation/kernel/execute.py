@@ -3,11 +3,12 @@
 import numpy as np
 
 from headgate.compiled import compiled
+from headgate.simulation.kernel.closings import finish_all, take_in
 from headgate.simulation.kernel.fates import copies_of, cost_of
 from headgate.simulation.kernel.joins import match, push
 from headgate.simulation.kernel.learn import learn, update_units
 from headgate.simulation.kernel.memory import release_call, release_entry, store
-from headgate.simulation.kernel.outputs import finish_in_pane, output
+from headgate.simulation.kernel.outputs import output
 from headgate.simulation.kernel.queues import append, new_entry, refresh, step_over
 from headgate.simulation.world.pointer import World
 from headgate.simulation.world.records import AGGREGATE, JOIN, NONE
@@ -106,7 +107,10 @@ def _run_line(
         passes = True
         stage = world.stages[position]
         if stage.kind == AGGREGATE:
-            passes = False
+            left_at_s = begun_s + (spent_s + before_s)
+            number = take_in(world, stage.closing, arrived_at_s, left_at_s, ideal_at_s)
+            if number == NONE:
+                return spent_s
         elif settings.fluid:
             mass *= stage.selectivity
         elif stage.selectivity < 1.0 or stage.drift >= 0 or stage.fates >= 0:
@@ -114,9 +118,8 @@ def _run_line(
         if settings.learns and not settings.fluid and stage.kind != AGGREGATE:
             learn(world, position, 1.0 if passes else 0.0, cost_s)
         if not passes:
-            if queue.pane_query >= 0:
-                left_at_s = begun_s + (spent_s + before_s)
-                finish_in_pane(world, queue.pane_query, arrived_at_s, left_at_s)
+            left_at_s = begun_s + (spent_s + before_s)
+            finish_all(world, position, arrived_at_s, left_at_s, ideal_at_s)
             return spent_s
     left_at_s = begun_s + (spent_s + before_s)
     _emit(world, worker, last, arrived_at_s, ideal_at_s, number, mass, left_at_s)
@@ -179,10 +182,12 @@ def _run_tree(
         left_at_s = begun_s + (spent_s + before_s)
         bottom = top
         if stage.kind == AGGREGATE:
-            if queue.pane_query >= 0:
-                finish_in_pane(world, queue.pane_query, arrived_at_s, left_at_s)
-            continue
-        if stage.kind == JOIN:
+            number = take_in(world, stage.closing, arrived_at_s, left_at_s, reached_at_s + cost_s)
+            if number == NONE:
+                continue
+            push(world, top, position, arrived_at_s, reached_at_s + cost_s, number, 1.0)
+            top += 1
+        elif stage.kind == JOIN:
             if position != queue.first_stage:
                 owner = NONE
                 world.workers[worker].stored += 1
@@ -199,8 +204,6 @@ def _run_tree(
                 copies = copies_of(world, position, number, arrived_at_s)
                 if settings.learns:
                     learn(world, position, float(copies), cost_s)
-            if copies == 0 and queue.pane_query >= 0:
-                finish_in_pane(world, queue.pane_query, arrived_at_s, left_at_s)
             for copy in range(copies):
                 copy_number = number if copy == 0 else mixed(number, copy)
                 push(world, top, position, arrived_at_s, reached_at_s + cost_s, copy_number, mass)
@@ -208,6 +211,8 @@ def _run_tree(
         # The outputs are on the stack, in order. Each is passed on, and then replaced by its
         # entries for the children, the last first, so that the first is on top.
         outputs = top - bottom
+        if outputs == 0:
+            finish_all(world, position, arrived_at_s, left_at_s, reached_at_s + cost_s)
         for place in range(bottom, top):
             out = stack[place]
             _emit(
@@ -265,7 +270,7 @@ def deliver(world: World, worker_number: int) -> None:
     if world.settings[0].foresight:
         row.pending_s -= worker.known_s
         row.pending_outputs -= worker.known_outputs
-    if queue.pane_query >= 0:
+    if queue.slide_s > 0.0:
         row.due = max(0, row.due - tuples)
     worker.unit = NONE
     worker.ended_at_s, worker.ends_at_s = worker.ends_at_s, np.inf

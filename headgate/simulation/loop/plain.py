@@ -32,7 +32,7 @@ def is_plain(world: World) -> bool:
     more = more or settings["merge_end"] > settings["merge_first"]
     limits = ("train_cost_s", "train_bytes", "train_spread_s")
     limited = settings["train_fraction"] < 1.0 or any(settings[key] < np.inf for key in limits)
-    lines = queues["line"] & (queues["stream"] >= 0) & (queues["pane_query"] == NONE)
+    lines = queues["line"] & (queues["stream"] >= 0) & (queues["slide_s"] == 0.0)
     special = [stages[key] != NONE for key in ("drift", "costs", "fates")]
     boxes = (stages["kind"] == SELECT) & (stages["fill_first"] == stages["fill_end"])
     simple = bool(lines.all() and boxes.all() and not np.any(special))

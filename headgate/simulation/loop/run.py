@@ -239,6 +239,7 @@ class Simulation:
                 clear(self.world, shape.number)
             queue["active"] = present
             refresh(self.world, shape.number)
+        self.world.clock["closes_at_s"] = min(self.now_s, self.world.clock["closes_at_s"][0])
         for number, path in enumerate(paths):
             row = self.world.results[number]
             if path.query.name in self._absent:
