@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from headgate.errors import ConfigRefused
 from headgate.model.arrays import Floats
+from headgate.model.network.graph import Graph, Way
+from headgate.model.network.priority_tree import combined, priority_tree
 from headgate.model.network.unit_table import UNIT, Unit, UnitTable
-from headgate.model.network.units import Units, combined
+from headgate.model.network.units import Units
 from headgate.model.plan import Step
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.registry import Engine, register
@@ -89,6 +91,7 @@ class PriorityPolicy(Policy):
         self.tuples_a_step, self.foresees = tuples_a_step, foresees
         self._shared: tuple[int, ...] = ()
         self._units: Units | None = None
+        self._trees: tuple[bytes, dict[int, tuple[tuple[Way, ...], float]]] = b"", {}
 
     @property
     def function(self) -> Any:
@@ -97,7 +100,7 @@ class PriorityPolicy(Policy):
 
     def prepare(self, units: Units) -> None:
         """Compile the priority function, so that the first decision is as fast as later ones."""
-        self._units = units
+        self._units, self._trees = units, (b"", {})
         self._shared = tuple(
             shape.number for shape in units.shapes if self._adds_up and len(shape.segments) > 1
         )
@@ -170,28 +173,35 @@ class PriorityPolicy(Policy):
         position_of = {int(unit): position for position, unit in enumerate(chosen)}
         for unit in self._shared:
             if unit in position_of:
-                values[position_of[unit]] = self._together(self._units, table[unit])
+                values[position_of[unit]] = self._together(self._units, table, unit)
 
-    def _together(self, units: Units, row: Any) -> float:
-        """Return the value of a unit in which several segments begin: `max`, or eq 3.9 over all.
+    def _together(self, units: Units, table: UnitTable, unit: int) -> float:
+        """Return the value of a unit in which several segments begin (Sharaf §3.6).
 
+        It is that of the best segment (`max`), of all (eq 3.9), or of the priority-defining tree.
         The overhead of a call is charged to one tuple, so that the value does not change while the
-        queue grows. If S and C̄ of the unit have been measured since, the declared values of all
-        segments are scaled alike. A Φ that is split from W keeps the declared values.
+        queue grows. At operator level, the segments have the measured figures of their boxes. At
+        query level a call measures all its boxes together, so that the declared values of its
+        segments are scaled alike; there a Φ that is split from W keeps the declared values.
         """
-        unit, call_s = int(row["unit"]), float(row["overhead_s"])
+        row: Any = table[unit]
+        call_s = float(row["overhead_s"])
+        ways, ways_s = units.shapes[unit].segments, units.cost_s(unit)
+        if units.level == "operator":
+            ways, ways_s = self._tree_by_boxes(units, table, unit)
         segments = tuple(
             replace(
                 segment,
                 cost_s=call_s + segment.cost_s,
                 ideal_s=segment.ideal_s + call_s * units.calls_of(segment.query),
             )
-            for segment in units.shapes[unit].segments
+            for segment in ways
         )
         declared = sum(segment.selectivity for segment in segments)
-        declared_s = call_s + units.cost_s(unit)
+        declared_s = call_s + ways_s
         measured_s = call_s + float(row["tuple_cost_s"])
-        follows = self.changes == "never" and declared > 0 and measured_s > 0
+        follows = units.level == "query" and self.changes == "never"
+        follows = follows and declared > 0 and measured_s > 0
         scale = float(row["selectivity"]) / declared * (declared_s / measured_s) if follows else 1.0
         if units.shared_priority == "max":
             best = max(
@@ -200,3 +210,34 @@ class PriorityPolicy(Policy):
             )
             return scale * best
         return scale * combined(segments, declared_s, self.value)
+
+    def _tree_by_boxes(
+        self, units: Units, table: UnitTable, unit: int
+    ) -> tuple[tuple[Way, ...], float]:
+        """Return the segments that count for a box, and their C̄, by the present figures of boxes.
+
+        They are computed again only when a figure has changed.
+        """
+        figures = table["box_selectivity"].tobytes() + table["box_cost_s"].tobytes()
+        if self._trees[0] != figures:
+            self._trees = figures, {}
+        trees = self._trees[1]
+        if unit not in trees:
+            graph, shape = self._graph(units, table), units.shapes[unit]
+            if units.shared_priority == "pdt":
+                tree = priority_tree(graph, shape.box, shape.side, self.value)
+                trees[unit] = tree.ways, tree.cost_s
+            else:
+                place = shape.box, shape.side
+                trees[unit] = graph.ways(*place), graph.mean_cost_s(*place)
+        return trees[unit]
+
+    def _graph(self, units: Units, table: UnitTable) -> Graph:
+        """Return the graph with the figures of the table, where they differ from the declared."""
+        figures = {}
+        for shape in units.shapes:
+            row, place = table[shape.number], (shape.box, shape.side)
+            measured = float(row["box_selectivity"]), float(row["box_cost_s"])
+            if measured != (units.graph.selectivity(*place), units.graph.cost_s(*place)):
+                figures[place] = measured
+        return units.graph.measured(figures) if figures else units.graph

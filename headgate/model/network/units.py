@@ -1,21 +1,17 @@
 """Units: what the scheduler picks. A network is cut into segments, each with a queue."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-import numpy as np
-
 from headgate.errors import ConfigRefused
 from headgate.model.network.graph import Graph, Way
 from headgate.model.network.network import Network
+from headgate.model.network.priority_tree import Value, priority_tree
 
 Level = Literal["query", "operator"]
 SharedPriority = Literal["max", "sum", "pdt"]
-
-Value = Callable[[float, float, float], float]
-"""The priority of a segment as a function of S, C̄ and T, for a tuple that has waited one second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,17 +206,6 @@ def units_of(
     return Units(network, graph, level, shared_priority, tuple(shapes))
 
 
-def combined(ways: tuple[Way, ...], cost_s: float, value: Value) -> float:
-    """Return the priority of segments that run together: Σ S_i w_i / C̄ (Sharaf eq 3.9).
-
-    A priority of the thesis is S w / C̄, where w depends on T and W. So V_i C̄_i is a segment's part
-    of the numerator, and the sum is divided by one cost, which counts shared boxes once. It is
-    never a sum of quotients.
-    """
-    parts = [value(way.selectivity, way.cost_s, way.ideal_s) * way.cost_s for way in ways]
-    return float(np.sum(parts)) / cost_s
-
-
 def _entries(
     graph: Graph, level: Level, shared_priority: SharedPriority, value: Value
 ) -> list[tuple[int, int]]:
@@ -246,47 +231,10 @@ def _entries(
             reader
             for box, side in entries
             for reader in graph.useful_readers(box)
-            if reader not in _tree(graph, box, side, value)
+            if reader not in priority_tree(graph, box, side, value, by_call=True).readers
         ]
         entries = sorted({*entries, *cut})
     return entries
-
-
-def _tree(graph: Graph, box: int, side: int, value: Value) -> list[tuple[int, int]]:
-    """Return the readers of a shared box that form its priority-defining tree (Sharaf §3.6.2).
-
-    Segments are added in descending priority while the value of all of them grows. The first one
-    that does not help ends this, as in the thesis, and none is removed again.
-    """
-    node, readers = graph.nodes[box], graph.useful_readers(box)
-    if len(readers) < 2:
-        return readers
-    selectivity = graph.selectivity(box, side)
-    branches = []
-    for reader in readers:
-        after = graph.mean_cost_s(*reader)
-        ways = tuple(
-            Way(
-                way.query,
-                selectivity * way.selectivity,
-                node.cost_s + selectivity * way.cost_s,
-                node.cost_s + way.remaining_s,
-                way.ideal_s,
-            )
-            for way in graph.ways(*reader)
-        )
-        alone = combined(ways, node.cost_s + selectivity * after, value)
-        branches.append((alone, reader, ways, selectivity * after))
-    branches.sort(key=lambda branch: (-branch[0], branch[1]))
-    chosen: list[tuple[int, int]] = []
-    ways, cost_s, best = (), node.cost_s, -np.inf
-    for _, reader, more, after_s in branches:
-        worth = combined(ways + more, cost_s + after_s, value)
-        if chosen and not worth > best:
-            break
-        chosen.append(reader)
-        ways, cost_s, best = ways + more, cost_s + after_s, worth
-    return chosen
 
 
 def _program(
