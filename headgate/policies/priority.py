@@ -34,7 +34,7 @@ def priority(
     paper: str = "",
     starves: bool = True,
     changes: Changes = "time",
-    tuples_a_step: int = 1,
+    tuples_a_step: int | None = None,
     foresees: bool = False,
     engines: tuple[Engine, ...] = ("simulation", "spark"),
     aliases: tuple[str, ...] = (),
@@ -84,7 +84,7 @@ class PriorityPolicy(Policy):
         self,
         function: Any,
         changes: Changes = "time",
-        tuples_a_step: int = 1,
+        tuples_a_step: int | None = None,
         foresees: bool = False,
     ) -> None:
         self._python, self.changes = function, changes

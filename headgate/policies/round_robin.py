@@ -41,6 +41,9 @@ class BoxRoundRobin(Policy):
             raise ValueError("quantum_s of 0 or more seconds")
         self.quantum_s = quantum_s
         self.fewest = 1
+        if quantum_s is not None:
+            self.tuples_a_step = ALL
+            self.train = f"{quantum_s:g} s" if quantum_s else "1"
         self._at_query_level = True
         self._served_last = NO_UNIT
 
@@ -66,7 +69,7 @@ class BoxRoundRobin(Policy):
         """Set the smallest number of tuples per turn, however short the turn is."""
         if not (isinstance(tuples, int) and 1 <= tuples <= ALL):
             raise ValueError("tuples of 1 or more a call")
-        self.fewest = self.tuples_a_step = tuples
+        self.fewest, self.train = tuples, str(tuples)
 
     def places(self, chosen: Ints) -> Ints:
         """Return the position of each chosen unit in the round."""
@@ -172,6 +175,7 @@ def tuple_at_a_time(tuples: int = 1) -> Policy:
     """
     policy = BoxRoundRobin(quantum_s=0.0)
     policy.take_at_least(tuples)
+    policy.tuples_a_step = tuples
     return policy
 
 

@@ -62,7 +62,7 @@ class SuperboxPolicy(Around):
     the second segment of a query that is cut runs first, as in every traversal of such a superbox.
     """
 
-    tuples_a_step, cuts = ALL, True
+    cuts = True
 
     def __init__(self, traversal: str, inner: str | Policy) -> None:
         if traversal not in (*ORDERS, BEST):

@@ -27,13 +27,17 @@ NEEDS = {
 
 @dataclass(frozen=True)
 class Standing:
-    """A policy's rank, its values by seed, and the ratio of its mean to the best mean."""
+    """A policy's rank, its values by seed, and the ratio of its mean to the best mean.
+
+    `train` is the most tuples of its calls, in words.
+    """
 
     rank: int
     policy: str
     values: tuple[float, ...]
     ratio: float
     runs_on_spark: bool
+    train: str = ""
 
     @property
     def mean(self) -> float:
@@ -183,6 +187,7 @@ class _Trials:
         self._aim, self._named, self._patience_s = aim, bool(named), patience_s
         self._policies = list(named) or [Spelled(name) for name in known_policies()]
         self._values: dict[str, list[float]] = {policy.text: [] for policy in self._policies}
+        self._trains: dict[str, str] = {}
         self.skipped: dict[str, str] = {}
         if not named:
             reasons = {policy.text: _why_not(policy, first) for policy in self._policies}
@@ -199,7 +204,8 @@ class _Trials:
 
     def _run_one(self, subject: Workload, policy: Spelled, watch: Callable[[float], None]) -> None:
         try:
-            value = self._aim.of(subject.simulate(policy, progress=watch))
+            report = subject.simulate(policy, progress=watch)
+            value, self._trains[policy.text] = self._aim.of(report), report.train
         except OutOfPatience as error:
             self.skipped[policy.text] = str(error)
         except HeadgateError as error:
@@ -233,6 +239,7 @@ class _Trials:
                 values=tuple(by_policy[name]),
                 ratio=means[name] / best if best else nan,
                 runs_on_spark="spark" in policy_entry(name.partition("(")[0]).engines,
+                train=self._trains[name],
             )
             for name in order
         )

@@ -24,7 +24,7 @@ from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.shedder import Shedder
 from headgate.simulation.build.refusals import check_figures
 from headgate.simulation.loop.engine import SimulationEngine
-from headgate.simulation.loop.run import Simulation, Switch
+from headgate.simulation.loop.run import USUAL_TRAIN, Simulation, Switch
 from headgate.simulation.loop.worth import report_of
 from headgate.simulation.world.setting import Setting
 
@@ -44,6 +44,7 @@ def simulate(
     seed: int = 0,
     workers: int = 1,
     train_tuples: int | None = None,
+    usual_train: int = USUAL_TRAIN,
     most_fused: int = 1,
     trigger_s: Mapping[str, float] | None = None,
     together: bool = False,
@@ -98,7 +99,8 @@ def simulate(
         check_figures(units)
         table = unit_table(units, known_statistics, overhead_s)
         follow(table, feeds_of(units))
-        tuples = chosen.tuples_a_step if train_tuples is None else train_tuples
+        fixed = usual_train if chosen.tuples_a_step is None else chosen.tuples_a_step
+        tuples = fixed if train_tuples is None else train_tuples
         engine = SimulationEngine(
             network, table, arrivals, seed=seed, workers=workers, trigger_s=trigger_s,
             together=together, fates=fates, progress=progress,
@@ -112,7 +114,8 @@ def simulate(
     simulation = simulation_of(
         network, arrivals, chosen, level=level, shared_priority=shared_priority,
         statistics=known_statistics, overhead_s=overhead_s, seed=seed, workers=workers,
-        train_tuples=train_tuples, fates=fates or {}, switches=switches, shedder=shedder, **options,
+        train_tuples=train_tuples, usual_train=usual_train, fates=fates or {}, switches=switches,
+        shedder=shedder, **options,
     )  # fmt: skip
     simulation.run(progress)
     return report_of(chosen.name, simulation.world, simulation.units)
@@ -128,6 +131,7 @@ def simulation_of(
     statistics: Mapping[str, QueryStatistics] | None = None,
     overhead_s: float = 0.0,
     train_tuples: int | None = None,
+    usual_train: int = USUAL_TRAIN,
     switches: Sequence[Switch] = (),
     shedder: Shedder | None = None,
     **options: Any,
@@ -154,7 +158,7 @@ def simulation_of(
             raise UnknownName(kind="option", name=key, known=names, where="simulation")
     return Simulation(
         units, table, policy, times, Setting(**options), train_tuples=train_tuples,
-        switches=switches, shedder=shedder,
+        usual_train=usual_train, switches=switches, shedder=shedder,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from headgate.metrics.report import Report
 from headgate.model.arrays import Floats
 from headgate.model.network.network import Network
 from headgate.model.network.units import Level, SharedPriority
+from headgate.model.plan import ALL
 from headgate.policies import Policy
 from headgate.runtime.pipeline import policy_of, simulated_options, simulated_parts
 from headgate.runtime.policy_text import Spelled
@@ -45,6 +46,15 @@ class Workload:
     @property
     def level(self) -> Level:
         return cast(Level, self.options.get("level", "query"))
+
+    def train_of(self, policy: Policy) -> str:
+        """Return the most tuples of a policy's calls, in words."""
+        limit, usual = self.options.get("train_tuples"), self.options.get("usual_train", 1)
+        if limit is None or policy.tuples_a_step is None:
+            return policy.train_text(usual if limit is None else limit)
+        if policy.train and limit < ALL:
+            return f"{policy.train}, at most {limit}"
+        return policy.train_text(usual) if policy.tuples_a_step <= limit else str(limit)
 
     @property
     def as_on_spark(self) -> bool:
@@ -83,7 +93,7 @@ class Workload:
         report = simulate(
             self.network, self.arrivals, policy=new, progress=progress, **self.options
         )
-        return replace(report, policy=spelled.text)
+        return replace(report, policy=spelled.text, train=self.train_of(new))
 
 
 def workload(
@@ -235,7 +245,7 @@ def _options(testbed: Testbed) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if testbed.selectivities:
         options |= {"selectivities": testbed.selectivities, "interval_s": testbed.interval_s}
-    for key in ("tuple_costs", "preloaded", "shared_priority"):
+    for key in ("tuple_costs", "preloaded", "shared_priority", "usual_train"):
         if value := getattr(testbed, key):
             options[key] = value
     return options

@@ -113,6 +113,7 @@ def build(
         order=order,
         order_at_s=order_at_s,
         holders=np.zeros(sum(map(len, times)) + 1, dtype=np.int32),
+        left_s=np.zeros(sum(map(len, times)) + 1),
         late_s=closings.late_s,
         floats=np.concatenate([*floats, np.zeros(1)]),
         drift=drift,

@@ -38,7 +38,8 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
     worker.known_s = worker.known_outputs = 0.0
     worker.taken = queue.cursor if queue.stream >= 0 else queue.head
     worker.stored = 0
-    outputs_before, figures_before, queued_sum_s = clock.outputs, clock.figures, 0.0
+    outputs_before, figures_before = clock.outputs, clock.figures
+    queued_sum_s = done_sum_s = 0.0
     place, entry, last = queue.cursor, queue.head, NONE
     for _ in range(tuples):
         if queue.stream >= 0:
@@ -63,6 +64,12 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
                 world, worker_number, unit, arrived_at_s, ideal_at_s + row.overhead_s, number, mass,
                 owner, source, begun_s, before_s, spent_s,
             )  # fmt: skip
+        done_at_s = begun_s + (spent_s + before_s)
+        if queue.stream >= 0:
+            world.left_s[-2 - owner + world.streams[queue.stream].first] = done_at_s
+        else:
+            world.pool[last].queued_at_s = done_at_s
+        done_sum_s += spent_s
         worker.arrived_sum_s += arrived_at_s
         worker.mass += mass
         worker.known_s += spent_s - earlier_s
@@ -74,7 +81,9 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
     if clock.figures > figures_before:
         update_units(world, unit)
     seconds = before_s + spent_s
-    held_s = tuples * (begun_s + seconds) - queued_sum_s  # tuples are pending until the call ends
+    early_s = tuples * spent_s - done_sum_s  # a tuple is pending until it is done
+    held_s = tuples * (begun_s + seconds) - queued_sum_s - early_s
+    clock.pending_area -= early_s
     queue.pending_area += held_s
     clock.bytes_area += held_s * row.bytes_in
     queue.cursor = place
@@ -140,6 +149,7 @@ def _emit(
         entry = new_entry(world)
         slot = world.pool[entry]
         slot.arrived_at_s, slot.ideal_at_s = arrived_at_s, ideal_at_s
+        slot.queued_at_s = left_at_s
         slot.number, slot.mass, slot.target = number, mass, world.links[link]
         if owner == NONE:
             owner, slot.holders = entry, 0
@@ -254,7 +264,10 @@ def _descend(world: World, position: int, bottom: int, outputs: int) -> int:
 
 @compiled
 def deliver(world: World, worker_number: int) -> None:
-    """End a call: remove its tuples from the queue and deliver its output to other queues."""
+    """End a call: remove its tuples from the queue and deliver its output to other queues.
+
+    Each output has waited in memory since it was computed.
+    """
     clock, worker = world.clock[0], world.workers[worker_number]
     unit, tuples = worker.unit, worker.tuples
     queue, row = world.queues[unit], world.table[unit]
@@ -277,11 +290,13 @@ def deliver(world: World, worker_number: int) -> None:
     entry = worker.head
     while entry != NONE:
         slot, following = world.pool[entry], world.pool[entry].next
-        slot.queued_at_s = clock.now_s
+        waited_s = clock.now_s - slot.queued_at_s
         if slot.owner == entry:
             store(world, 1)
+            clock.shared_area += waited_s
         target = slot.target
         if world.queues[target].active:
+            clock.pending_area += waited_s
             append(world, target, entry)
             refresh(world, target)
         else:

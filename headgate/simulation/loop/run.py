@@ -29,6 +29,8 @@ from headgate.simulation.world.setting import Setting
 from headgate.simulation.world.world import DECIDE, DONE, GROW, MORE, UNTIL
 
 NOTHING = np.zeros(0)
+USUAL_TRAIN = 1
+"""The most tuples of a call, unless a workload, a run or a policy's definition says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Simulation:
     """A world, the policy that decides in it, and the events that come from outside.
 
     Args:
-        train_tuples: the most tuples of a call; None leaves this to the policy in charge.
+        train_tuples: the most tuples of a call, whatever the policy.
+        usual_train: the same, for policies whose definition does not fix it.
         switches: queries that come and go. A query that comes is absent until then.
         shedder: drops tuples in overload, from queries that allow it.
     """
@@ -61,11 +64,12 @@ class Simulation:
         setting: Setting,
         *,
         train_tuples: int | None = None,
+        usual_train: int = USUAL_TRAIN,
         switches: Sequence[Switch] = (),
         shedder: Shedder | None = None,
     ) -> None:
         self.units, self.policy, self.setting = units, policy, setting
-        self._train_tuples = train_tuples
+        self._train_tuples, self._usual_train = train_tuples, usual_train
         self.world: World = build(units, table, arrivals, setting)
         self._switches = sorted(switches, key=lambda switch: switch.at_s)
         self._shedder = shedder
@@ -145,8 +149,7 @@ class Simulation:
         inner = self.policy.in_charge(self.now_s)
         if inner is not self._in_charge:
             self._in_charge = inner
-            tuples = inner.tuples_a_step if self._train_tuples is None else self._train_tuples
-            self.world.settings["train_tuples"] = min(tuples, ALL)
+            self.world.settings["train_tuples"] = min(self._train(inner), ALL)
             refresh_all(self.world)
         selection = self._selection(inner)
         if selection is None:
@@ -154,13 +157,15 @@ class Simulation:
         parts = selection.memory, selection.changed, selection.pick
         return drive.run(self.world, *parts, until_s, self.decisions_a_report)
 
+    def _train(self, inner: Policy) -> int:
+        if self._train_tuples is not None:
+            return self._train_tuples
+        return self._usual_train if inner.tuples_a_step is None else inner.tuples_a_step
+
     def _selection(self, inner: Policy) -> Selection | None:
         if id(inner) not in self._selections:
             table = self.world.table
-            batches = self._train_tuples is None or self._train_tuples > 1
-            moves = bool((table["overhead_s"] > 0).any()) and (
-                inner.tuples_a_step > 1 if self._train_tuples is None else batches
-            )
+            moves = bool((table["overhead_s"] > 0).any()) and self._train(inner) > 1
             learns = self.setting.learns or moves
             selection = inner.selection(self.units, table, learns=learns)
             if selection is not None:

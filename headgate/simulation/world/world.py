@@ -54,6 +54,7 @@ FIELDS = {
     "order": (np.int32, 1),  # streams in the order of all arrivals
     "order_at_s": (np.float64, 1),
     "holders": (np.int32, 1),  # how many holders a source tuple still has
+    "left_s": (np.float64, 1),  # when a source tuple was done in the last call that took it
     "late_s": (np.float64, 2),  # how late each window is by its tuples so far, and would be alone
     "floats": (np.float64, 1),  # costs and fates of single tuples, QoS points
     "drift": (np.float64, 2),
@@ -97,6 +98,7 @@ class World:
     order: Counts
     order_at_s: Floats
     holders: Counts
+    left_s: Floats
     late_s: Floats
     floats: Floats
     drift: Floats
