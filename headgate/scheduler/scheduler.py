@@ -26,6 +26,7 @@ from headgate.model.network.unit_table import UnitTable, grown
 from headgate.model.network.units import SharedPriority, units_of
 from headgate.model.plan import ALL, BoxCall, Lane, Step
 from headgate.policies.interface import Policy, State
+from headgate.scheduler.deadlines import Deadlines
 from headgate.scheduler.feeds import feeds_of
 from headgate.scheduler.filter_order import ConditionOrders
 from headgate.scheduler.fusion import fuse
@@ -201,6 +202,7 @@ class Scheduler:
             np.flatnonzero(self.table["stream"] == stream) for stream in streams
         ]
         self._whole = [path.runs_whole for path in self.network.paths]
+        self._deadlines = Deadlines(self.network)
         units = units_of(self.network)
         if self.statistics is not None:
             self.statistics.connect(feeds_of(units), self.table)
@@ -341,10 +343,8 @@ class Scheduler:
         pending = buffer.pending(cursors)
         table["pending"][units] = table["amount"][units] = pending
         table["ready"][units] = self._idle[units] & (pending > 0)
-        heads_s = buffer.head_arrived_at_s(cursors)
-        table["head_arrived_at_s"][units] = heads_s
-        table["deadline_at_s"][units] = heads_s + table["deadline_s"][units]
-        table["due"][units] = pending
+        table["head_arrived_at_s"][units] = buffer.head_arrived_at_s(cursors)
+        self._deadlines.update(table, units, cursors, buffer)
         table["mean_arrived_at_s"][units] = buffer.mean_arrived_at_s(cursors)
         tuples = np.clip(pending, 1, self.train_tuples)
         table["cost_s"][units] = table["overhead_s"][units] / tuples + table["tuple_cost_s"][units]
