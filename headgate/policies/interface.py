@@ -69,6 +69,9 @@ class Policy(ABC):
     train: str = ""
     """The train in words, where `tuples_a_step` does not say it."""
 
+    visits_empty: bool = False
+    """True if a decision visits units without tuples, whose turn it would be."""
+
     foresees: bool = False
     """True if the policy must know the outcome of waiting tuples, as only a simulation does."""
 
@@ -96,6 +99,10 @@ class Policy(ABC):
 
     def hear(self, event: StepStarted | StepFinished | Measured) -> None:  # noqa: B027  # nor to remember
         """Take note of a started step, of a finished step, or of new measurements."""
+
+    def take_polls(self) -> int:
+        """Return how often sources were polled in vain since the last call of this."""
+        return 0
 
     def may_fuse(self, table: UnitTable, unit: int, other: int) -> bool:
         """Return True if two neighbors in a plan may share one call, and so wait for each other."""

@@ -18,11 +18,8 @@ from headgate.policies.methods.traversal import (
     best_latency,
     superboxes_of,
 )
-from headgate.policies.registry import policies, register
+from headgate.policies.registry import policy_named, register
 from headgate.policies.round_robin import BoxRoundRobin
-
-RANKED_BY = ("qos", "hr")
-"""The default inner policy of `top-k`, which ranks its boxes: the first of these that exists."""
 
 
 @dataclass(eq=False)
@@ -292,7 +289,7 @@ class TopKSpanner(SuperboxPolicy):
         k: how many boxes to span.
         traversal: the order of the boxes, as in `aaat`.
         inner: the policy that ranks boxes, by name or as an object; by default the p-tuple of `qos`
-            if that policy exists, else `hr`.
+            if a query has a QoS graph, else `hr`.
     """
 
     def __init__(
@@ -300,10 +297,14 @@ class TopKSpanner(SuperboxPolicy):
     ) -> None:
         if not (isinstance(k, int) and k >= 1):
             raise ValueError("k of 1 box or more")
-        if inner is None:
-            inner = next(name for name in RANKED_BY if name in policies())
-        super().__init__(traversal, inner)
-        self.k = k
+        super().__init__(traversal, inner or "hr")
+        self.k, self._ranks_by_default = k, inner is None
+
+    def prepare(self, units: Units) -> None:
+        if self._ranks_by_default:
+            has_graphs = any(path.query.qos for path in units.network.paths)
+            self.inner = policy_named("qos" if has_graphs else "hr")
+        super().prepare(units)
 
     def choose(
         self, state: State, now_s: float, free: Sequence[int]
