@@ -28,6 +28,7 @@ MODELS = (
     config.PolicyConfig,
     config.SparkConfig,
     config.StreamConfig,
+    config.SimulationConfig,
     config.ArrivalsConfig,
     config.ViewConfig,
     config.QueryConfig,

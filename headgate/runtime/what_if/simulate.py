@@ -24,7 +24,7 @@ from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.shedder import Shedder
 from headgate.simulation.build.refusals import check_figures
 from headgate.simulation.loop.engine import SimulationEngine
-from headgate.simulation.loop.run import USUAL_TRAIN, Simulation, Switch
+from headgate.simulation.loop.run import USUAL_TRAIN, Replacement, Simulation, Switch
 from headgate.simulation.loop.worth import report_of
 from headgate.simulation.world.setting import Setting
 
@@ -50,6 +50,7 @@ def simulate(
     together: bool = False,
     fates: Mapping[str, Sequence[int]] | None = None,
     switches: Sequence[Switch] = (),
+    replacements: Sequence[Replacement] = (),
     shedder: Shedder | None = None,
     progress: Callable[[float], None] = lambda now_s: None,
     listeners: Sequence[Listener] = (),
@@ -84,7 +85,8 @@ def simulate(
     through_loop = bool(most_fused > 1 or trigger_s or together or listeners)
     refuse_inside(chosen, level=level, engine="spark" if through_loop else "simulation")
     if through_loop:
-        for key, value in {"switches": switches, "shedder": shedder, **options}.items():
+        changes = {"switches": switches, "replacements": replacements, "shedder": shedder}
+        for key, value in {**changes, **options}.items():
             if value:
                 expected = "left out with most_fused, trigger_s, together or listeners"
                 raise ConfigRefused(path="simulation", key=key, value=value, expected=expected)
@@ -115,7 +117,7 @@ def simulate(
         network, arrivals, chosen, level=level, shared_priority=shared_priority,
         statistics=known_statistics, overhead_s=overhead_s, seed=seed, workers=workers,
         train_tuples=train_tuples, usual_train=usual_train, fates=fates or {}, switches=switches,
-        shedder=shedder, **options,
+        replacements=replacements, shedder=shedder, **options,
     )  # fmt: skip
     simulation.run(progress)
     return report_of(chosen.name, simulation.world, simulation.units)
@@ -133,6 +135,7 @@ def simulation_of(
     train_tuples: int | None = None,
     usual_train: int = USUAL_TRAIN,
     switches: Sequence[Switch] = (),
+    replacements: Sequence[Replacement] = (),
     shedder: Shedder | None = None,
     **options: Any,
 ) -> Simulation:
@@ -158,7 +161,7 @@ def simulation_of(
             raise UnknownName(kind="option", name=key, known=names, where="simulation")
     return Simulation(
         units, table, policy, times, Setting(**options), train_tuples=train_tuples,
-        usual_train=usual_train, switches=switches, shedder=shedder,
+        usual_train=usual_train, switches=switches, replacements=replacements, shedder=shedder,
     )  # fmt: skip
 
 

@@ -73,7 +73,8 @@ def build(
     order, order_at_s = _order(times)
     drift = drift_of(units, stages, setting)
     rows = int(results["row"].max()) + 1 if len(results) else 1
-    sample_s = max(ends_s, _work_s(units, table, times) / setting.workers, 1e-9) / SAMPLES
+    work_s = _work_s(units, table, times, setting.preloaded)
+    sample_s = max(ends_s, work_s / setting.workers, 1e-9) / SAMPLES
     settings = _settings(setting, merges, sample_s)
     # One array for both is large enough for NumPy to request large pages: fewer TLB misses.
     bins = np.zeros((2 * rows + 1, BINS), dtype=np.int32)
@@ -165,11 +166,16 @@ def wait(world: World, unit: int, number: int) -> None:
     append(world, unit, entry)
 
 
-def _work_s(units: Units, table: UnitTable, times: list[Floats]) -> float:
+def _work_s(
+    units: Units, table: UnitTable, times: list[Floats], preloaded: Mapping[str, int]
+) -> float:
     """Return the expected work of all tuples: a run lasts as long even if all come at once."""
     costs_s = np.nan_to_num(table["cost_s"])
     streams = [(shape.number, stream) for shape in units.shapes for stream in shape.streams]
-    return float(sum(costs_s[unit] * len(times[stream]) for unit, stream in streams))
+    work_s = float(sum(costs_s[unit] * len(times[stream]) for unit, stream in streams))
+    names = [units.graph.nodes[shape.box].name for shape in units.shapes]
+    waiting = [preloaded.get(name, 0) for name in names]
+    return work_s + float(costs_s @ np.array(waiting, dtype=np.float64))
 
 
 def _order(times: list[Floats]) -> tuple["np.typing.NDArray[np.int32]", Floats]:

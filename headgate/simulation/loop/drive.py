@@ -167,6 +167,7 @@ def _run(world: World, memory: Any, until_s: float, most_decisions: int) -> int:
             clock.decisions += 1
             clock.examined += examined
             decided_s = settings.decision_s + examined * settings.examine_s
+            decided_s += (examined - 1) * settings.visit_s
             if not begin(world, unit, tuples, decided_s):
                 return GROW
             changed(memory, world.table, unit, clock.now_s)

@@ -79,6 +79,7 @@ def run(world: World, memory: Any, until_s: float, most_decisions: int) -> int:
                     clock.decisions += 1
                     clock.examined += examined
                     decided_s = settings.decision_s + examined * settings.examine_s
+                    decided_s += (examined - 1) * settings.visit_s
         if unit >= 0:
             if not _begin(world, unit, step_tuples, decided_s):
                 clock.chosen, clock.chosen_tuples, clock.chosen_s = unit, step_tuples, decided_s

@@ -21,6 +21,7 @@ SETTINGS = np.dtype(
         ("storage_s", np.float64),  # per access to the storage manager; every call pays it
         ("decision_s", np.float64),  # per decision
         ("examine_s", np.float64),  # per priority computed for a decision
+        ("visit_s", np.float64),  # per empty unit that the policy in charge visits
         ("switch_s", np.float64),
         ("fluid", np.bool_),
         ("foresight", np.bool_),
