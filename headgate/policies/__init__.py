@@ -25,9 +25,11 @@ from headgate.policies import (
     threshold,
     wait,
 )
+from headgate.policies.fidelity import Fidelity, fidelity
 from headgate.policies.interface import Foresight, Policy, Selection, State
 from headgate.policies.priority import priority
 from headgate.policies.registry import (
+    Engine,
     PolicyEntry,
     policies,
     policy_entry,
@@ -36,6 +38,8 @@ from headgate.policies.registry import (
 )
 
 __all__ = [
+    "Engine",
+    "Fidelity",
     "Foresight",
     "Policy",
     "PolicyEntry",
@@ -48,6 +52,7 @@ __all__ = [
     "cqc",
     "edf",
     "fas",
+    "fidelity",
     "forks",
     "mss",
     "mtiq",

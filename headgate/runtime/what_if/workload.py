@@ -259,7 +259,9 @@ def _options(testbed: Testbed) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if testbed.selectivities:
         options |= {"selectivities": testbed.selectivities, "interval_s": testbed.interval_s}
-    for key in ("tuple_costs", "preloaded", "shared_priority", "usual_train"):
+    if testbed.usual_train != 1:
+        options["usual_train"] = testbed.usual_train
+    for key in ("tuple_costs", "preloaded", "shared_priority"):
         if value := getattr(testbed, key):
             options[key] = value
     return options

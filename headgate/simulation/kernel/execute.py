@@ -65,10 +65,11 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
                 owner, source, begun_s, before_s, spent_s,
             )  # fmt: skip
         done_at_s = begun_s + (spent_s + before_s)
-        if queue.stream >= 0:
-            world.left_s[-2 - owner + world.streams[queue.stream].first] = done_at_s
+        if owner <= -2:
+            held = world.streams[source].first - 2 - owner
+            world.left_s[held] = max(world.left_s[held], done_at_s)
         else:
-            world.pool[last].queued_at_s = done_at_s
+            world.pool[owner].left_at_s = max(world.pool[owner].left_at_s, done_at_s)
         done_sum_s += spent_s
         worker.arrived_sum_s += arrived_at_s
         worker.mass += mass

@@ -69,7 +69,12 @@ def release_call(world: World, worker_number: int) -> None:
             release_source(world, stream, place)
             place = step_over(world, worker.unit, place + 1)
         else:
-            done_at_s, following = world.pool[place].queued_at_s, world.pool[place].next
+            slot = world.pool[place]
+            owner, following = slot.owner, slot.next
+            if owner <= -2:
+                done_at_s = world.left_s[world.streams[slot.target].first - 2 - owner]
+            else:
+                done_at_s = world.pool[owner].left_at_s
             release_entry(world, place)
             place = following
         if clock.shared < before:

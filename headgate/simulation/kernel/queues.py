@@ -124,6 +124,7 @@ def new_entry(world: World) -> int:
     clock.free = world.pool[entry].next
     clock.entries += 1
     world.pool[entry].next = NONE
+    world.pool[entry].left_at_s = -np.inf
     return entry
 
 

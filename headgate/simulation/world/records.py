@@ -164,7 +164,8 @@ ENTRY = np.dtype(
         ("next", np.int64),
         ("arrived_at_s", np.float64),
         ("ideal_at_s", np.float64),  # when it would be here if nothing else ran
-        ("queued_at_s", np.float64),  # once a call has taken it: when it is done
+        ("queued_at_s", np.float64),
+        ("left_at_s", np.float64),  # when its tuple was done in the last call that took it
         ("number", np.int64),  # decides its random draws
         ("mass", np.float64),
         ("target", np.int64),

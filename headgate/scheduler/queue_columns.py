@@ -1,4 +1,4 @@
-"""The deadline of each unit's oldest tuple, and how many tuples are due by then (Sharaf §3.5)."""
+"""The columns of the unit table that change with the queues."""
 
 import numpy as np
 
@@ -10,12 +10,13 @@ from headgate.scheduler.queues import StreamBuffer
 MICROSECONDS = 1e6
 
 
-class Deadlines:
-    """The windows by time of units: a result is due when the window of the oldest tuple ends.
+class QueueColumns:
+    """Pending tuples, arrivals, deadlines and costs of units.
 
-    A unit without such a window has its query's deadline, which counts from the oldest arrival, and
-    all of its tuples are due. A window by event time ends on the arrival clock here, as if tuples
-    arrived at once: what has not arrived cannot be scheduled.
+    The deadline is the end of the window of the oldest tuple (Sharaf §3.5). A unit without windows
+    by time has its query's deadline, which counts from the oldest arrival, and all of its tuples
+    are due. A window by event time ends on the arrival clock here, as if tuples arrived at once:
+    what has not arrived cannot be scheduled.
     """
 
     def __init__(self, network: Network) -> None:
@@ -26,9 +27,27 @@ class Deadlines:
         self._offset_s = np.array(offsets, dtype=np.float64) / MICROSECONDS
         self._any = bool((self._slide_s > 0).any())
 
-    def update(self, table: UnitTable, units: Ints, cursors: Ints, buffer: StreamBuffer) -> None:
-        """Set the deadlines of units that read one stream, and how many tuples are due by then."""
-        heads_s, pending = table["head_arrived_at_s"][units], table["pending"][units]
+    def update(
+        self,
+        table: UnitTable,
+        units: Ints,
+        cursors: Ints,
+        buffer: StreamBuffer,
+        idle: "np.typing.NDArray[np.bool_]",
+        train_tuples: int,
+    ) -> None:
+        """Update the rows of units that read one stream.
+
+        The cost is that of the call that would run: C̄(n) = o / n + c̄, so that a priority ranks by
+        what n pending tuples really cost.
+        """
+        pending, heads_s = buffer.pending(cursors), buffer.head_arrived_at_s(cursors)
+        table["pending"][units] = table["amount"][units] = pending
+        table["ready"][units] = idle & (pending > 0)
+        table["head_arrived_at_s"][units] = heads_s
+        table["mean_arrived_at_s"][units] = buffer.mean_arrived_at_s(cursors)
+        tuples = np.clip(pending, 1, train_tuples)
+        table["cost_s"][units] = table["overhead_s"][units] / tuples + table["tuple_cost_s"][units]
         deadlines_s = heads_s + table["deadline_s"][units]
         due = pending
         if self._any:
