@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 
-from headgate.model.arrays import Ints, moved, places_before
+from headgate.model.arrays import Ints, grouped, moved, places_before
 from headgate.model.events import (
     Event,
     Measured,
@@ -189,9 +189,7 @@ class Scheduler:
 
     def _prepare(self) -> None:
         """Set up everything that depends on the network or the policy, before the next plan."""
-        column = self.table["stream"]
-        streams = range(len(self.network.streams))
-        self._units_of_stream = [np.flatnonzero(column == stream) for stream in streams]
+        self._units_of_stream = grouped(self.table["stream"], len(self.network.streams))
         self._whole = [path.runs_whole for path in self.network.paths]
         self._columns = QueueColumns(self.network)
         units = units_of(self.network)
